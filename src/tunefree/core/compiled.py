@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import math
 from collections.abc import Callable
+from functools import cache
+from types import CellType, FunctionType
 from typing import Any
 
 import numba
@@ -24,9 +27,9 @@ IS_ON = not numba.config.DISABLE_JIT  # type: ignore[attr-defined]  # whether an
 _ANY_ORDER: Any = {"reassoc", "nsz", "contract"}
 
 
-def entry(function: Callable[..., Any]) -> Callable[..., Any]:
+def entry(function: Callable[..., Any], is_cached: bool = True) -> Callable[..., Any]:
     """Compile an entry point: a function called from Python, cached on disk (:mod:`tunefree.core.code_cache`)."""
-    return _cached(function)
+    return _cached(function) if is_cached else numba.njit(**_OPTIONS)(function)
 
 
 def summing(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,6 +51,21 @@ def _cached(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 def inline(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a helper that is called only from compiled code; it becomes a part of the entry points that use it."""
     return Part(function, _OPTIONS) if IS_ON else function
+
+
+@cache
+def part_of(function: Any) -> Any:
+    """A plain function as a part of compiled code, together with the plain functions that it calls.
+
+    Plain are functions that nothing else says how to compile.
+    """
+    variables = inspect.getclosurevars(function)
+    called = {**variables.globals, **variables.nonlocals}
+    is_plain = {name: isinstance(value, FunctionType) and not vars(value) for name, value in called.items()}
+    parts = {name: part_of(value) for name, value in called.items() if is_plain[name]}
+    names = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    cells = tuple(CellType(parts.get(name, cell.cell_contents)) for name, cell in names)
+    return inline(FunctionType(function.__code__, function.__globals__ | parts, function.__name__, None, cells))
 
 
 def dispatch(

@@ -16,6 +16,9 @@ SMALLEST_UNIT = 2.0**-1021  # whose inverse is finite
 EXPONENT_BITS = 0x7FF0000000000000
 MOST = 1.7976931348623157e308  # the largest finite number
 LARGEST_EXPONENT = 709.0  # of e, so that the power is finite
+LEAST_EXPONENT = -1023  # of 2, so that 1 / the power is finite
+MANTISSA_BITS, HALF = 52, 1 << 51  # the latter are the bits of 2^-1023
+MANTISSA_BITS = 52
 
 
 @compiled.inline
@@ -70,9 +73,19 @@ def softplus(z):
 
 
 @compiled.inline
+def power_of_two(exponent):
+    """2 to a whole number of at most 1023, by its bits; 0 below 2^-1023, which has no finite inverse."""
+    if exponent < LEAST_EXPONENT:
+        return 0.0
+    bits = np.int64(max(exponent, LEAST_EXPONENT + 1) - LEAST_EXPONENT) << MANTISSA_BITS
+    power = np.int64(bits).view(np.float64)
+    return power if exponent > LEAST_EXPONENT else 0.5 * power
+
+
+@compiled.inline
 def power_below(number):
     """The power of two next below the size of a number that is not 0; of an infinite one, that below the largest."""
-    return 2.0 ** math.floor(math.log2(min(abs(number), MOST / 2.0)))
+    return power_of_two(math.floor(math.log2(min(abs(number), MOST / 2.0))))
 
 
 def unit_below(size):

@@ -8,10 +8,10 @@ import numpy as np
 
 from tunefree.core.numbers import finite
 from tunefree.core.threads import one_for_products
-from tunefree.early_stopping.empirical import losses_of_rows
 from tunefree.early_stopping.path import Path
 from tunefree.early_stopping.problem import Problem, Rows, Schedule
 from tunefree.early_stopping.subgradient import Evaluation, Iterate, evaluate, next_iterate
+from tunefree.losses.objectives import measured
 
 
 class Descent(Path):
@@ -101,8 +101,7 @@ class Descent(Path):
 
     def _loss_and_error(self, rows: Rows, margins: np.ndarray) -> tuple[float, float]:
         """Mean loss and error of margins; nan without rows."""
-        losses = np.empty(len(rows.y))
-        losses_of_rows(self.problem.objective, rows.y, np.ascontiguousarray(margins), losses)
+        losses = measured(self.problem.objective, rows.y, margins)
         return _mean(rows.weight, losses), _mean(rows.weight, self.problem.errors(rows.y, margins))
 
     def _keep(self, iterate: Iterate) -> None:

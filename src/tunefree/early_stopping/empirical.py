@@ -6,59 +6,60 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core import compiled
-from tunefree.core.generic import generic
-from tunefree.losses import left_slope
-from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, loss_at, true_slope_multinomial
+from tunefree.losses.kinds import arrays_of
+from tunefree.losses.loops import Loop
 
 
-@generic
-def left_gradient(objective: Any, y: float, margins: np.ndarray, slopes: np.ndarray) -> None:
-    """Write the left derivative (K,) of the loss in each margin; of smooth losses this is the gradient."""
-    raise TypeError(f"{type(objective).__name__} is not an objective")
+@Loop
+def _respond(functions):
+    left_slope, loss_at = functions.left_slope, functions.loss_at
+
+    def respond(codes, numbers, y, weight, margins, slopes, losses):
+        n_outputs = margins.shape[1]
+        for i in range(len(y)):
+            left_slope(codes, numbers, y[i], n_outputs, margins[i], slopes[i])
+            losses[i] = loss_at(codes, numbers, y[i], n_outputs, margins[i])
+            for k in range(n_outputs):
+                slopes[i, k] *= weight[i]
+
+    return respond
 
 
-left_gradient.register(Multinomial)(true_slope_multinomial)
+def respond(
+    objective: Any, y: np.ndarray, weight: np.ndarray, margins: np.ndarray, slopes: np.ndarray, losses: np.ndarray
+) -> None:
+    """Write weighted left derivatives (n, K) and losses (n,) of margins (n, K)."""
+    _respond(*arrays_of(objective), y, weight, margins, slopes, losses)
 
 
-@left_gradient.register(Binary)
-def left_gradient_binary(objective, y, margins, slopes):
-    slopes[0] = left_slope(objective.loss, y, margins[0])
+@Loop
+def _visit(functions):
+    left_slope = functions.left_slope
+
+    def visit(codes, numbers, y, weight, steps, gram, margins, slopes):
+        n_outputs = margins.shape[1]
+        for i in range(len(y)):
+            left_slope(codes, numbers, y[i], n_outputs, margins[i], slopes[i])
+            for k in range(n_outputs):
+                slopes[i, k] *= weight[i]
+                move = steps[i] * slopes[i, k]
+                for j in range(i + 1, len(y)):
+                    margins[j, k] -= move * gram[i, j]
+
+    return visit
 
 
-@left_gradient.register(OneAgainstAll)
-def left_gradient_one_against_all(objective, y, margins, slopes):
-    for k in range(len(margins)):
-        slopes[k] = left_slope(objective.loss, 1.0 if k == y else -1.0, margins[k])
+def visit(
+    objective: Any,
+    y: np.ndarray,
+    weight: np.ndarray,
+    steps: np.ndarray,
+    gram: np.ndarray,
+    margins: np.ndarray,
+    slopes: np.ndarray,
+) -> None:
+    """Take rows one after the other: margins (n, K) as of the first row become those at which each row was taken.
 
-
-@compiled.entry
-def respond(objective, y, weight, margins, slopes, losses):
-    """Write weighted slopes (n, K) and losses (n,) of margins (n, K)."""
-    for i in range(len(y)):
-        left_gradient(objective, y[i], margins[i], slopes[i])
-        losses[i] = loss_at(objective, y[i], margins[i])
-        for k in range(slopes.shape[1]):
-            slopes[i, k] *= weight[i]
-
-
-@compiled.entry
-def losses_of_rows(objective, y, margins, losses):
-    """Write the losses (n,) of margins (n, K)."""
-    for i in range(len(y)):
-        losses[i] = loss_at(objective, y[i], margins[i])
-
-
-@compiled.entry
-def visit(objective, y, weight, steps, gram, margins, slopes):
-    """Take rows one after the other: margins (n, K) as of the first row become those that each row met.
-
-    ``gram`` (n, n) has the inner products of the rows, ``slopes`` (n, K) receives the weighted slopes.
+    ``gram`` (n, n) has the inner products of the rows, ``slopes`` (n, K) receives the weighted left derivatives.
     """
-    for i in range(len(y)):
-        left_gradient(objective, y[i], margins[i], slopes[i])
-        for k in range(slopes.shape[1]):
-            slopes[i, k] *= weight[i]
-            move = steps[i] * slopes[i, k]
-            for j in range(i + 1, len(y)):
-                margins[j, k] -= move * gram[i, j]
+    _visit(*arrays_of(objective), y, weight, steps, gram, margins, slopes)

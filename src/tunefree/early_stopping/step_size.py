@@ -13,7 +13,7 @@ from tunefree.early_stopping.empirical import respond
 from tunefree.early_stopping.problem import Problem, Rows, Schedule
 from tunefree.early_stopping.spaces import largest_eigenvalue
 from tunefree.losses.contract import growth
-from tunefree.losses.objectives import Multinomial, smoothness
+from tunefree.losses.objectives import Multinomial
 from tunefree.theory.stopping_times import gradient_bound, largest_step
 
 TRIAL, RUNGS = 20, 6  # iterations with each of so many steps, where steps are tried
@@ -56,7 +56,7 @@ def step_size(problem: Problem, loss: Any, theta: float, rule: str, bound: float
         size = _size_of_rows(problem, sizes, order, loss.lipschitz < math.inf)
     if not size > 0.0:
         return 1.0  # all rows are 0: nothing moves
-    smooth = smoothness(problem.objective)
+    smooth = problem.objective.smoothness
     if smooth < math.inf:
         return 1.0 / (smooth * size)
     kappa = math.sqrt(size)

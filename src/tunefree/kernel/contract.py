@@ -24,8 +24,9 @@ from tunefree.core import compiled
 from tunefree.core.generic import generic, generic_with_default
 from tunefree.core.numbers import bounded, finite
 from tunefree.learners.contract import Scale
-from tunefree.losses.linked import linked, unlinked, write_prediction
-from tunefree.losses.objectives import Regression, differentiate, loss_at, scale, smoothness, true_slope
+from tunefree.losses.kinds import arrays_of
+from tunefree.losses.loops import Loop
+from tunefree.losses.regression import Regression
 
 
 @generic
@@ -127,47 +128,56 @@ class Average(NamedTuple):
         return cls(np.zeros(n_outputs), np.zeros(()), np.zeros(()), growth)
 
 
-@compiled.entry
-def _learn_rows(
-    state,
-    average,
-    record,
-    objective,
-    constants,
-    values,
-    known,
-    first,
-    y,
-    weight,
-    evaluation_weight,
-    coefficients,
-    lags,
-    predictions,
-):
-    n_outputs = len(coefficients)
-    gradient, curvature = np.empty(n_outputs), np.empty(n_outputs)
-    margins, sums = np.empty(n_outputs), np.empty(n_outputs)
-    for i in range(len(y)):
-        t, own = first + i, values[first + i, first + i]
-        begin_round(state, own, scale(objective, weight[i]))
-        for k in range(n_outputs):
-            sums[k] = known[t, k]
-            for u in range(t):
-                sums[k] += coefficients[k, u] * values[t, u]
-            margins[k] = bounded(sums[k] * factor(state, k))
-        write_prediction(objective, margins, predictions[i])
-        if weight[i] > 0.0:
-            differentiate(objective, y[i], weight[i], margins, gradient, curvature)
-            part = bounded(share(state) * weight[i] * (1.0 + average.growth * average.rounds[()]))
-            average.shares[()] = bounded(average.shares[()] + part)
-            average.rounds[()] += 1.0
+@Loop
+def _learn_rows(functions):
+    scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
+    loss_at, true_slope = functions.loss_at, functions.true_slope
+
+    def rows(
+        state,
+        average,
+        record,
+        codes,
+        numbers,
+        constants,
+        values,
+        known,
+        first,
+        y,
+        weight,
+        evaluation_weight,
+        coefficients,
+        lags,
+        predictions,
+    ):
+        n_outputs = len(coefficients)
+        gradient, curvature = np.empty(n_outputs), np.empty(n_outputs)
+        margins, sums = np.empty(n_outputs), np.empty(n_outputs)
+        for i in range(len(y)):
+            t, own = first + i, values[first + i, first + i]
+            begin_round(state, own, scale_of(numbers, weight[i]))
             for k in range(n_outputs):
-                average.clocks[k] = bounded(average.clocks[k] + factor(state, k) * part)
-                coefficients[k, t] = coefficient(state, k, gradient[k], sums[k], own)
-                lags[k, t] = coefficients[k, t] * average.clocks[k]
-            if evaluation_weight[i] > 0.0 and record.norms.min() < 0.0:
-                learned = evaluation_weight[i], predictions[i], gradient, weight[i], own
-                note(record, objective, constants, y[i], *learned)
+                sums[k] = known[t, k]
+                for u in range(t):
+                    sums[k] += coefficients[k, u] * values[t, u]
+                margins[k] = bounded(sums[k] * factor(state, k))
+            respond(codes, numbers, n_outputs, margins, predictions[i])
+            if weight[i] > 0.0:
+                differentiate(codes, numbers, y[i], weight[i], n_outputs, margins, gradient, curvature)
+                part = bounded(share(state) * weight[i] * (1.0 + average.growth * average.rounds[()]))
+                average.shares[()] = bounded(average.shares[()] + part)
+                average.rounds[()] += 1.0
+                for k in range(n_outputs):
+                    average.clocks[k] = bounded(average.clocks[k] + factor(state, k) * part)
+                    coefficients[k, t] = coefficient(state, k, gradient[k], sums[k], own)
+                    lags[k, t] = coefficients[k, t] * average.clocks[k]
+                if evaluation_weight[i] > 0.0 and record.norms.min() < 0.0:
+                    slope_learned = gradient[0] / weight[i]
+                    true_slope(codes, numbers, y[i], n_outputs, predictions[i], gradient)
+                    loss = loss_at(codes, numbers, y[i], n_outputs, predictions[i])
+                    note(record, constants, evaluation_weight[i], predictions[i], loss, gradient, slope_learned, own)
+
+    return rows
 
 
 def learn_rows(state: Any, average: Average, record: Any, objective: Any, *block: Any) -> Any:
@@ -182,23 +192,22 @@ def learn_rows(state: Any, average: Average, record: Any, objective: Any, *block
         place of the first row in the block; targets, weights and evaluation weights (n,); ``coefficients`` and ``lags``
         (K, BLOCK), which are written; ``predictions`` (n, K), which are written.
     """
-    called, constants = linked(objective), (smoothness(objective), astray_by(objective))
-    _learn_rows(state, average, record, called, constants, *block)
-    return unlinked(objective, called)
+    arrays, constants = arrays_of(objective), (objective.smoothness, astray_by(objective))
+    _learn_rows(state, average, record, *arrays, constants, *block)
+    return arrays.restored(objective)
 
 
 @compiled.inline
-def note(record, objective, constants, y, weight, predictions, slopes, learned, own):
-    """Gather what certificates are made of; ``slopes`` is what a learner was given, with the weight ``learned``."""
-    (smooth, lipschitz), given = constants, slopes[0]
-    true_slope(objective, y, predictions, slopes)
-    astray = abs(slopes[0] - given / learned * lipschitz) if lipschitz < math.inf else 0.0
+def note(record, constants, weight, predictions, loss, slopes, slope_learned, own):
+    """Gather what certificates are made of; the learner's slope in the first margin was another in regression."""
+    smooth, lipschitz = constants
+    astray = abs(slopes[0] - slope_learned * lipschitz) if lipschitz < math.inf else 0.0
     record.deviation[()] = finite(record.deviation[()] + weight * astray * math.sqrt(own))
     inner, squares = 0.0, 0.0
     for k in range(len(predictions)):
         inner += slopes[k] * predictions[k]
         squares += slopes[k] * slopes[k]
-    record.loss[()] = finite(record.loss[()] + weight * loss_at(objective, y, predictions))
+    record.loss[()] = finite(record.loss[()] + weight * loss)
     record.inner[()] = finite(record.inner[()] + weight * inner)
     record.squares[()] = finite(record.squares[()] + weight * squares / (2.0 * smooth))
     record.weight[()] += weight

@@ -37,7 +37,7 @@ from tunefree.kernel.contract import (
 from tunefree.learners.gradient import stride_of
 from tunefree.losses import curvature
 from tunefree.losses import value as loss_of_prediction
-from tunefree.losses.objectives import smoothness, with_slopes_as_they_come
+from tunefree.losses.objectives import with_slopes_as_they_come
 from tunefree.theory.sgd_rates import least_offset
 
 TUNED, BY_THEOREM = -1.0, 0.0  # offsets that are found on the first rows
@@ -132,10 +132,10 @@ def heeded_regularized(state, objective):
 @with_kernel_bound.register(RegularizedKernelSGD)
 def with_kernel_bound_regularized(state, objective, largest, average):
     """Set lambda in units of the slopes, gamma, and the radius."""
-    loss = getattr(objective, "loss", None)
+    loss = objective.loss
     lipschitz = getattr(loss, "lipschitz", 1.0)  # 1 for the multinomial loss
     is_of_classes, radius, offset = objective.task == "classification", state.radius, state.offset
-    bend, reach = smoothness(objective) if is_of_classes else math.inf, math.sqrt(largest)
+    bend, reach = objective.smoothness if is_of_classes else math.inf, math.sqrt(largest)
     if lipschitz == math.inf and is_of_classes:
         lossless = math.sqrt(2.0 * loss_of_prediction(loss, 1.0, 0.0) / state.penalty)
         radius = radius or (lossless if bend < math.inf else min(lossless, FARTHEST / reach))

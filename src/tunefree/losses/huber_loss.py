@@ -45,7 +45,7 @@ def huber(delta: float = 1.0) -> Huber:
 def value_huber(loss, y, prediction):
     error = abs(prediction - y)
     if error <= loss.delta:
-        return 0.5 * error * error
+        return finite(0.5 * error * error)
     return finite(loss.delta * (error - 0.5 * loss.delta))
 
 

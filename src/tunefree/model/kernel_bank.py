@@ -22,7 +22,7 @@ from tunefree.kernel.backends import at_hand, backend_of
 from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.feature_expansion import FeatureExpansion
 from tunefree.kernel.points import BLOCK, DensePoints, as_matrix, points
-from tunefree.losses.objectives import OneAgainstAll, labels_of
+from tunefree.losses.objectives import OneAgainstAll
 from tunefree.model import views
 from tunefree.model.group import LabelledRows, MemberGroup, WarmupPredictions
 from tunefree.model.kernel_member import KernelMember
@@ -251,7 +251,7 @@ class KernelBank(MemberGroup):
     def _fix_kernel(self, first: LabelledRows) -> None:
         """Fix the kernel by the first rows, and the members' first states."""
         usable = np.flatnonzero(first.weight)
-        labels = labels_of(self.members[0].objective, first.y[usable])
+        labels = self.members[0].objective.labels_of(first.y[usable])
         rows = as_matrix(points(self._transformed(first.X), self._kernel(1.0), np.float64))[usable]
         has_widths = kernels.distance_of(self._kernel(1.0)) is not None
         self.gamma = self.kernel_config.gamma or (kernels.median_gamma(rows, labels) if has_widths else 1.0)

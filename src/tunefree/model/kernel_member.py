@@ -12,7 +12,6 @@ from tunefree.core.errors import ModelError
 from tunefree.core.states import filled, flatten
 from tunefree.kernel import contract
 from tunefree.kernel.learners import ALL
-from tunefree.losses.objectives import predictions_of
 from tunefree.model import calibration
 from tunefree.model.members import Setting, name_of
 
@@ -62,7 +61,7 @@ class KernelMember:
     def predict(self, margins: np.ndarray) -> np.ndarray:
         """Predictions of the margins (n, K) of new rows."""
         if self.calibration is None:
-            return predictions_of(self.objective, margins)
+            return self.objective.predictions_of(margins)
         return like_margins(calibration.log_odds(self.calibration, margins), margins.shape[1])
 
     def close_record(self) -> None:

@@ -19,7 +19,7 @@ from tunefree.core.numbers import bounded
 from tunefree.core.rows import Row, Rows, entries_of
 from tunefree.learners import ALL
 from tunefree.learners.contract import Learner, Scale
-from tunefree.losses.objectives import Functions, arrays_of, functions_over
+from tunefree.losses.kinds import Functions, arrays_of, functions_over
 from tunefree.losses.switch import loss_classes
 
 OF_ROW = 4  # numbers in a log before the gradient of a row: those of its scale, and what features shared

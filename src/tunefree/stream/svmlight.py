@@ -165,7 +165,7 @@ class SvmlightEncoder:
 
 
 def _ends_token(byte):
-    return is_blank(byte) or byte in (LINE_END, _HASH)
+    return is_blank(byte) or byte == LINE_END or byte == _HASH
 
 
 def _read_label(data, place, longs):

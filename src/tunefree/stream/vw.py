@@ -198,7 +198,7 @@ def _tags(data: np.ndarray, output: tokens.Output) -> list[str]:
 
 
 def _ends_token(byte):
-    return is_blank(byte) or byte in (LINE_END, _BAR)
+    return is_blank(byte) or byte == LINE_END or byte == _BAR
 
 
 def _read_name(data, place, seed):

@@ -37,7 +37,9 @@ from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import LARGEST
 from tunefree.core.rows import Rows, entries_of
 from tunefree.learners.units import exceeds, new_unit
-from tunefree.losses.objectives import Functions, Multinomial, Regression, arrays_of, functions_over
+from tunefree.losses.kinds import Functions, arrays_of, functions_over
+from tunefree.losses.multinomial import Multinomial
+from tunefree.losses.regression import Regression
 from tunefree.losses.switch import loss_classes
 
 _ROUNDING = 2.0**-52

@@ -1,0 +1,176 @@
+"""Kinds of objectives as numbered cases of a switch, over the switches of the losses.
+
+Loops over rows take an objective as two arrays (:mod:`tunefree.losses.places`) and are made from the plain functions of
+:func:`functions`, in which kinds of objectives and losses are cases. So a loop is compiled once for all of them. A loss
+that gets a name later is one more case, for which loops are made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.numbers import clip, finite
+from tunefree.losses import contract
+from tunefree.losses.labels import Binary, OneAgainstAll
+from tunefree.losses.multinomial import (
+    Multinomial,
+    differentiate_multinomial,
+    multinomial_loss,
+    write_multinomial_slopes,
+)
+from tunefree.losses.places import (
+    KIND,
+    LARGEST_SLOPE,
+    LIPSCHITZ,
+    LOSS,
+    MARGIN,
+    N_NUMBERS,
+    PLACES,
+    STEEPEST,
+    in_lipschitz_constants,
+    scale_of,
+    slope_bound,
+)
+from tunefree.losses.regression import Regression, in_grains, observe, prediction_of
+from tunefree.losses.switch import loss_classes, number_of, switch
+
+KINDS: Any = (Binary, OneAgainstAll, Multinomial, Regression)
+BINARY, ONE_AGAINST_ALL, MULTINOMIAL, REGRESSION = range(len(KINDS))
+
+
+class Arrays(NamedTuple):
+    """An objective as loops over rows take it."""
+
+    codes: np.ndarray  # (2,) int64: the numbers of its kind and of its loss
+    numbers: np.ndarray  # changed in place
+
+    def restored(self, objective: Any) -> Any:
+        """The objective that these are the arrays of, with the numbers as they are now."""
+        fields = {name: place for name, place in PLACES.items() if name in objective._fields}
+        return objective._replace(**{name: float(self.numbers[place]) for name, place in fields.items()})
+
+
+def arrays_of(objective: Any) -> Arrays:
+    """An objective as two arrays.
+
+    Examples
+    --------
+    >>> from tunefree.losses import huber
+    >>> arrays_of(Binary(huber(0.5), 0.25))
+    Arrays(codes=array([0, 9]), numbers=array([0.25, 0.  , 0.  , 0.  , 0.  , 1.  , 0.  , 0.5 , 0.5 , 0.5 , 1.  ]))
+    """
+    numbers = np.zeros(N_NUMBERS + len(objective.loss or ()))
+    numbers[MARGIN] = numbers[LIPSCHITZ] = 1.0
+    for name, place in PLACES.items():
+        numbers[place] = getattr(objective, name, numbers[place])
+    code = 0
+    if objective.loss is not None:
+        code = number_of(objective.loss)
+        numbers[LIPSCHITZ], numbers[N_NUMBERS:] = objective.loss.lipschitz, objective.loss
+    return Arrays(np.array([KINDS.index(type(objective)), code]), numbers)
+
+
+def respond(codes, numbers, n_outputs, margins, predictions):
+    """Write the predictions (K,) that margins (K,) stand for."""
+    for k in range(n_outputs):
+        predictions[k] = prediction_of(numbers, margins[k]) if codes[KIND] == REGRESSION else margins[k]
+
+
+class Functions(NamedTuple):
+    """Plain functions of an objective's arrays that have all losses as cases; K is ``n_outputs``.
+
+    Arrays of an output may be longer than K, and what lies beyond is neither read nor written.
+    """
+
+    scale_of: Any  # (numbers, weight): what is known of a round of this sample weight before its target
+    respond: Any  # (codes, numbers, K, margins, predictions): write the predictions, of which the loss is a function,
+    #   that a learner's margins stand for
+    differentiate: Any  # (codes, numbers, y, weight, K, margins, gradient, curvatures): write the last two, in which
+    #   the derivatives are multiplied by the sample weight and divided by the loss's Lipschitz constant, if it has one;
+    #   no part of the gradient is larger than the slope of scale_of
+    loss_at: Any  # (codes, numbers, y, K, predictions): the loss
+    true_slope: Any  # (codes, numbers, y, K, predictions, slopes): write a subgradient of loss_at, neither divided by
+    #   the Lipschitz constant nor clipped nor multiplied by the sample weight
+    left_slope: Any  # (codes, numbers, y, K, predictions, slopes): write the left derivative in each prediction
+
+
+def functions() -> Functions:
+    """The functions of objectives, for all losses that have a name by now."""
+    return functions_over(loss_classes())
+
+
+@cache
+def functions_over(classes: tuple[type, ...]) -> Functions:
+    """The functions of objectives over some classes of losses."""
+    value, slope, curvature, left_slope = (
+        switch(function, classes)
+        for function in (contract.value, contract.slope, contract.curvature, contract.left_slope)
+    )
+    slopes = writer_of_slopes(slope), writer_of_slopes(left_slope)
+    return Functions(scale_of, respond, differentiator(slope, curvature), loss_function(value), *slopes)
+
+
+def differentiator(slope: Callable[..., float], curvature: Callable[..., float]) -> Callable[..., None]:
+    """:attr:`Functions.differentiate` from the switches over losses."""
+
+    def differentiate(codes, numbers, y, weight, n_outputs, margins, gradient, curvatures):
+        kind, loss = codes[KIND], codes[LOSS]
+        if kind == MULTINOMIAL:
+            differentiate_multinomial(y, weight, n_outputs, margins, gradient, curvatures)
+            return
+        if kind == REGRESSION:
+            observe(numbers, y, weight)
+        bound, steepest = slope_bound(numbers), numbers[STEEPEST]  # the bound of a round is that of earlier rounds
+        for k in range(n_outputs):
+            target = target_of(kind, y, k)
+            prediction = prediction_of(numbers, margins[k]) if kind == REGRESSION else margins[k]
+            steepness = in_lipschitz_constants(numbers, slope(loss, numbers, target, prediction))
+            bend = in_lipschitz_constants(numbers, curvature(loss, numbers, target, prediction))
+            if kind == REGRESSION:
+                steepness, bend = in_grains(numbers, steepness, bend)
+            gradient[k] = clip(weight * clip(steepness, bound), LARGEST_SLOPE)
+            curvatures[k] = weight * bend if kind == BINARY else clip(weight * bend, LARGEST_SLOPE)
+            steepest = max(steepest, abs(steepness))
+        numbers[STEEPEST] = steepest
+
+    return differentiate
+
+
+def target_of(kind, y, k):
+    """The target of the loss of margin k: y, or a label where a class is held against all others."""
+    if kind == ONE_AGAINST_ALL:
+        return 1.0 if k == y else -1.0
+    return y
+
+
+def loss_function(value: Callable[..., float]) -> Callable[..., float]:
+    """:attr:`Functions.loss_at` from the switch over losses."""
+
+    def loss_at(codes, numbers, y, n_outputs, predictions):
+        kind, loss = codes[KIND], codes[LOSS]
+        if kind == MULTINOMIAL:
+            return multinomial_loss(y, n_outputs, predictions)
+        total = 0.0
+        for k in range(n_outputs):
+            total += value(loss, numbers, target_of(kind, y, k), predictions[k])
+        return finite(total)
+
+    return loss_at
+
+
+def writer_of_slopes(slope: Callable[..., float]) -> Callable[..., None]:
+    """:attr:`Functions.true_slope`, or the left one, from the switch over losses."""
+
+    def write_slopes(codes, numbers, y, n_outputs, predictions, slopes):
+        kind, loss = codes[KIND], codes[LOSS]
+        if kind == MULTINOMIAL:
+            write_multinomial_slopes(y, n_outputs, predictions, slopes)
+            return
+        for k in range(n_outputs):
+            slopes[k] = slope(loss, numbers, target_of(kind, y, k), predictions[k])
+
+    return write_slopes

@@ -1,0 +1,57 @@
+"""Objectives of classes by a loss of single margins: two classes with one margin, or each class against the others."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Binary(NamedTuple):
+    """One margin, targets -1 and +1."""
+
+    loss: Any  # loss of the margin
+    steepest: float  # largest absolute slope so far, returned
+
+    @property
+    def task(self) -> str:
+        """Classes are learned."""
+        return "classification"
+
+    @property
+    def smoothness(self) -> float:
+        """The Lipschitz constant of the slope."""
+        return float(self.loss.smoothness)
+
+    def predictions_of(self, margins: np.ndarray) -> np.ndarray:
+        """The predictions (n, 1) that margins (n, 1) stand for: the margins."""
+        return margins
+
+    def labels_of(self, targets: np.ndarray) -> np.ndarray:
+        """Targets as labels, as they are."""
+        return targets
+
+
+class OneAgainstAll(NamedTuple):
+    """K margins, targets 0 .. K - 1; the sum of the binary losses of each class against the others."""
+
+    loss: Any  # loss of each margin
+    steepest: float  # largest absolute slope so far, returned
+
+    @property
+    def task(self) -> str:
+        """Classes are learned."""
+        return "classification"
+
+    @property
+    def smoothness(self) -> float:
+        """The Lipschitz constant of the gradient in the Euclidean norm: that of each slope."""
+        return float(self.loss.smoothness)
+
+    def predictions_of(self, margins: np.ndarray) -> np.ndarray:
+        """The predictions (n, K) that margins (n, K) stand for: the margins."""
+        return margins
+
+    def labels_of(self, targets: np.ndarray) -> np.ndarray:
+        """Targets as labels, as they are."""
+        return targets

@@ -1,0 +1,41 @@
+"""Where the numbers of an objective lie in its array, and what follows from them alone.
+
+Compiled loops take an objective as two plain arrays: ``codes``, the number of its kind and that of its loss, and
+``numbers``. First come those listed here, which change in place, then the fields of the loss.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tunefree.learners.contract import Scale
+
+KIND, LOSS = range(2)  # places in codes
+STEEPEST, GRAIN, UNIT, CENTRE, SPREAD, MARGIN, MASS, LIPSCHITZ, N_NUMBERS = range(9)  # places in numbers
+PLACES = {
+    "steepest": STEEPEST,
+    "grain": GRAIN,
+    "unit": UNIT,
+    "centre": CENTRE,
+    "spread": SPREAD,
+    "margin": MARGIN,
+    "mass": MASS,
+}
+LARGEST_SLOPE = 1e300  # what the slope of a loss times a sample weight may be
+LEAST_BOUND = 1e-150  # of a slope that is not 0
+
+
+def scale_of(numbers, weight):
+    """The scale of a round; a bound of its slope is 0 or so large that no feature divided by it overflows."""
+    bound = min(slope_bound(numbers) * weight, LARGEST_SLOPE)
+    return Scale(max(bound, LEAST_BOUND) if bound > 0.0 else 0.0, numbers[MARGIN], weight)
+
+
+def slope_bound(numbers):
+    """The bound of the next unit slope: 1, or the largest one so far if the loss has no Lipschitz constant."""
+    return 1.0 if numbers[LIPSCHITZ] < math.inf else numbers[STEEPEST]
+
+
+def in_lipschitz_constants(numbers, derivative):
+    """A derivative of the loss, divided by the loss's Lipschitz constant where it has one."""
+    return derivative / numbers[LIPSCHITZ] if numbers[LIPSCHITZ] < math.inf else derivative

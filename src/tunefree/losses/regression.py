@@ -1,0 +1,114 @@
+"""One margin for a number: the loss of the prediction that the margin stands for.
+
+The margin predicts the target minus its running mean, in units of the first target that is not 0, so that targets of
+any scale and offset are learned alike. A unit is a power of two, so dividing by it does not round. A learner's initial
+wealth follows the mean absolute deviation, which is 0 at first and may grow with every target.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.numbers import LARGEST, bounded, finite, power_below, power_of_two
+from tunefree.losses.places import (
+    CENTRE,
+    GRAIN,
+    LIPSCHITZ,
+    MARGIN,
+    MASS,
+    SPREAD,
+    UNIT,
+)
+
+
+class Regression(NamedTuple):
+    """One margin, real targets; the margin predicts the target minus its running mean, in units of the first target."""
+
+    loss: Any  # loss of the prediction, in the target's units
+    steepest: float  # largest absolute slope so far, over the loss's Lipschitz constant or else in grains, returned
+    grain: float  # power of two next below the first slope that is not 0, in size; 0 before it, returned
+    unit: float  # power of two next below the first target that is not 0, in size; 0 before it, returned
+    centre: float  # running mean of the targets, in units, returned
+    spread: float  # running mean of |target - centre|, in units, returned
+    margin: float  # power of two that no spread so far has exceeded, returned
+    mass: float  # sum of the sample weights, returned
+
+    @property
+    def task(self) -> str:
+        """Numbers are learned."""
+        return "regression"
+
+    @property
+    def smoothness(self) -> float:
+        """The Lipschitz constant of the slope."""
+        return float(self.loss.smoothness)
+
+    def predictions_of(self, margins: np.ndarray) -> np.ndarray:
+        """The predictions (n, K) that margins (n, K) stand for.
+
+        Examples
+        --------
+        >>> objective = Regression(None, 0.0, 1.0, unit=2.0, centre=1.5, spread=0.0, margin=0.0, mass=1.0)
+        >>> objective.predictions_of(np.array([[0.0], [1.0]]))
+        array([[3.],
+               [5.]])
+        """
+        with np.errstate(over="ignore"):
+            return np.clip((self.centre + margins) * self.unit, -LARGEST, LARGEST)
+
+    def labels_of(self, targets: np.ndarray) -> np.ndarray:
+        """Numbers as two labels: up to their median and above.
+
+        Examples
+        --------
+        >>> regression(None).labels_of(np.array([3.0, 1.0, 2.0]))
+        array([ True, False, False])
+        """
+        if not len(targets):
+            return targets
+        halves = np.sort(targets)[[(len(targets) - 1) // 2, len(targets) // 2]] / 2.0
+        return targets > halves.sum()  # the median; a sum of the two halves cannot overflow
+
+
+def regression(loss: Any) -> Regression:
+    """An objective that has seen no target yet."""
+    return Regression(loss, steepest=0.0, grain=0.0, unit=0.0, centre=0.0, spread=0.0, margin=0.0, mass=0.0)
+
+
+def first_power(power, number):
+    """A power of two that is known, or else the one next below the size of a number that is not 0."""
+    if power == 0.0 and number != 0.0:
+        return power_below(number)
+    return power
+
+
+def observe(numbers, y, weight):
+    """Take a target into the unit, the mean, the deviation and the margin.
+
+    The target's deviation counts with the mean that includes it: the first target is no surprise.
+    """
+    unit = first_power(numbers[UNIT], y)
+    target = bounded(y / unit) if unit > 0.0 else 0.0
+    mass = numbers[MASS] + weight
+    centre = numbers[CENTRE] + (target - numbers[CENTRE]) * (weight / mass)
+    spread = numbers[SPREAD] + (abs(target - centre) - numbers[SPREAD]) * (weight / mass)
+    if spread > 0.0:
+        numbers[MARGIN] = max(numbers[MARGIN], power_of_two(math.ceil(math.log2(spread))))
+    numbers[UNIT], numbers[CENTRE], numbers[SPREAD], numbers[MASS] = unit, centre, spread, mass
+
+
+def prediction_of(numbers, margin):
+    """The number that a margin stands for, in the target's units."""
+    return finite((numbers[CENTRE] + margin) * numbers[UNIT])
+
+
+def in_grains(numbers, steepness, bend):
+    """The first two derivatives of a loss in the margin, in units of the first slope if they have no other unit."""
+    grain = 1.0 if numbers[LIPSCHITZ] < math.inf else first_power(numbers[GRAIN], steepness)
+    numbers[GRAIN] = grain
+    if grain > 0.0:
+        return bounded(steepness / grain), bounded(bend * numbers[UNIT] / grain)
+    return 0.0, 0.0

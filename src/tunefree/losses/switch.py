@@ -1,0 +1,119 @@
+"""Losses as numbered cases of a switch, so that a loop over rows is compiled once for all of them.
+
+The number of a loss is the place of its class in the registry. A function of the losses becomes a chain of plain
+functions, each of which answers for one number and else asks the next.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.losses import LOSSES
+from tunefree.losses.contract import left_slope, slope
+from tunefree.losses.places import N_NUMBERS
+
+
+def loss_classes() -> tuple[type, ...]:
+    """The classes of all losses that have a name, in the order of their numbers.
+
+    Examples
+    --------
+    >>> [cls.__name__ for cls in loss_classes()][:3]
+    ['Logistic', 'Hinge', 'SmoothedHinge']
+    """
+    return tuple(dict.fromkeys(type(factory()) for factory in LOSSES.values()))
+
+
+def number_of(loss: Any) -> int:
+    """The number of a loss.
+
+    Raises
+    ------
+    ModelError
+        If it has no name.
+
+    Examples
+    --------
+    >>> from tunefree.losses import Hinge
+    >>> number_of(Hinge())
+    1
+    """
+    classes = loss_classes()
+    if type(loss) not in classes:
+        name = type(loss).__name__
+        raise ModelError(f"{name} is not among the losses; give it a name with tunefree.losses.register")
+    return classes.index(type(loss))
+
+
+@cache
+def fields_up_to(count: int) -> Callable[[np.ndarray], tuple[float, ...]]:
+    """A plain function from the numbers of an objective to the first fields of its loss, as a tuple.
+
+    Examples
+    --------
+    >>> fields_up_to(2)([0.0] * N_NUMBERS + [5.0, 6.0, 7.0])
+    (5.0, 6.0)
+    """
+    if count == 0:
+        return lambda numbers: ()
+    place, earlier = N_NUMBERS + count - 1, fields_up_to(count - 1)
+
+    def fields(numbers):
+        return (*earlier(numbers), numbers[place])
+
+    return fields
+
+
+def body_of(function: Any, cls: type) -> Callable[..., float]:
+    """The body of a function of the contract for a class of loss."""
+    body = function.dispatch(cls)
+    if body is not function.dispatch(object):
+        return body
+    if function is left_slope:
+        return body_of(slope, cls)
+    raise ModelError(f"the {cls.__name__} loss has no {function.__name__}")
+
+
+def no_loss(loss, numbers, y, prediction):
+    """What is after the last case: no loss has such a number."""
+    return math.nan
+
+
+def switch(function: Any, classes: Sequence[type]) -> Callable[..., float]:
+    """A function of the contract as a plain function (loss, numbers, y, prediction) of the number of a loss.
+
+    Parameters
+    ----------
+    function : function
+        ``value``, ``slope``, ``curvature`` or ``left_slope``.
+    classes : sequence of class
+
+    Examples
+    --------
+    >>> from tunefree.losses.contract import value
+    >>> numbers = [0.0] * N_NUMBERS + [0.5, 0.5, 1.0]  # the fields of a loss of Huber's
+    >>> switch(value, loss_classes())(9, numbers, 0.0, 2.0)
+    0.875
+    """
+    chain: Callable[..., float] = no_loss
+    for number, cls in reversed([*enumerate(classes)]):
+        chain = case(number, cls, body_of(function, cls), chain)
+    return chain
+
+
+def case(number: int, cls: Any, body: Callable[..., float], others: Callable[..., float]) -> Callable[..., float]:
+    """A plain function that calls a body with the loss if it has a number, and else others."""
+    fields = fields_up_to(len(cls._fields))
+
+    def this_or_other(loss, numbers, y, prediction):
+        if loss == number:
+            return body(cls(*fields(numbers)), y, prediction)
+        return others(loss, numbers, y, prediction)
+
+    return this_or_other
