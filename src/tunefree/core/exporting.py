@@ -31,8 +31,11 @@ LIBRARY_FUNCTIONS = {
 
 
 @functools.cache
-def jitted(function: Callable[..., Any], **options: Any) -> Any:
-    """A copy of a plain function, compiled by Numba, that calls such copies of the functions it calls."""
+def jitted(function: Callable[..., Any], is_entry: bool = False, **options: Any) -> Any:
+    """A copy of a plain function, compiled by Numba, that calls such copies of the functions it calls.
+
+    Only an entry can be called from Python.
+    """
     import numba
 
     named = {name: plain(value) for name, value in globals_of(function).items()}
@@ -42,7 +45,8 @@ def jitted(function: Callable[..., Any], **options: Any) -> Any:
     scope = {**function.__globals__, **callees}
     # All in one function, so that the compiler sees that views share a block, and axes of known lengths.
     copy = FunctionType(function.__code__, scope, function.__name__, None, cells)
-    return numba.njit(forceinline=True, **OPTIONS, **options)(copy)
+    wrappers = {"no_cpython_wrapper": not is_entry, "no_cfunc_wrapper": True}
+    return numba.njit(forceinline=True, **wrappers, **OPTIONS, **options)(copy)
 
 
 def entry_source(kernel: Kernel) -> str:

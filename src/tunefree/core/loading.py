@@ -160,7 +160,7 @@ def with_checked_bounds(kernel: Kernel) -> Any:
     from tunefree.core.exporting import jitted
     from tunefree.core.fields import State, views_type
 
-    compiled = jitted(kernel.function, boundscheck=True)
+    compiled = jitted(kernel.function, is_entry=True, boundscheck=True)
 
     def views(value: Any) -> Any:
         kind = type(value)
