@@ -9,7 +9,7 @@ import pytest
 
 from tunefree import KernelPiSTOLRegressor, OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.losses import loss_of
-from tunefree.losses.objectives import labels_of, regression
+from tunefree.losses.objectives import regression
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows.evaluation import evaluate
@@ -51,9 +51,9 @@ def test_the_pool_of_classes(rows):
 def test_a_kernel_and_a_median_of_the_largest_numbers():
     all_of(KernelPiSTOLRegressor(epochs=1, max_support=8), X, np.where(X[:, 0] > -0.1, MOST, -MOST))
     targets = np.array([MOST, MOST, MOST, 1.0])
-    assert labels_of(regression(loss_of("regression", None)), targets).tolist() == [False] * 4
+    assert regression(loss_of("regression", None)).labels_of(targets).tolist() == [False] * 4
     targets = np.array([MOST, MOST / 2, 1.0, 1.0])
-    assert labels_of(regression(loss_of("regression", None)), targets).tolist() == [True, True, False, False]
+    assert regression(loss_of("regression", None)).labels_of(targets).tolist() == [True, True, False, False]
 
 
 def test_huge_labels_are_refused_as_by_scikit_learn_and_train_on_the_command_line():

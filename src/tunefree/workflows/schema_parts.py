@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunefree.core.fields import State
 from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, Optional, Sequence, Text
 from tunefree.generations.clocks import AGES
 from tunefree.generations.growing import KINDS
-from tunefree.learners.newton import DEPTH
+from tunefree.learners.newton import DEPTH, Newton
 from tunefree.mixing.mixture import N_CANDIDATES
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model.views import ALL as VIEWS
@@ -149,6 +150,24 @@ POOL = {
         }
     ),
 }
+
+
+def of_state(prefix: str, cls: type[State], lengths: dict[str, str]) -> dict[str, Array]:
+    """Arrays of a state, whose names begin with a prefix, from the axes of its fields.
+
+    Parameters
+    ----------
+    prefix : str
+    cls : class
+    lengths : dict
+        The names of the lengths of axes, see :class:`tunefree.core.schema.Array`.
+    """
+    limits = {"waiting": (0, DEPTH + 1), "used": (0, "side+1")} if issubclass(cls, Newton) else {}
+    arrays = {}
+    for field in [field for field in cls.fields if field.is_saved]:
+        shape = tuple(lengths.get(axis, axis) for axis in field.axes) or (1,)
+        arrays[f"{prefix}.{field.name}"] = Array("float64", shape, *limits.get(field.name, ()), may_be_infinite=True)
+    return arrays
 
 
 def of_mixture(prefix: str) -> dict[str, Array]:

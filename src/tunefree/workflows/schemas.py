@@ -27,13 +27,15 @@ from tunefree.core.schema import (
     check_arrays,
     check_header,
 )
-from tunefree.learners.newton import DEPTH
+from tunefree.core.fields import FEATURE, OUTPUT
+from tunefree.learners import ALL, averaged
 from tunefree.model.meetings import LOGGED
 from tunefree.model.passes import OF_ROW
 from tunefree.model.pool import POOLS, is_kernel
 from tunefree.model.views import ALL as VIEWS
 from tunefree.pool.model import FEWEST_FEATURES
 from tunefree.stream.tally import MOST_REASONS
+from tunefree.theory.evidence import Evidence
 from tunefree.theory.rises import CELLS, MOST_KEPT, ODDS
 from tunefree.workflows.schema_parts import (
     CLASSES,
@@ -59,6 +61,7 @@ from tunefree.workflows.schema_parts import (
     STEPS,
     TASK,
     of_mixture,
+    of_state,
 )
 
 BANK = {
@@ -218,27 +221,17 @@ ENCODED = {
 }
 
 _ANY = "float64|float32|int64|int32|bool"  # of the states of learners, which are numbers to all others
-_STATE = {
-    "learner.waiting": Array(FLOATS, (), 0, DEPTH + 1),
-    "learner.covariance": Array(FLOATS, ("K", "u", "u")),
-    "learner.used": Array(FLOATS, (), 0, "u+1"),
-}
 MODEL_ARRAYS = {
     **POOL_ARRAYS,
-    **{f"model.*.{name}": own for name, own in _STATE.items()},
     "model.#.weights": Array("float32", ("S", "K")),  # of a member that only predicts
     "model.#.units": Array("float64", ("S",), 0),
-    "model.#.learner.features.*": Array(_ANY, ("S",), may_be_infinite=True),
-    "model.#.learner.coordinates.*": Array(_ANY, ("S", "K"), may_be_infinite=True),
     "model.#.log": Array("float64", ("L", "W")),
     "model.log": Array("float64", (None, "K")),
     "model.meetings.slot_of": Array("int32", ("m",), -1, "S"),
     "model.meetings.serials": Array("int64", ("m",), 0),
     "model.meetings.values.*": Array("float64", ("m",)),
     "model.*.learner.*": Array(_ANY, may_be_infinite=True),
-    "model.evidence.features.*": Array("float64", ("E",), 0),
-    "model.evidence.coordinates.*": Array("float64", ("E", "K")),
-    "model.evidence.inner": Array("float64", (), may_be_infinite=True),
+    **of_state("model.evidence", Evidence, {FEATURE: "E", OUTPUT: "K"}),
     **of_mixture("model.aggregation.mixture"),
     "model.aggregation.losses": Array("float64", ("N",), 0, may_be_infinite=True),
     "model.aggregation.calibration.*": Array("float64"),
@@ -299,7 +292,17 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
             found |= _rows(f"{own}.waiting.X", kinds[bank["waiting"]])
         for points in (f"{own}.expansion.support", f"{own}.expansion.open"):
             found |= _points(points, f"{points}.pointers" in arrays)
-    return found | MODEL_ARRAYS | ENCODED
+    return found | _arrays_of_learners(header["model"]) | MODEL_ARRAYS | ENCODED
+
+
+def _arrays_of_learners(model: dict[str, Any]) -> dict[str, Array]:
+    """The fields that the learners of linear members declare."""
+    linear = [setting for setting in model["member_settings"] if not is_kernel(setting["learner"])]
+    found: dict[str, Array] = {}
+    for number, setting in enumerate(linear):
+        cls = averaged(ALL[setting["learner"]]) if model["average"] else ALL[setting["learner"]]
+        found |= of_state(f"model.{number}.learner", cls, {FEATURE: "S", OUTPUT: "K"})
+    return found
 
 
 def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
@@ -332,8 +335,8 @@ def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> No
             raise ModelError(f"{prefix} has not the members that the header tells")
     if len(linear) != len(model["members"]) or sum(len(own) for _, own in groups) != len(model["member_settings"]):
         raise ModelError("model.member_settings and model.members differ in number")
-    if "model.evidence.features.inverse" not in arrays:
-        raise ModelError("model.evidence.features.inverse is missing")
+    if "model.evidence.inverse" not in arrays:
+        raise ModelError("model.evidence.inverse is missing")
 
 
 def _relate_path(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

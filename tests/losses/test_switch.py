@@ -1,0 +1,185 @@
+"""Objectives as arrays: cases of a switch give the bits of the loss's functions, in compiled code and in Python."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from tests.losses.test_contract import CLASSIFICATION, PAGE, REGRESSION
+from tunefree import losses
+from tunefree.core.errors import ModelError
+from tunefree.losses import curvature, left_slope, slope, value
+from tunefree.losses.kinds import arrays_of, functions
+from tunefree.losses.loops import Loop
+from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, measured, regression
+from tunefree.losses.switch import loss_classes, number_of, switch
+
+HOSTILE = [0.0, -0.0, 1.0, -1.0, 0.3, -2.5, 40.0, -800.0, 1e-308, -1e-308, 5e-324, 3e-310, 1e-300, 1e150, -1e150, 1e160]
+HOSTILE += [-1e308, 1e308, 1.7e308, 700.0, 1024.0 * (1.0 - 2.0**-53), 2.0**-1022, 2.0**-1023]
+PADDING = 3  # numbers behind those of the outputs, which nothing may read or write
+ROWS_OF_A_STREAM = 40
+NAMED = {name: loss for name, loss in REGRESSION.items() if not name.startswith("log-cosh")}
+OBJECTIVES = {
+    **{f"binary {name}": (Binary(loss, 0.0), 1) for name, loss in CLASSIFICATION.items()},
+    **{
+        f"against {name} {n}": (OneAgainstAll(loss, 0.0), n) for name, loss in CLASSIFICATION.items() for n in (1, 3, 7)
+    },
+    **{f"softmax {n}": (Multinomial(1.0), n) for n in (1, 2, 3, 7)},
+    **{f"regression {name}": (regression(loss), 1) for name, loss in NAMED.items()},
+    "regression huber:1e300": (regression(losses.huber(1e300)), 1),
+}
+each_objective = pytest.mark.parametrize(("objective", "n_outputs"), OBJECTIVES.values(), ids=OBJECTIVES)
+
+
+@pytest.fixture
+def as_before(monkeypatch):
+    """What is registered in a test is forgotten after it."""
+    for table in ("_places", "_loaded"):
+        monkeypatch.setattr(losses.LOSSES, table, dict(getattr(losses.LOSSES, table)))
+    monkeypatch.setattr(losses, "_USAGES", dict(losses._USAGES))
+
+
+@Loop
+def learn(functions):
+    scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
+    loss_at, true_slope, left = functions.loss_at, functions.true_slope, functions.left_slope
+
+    def learn(codes, numbers, y, weight, margins, at, scales, answers, loss, slopes):
+        """Six answers (6, n, K + PADDING) of rows: predictions, derivatives, both slopes, and the numbers after it."""
+        n_outputs = margins.shape[1] - PADDING
+        for i in range(len(y)):
+            scale = scale_of(numbers, weight[i])
+            scales[i, 0], scales[i, 1], scales[i, 2] = scale.slope, scale.margin, scale.weight
+            respond(codes, numbers, n_outputs, margins[i], answers[0, i])
+            differentiate(codes, numbers, y[i], weight[i], n_outputs, margins[i], answers[1, i], answers[2, i])
+            loss[i] = loss_at(codes, numbers, y[i], n_outputs, at[i])
+            true_slope(codes, numbers, y[i], n_outputs, at[i], slopes[0, i])
+            left(codes, numbers, y[i], n_outputs, at[i], slopes[1, i])
+
+    return learn
+
+
+class Drawn(NamedTuple):
+    y: np.ndarray
+    weight: np.ndarray
+    margins: np.ndarray
+    at: np.ndarray  # predictions at which losses are asked for
+
+
+def drawn(objective, n_outputs, n_rows=120):
+    """Rows of which half the numbers are hostile."""
+    random = np.random.default_rng(n_outputs)
+
+    def numbers(*shape):
+        tame = random.normal(size=shape) * 10.0 ** random.uniform(-3, 3, shape)
+        return np.where(random.random(shape) < 0.5, random.choice(HOSTILE, shape), tame)
+
+    margins, at = np.full((2, n_rows, n_outputs + PADDING), np.nan)
+    margins[:, :n_outputs] = np.clip(numbers(n_rows, n_outputs), -1e150, 1e150)
+    at[:, :n_outputs] = numbers(n_rows, n_outputs)
+    y = numbers(n_rows) if objective.task == "regression" else random.integers(n_outputs, size=n_rows).astype(float)
+    if isinstance(objective, Binary):
+        y = random.choice([-1.0, 1.0], n_rows)
+    return Drawn(y, random.choice([1.0, 0.5, 2.0, 1e-10, 1e10, 3.7], n_rows), margins, at)
+
+
+def answers_of(function, objective, n_outputs):
+    """What the functions of an objective answer in some streams of hostile rows, and the objectives after these."""
+    rows, after = drawn(objective, n_outputs), []
+    n, width = rows.margins.shape
+    scales, answers, loss, slopes = (
+        np.empty((n, 3)),
+        np.full((3, n, width), 7.0),
+        np.empty(n),
+        np.full((2, n, width), 7.0),
+    )
+    for start in range(0, n, ROWS_OF_A_STREAM):
+        some, arrays = slice(start, start + ROWS_OF_A_STREAM), arrays_of(objective)
+        of_rows = rows.y[some], rows.weight[some], rows.margins[some], rows.at[some]
+        with np.errstate(all="ignore"):
+            function(*arrays, *of_rows, scales[some], answers[:, some], loss[some], slopes[:, some])
+        after.append(arrays.restored(objective))
+    return rows, scales, answers, loss, slopes, after
+
+
+@each_objective
+def test_compiled_code_has_the_bits_of_python(objective, n_outputs):
+    compiled, plain = (answers_of(function, objective, n_outputs) for function in (learn, learn.py_func))
+    for one, other in zip(compiled[1:-1], plain[1:-1], strict=True):
+        assert one.tobytes() == other.tobytes()
+    assert list(map(repr, compiled[-1])) == list(map(repr, plain[-1]))
+
+
+@each_objective
+def test_losses_and_slopes_are_those_of_the_loss(objective, n_outputs):
+    rows, _, _, loss, slopes, _ = answers_of(learn, objective, n_outputs)
+    if isinstance(objective, Multinomial):
+        return
+    for i, y in enumerate(rows.y.tolist()):
+        targets = (
+            [y] if not isinstance(objective, OneAgainstAll) else [1.0 if k == y else -1.0 for k in range(n_outputs)]
+        )
+        pairs = list(zip(targets, rows.at[i].tolist(), strict=False))
+        for place, function in enumerate((slope, left_slope)):
+            assert slopes[place, i, :n_outputs].tolist() == [function(objective.loss, *pair) for pair in pairs]
+        assert loss[i] == min(sum(value(objective.loss, *pair) for pair in pairs), 1.7976931348623157e308)
+
+
+@each_objective
+def test_gradients_are_bounded_and_padding_stays(objective, n_outputs):
+    _, scales, answers, loss, slopes, _ = answers_of(learn, objective, n_outputs)
+    assert np.isfinite(answers[:, :, :n_outputs]).all() or objective.task == "classification"
+    assert (np.abs(answers[1, :, :n_outputs]) <= scales[:, :1]).all()
+    assert np.isfinite(loss).all() and np.isfinite(slopes[:, :, :n_outputs]).all()
+    assert (answers[:, :, n_outputs:] == 7.0).all() and (slopes[:, :, n_outputs:] == 7.0).all()
+
+
+@pytest.mark.parametrize("function", [value, slope, curvature, left_slope], ids=lambda function: function.__name__)
+def test_each_loss_has_its_number(function):
+    cases = switch(function, loss_classes())
+    for name, loss in (CLASSIFICATION | NAMED).items():
+        arrays = arrays_of(Binary(loss, 0.0))
+        for y, prediction in ((1.0, 0.3), (-1.0, 0.3), (1.0, 1.0), (1.0, -1e308)):
+            with np.errstate(over="ignore"):
+                answer = cases(number_of(loss), arrays.numbers, y, prediction)
+            assert answer == function(loss, y, prediction), name
+    assert math.isnan(cases(len(loss_classes()), arrays.numbers, 1.0, 1.0))
+
+
+def test_arrays_hold_all_of_an_objective():
+    objective = regression(losses.quantile(0.75))._replace(
+        steepest=2.0, grain=0.5, unit=4.0, centre=1.5, spread=0.25, margin=8.0, mass=3.0
+    )
+    arrays = arrays_of(objective)
+    assert arrays.restored(regression(losses.quantile(0.75))) == objective
+    assert arrays_of(Multinomial(1.0)).restored(Multinomial(0.0)) == Multinomial(1.0)
+
+
+@pytest.mark.usefixtures("as_before")
+def test_a_loss_from_outside_is_one_more_case():
+    loss = PAGE["log_cosh"](2.0)
+    before, y, at = loss_classes(), np.array([1.0, -3.0]), np.array([[0.5], [40.0]])
+    with pytest.raises(ModelError, match=r"LogCosh is not among the losses; give it a name with tunefree\.losses\.reg"):
+        measured(regression(loss), y, at)
+    losses.register("log-cosh", PAGE["log_cosh"], "regression", parameters=["SCALE"])
+    assert loss_classes() == (*before, type(loss)) and functions() is functions()
+    assert measured(regression(loss), y, at).tolist() == [value(loss, *pair) for pair in zip(y, at[:, 0], strict=True)]
+    assert measured(regression(losses.Square()), y, at).tolist() == [0.25, 1849.0]
+    compiled, plain = (answers_of(function, regression(loss), 1) for function in (learn, learn.py_func))
+    for one, other in zip(compiled[1:-1], plain[1:-1], strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+class Flat(NamedTuple):
+    lipschitz: float = 0.0
+    smoothness: float = 0.0
+
+
+@pytest.mark.usefixtures("as_before")
+def test_what_a_loss_lacks_is_named():
+    losses.register("flat", Flat, "regression")
+    with pytest.raises(ModelError, match="the Flat loss has no value"):
+        functions()
