@@ -107,8 +107,8 @@ def test_unequal_classes_do_not_diverge():
     X = random.normal(size=(3000, 5))
     y = np.where(X[:, 0] > 0.8, 1.0, 0.0)
     y[X[:, 1] > 1.8], y[:6], X[:6, 2] = 2.0, 3.0, 9.0
-    made = problem("three", X=X, y=np.zeros(3000))._replace(targets=y, n_classes=4, is_categorical=np.zeros(5, bool))
-    margins = growing.apply(growing.grow("boosted", made, 0), X)[1][0]
+    rows = problem("three", X=X, y=np.zeros(3000))._replace(targets=y, n_classes=4, is_categorical=np.zeros(5, bool))
+    margins = growing.apply(growing.grow("boosted", rows, 0), X)[1][0]
     margins -= margins.max(axis=1, keepdims=True)
     losses = np.log(np.exp(margins).sum(axis=1)) - margins[np.arange(3000), y.astype(int)]
     assert losses.mean() < 0.02 and np.abs(margins).max() < 60.0
@@ -120,14 +120,14 @@ def test_steps_follow_from_the_rows():
 
 
 def test_leaves_hold_enough_rows():
-    made = problem("two")
-    leaves = trees.apply(growing.grow("boosted", made, 0), made.columns)[0]
+    rows = problem("two")
+    leaves = trees.apply(growing.grow("boosted", rows, 0), rows.columns)[0]
     counts = np.bincount(leaves.ravel())
-    assert counts.min() >= boosted.settings_of(len(made.targets), 2).least_rows
+    assert counts.min() >= boosted.settings_of(len(rows.targets), 2).least_rows
 
 
 def test_exclusive_or_is_learned():
     X = np.random.default_rng(3).uniform(-1.0, 1.0, (600, 5))
-    made = problem(X=X, y=np.zeros(600))._replace(targets=np.sign(X[:, 0] * X[:, 1]), is_categorical=np.zeros(5, bool))
-    predictions = growing.apply(growing.grow("boosted", made, 0), X)[1][0][:, 0]
-    assert math.sqrt(np.mean((predictions - made.targets) ** 2)) < 0.5
+    rows = problem(X=X, y=np.zeros(600))._replace(targets=np.sign(X[:, 0] * X[:, 1]), is_categorical=np.zeros(5, bool))
+    predictions = growing.apply(growing.grow("boosted", rows, 0), X)[1][0][:, 0]
+    assert math.sqrt(np.mean((predictions - rows.targets) ** 2)) < 0.5
