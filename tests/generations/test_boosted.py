@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.generations.problems import IS_CATEGORICAL, columns, numbers, problem
-from tunefree.generations import boosted, growing, trees
+from tunefree.generations import boosted, gradient_trees, growing, trees
 from tunefree.generations.bins import MISSING, Binned, bins_of
 from tunefree.generations.trees import CODE, COLUMN
 from tunefree.losses import Absolute, Square, huber, quantile
@@ -17,7 +17,7 @@ LOSSES = [Square(), Absolute(), quantile(0.9), huber(0.5), power_loss(1.5), powe
 
 
 def score(sums):
-    return np.sum(sums[0] ** 2 / (sums[1] + boosted.RIDGE))
+    return np.sum(sums[0] ** 2 / (sums[1] + gradient_trees.RIDGE))
 
 
 def cut_of(codes, n_codes, derivatives, rows, least):
@@ -49,10 +49,10 @@ def test_trees_are_those_of_a_slow_twin(n_outputs):
     derivatives[:, 0::2] = numbers(X)[:, None] * random.random(n_outputs) + random.normal(size=(300, n_outputs))
     derivatives[:, 1::2] = random.random((300, n_outputs)) + 0.1
     rows, drawn = np.flatnonzero(random.random(300) < 0.8), np.array([0, 1, 3, 4], np.int32)
-    work = boosted.Work.create(300, len(drawn), n_outputs, most)
+    work = gradient_trees.Work.create(300, len(drawn), n_outputs, most)
     work.rows[: len(rows)] = rows
     nodes, scratch = np.empty((2 * most - 1, 2), np.int32), np.empty((2, 2 * n_outputs + 1))
-    n_nodes = boosted.grow_tree(work, len(rows), binned, drawn, derivatives, most, least, nodes, scratch)
+    n_nodes = gradient_trees.grow_tree(work, len(rows), binned, drawn, derivatives, most, least, nodes, scratch)
     parts, tests, n_codes = {0: rows}, {}, binned.n_codes.copy()
     codes = binned.codes.copy()
     codes[2], n_codes[2] = 0, 1  # not drawn
