@@ -29,7 +29,7 @@ def numbers(X, seed=1):
 
 
 def problem(task="numbers", X=None, y=None, weights=None, loss=None):
-    """A problem of a task; its parts may be given."""
+    """A problem of a task, with any of its parts in place of the usual ones."""
     X = columns() if X is None else X
     y = numbers(columns(len(X))) if y is None else y
     weights = np.ones(len(X)) if weights is None else weights

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.generations.problems import IS_CATEGORICAL, columns, numbers, problem
-from tunefree.generations import boosted, growing, trees
+from tunefree.generations import boosted, gradient_trees, growing, trees
 from tunefree.generations.bins import MISSING, Binned, bins_of
 from tunefree.generations.trees import CODE, COLUMN
 from tunefree.losses import Absolute, Square, huber, quantile
@@ -17,7 +17,7 @@ LOSSES = [Square(), Absolute(), quantile(0.9), huber(0.5), power_loss(1.5), powe
 
 
 def score(sums):
-    return np.sum(sums[0] ** 2 / (sums[1] + boosted.RIDGE))
+    return np.sum(sums[0] ** 2 / (sums[1] + gradient_trees.RIDGE))
 
 
 def cut_of(codes, n_codes, derivatives, rows, least):
@@ -49,10 +49,10 @@ def test_trees_are_those_of_a_slow_twin(n_outputs):
     derivatives[:, 0::2] = numbers(X)[:, None] * random.random(n_outputs) + random.normal(size=(300, n_outputs))
     derivatives[:, 1::2] = random.random((300, n_outputs)) + 0.1
     rows, drawn = np.flatnonzero(random.random(300) < 0.8), np.array([0, 1, 3, 4], np.int32)
-    work = boosted.Work.create(300, len(drawn), n_outputs, most)
+    work = gradient_trees.Work.create(300, len(drawn), n_outputs, most)
     work.rows[: len(rows)] = rows
     nodes, scratch = np.empty((2 * most - 1, 2), np.int32), np.empty((2, 2 * n_outputs + 1))
-    n_nodes = boosted.grow_tree(work, len(rows), binned, drawn, derivatives, most, least, nodes, scratch)
+    n_nodes = gradient_trees.grow_tree(work, len(rows), binned, drawn, derivatives, most, least, nodes, scratch)
     parts, tests, n_codes = {0: rows}, {}, binned.n_codes.copy()
     codes = binned.codes.copy()
     codes[2], n_codes[2] = 0, 1  # not drawn
@@ -107,8 +107,8 @@ def test_unequal_classes_do_not_diverge():
     X = random.normal(size=(3000, 5))
     y = np.where(X[:, 0] > 0.8, 1.0, 0.0)
     y[X[:, 1] > 1.8], y[:6], X[:6, 2] = 2.0, 3.0, 9.0
-    made = problem("three", X=X, y=np.zeros(3000))._replace(targets=y, n_classes=4, is_categorical=np.zeros(5, bool))
-    margins = growing.apply(growing.grow("boosted", made, 0), X)[1][0]
+    rows = problem("three", X=X, y=np.zeros(3000))._replace(targets=y, n_classes=4, is_categorical=np.zeros(5, bool))
+    margins = growing.apply(growing.grow("boosted", rows, 0), X)[1][0]
     margins -= margins.max(axis=1, keepdims=True)
     losses = np.log(np.exp(margins).sum(axis=1)) - margins[np.arange(3000), y.astype(int)]
     assert losses.mean() < 0.02 and np.abs(margins).max() < 60.0
@@ -120,14 +120,14 @@ def test_steps_follow_from_the_rows():
 
 
 def test_leaves_hold_enough_rows():
-    made = problem("two")
-    leaves = trees.apply(growing.grow("boosted", made, 0), made.columns)[0]
+    rows = problem("two")
+    leaves = trees.apply(growing.grow("boosted", rows, 0), rows.columns)[0]
     counts = np.bincount(leaves.ravel())
-    assert counts.min() >= boosted.settings_of(len(made.targets), 2).least_rows
+    assert counts.min() >= boosted.settings_of(len(rows.targets), 2).least_rows
 
 
 def test_exclusive_or_is_learned():
     X = np.random.default_rng(3).uniform(-1.0, 1.0, (600, 5))
-    made = problem(X=X, y=np.zeros(600))._replace(targets=np.sign(X[:, 0] * X[:, 1]), is_categorical=np.zeros(5, bool))
-    predictions = growing.apply(growing.grow("boosted", made, 0), X)[1][0][:, 0]
-    assert math.sqrt(np.mean((predictions - made.targets) ** 2)) < 0.5
+    rows = problem(X=X, y=np.zeros(600))._replace(targets=np.sign(X[:, 0] * X[:, 1]), is_categorical=np.zeros(5, bool))
+    predictions = growing.apply(growing.grow("boosted", rows, 0), X)[1][0][:, 0]
+    assert math.sqrt(np.mean((predictions - rows.targets) ** 2)) < 0.5

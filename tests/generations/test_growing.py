@@ -16,8 +16,8 @@ N = len(columns())
 each_kind, each_task = pytest.mark.parametrize("kind", KINDS), pytest.mark.parametrize("task", TASKS)
 
 
-def margins(kind, made, X=None):
-    return growing.apply(growing.grow(kind, made, 3), made.columns if X is None else X)[1][0]
+def margins(kind, rows, X=None):
+    return growing.apply(growing.grow(kind, rows, 3), rows.columns if X is None else X)[1][0]
 
 
 @each_kind
@@ -41,9 +41,9 @@ def test_heavy_rows_matter(kind):
 @each_kind
 @each_task
 def test_rows_are_predicted_better_than_by_a_constant(kind, task):
-    made, fresh = problem(task), columns(300, seed=12)
+    rows, fresh = problem(task), columns(300, seed=12)
     truth = problem(task, X=fresh, y=numbers(fresh, seed=13)).targets
-    predicted = margins(kind, made, fresh)
+    predicted = margins(kind, rows, fresh)
     if task == "numbers":
         assert np.var(truth - predicted[:, 0]) < 0.6 * np.var(truth)
     else:
@@ -53,9 +53,9 @@ def test_rows_are_predicted_better_than_by_a_constant(kind, task):
 
 @each_kind
 def test_the_seed_and_nothing_else_decides(kind):
-    made, results = problem("three"), []
+    rows, results = problem("three"), []
     before = np.random.get_state()[1].copy()
-    workers = [threading.Thread(target=lambda: results.append(margins(kind, made))) for _ in range(3)]
+    workers = [threading.Thread(target=lambda: results.append(margins(kind, rows))) for _ in range(3)]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -63,7 +63,7 @@ def test_the_seed_and_nothing_else_decides(kind):
     assert all((result == results[0]).all() for result in results)
     assert (np.random.get_state()[1] == before).all()
     if kind in TREES:
-        of_seeds = [growing.apply(growing.grow(kind, made, seed), columns(seed=15))[1] for seed in (3, 4)]
+        of_seeds = [growing.apply(growing.grow(kind, rows, seed), columns(seed=15))[1] for seed in (3, 4)]
         assert (of_seeds[0] != of_seeds[1]).any()
 
 
@@ -93,10 +93,10 @@ def extremes():
 @each_task
 @pytest.mark.parametrize(("name", "X"), list(extremes()), ids=[name for name, _ in extremes()])
 def test_margins_are_finite_on_extreme_columns(kind, task, name, X):
-    found = margins(kind, problem(task, X=X))
-    assert np.isfinite(found).all()
+    predicted = margins(kind, problem(task, X=X))
+    assert np.isfinite(predicted).all()
     if name in ("constant", "missing", "no columns"):
-        assert (found == found[0]).all()
+        assert (predicted == predicted[0]).all()
 
 
 @pytest.mark.filterwarnings("error")
@@ -121,9 +121,9 @@ def test_weights_may_be_far_apart(kind):
 
 
 def test_rare_classes_keep_a_share_of_randomised_trees():
-    made = problem("two")
-    found = margins("randomised", made)
-    assert np.abs(found).max() <= np.log(2.0 * N + 1.0) + 1e-9
+    rows = problem("two")
+    predicted = margins("randomised", rows)
+    assert np.abs(predicted).max() <= np.log(2.0 * N + 1.0) + 1e-9
 
 
 @each_kind
@@ -147,10 +147,10 @@ def test_damaged_linear_files_are_refused():
 
 
 def test_a_linear_row_has_the_same_bytes_in_any_block():
-    made = problem("three")
-    model = growing.grow("linear", made, 0)
-    whole = growing.apply(model, made.columns)[1][0]
-    assert all((growing.apply(model, made.columns[i : i + 1])[1][0] == whole[i]).all() for i in range(9))
+    rows = problem("three")
+    model = growing.grow("linear", rows, 0)
+    whole = growing.apply(model, rows.columns)[1][0]
+    assert all((growing.apply(model, rows.columns[i : i + 1])[1][0] == whole[i]).all() for i in range(9))
 
 
 def test_linear_models_are_for_some_problems():

@@ -104,10 +104,10 @@ class Generation:
 
     def know(self, n_classes: int) -> None:
         """Know so many classes; those that came after the birth are learned on the leaves."""
-        for more in range(self.n_classes + 1, n_classes + 1):
-            self.n_classes, self.n_late = more, self.n_late + 1
+        for count in range(self.n_classes + 1, n_classes + 1):
+            self.n_classes, self.n_late = count, self.n_late + 1
             for part in self.living:
-                part.add_class(more)
+                part.add_class(count)
 
     def frozen(self) -> Generation:
         """This generation as it predicts now, which learns no more and remembers no rows."""

@@ -102,10 +102,10 @@ class Reservoir:
     def _reserve(self, rows: int) -> None:
         before = len(self.targets)
         if rows > before:
-            more = min(max(rows, 2 * before, 64), self.capacity) - before
-            self.columns = np.concatenate([self.columns, np.full((more, self.columns.shape[1]), np.nan)])
-            self.targets, self.weights = (np.concatenate([a, np.zeros(more)]) for a in (self.targets, self.weights))
-            self.digests = np.concatenate([self.digests, np.zeros(more, np.uint64)])
+            added = min(max(rows, 2 * before, 64), self.capacity) - before
+            self.columns = np.concatenate([self.columns, np.full((added, self.columns.shape[1]), np.nan)])
+            self.targets, self.weights = (np.concatenate([a, np.zeros(added)]) for a in (self.targets, self.weights))
+            self.digests = np.concatenate([self.digests, np.zeros(added, np.uint64)])
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same reservoir."""
