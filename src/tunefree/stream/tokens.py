@@ -23,9 +23,11 @@ TAB, LINE_END, RETURN, BLANK = 9, 10, 13, 32
 _PLUS, _MINUS, _POINT, _ZERO = 43, 45, 46, 48
 _SMALL_E, _SMALL_I, _SMALL_N, _SMALL_BIT = 101, 105, 110, 32
 _POWERS = np.array([float(10**i) for i in range(23)])  # the powers of ten that a double holds exactly
-_WHOLE_POWERS = np.array([10**i for i in range(9)], np.uint64)
+_WHOLE_POWERS = np.array([10**i for i in range(8)], np.uint64)
 _NONE, _TOP = np.uint64(0), np.uint64(1 << 63)
 _ONES, _EVERY_FOURTH = np.uint64(0x0101010101010101), np.uint64(0x000000FF000000FF)
+# Times the lowest bit of a byte that is the highest of it, number i: i + 1 in the highest four bits.
+_NUMBERS_OF_BYTES = np.uint64(1 + sum((i + 1) << (53 - 8 * i) for i in range(7)))
 _TEN, _CODE_OF_ZERO = np.uint64(10), np.uint64(_ZERO)
 _EXACT, _LARGEST = np.uint64(1 << 53), float(np.finfo(np.float64).max)
 
@@ -232,7 +234,7 @@ def read_digits(data, place, number):
     Eight bytes at a time, without a branch that depends on how many are digits (Langdale, Lemire 2019).
     """
     while True:
-        word = load(data, place) ^ (_ONES * _CODE_OF_ZERO)  # digits become 0 to 9, other bytes more
+        word = load(data, place) - _ONES * _CODE_OF_ZERO  # digits become 0 to 9, the byte after them more
         marks = _non_digits(word)
         if marks != _NONE:
             break
@@ -243,9 +245,9 @@ def read_digits(data, place, number):
 
 
 def bytes_before(marks):
-    """How many bytes of a word lie before the first one that is marked, at its highest bit; 8 where none is."""
-    first = marks >> np.uint64(7)
-    return ((first - np.uint64(1)) & ~first & _ONES) * _ONES >> np.uint64(56)
+    """How many bytes of a word lie before the first one that is marked, at its highest bit: one is."""
+    lowest = marks & (~marks + np.uint64(1))
+    return (lowest * _NUMBERS_OF_BYTES >> np.uint64(60)) - np.uint64(1)
 
 
 def less(word, limit):
@@ -271,21 +273,20 @@ def _eight_digits(word):
 
 
 def _first_digits(word, count):
-    """The number whose digits are the first bytes of a word, none to eight."""
-    half = np.uint64(32) - np.uint64(4) * count  # a shift by 64 is not defined
-    return _eight_digits((word << half) << half)  # zeros lead
+    """The number whose digits are the first bytes of a word, fewer than eight."""
+    return _eight_digits(word << (np.uint64(56) - np.uint64(8) * count) << np.uint64(8))  # zeros lead
 
 
 def read_short(data, place):
     """The usual number, like 0.25: (value, place of what follows, the number's own where it is another kind of token).
 
     It has no branches, and where the fraction starts does not depend on the digits before it, which makes it fast. Of
-    a longer fraction it reads eight digits, so that a digit follows.
+    a longer fraction it reads seven digits, so that a digit follows.
     """
     whole = np.uint64(data[place]) - _CODE_OF_ZERO
     usual = (whole < _TEN) & (data[place + 1] == _POINT)
-    word = load(data, place + 2) ^ (_ONES * _CODE_OF_ZERO)
-    count = bytes_before(_non_digits(word))
+    word = load(data, place + 2) - _ONES * _CODE_OF_ZERO
+    count = bytes_before(_non_digits(word) | _TOP)
     value = float(np.int64(whole * _WHOLE_POWERS[count] + _first_digits(word, count))) / _POWERS[count]
     return value, place + np.int64(count + np.uint64(2)) if usual else place
 
