@@ -207,8 +207,13 @@ def to_rows(output: Output, ids: np.ndarray, merge: bool) -> rows.Sparse:
     return rows.sparse(pointers, features, values.copy())
 
 
+def byte_at(data, place):
+    """A byte; an unsigned place spares the check whether it counts from the end."""
+    return data[np.uint64(place)]
+
+
 def is_blank(byte):
-    return byte == BLANK or byte == TAB or byte == RETURN
+    return byte == BLANK or byte == TAB or byte == RETURN  # compiled, "in" is a loop
 
 
 def is_sign(byte):
@@ -216,14 +221,14 @@ def is_sign(byte):
 
 
 def skip_blanks(data, place):
-    while is_blank(data[place]):
+    while is_blank(byte_at(data, place)):
         place += 1
     return place
 
 
 def skip_line(data, place):
     """The start of the next line."""
-    while data[place] != LINE_END:
+    while byte_at(data, place) != LINE_END:
         place += 1
     return place + 1
 
@@ -283,8 +288,8 @@ def read_short(data, place):
     It has no branches, and where the fraction starts does not depend on the digits before it, which makes it fast. Of
     a longer fraction it reads seven digits, so that a digit follows.
     """
-    whole = np.uint64(data[place]) - _CODE_OF_ZERO
-    usual = (whole < _TEN) & (data[place + 1] == _POINT)
+    whole = np.uint64(byte_at(data, place)) - _CODE_OF_ZERO
+    usual = (whole < _TEN) & (byte_at(data, place + 1) == _POINT)
     word = load(data, place + 2) - _ONES * _CODE_OF_ZERO
     count = bytes_before(_non_digits(word) | _TOP)
     value = float(np.int64(whole * _WHOLE_POWERS[count] + _first_digits(word, count))) / _POWERS[count]
@@ -293,31 +298,33 @@ def read_short(data, place):
 
 def read_number(data, place):
     """A decimal number, exact to the last bit: (value, place of what follows, kind of the token)."""
-    sign = data[place]
+    sign = byte_at(data, place)
     start = place + is_sign(sign)
     mantissa, place = read_digits(data, start, np.uint64(0))
     digits, exponent = place - start, 0
-    if data[place] == _POINT:
+    if byte_at(data, place) == _POINT:
         start = place + 1
         mantissa, place = read_digits(data, start, mantissa)
         digits, exponent = digits + place - start, start - place
-    letter = data[place] | _SMALL_BIT
+    letter = byte_at(data, place) | _SMALL_BIT
     if digits > 0 and letter == _SMALL_E:
         exponent, place, digits = _read_exponent(data, place + 1, exponent, digits)
     if digits > 0:
         value, kind = _scaled(mantissa, digits, exponent)
     else:
-        value, kind = 0.0, NOT_FINITE if letter == _SMALL_N or letter == _SMALL_I else NOT_A_NUMBER
+        value, kind = 0.0, NOT_FINITE if letter in (_SMALL_N, _SMALL_I) else NOT_A_NUMBER
     return -value if sign == _MINUS else value, place, kind
 
 
 def _read_exponent(data, place, exponent, digits):
     """Add the integer after an "e": (exponent, place of what follows, digits, 0 where there is no integer)."""
-    sign = data[place]
+    sign = byte_at(data, place)
     start = place + is_sign(sign)
     place, size = start, 0
-    while data[place] >= _ZERO and data[place] < _ZERO + 10:
-        size = min(10 * size + np.int64(data[place]) - _ZERO, 99999)  # as good as infinite either way
+    while byte_at(data, place) >= _ZERO and byte_at(data, place) < _ZERO + 10:
+        size = 10 * size + np.int64(byte_at(data, place)) - _ZERO
+        if size > 99999:  # as good as infinite either way
+            size = 99999
         place += 1
     return exponent - size if sign == _MINUS else exponent + size, place, digits if place > start else 0
 
