@@ -217,7 +217,7 @@ def is_blank(byte):
 
 
 def is_sign(byte):
-    return byte == _MINUS or byte == _PLUS
+    return byte == _MINUS or byte == _PLUS  # compiled, "in" is a loop
 
 
 def skip_blanks(data, place):
@@ -320,11 +320,9 @@ def _read_exponent(data, place, exponent, digits):
     """Add the integer after an "e": (exponent, place of what follows, digits, 0 where there is no integer)."""
     sign = byte_at(data, place)
     start = place + is_sign(sign)
-    place, size = start, 0
+    place, size = start, np.int64(0)
     while byte_at(data, place) >= _ZERO and byte_at(data, place) < _ZERO + 10:
-        size = 10 * size + np.int64(byte_at(data, place)) - _ZERO
-        if size > 99999:  # as good as infinite either way
-            size = 99999
+        size = np.int64(min(10 * size + byte_at(data, place) - _ZERO, 99999))  # as good as infinite either way
         place += 1
     return exponent - size if sign == _MINUS else exponent + size, place, digits if place > start else 0
 
