@@ -180,15 +180,14 @@ def mix(key):
 def load(data, place):
     """Eight bytes as one word, the first the lowest; compiled to a single instruction."""
     i = np.uint64(place)
+    return _load_four(data, i) | _load_four(data, i + np.uint64(4)) << np.uint64(32)
+
+
+def _load_four(data, i):
     word = np.uint64(data[i])
     word |= np.uint64(data[i + np.uint64(1)]) << np.uint64(8)
     word |= np.uint64(data[i + np.uint64(2)]) << np.uint64(16)
-    word |= np.uint64(data[i + np.uint64(3)]) << np.uint64(24)
-    word |= np.uint64(data[i + np.uint64(4)]) << np.uint64(32)
-    word |= np.uint64(data[i + np.uint64(5)]) << np.uint64(40)
-    word |= np.uint64(data[i + np.uint64(6)]) << np.uint64(48)
-    word |= np.uint64(data[i + np.uint64(7)]) << np.uint64(56)
-    return word
+    return word | np.uint64(data[i + np.uint64(3)]) << np.uint64(24)
 
 
 def fold(key, word):

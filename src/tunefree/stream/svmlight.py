@@ -21,6 +21,7 @@ from tunefree.stream.tokens import (
     TOO_LARGE,
     Longs,
     Output,
+    byte_at,
     exact_value,
     first_slot,
     is_blank,
@@ -165,7 +166,7 @@ class SvmlightEncoder:
 
 
 def _ends_token(byte):
-    return is_blank(byte) or byte == LINE_END or byte == _HASH
+    return is_blank(byte) or byte == LINE_END or byte == _HASH  # compiled, "in" is a loop
 
 
 def _read_label(data, place, longs):
@@ -175,19 +176,24 @@ def _read_label(data, place, longs):
         label, kind = exact_value(place, longs)
     if kind == NOT_FINITE:
         kind = _LABEL_NOT_FINITE
-    elif kind != TOO_LARGE and (kind != OK or not _ends_token(data[stop])):
-        kind = _LABELS if kind == OK and data[stop] == _COMMA else _LABEL
+    elif kind != TOO_LARGE and (kind != OK or not _ends_token(byte_at(data, stop))):
+        kind = _LABELS if kind == OK and byte_at(data, stop) == _COMMA else _LABEL
     return label, stop, kind
 
 
 def _skip_query(data, place):
     """Skip ``qid:n``: (place of what follows, kind of error)."""
     kind = OK
-    if data[place] == 113 and data[place + 1] == 105 and data[place + 2] == 100 and data[place + 3] == _COLON:
+    if (
+        byte_at(data, place) == 113
+        and byte_at(data, place + 1) == 105
+        and byte_at(data, place + 2) == 100
+        and byte_at(data, place + 3) == _COLON
+    ):
         stop = place + 4
-        while data[stop] >= 48 and data[stop] < 58:
+        while byte_at(data, stop) >= 48 and byte_at(data, stop) < 58:
             stop += 1
-        kind = OK if stop > place + 4 and _ends_token(data[stop]) else _QUERY
+        kind = OK if stop > place + 4 and _ends_token(byte_at(data, stop)) else _QUERY
         place = stop if kind == OK else place
     return place, kind
 
@@ -204,19 +210,19 @@ def _read_entries(data, place, k, output, longs, largest):
     next_index, ascending, kind = np.uint64(0), True, OK
     while True:
         place = skip_blanks(data, place)
-        if data[place] == LINE_END or data[place] == _HASH:
+        if byte_at(data, place) == LINE_END or byte_at(data, place) == _HASH:
             break
         index, stop = read_digits(data, place, np.uint64(0))
-        if data[stop] != _COLON or stop == place or stop - place > 19 or index > largest:
-            kind = _index_error(stop - place, data[stop])
+        if byte_at(data, stop) != _COLON or stop == place or stop - place > 19 or index > largest:
+            kind = _index_error(stop - place, byte_at(data, stop))
             break
         start = stop + 1
         value, stop = read_short(data, start)
-        if not _ends_token(data[stop]) or stop == start:
+        if not _ends_token(byte_at(data, stop)) or stop == start:
             value, stop, kind = read_number(data, start)
             if kind == LONG:
                 value, kind = exact_value(start, longs)
-            if kind != OK or not _ends_token(data[stop]):
+            if kind != OK or not _ends_token(byte_at(data, stop)):
                 kind = NOT_A_NUMBER if kind == OK else kind
                 break
         ascending &= index >= next_index
@@ -257,7 +263,7 @@ def tokenize(
     reals, integers, errors = output.reals, output.integers, output.errors
     while place < len(data) - PADDING:
         first = place = skip_blanks(data, place)
-        if data[place] != LINE_END and data[place] != _HASH:
+        if byte_at(data, place) != LINE_END and byte_at(data, place) != _HASH:
             label, stop, kind = _read_label(data, place, longs)
             k = entries
             if kind == OK:

@@ -23,9 +23,11 @@ TAB, LINE_END, RETURN, BLANK = 9, 10, 13, 32
 _PLUS, _MINUS, _POINT, _ZERO = 43, 45, 46, 48
 _SMALL_E, _SMALL_I, _SMALL_N, _SMALL_BIT = 101, 105, 110, 32
 _POWERS = np.array([float(10**i) for i in range(23)])  # the powers of ten that a double holds exactly
-_WHOLE_POWERS = np.array([10**i for i in range(9)], np.uint64)
+_WHOLE_POWERS = np.array([10**i for i in range(8)], np.uint64)
 _NONE, _TOP = np.uint64(0), np.uint64(1 << 63)
 _ONES, _EVERY_FOURTH = np.uint64(0x0101010101010101), np.uint64(0x000000FF000000FF)
+# Times the lowest bit of a byte that is the highest of it, number i: i + 1 in the highest four bits.
+_NUMBERS_OF_BYTES = np.uint64(1 + sum((i + 1) << (53 - 8 * i) for i in range(7)))
 _TEN, _CODE_OF_ZERO = np.uint64(10), np.uint64(_ZERO)
 _EXACT, _LARGEST = np.uint64(1 << 53), float(np.finfo(np.float64).max)
 
@@ -205,23 +207,28 @@ def to_rows(output: Output, ids: np.ndarray, merge: bool) -> rows.Sparse:
     return rows.sparse(pointers, features, values.copy())
 
 
+def byte_at(data, place):
+    """A byte; an unsigned place spares the check whether it counts from the end."""
+    return data[np.uint64(place)]
+
+
 def is_blank(byte):
-    return byte == BLANK or byte == TAB or byte == RETURN
+    return byte == BLANK or byte == TAB or byte == RETURN  # compiled, "in" is a loop
 
 
 def is_sign(byte):
-    return byte == _MINUS or byte == _PLUS
+    return byte == _MINUS or byte == _PLUS  # compiled, "in" is a loop
 
 
 def skip_blanks(data, place):
-    while is_blank(data[place]):
+    while is_blank(byte_at(data, place)):
         place += 1
     return place
 
 
 def skip_line(data, place):
     """The start of the next line."""
-    while data[place] != LINE_END:
+    while byte_at(data, place) != LINE_END:
         place += 1
     return place + 1
 
@@ -232,7 +239,7 @@ def read_digits(data, place, number):
     Eight bytes at a time, without a branch that depends on how many are digits (Langdale, Lemire 2019).
     """
     while True:
-        word = load(data, place) ^ (_ONES * _CODE_OF_ZERO)  # digits become 0 to 9, other bytes more
+        word = load(data, place) - _ONES * _CODE_OF_ZERO  # digits become 0 to 9, the byte after them more
         marks = _non_digits(word)
         if marks != _NONE:
             break
@@ -243,9 +250,9 @@ def read_digits(data, place, number):
 
 
 def bytes_before(marks):
-    """How many bytes of a word lie before the first one that is marked, at its highest bit; 8 where none is."""
-    first = marks >> np.uint64(7)
-    return ((first - np.uint64(1)) & ~first & _ONES) * _ONES >> np.uint64(56)
+    """How many bytes of a word lie before the first one that is marked, at its highest bit: one is."""
+    lowest = marks & (~marks + np.uint64(1))
+    return (lowest * _NUMBERS_OF_BYTES >> np.uint64(60)) - np.uint64(1)
 
 
 def less(word, limit):
@@ -271,52 +278,51 @@ def _eight_digits(word):
 
 
 def _first_digits(word, count):
-    """The number whose digits are the first bytes of a word, none to eight."""
-    half = np.uint64(32) - np.uint64(4) * count  # a shift by 64 is not defined
-    return _eight_digits((word << half) << half)  # zeros lead
+    """The number whose digits are the first bytes of a word, fewer than eight."""
+    return _eight_digits(word << (np.uint64(56) - np.uint64(8) * count) << np.uint64(8))  # zeros lead
 
 
 def read_short(data, place):
     """The usual number, like 0.25: (value, place of what follows, the number's own where it is another kind of token).
 
     It has no branches, and where the fraction starts does not depend on the digits before it, which makes it fast. Of
-    a longer fraction it reads eight digits, so that a digit follows.
+    a longer fraction it reads seven digits, so that a digit follows.
     """
-    whole = np.uint64(data[place]) - _CODE_OF_ZERO
-    usual = (whole < _TEN) & (data[place + 1] == _POINT)
-    word = load(data, place + 2) ^ (_ONES * _CODE_OF_ZERO)
-    count = bytes_before(_non_digits(word))
+    whole = np.uint64(byte_at(data, place)) - _CODE_OF_ZERO
+    usual = (whole < _TEN) & (byte_at(data, place + 1) == _POINT)
+    word = load(data, place + 2) - _ONES * _CODE_OF_ZERO
+    count = bytes_before(_non_digits(word) | _TOP)
     value = float(np.int64(whole * _WHOLE_POWERS[count] + _first_digits(word, count))) / _POWERS[count]
     return value, place + np.int64(count + np.uint64(2)) if usual else place
 
 
 def read_number(data, place):
     """A decimal number, exact to the last bit: (value, place of what follows, kind of the token)."""
-    sign = data[place]
+    sign = byte_at(data, place)
     start = place + is_sign(sign)
     mantissa, place = read_digits(data, start, np.uint64(0))
     digits, exponent = place - start, 0
-    if data[place] == _POINT:
+    if byte_at(data, place) == _POINT:
         start = place + 1
         mantissa, place = read_digits(data, start, mantissa)
         digits, exponent = digits + place - start, start - place
-    letter = data[place] | _SMALL_BIT
+    letter = byte_at(data, place) | _SMALL_BIT
     if digits > 0 and letter == _SMALL_E:
         exponent, place, digits = _read_exponent(data, place + 1, exponent, digits)
     if digits > 0:
         value, kind = _scaled(mantissa, digits, exponent)
     else:
-        value, kind = 0.0, NOT_FINITE if letter == _SMALL_N or letter == _SMALL_I else NOT_A_NUMBER
+        value, kind = 0.0, NOT_FINITE if letter in (_SMALL_N, _SMALL_I) else NOT_A_NUMBER
     return -value if sign == _MINUS else value, place, kind
 
 
 def _read_exponent(data, place, exponent, digits):
     """Add the integer after an "e": (exponent, place of what follows, digits, 0 where there is no integer)."""
-    sign = data[place]
+    sign = byte_at(data, place)
     start = place + is_sign(sign)
-    place, size = start, 0
-    while data[place] >= _ZERO and data[place] < _ZERO + 10:
-        size = min(10 * size + np.int64(data[place]) - _ZERO, 99999)  # as good as infinite either way
+    place, size = start, np.int64(0)
+    while byte_at(data, place) >= _ZERO and byte_at(data, place) < _ZERO + 10:
+        size = np.int64(min(10 * size + byte_at(data, place) - _ZERO, 99999))  # as good as infinite either way
         place += 1
     return exponent - size if sign == _MINUS else exponent + size, place, digits if place > start else 0
 

@@ -32,6 +32,7 @@ from tunefree.stream.tokens import (
     TOO_LARGE,
     Longs,
     Output,
+    byte_at,
     bytes_before,
     equal,
     exact_value,
@@ -198,7 +199,7 @@ def _tags(data: np.ndarray, output: tokens.Output) -> list[str]:
 
 
 def _ends_token(byte):
-    return is_blank(byte) or byte == LINE_END or byte == _BAR
+    return is_blank(byte) or byte == LINE_END or byte == _BAR  # compiled, "in" is a loop
 
 
 def _read_name(data, place, seed):
@@ -222,19 +223,19 @@ def _read_long_value(data, start, longs):
     value, stop, kind = read_number(data, start)
     if kind == LONG:
         value, kind = exact_value(start, longs)
-    if kind == OK and not _ends_token(data[stop]):
+    if kind == OK and not _ends_token(byte_at(data, stop)):
         kind = NOT_A_NUMBER
     return value, stop, kind
 
 
 def _find_bar(data, place):
-    while data[place] != _BAR and data[place] != LINE_END:
+    while byte_at(data, place) != _BAR and byte_at(data, place) != LINE_END:
         place += 1
     return place
 
 
 def _end_of_word(data, place):
-    while not _ends_token(data[place]):
+    while not _ends_token(byte_at(data, place)):
         place += 1
     return place
 
@@ -247,8 +248,8 @@ def _read_head(data, place, bar, numbers, longs):
         if place >= bar or kind != OK:
             break
         stop = _end_of_word(data, place)
-        if stop == bar or data[place] == _APOSTROPHE:
-            tag_start, tag_stop = place + (data[place] == _APOSTROPHE), stop
+        if stop == bar or byte_at(data, place) == _APOSTROPHE:
+            tag_start, tag_stop = place + (byte_at(data, place) == _APOSTROPHE), stop
         elif count == 3 or tag_stop > 0:
             kind = _MANY
         else:
@@ -277,18 +278,18 @@ def _read_features(data, place, k, output, longs):
     namespace, factor, space, kind = _NO_NAME, 1.0, place, OK
     while True:
         place = skip_blanks(data, place)
-        if data[place] == LINE_END:
+        if byte_at(data, place) == LINE_END:
             break
-        opens = data[place] == _BAR
+        opens = byte_at(data, place) == _BAR
         start = place + 1 if opens else place
         key, stop = _read_name(data, start, _NO_NAME if opens else namespace)
         value = 1.0
-        if data[stop] == _COLON and stop > start:
+        if byte_at(data, stop) == _COLON and stop > start:
             begin = stop + 1
             value, stop = read_short(data, begin)
-            if not _ends_token(data[stop]) or stop == begin:
+            if not _ends_token(byte_at(data, stop)) or stop == begin:
                 value, stop, kind = _read_long_value(data, begin, longs)
-        elif not _ends_token(data[stop]) or (stop == start and not opens):
+        elif not _ends_token(byte_at(data, stop)) or (stop == start and not opens):
             kind = _NAME
         if kind != OK:
             break
@@ -320,9 +321,9 @@ def tokenize(
     while place < len(data) - PADDING:
         place = skip_blanks(data, place)
         bar = _find_bar(data, place)
-        if data[place] != LINE_END:
+        if byte_at(data, place) != LINE_END:
             k, kind, first = entries, _NO_BAR, place
-            if data[bar] == _BAR:
+            if byte_at(data, bar) == _BAR:
                 numbers[0], numbers[1], numbers[2] = np.nan, 1.0, 0.0
                 count, start, stop, place, kind = _read_head(data, place, bar, numbers, longs)
                 integers[n, 2], integers[n, 3] = start, stop
@@ -344,7 +345,7 @@ def tokenize(
 
 
 def _end_of_name(data, place):
-    while data[place] > BLANK and data[place] != _COLON and data[place] != _BAR:
+    while byte_at(data, place) > BLANK and byte_at(data, place) != _COLON and byte_at(data, place) != _BAR:
         place += 1
     return place
 
@@ -368,7 +369,7 @@ def copy_names(
             begin = total
             for i in range(places[k, 1], _end_of_name(data, places[k, 1])):
                 if len(names) > 0:
-                    names[total] = data[i]
+                    names[total] = byte_at(data, i)
                 total += 1
             if total > begin:
                 if len(names) > 0:
@@ -376,7 +377,7 @@ def copy_names(
                 total += 1
             for i in range(places[k, 0], _end_of_name(data, places[k, 0])):
                 if len(names) > 0:
-                    names[total] = data[i]
+                    names[total] = byte_at(data, i)
                 total += 1
             sizes[new] = total - begin
             new += 1

@@ -71,7 +71,8 @@ def count_words(offsets: np.ndarray, data: np.ndarray, seed: int) -> Counts:
         text=text,
     )
     entries = count(in_texts, words, int(seed), SEED, slots, counts)
-    return Counts(counts.ends, *(array[:entries] for array in counts[1:4]), text[:used])
+    keys, numbers, places = counts.keys[:entries], counts.counts[:entries], counts.places[:entries]
+    return Counts(counts.ends, keys, numbers, places, text[:used])
 
 
 def _decode(data, place):

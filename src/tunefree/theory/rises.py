@@ -20,14 +20,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core import compiled
+from tunefree.core.kernels import kernel
 
 LEVEL = 0.001  # probability of a false alarm, at most
 ODDS = (1.5, 4.0, 16.0)  # that are bet at: on small rises that last, and on large ones
+_ODDS = np.array(ODDS)
 LOCATING = 1  # that of these whose gain tells where a rise began
 SPACING = 16  # rows between those at which betting begins
 CELLS, PER_DOUBLING = 1024, 4  # in which losses are counted
@@ -105,9 +106,9 @@ class LossRises:
         """
         used = np.flatnonzero((weight > 0.0) & ~np.isnan(losses) & ~np.isnan(scale))
         while len(used):
-            n, lowest, is_sure = _follow(
-                losses[used], weight[used], scale[used], *(getattr(self, name) for name in STATE)
-            )
+            progress = np.empty(3, np.int64)
+            follow(losses[used], weight[used], scale[used], progress, *(getattr(self, name) for name in STATE))
+            n, lowest, is_sure = progress.tolist()
             self.place = self.place if lowest < 0 else place(int(used[lowest]))
             used = used[n:]
             if is_sure:
@@ -141,42 +142,62 @@ class LossRises:
         return test
 
 
-@compiled.entry
-def _follow(losses, weight, scale, counts, capital, gain, sums, start, scales):
-    """Bet on losses up to the one that makes a rise sure: how many, the latest of least gain, whether it is sure."""
-    lowest = -1
+@kernel
+def follow(
+    losses: Annotated[np.ndarray, "float64[rows]"],
+    weight: Annotated[np.ndarray, "float64[rows]"],
+    scale: Annotated[np.ndarray, "float64[rows]"],
+    progress: Annotated[np.ndarray, "int64[3]"],
+    counts: Annotated[np.ndarray, "int64[cells]"],
+    capital: Annotated[np.ndarray, "float64[odds]"],
+    gain: Annotated[np.ndarray, "float64[1]"],
+    sums: Annotated[np.ndarray, "float64[3]"],
+    start: Annotated[np.ndarray, "float64[4]"],
+    scales: Annotated[np.ndarray, "float64[2]"],
+) -> None:
+    """Bet on losses up to the one that makes a rise sure.
+
+    ``progress`` becomes how many these are, the latest of least gain, and whether a rise is sure.
+    """
+    progress[0], progress[1], progress[2] = len(losses), -1, 0
     for i in range(len(losses)):
         if sums[0] == 0.0 or gain[0] < start[0]:
-            start[0], lowest = gain[0], i
-            start[1:] = sums
+            progress[1] = i
+            start[0], start[1], start[2], start[3] = gain[0], sums[0], sums[1], sums[2]
         scales[0] += scale[i]
         scales[1] += 1.0
         floor = _cell(SMALL * scales[0] / scales[1])
         cell = max(_cell(losses[i]), floor)
         counts[cell] += 1
-        rows, above = sums[0] + 1.0, counts[cell + 1 :].sum()
+        rows, above = sums[0] + 1.0, _sum_from(counts, cell + 1)
         ties = counts[cell] if cell > floor else rows - above
-        begun, total = _prior(sums[0]), 0.0
-        for k in range(len(ODDS)):
-            bet = ODDS[k] / (1.0 + (ODDS[k] - 1.0) * above / rows) / (1.0 + (ODDS[k] - 1.0) * (above + ties) / rows)
-            capital[k] = (capital[k] + begun) * bet
+        before, total = _prior(sums[0]), 0.0
+        for k in range(len(capital)):
+            odds = _ODDS[k]
+            bet = odds / (1.0 + (odds - 1.0) * above / rows) / (1.0 + (odds - 1.0) * (above + ties) / rows)
+            capital[k] = (capital[k] + before) * bet
             total += capital[k]
             if k == LOCATING:
                 gain[0] += np.log(bet)
         sums[0] = rows
         sums[1] += weight[i]
         sums[2] += weight[i] * losses[i]
-        if total >= len(ODDS) / LEVEL:
-            return i + 1, lowest, True
-    return len(losses), lowest, False
+        if total >= len(capital) / LEVEL:
+            progress[0], progress[2] = i + 1, 1
+            break
 
 
-@compiled.inline
 def _cell(loss):
     return int(min(max(PER_DOUBLING * np.log2(max(loss, 1e-300)) + CELLS / 2, 0.0), CELLS - 1.0))
 
 
-@compiled.inline
+def _sum_from(counts, first):
+    total = 0
+    for count in counts[first:]:
+        total += count
+    return total
+
+
 def _prior(rows):
     """The part of the capital 1 with which betting begins after so many rows; these parts add up to at most 1.
 
