@@ -7,11 +7,11 @@ import pytest
 
 from tunefree import learners
 from tunefree.core.rows import dense
-from tunefree.learners.contract import traits_of, with_outputs
+from tunefree.learners.reading import read
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import Binary, Multinomial
 from tunefree.model import passes
-from tunefree.model.members import Member, Setting, scored
+from tunefree.model.members import Member, Setting
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
 
@@ -92,19 +92,15 @@ def state_of(model):
     return {name: array.tobytes() for name, array in model.save_state()[0].items()}
 
 
-@pytest.mark.parametrize("name", [name for name in learners.ALL if traits_of(learners.ALL[name]).halved])
+@pytest.mark.parametrize("name", [name for name in learners.ALL if any(field.is_halved for field in learners.ALL[name].fields)])
 def test_two_classes_share_the_margin_between_them(name):
     X, y = stream(300, 0)
-    state, X, weight = learners.ALL[name].create(7, 1), dense(X), np.ones(len(y))
+    state, X, weight = learners.ALL[name](7, 1), dense(X), np.ones(len(y))
     objective = Binary(loss_of("classification", None), 0.0)
     passes.learn(state, objective, X, np.where(y == "c1", 1.0, -1.0), weight, np.empty((len(y), 1)))
-    read = np.empty((7, 1)), np.empty(7)
-    passes.read(state, *read)
-    wider = with_outputs(state, 3, first=1, mirrors=True)
-    read_wider = np.empty((7, 3)), np.empty(7)
-    passes.read(wider, *read_wider)
-    margins = scored(X, read_wider)
-    np.testing.assert_allclose(margins[:, 1], 0.5 * scored(X, read)[:, 0], rtol=1e-12)
+    margin = passes.score(*read(state), X)[:, 0]
+    margins = passes.score(*read(state.with_outputs(3, first=1, mirrors=True)), X)
+    np.testing.assert_allclose(margins[:, 1], 0.5 * margin, rtol=1e-12)
     np.testing.assert_allclose(margins[:, 0], -margins[:, 1], rtol=1e-12)
     assert not margins[:, 2].any()
 
@@ -115,8 +111,7 @@ def test_a_late_class_knows_that_it_was_absent():
     member = Member.create(Setting("scinol2", {}, "raw"), False, 7, 1, Binary(loss_of("classification", None), 0.0))
     member.learn(dense(X), np.where(y == "c1", 1.0, -1.0), np.ones(len(y)), np.empty((len(y), 1)))
     member.add_outputs(Multinomial(1.0), 1, 3)
-    constant = member.state.coordinates[0, 2]
-    assert constant.wealth > 1.0 and constant.gradients < 0.0
+    assert member.state.wealth[0, 2] > 1.0 and member.state.gradients[0, 2] < 0.0
     weights, units = member.weights(7, 3)
     np.testing.assert_allclose(weights[0, 2] / units[0], -np.log(len(y)), rtol=1e-12)
     assert not weights[1:, 2].any()

@@ -26,10 +26,10 @@ from tunefree.theory import drift_of_mean, growing_pistol_bound, paper_bound, pe
 from tunefree.theory.evidence import Evidence, certify, record_evidence
 
 LEARNERS = {
-    "scinol1": lambda d: ScInOL1.create(d + 1),
-    "scinol2": lambda d: ScInOL2.create(d + 1),
-    "pistol": lambda d: PiSTOL.create(d + 1, a=pistol_parameter()),
-    "coordinate-pistol": lambda d: CoordinatePiSTOL.create(d + 1, a=pistol_parameter()),
+    "scinol1": lambda d: ScInOL1(d + 1),
+    "scinol2": lambda d: ScInOL2(d + 1),
+    "pistol": lambda d: PiSTOL(d + 1, a=pistol_parameter()),
+    "coordinate-pistol": lambda d: CoordinatePiSTOL(d + 1, a=pistol_parameter()),
 }
 LOSSES = {"logistic": losses.Logistic(), "smoothed-hinge": losses.SmoothedHinge(), "hinge": losses.Hinge()}
 searched = settings(max_examples=60, deadline=None)
@@ -59,7 +59,7 @@ def claims(state, loss, X, y, weight, u):
     """The regret of a learner, the bound of its theorem, and what is computed from the slopes."""
     objective = objectives.Binary(loss, 0.0)
     state, _, predictions, row_losses = run(state, objective, as_dense(X), y, weight, 1)
-    evidence = Evidence.create(X.shape[1] + 1)
+    evidence = Evidence(X.shape[1] + 1)
     record_evidence(evidence, objective, as_dense(X), y, weight, predictions, row_losses)
     regret = float(weight @ row_losses) - total(loss, y, X @ u, weight)
     return regret, paper_bound(state, objective, np.r_[0.0, u]), certify(evidence, objective).regret(np.r_[0.0, u])
@@ -122,7 +122,7 @@ def test_no_targets_are_found_that_beat_the_bound_of_regression(seed, y, u, abso
     X = np.random.default_rng(seed).integers(-1, 2, (len(y), 2)).astype(float)
     X, loss = np.c_[np.ones(len(y)), X], losses.Absolute() if absolute else losses.huber(1.0)
     numbers, weight = 2.0 ** np.array(y) * np.where(np.arange(len(y)) % 2, 1.0, -1.0), np.ones(len(y))
-    state = ScInOL2.create(3)
+    state = ScInOL2(3)
     objective = objectives.regression(loss)
     _, objective, _, row_losses = run(state, objective, rows.dense(X[:, 1:], intercept=True), numbers, weight, 1)
     regret = row_losses.sum() - total(loss, numbers, X @ np.array(u), weight)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.contracts import run
 from tunefree import losses
 from tunefree.core import rows
-from tunefree.learners import Averaged, CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2
+from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2, averaged
 from tunefree.losses import objectives, slope
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
@@ -35,7 +35,7 @@ def stream(seed, n, d):
 
 def learn(learner, X, y):
     n = len(X)
-    state = learner.create(X.shape[1] + 1)
+    state = learner(X.shape[1] + 1)
     objective = objectives.Binary(LOSS, 0.0)
     margins = run(state, objective, rows.dense(X, intercept=False), y, np.ones(n), 1)[2][:, 0]
     slopes = np.array([slope(LOSS, *pair) for pair in zip(y, margins, strict=True)])
@@ -79,7 +79,7 @@ def test_pistol_theorem_on_random_streams(a, seed, n, d, b):
         return
     X = X / norms.max()
     X[0] *= 1.0 / max(np.linalg.norm(X[0]), 1e-300) if norms[0] > 0 else 1.0  # the learner's M is that of the paper
-    state = PiSTOL.create(d + 1, a=a, b=b)
+    state = PiSTOL(d + 1, a=a, b=b)
     margins = run(state, objectives.Binary(LOSS, 0.0), rows.dense(X, intercept=False), y, np.ones(n), 1)[2][:, 0]
     slopes = np.abs([slope(LOSS, *pair) for pair in zip(y, margins, strict=True)])
     for comparator in (u, 100.0 * u, np.zeros(d)):
@@ -95,7 +95,7 @@ def test_coordinate_pistol_theorem(seed, n, d):
     X = np.vstack([np.abs(X).max(0), X])  # the largest value first: the learner's M_i is that of the paper
     X = np.divide(X, X[0], out=np.zeros_like(X), where=X[0] > 0)
     y = np.r_[1.0, y]
-    state = CoordinatePiSTOL.create(d + 1, a=4.0, b=1.0 / d)
+    state = CoordinatePiSTOL(d + 1, a=4.0, b=1.0 / d)
     margins = run(state, objectives.Binary(LOSS, 0.0), rows.dense(X, intercept=False), y, np.ones(n + 1), 1)[2][:, 0]
     slopes = np.array([slope(LOSS, *pair) for pair in zip(y, margins, strict=True)])
     regret = logistic(y, margins).sum() - logistic(y, X @ u).sum()
@@ -125,11 +125,11 @@ def test_scinol_theorems_on_census_data(name):
 
 
 OWN = {
-    "scinol1": lambda d: ScInOL1.create(d + 1, epsilon=0.7),
-    "scinol2": lambda d: ScInOL2.create(d + 1, epsilon=0.7),
-    "averaged": lambda d: Averaged.create(ScInOL2.create(d + 1)),
-    "pistol": lambda d: PiSTOL.create(d + 1, a=4.0, b=0.5),
-    "coordinate-pistol": lambda d: CoordinatePiSTOL.create(d + 1, a=4.0, b=0.5),
+    "scinol1": lambda d: ScInOL1(d + 1, epsilon=0.7),
+    "scinol2": lambda d: ScInOL2(d + 1, epsilon=0.7),
+    "averaged": lambda d: averaged(ScInOL2)(d + 1),
+    "pistol": lambda d: PiSTOL(d + 1, a=4.0, b=0.5),
+    "coordinate-pistol": lambda d: CoordinatePiSTOL(d + 1, a=4.0, b=0.5),
 }
 
 
@@ -158,7 +158,7 @@ def test_bounds_from_what_a_learner_kept(name, seed, n, d, growth):
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 300), d=st.integers(1, 5))
 def test_bounds_from_what_a_learner_kept_are_sharper(seed, n, d):
     X, y, u = stream(seed, n, d)
-    one, two = ScInOL1.create(d + 1), ScInOL2.create(d + 1)
+    one, two = ScInOL1(d + 1), ScInOL2(d + 1)
     for name, state in (("scinol1", one), ("scinol2", two)):
         margins = run(state, objectives.Binary(LOSS, 0.0), rows.dense(X, intercept=False), y, np.ones(n), 1)[2][:, 0]
         slopes = np.array([slope(LOSS, *pair) for pair in zip(y, margins, strict=True)])
@@ -174,8 +174,7 @@ def test_bounds_of_several_outputs_add_up():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 2)), rng.integers(0, 3, 100).astype(float)
     for name in ("scinol1", "scinol2", "pistol"):
-        state = {"scinol1": ScInOL1, "scinol2": ScInOL2, "pistol": PiSTOL}[name].create(3, 3)
-        state = state._replace(a=4.0) if name == "pistol" else state
+        state = {"scinol1": ScInOL1, "scinol2": ScInOL2, "pistol": PiSTOL}[name](3, 3, **({"a": 4.0} if name == "pistol" else {}))
         objective = objectives.Multinomial(1.0)
         *_, row_losses = run(state, objective, rows.dense(X, intercept=False), y, np.ones(100), 3)
         u = rng.normal(size=(3, 3))
@@ -186,7 +185,7 @@ def test_bounds_of_several_outputs_add_up():
 
 def test_nothing_is_claimed_where_no_theorem_holds():
     X, y = np.array([[1.0], [2.0], [3.0]]), np.array([5.0, 7.0, -1.0])
-    for create in (ScInOL1.create, ScInOL2.create, lambda d: PiSTOL.create(d, a=4.0)):
+    for create in (ScInOL1, ScInOL2, lambda d: PiSTOL(d, a=4.0)):
         state = create(2)
         assert paper_bound(state, OBJECTIVE, [0.0, 1.0]) < np.inf
         objective = run(
@@ -194,8 +193,8 @@ def test_nothing_is_claimed_where_no_theorem_holds():
         )[1]
         assert paper_bound(state, objective, [0.0, 1.0]) == np.inf
     assert paper_bound(state, objectives.Binary(losses.SquaredHinge(), 0.0), [0.0, 1.0]) == np.inf
-    early = CoordinatePiSTOL.create(2, a=4.0)  # as from a file of a version that did not store the first values
-    early.features.largest[1] = early.coordinates.slopes[1] = 1.0
+    early = CoordinatePiSTOL(2, a=4.0)  # as from a file of a version that did not store the first values
+    early.largest[1] = early.slopes[1] = 1.0
     assert paper_bound(early, OBJECTIVE, [0.0, 1.0]) == np.inf
 
 
@@ -219,7 +218,7 @@ def test_regression_has_no_finite_false_bound():
         u = rng.normal(size=4)
         y = 4.0 * (np.c_[np.ones(200), X] @ u + 0.1 * rng.normal(size=200)) / np.abs(u).sum()
         best = 4.0 * u / np.abs(u).sum()
-        for regret, plain, drifting in regression_regrets(ScInOL2.create(4), losses.Absolute(), X, y, (best, 0 * u)):
+        for regret, plain, drifting in regression_regrets(ScInOL2(4), losses.Absolute(), X, y, (best, 0 * u)):
             assert plain == np.inf
             assert regret <= drifting < np.inf
             finite += 1

@@ -40,7 +40,7 @@ def slopes_of(objective, y, predictions):
 
 def gathered(objective, X, y, weight, predictions, cuts=(), evidence=None, n_features=None):
     """Evidence of a block of rows whose features are those of a dense array with its constant."""
-    evidence = evidence or Evidence.create(n_features, predictions.shape[1])
+    evidence = evidence or Evidence(n_features, predictions.shape[1])
     edges = [0, *cuts, len(y)]
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
         part = (a[start:stop] for a in (y, weight, predictions, losses_of(objective, y, predictions)))
@@ -217,13 +217,13 @@ def test_evidence_holds_when_classes_are_added(multinomial, seed, size):
     loss = losses.Logistic() if multinomial else losses.SmoothedHinge()
     many = objectives.Multinomial(1.0) if multinomial else objectives.OneAgainstAll(loss, 0.0)
     y = np.r_[rng.integers(0, 2, 20), rng.integers(0, 3, 20), rng.integers(0, 4, 20)].astype(float)
-    evidence = Evidence.create(3, 1)
+    evidence = Evidence(3, 1)
     for n_outputs, objective, piece in (
         (1, objectives.Binary(loss, 0.0), slice(0, 20)),
         (3, many, slice(20, 40)),
         (4, many, slice(40, 60)),
     ):
-        evidence = widened(evidence, len(evidence.features) + 1, n_outputs, objective)
+        evidence = widened(evidence, evidence.n_features + 1, n_outputs, objective)
         targets = np.where(y[piece] == 1, 1.0, -1.0) if n_outputs == 1 else y[piece]
         block = rows.dense(X[piece], intercept=False)
         gathered(objective, block, targets, np.ones(20), rng.normal(size=(20, n_outputs)), evidence=evidence)
@@ -316,7 +316,7 @@ def test_largest_radius_is_the_inverse_of_the_bound(stream, seed, gap):
 
 
 def test_nothing_is_claimed_without_rows():
-    certificate = certify(Evidence.create(2), OBJECTIVES["logistic"])
+    certificate = certify(Evidence(2), OBJECTIVES["logistic"])
     assert certificate.table((1.0,)) == [(1.0, 0.0)]
 
 
