@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.losses.test_contract import PAGE
 from tests.mixing.streams import KINDS, N_MEMBERS, log_softmax, of_kind, stream
+from tunefree import losses
+from tunefree.core import kernels
+from tunefree.core.errors import ModelError
 from tunefree.mixing.mixture import Mixture
 
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -189,3 +193,40 @@ def test_numbers_times_a_power_of_two_are_predicted_by_the_same_power(kind, expo
     other, scaled = learned(kind, np.ldexp(members, exponent), np.ldexp(y, exponent), weight)
     assert np.array_equal(scaled, np.ldexp(mixed, exponent))
     assert np.array_equal(mixture.top.weights, other.top.weights)
+
+
+@kinds
+@pytest.mark.parametrize("growth", [0.0, 2.0])
+def test_plain_python_computes_the_same_bits(kind, growth, monkeypatch):
+    members, y, weight = stream(kind, 80, 11, growth)
+
+    def results():
+        mixture, mixed = learned(kind, members, y, weight)
+        return [mixed.tobytes(), mixture.predict(members).tobytes(), mixture.mean(members).tobytes(), bytes_of(mixture)]
+
+    compiled = results()
+    monkeypatch.setattr(kernels, "IS_COMPILED", False)
+    with np.errstate(all="ignore"):
+        assert results() == compiled
+
+
+def test_a_loss_from_outside_is_learned_once_it_has_a_name(monkeypatch):
+    for table in ("_places", "_loaded"):
+        monkeypatch.setattr(losses.LOSSES, table, dict(getattr(losses.LOSSES, table)))
+    monkeypatch.setattr(losses, "_USAGES", dict(losses._USAGES))
+    monkeypatch.setattr(kernels, "IS_COMPILED", False)  # to compile the kernel with one more loss takes long
+    members, y, weight = stream("square", 100, 12)
+    mixture = Mixture(N_MEMBERS, 0, PAGE["log_cosh"](2.0))
+    with pytest.raises(ModelError, match="LogCosh is not among the losses"):
+        mixture.learn(members, y, weight)
+    losses.register("log-cosh", PAGE["log_cosh"], "regression", parameters=["SCALE"])
+    mixture.learn(members, y, weight)
+    squares, of_mixture = Mixture(N_MEMBERS, 0, losses.Square()), mixture.account
+    squares.learn(members, y, weight)
+    assert 0.0 < of_mixture.losses[1] < squares.account.losses[1] and np.ptp(mixture.base.weights) > 0.01
+
+
+def test_a_file_of_another_mixture_is_refused():
+    arrays = Mixture(3, 2).save_state()
+    with pytest.raises(ModelError, match=r"the mixture: base.weights has the shape \(3,\), not \(4,\)"):
+        Mixture(4, 2).restore(arrays)

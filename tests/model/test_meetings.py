@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tunefree.core import kernels
 from tunefree.core.rows import part, sparse, table
 from tunefree.model import meetings, record
 from tunefree.model.model import Model
@@ -75,6 +76,21 @@ def test_it_makes_no_difference_to_predictions_nor_where_rows_are_cut(seed, cuts
     np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(once.predict(X), everything.predict(X), rtol=1e-9, atol=1e-12)
     assert FIRST < once.n_slots < 0.8 * once.n_features
+
+
+@pytest.mark.parametrize("kind", ["sparse", "table"])
+def test_plain_python_finds_the_same_occurrences(kind, monkeypatch):
+    X, _, weight = streams(11, kind=kind)
+
+    def results():
+        known = meetings.FirstMeetings()
+        batches = [known.meet(part(X, start, stop), weight[start:stop]) for start, stop in ((0, 50), (50, 51), (51, N))]
+        of_rows = [np.asarray(array).tolist() for met in batches for array in (*met.X, *met[1:6], *met.past)]
+        return of_rows, [array.tolist() for array in known.known], [np.asarray(a).tolist() for a in known.in_slots(X)]
+
+    compiled = results()
+    monkeypatch.setattr(kernels, "IS_COMPILED", False)
+    assert results() == compiled
 
 
 @pytest.mark.parametrize("view", ["raw", "steady"])

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import naive
-from tunefree.core import rows, storage
+from tunefree.core import kernels, rows, storage
+from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, part, parts, with_parts
 from tunefree.learners import ALL
 from tunefree.model import views
@@ -212,6 +213,28 @@ def test_rare_numbers_are_paced_by_themselves():
     shown(view, rows.dense(X))
     assert view.counts[0] == (X != 0).sum()
     assert 0.5e-4 < view.distances[0] < 1.5e-4
+
+
+@by_view
+@quick
+@given(X=columns(exponents=300))
+def test_plain_python_computes_the_same_bits(name, X):
+    learns, block = np.arange(len(X)) % 3 * 1.0, table(X, X)
+    compiled, plain = (views.ALL[name].create(X.shape[1]) for _ in range(2))
+    by_kernel = shown(compiled, block, learns)
+    with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
+        patch.setattr(kernels, "IS_COMPILED", False)
+        by_python = shown(plain, block, learns)
+    assert by_kernel.numbers.tobytes() == by_python.numbers.tobytes()
+    assert by_kernel.values.tobytes() == by_python.values.tobytes()
+    assert [array.tobytes() for array in compiled] == [array.tobytes() for array in plain]
+
+
+@pytest.mark.parametrize("damage", [{"centres": np.zeros((2, 1))}, {"rounds": np.zeros(2)}])
+def test_arrays_of_no_view_are_refused(damage):
+    arrays = Steady.create(2)._asdict() | damage
+    with pytest.raises(ModelError, match="the view steady: "):
+        views.restored("steady", "view", {f"view.{name}": array for name, array in arrays.items()})
 
 
 @by_view

@@ -100,13 +100,15 @@ class Mixture:
         rows = *(np.ascontiguousarray(array, np.float64) for array in of_rows), y is None, mixed
         n_members, n_classes = members.shape[1:]
         scratch = corrections.Scratch.create(self.n_features)
+        losses = np.empty(n_members + N_CANDIDATES + 1)  # of the members, the candidates and the mixture
         if self.n_classes == 0:
-            written = np.empty(self.n_features), np.empty(N_CANDIDATES), np.empty(n_members + N_CANDIDATES + 1)
+            features, candidates = np.empty(self.n_features), np.empty(N_CANDIDATES)
             loss = number_of(self.loss), np.concatenate([np.zeros(N_NUMBERS), self.loss])
-            numbers.mix(*rule, self.range, scratch, *written, *loss, *rows)
+            numbers.mix(*rule, self.range, scratch, features, candidates, losses, *loss, *rows)
         else:
-            written = np.empty((n_members + 1, n_classes)), np.empty((N_CANDIDATES, n_classes))
-            classes.mix(*rule, scratch, *written, np.empty(N_CANDIDATES), np.empty(n_members), *rows)
+            features, candidates = np.empty((n_members + 1, n_classes)), np.empty((N_CANDIDATES, n_classes))
+            factors, losses = losses[:n_members], losses[n_members:-1]
+            classes.mix(*rule, scratch, features, candidates, losses, factors, *rows)
         return mixed
 
     def add_class(self) -> None:

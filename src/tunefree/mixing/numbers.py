@@ -204,6 +204,11 @@ def mix_over(classes: tuple[type, ...]) -> Kernel:
     return kernel
 
 
+def all_kernels() -> list[Kernel]:
+    """The kernel of the losses that have a name by now."""
+    return [mix_over(loss_classes())]
+
+
 def mix(*arguments: Any) -> None:
     """Write the mixed predictions (n, 1) of rows, and learn those of a weight above 0, each after its prediction.
 

@@ -209,6 +209,11 @@ def _transforming(cls: Any) -> Kernel:
 KERNELS = {cls: _transforming(cls) for cls in ALL.values()}
 
 
+def all_kernels() -> list[Kernel]:
+    """The kernels of views."""
+    return [*KERNELS.values()]
+
+
 def transform_rows(view: Any, *arrays: np.ndarray) -> None:
     """Write how a view shows numbers and entries.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tunefree.core.fields import State
+from tunefree.core.fields import OUTPUT, State
 from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, Optional, Sequence, Text
 from tunefree.generations.clocks import AGES
 from tunefree.generations.growing import KINDS
 from tunefree.learners.newton import DEPTH, Newton
+from tunefree.learners.scinol import ScInOL2
 from tunefree.mixing.bases import N_CANDIDATES
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model.views import ALL as VIEWS
@@ -152,7 +153,7 @@ POOL = {
 }
 
 
-def of_state(prefix: str, cls: type[State], lengths: dict[str, str]) -> dict[str, Array]:
+def of_state(prefix: str, cls: type[State], lengths: dict[str, Any]) -> dict[str, Array]:
     """Arrays of a state, whose names begin with a prefix, from the axes of its fields.
 
     Parameters
@@ -162,11 +163,13 @@ def of_state(prefix: str, cls: type[State], lengths: dict[str, str]) -> dict[str
     lengths : dict
         The names of the lengths of axes, see :class:`tunefree.core.schema.Array`.
     """
-    limits = {"waiting": (0, DEPTH + 1), "used": (0, "side+1")} if issubclass(cls, Newton) else {}
+    limits: dict[str, Any] = {}
+    if issubclass(cls, Newton):
+        limits = {"waiting": {"low": 0, "below": DEPTH + 1}, "used": {"low": 0, "below": "side+1"}}
     arrays = {}
     for field in [field for field in cls.fields if field.is_saved]:
         shape = tuple(lengths.get(axis, axis) for axis in field.axes) or (1,)
-        arrays[f"{prefix}.{field.name}"] = Array("float64", shape, *limits.get(field.name, ()), may_be_infinite=True)
+        arrays[f"{prefix}.{field.name}"] = Array("float64", shape, may_be_infinite=True, **limits.get(field.name, {}))
     return arrays
 
 
@@ -177,9 +180,8 @@ def of_mixture(prefix: str) -> dict[str, Array]:
         f"{prefix}.top.rounds": Array("float64", (1,), 0),
         f"{prefix}.base.*": Array("float64", ("m",), 0),
         f"{prefix}.top.*": Array("float64", (N_CANDIDATES,), 0),
-        f"{prefix}.corrections.#.waiting": Array("float64", (1,), 0, DEPTH + 1),
-        f"{prefix}.corrections.#.covariance": Array("float64", (1, "u", "u")),
-        f"{prefix}.corrections.#.used": Array("float64", (1,), 0, "u+1"),
+        **of_state(f"{prefix}.corrections.0", ScInOL2, {OUTPUT: 1}),
+        **of_state(f"{prefix}.corrections.1", Newton, {OUTPUT: 1}),
         f"{prefix}.*": Array("float64", may_be_infinite=True),
     }
 
