@@ -125,7 +125,10 @@ def recording_of(functions: Functions) -> Callable[..., None]:
         for i in range(len(targets)):
             if weights[i] > 0.0:
                 true_slope(codes, numbers, targets[i], n_outputs, predictions[i], slopes)
-                indices, values = rows.indices[rows.starts[i] : rows.ends[i]], rows.values[rows.starts[i] : rows.ends[i]]
+                indices, values = (
+                    rows.indices[rows.starts[i] : rows.ends[i]],
+                    rows.values[rows.starts[i] : rows.ends[i]],
+                )
                 add_row(evidence, indices, values, weights[i], slopes, bend, predictions[i], losses[i])
             if len(places) > 0 and places[i] >= 0:
                 for k in range(n_outputs):
@@ -275,8 +278,7 @@ class Certificate:
     >>> from tunefree.losses import Logistic, objectives
     >>> X, y = rows.dense([[0.0], [1.0], [2.0]] * 100), np.array([-1.0, 1.0, 1.0] * 100)
     >>> objective, margins = objectives.Binary(Logistic(), 0.0), np.array([[-2.0], [1.0], [4.0]] * 100)
-    >>> evidence, row_losses = Evidence(2), np.empty(300)
-    >>> objectives.measure(objective, y, margins, row_losses)
+    >>> evidence, row_losses = Evidence(2), objectives.measured(objective, y, margins)
     >>> record_evidence(evidence, objective, X, y, np.ones(300), margins, row_losses)
     >>> certificate = certify(evidence, objective)
     >>> round(certificate.loss / 300, 3), round(certificate.lower_bound(2.0), 3)
