@@ -221,7 +221,7 @@ def of_mixing(data: Rows) -> None:
     model.learn(rows.dense(data.X[:, 1:]), Labels.of(data.y.astype(int).astype(str)), np.ones(len(data.y)))
     mixture = model.pool.mixture
     base, mixed = mixture.account.losses
-    row(data, "pool, cost of mixing", float(mixed - base), mixing_excess(mixture.account, int(mixture.top.rounds)))
+    row(data, "pool, cost of mixing", float(mixed - base), mixing_excess(mixture.account, int(mixture.top.rounds[0])))
 
 
 def of_iterations(data: Rows) -> None:

@@ -361,9 +361,8 @@ def test_rows_of_weight_zero_are_predicted_as_by_the_weights_read(name):
     state = ALL[name](4)
     predictions = run(state, objectives.Binary(losses.Logistic(), 0.0), as_dense(X), y, weight, 1)[2]
     # What averages its iterates predicts, on the way, with the iterate.
-    values, units = weights(state.learner if isinstance(state, Averaged) else state, 3, 1)
-    margins = np.empty((25, 1))
-    passes.score(np.vstack([[0.0], values]), np.r_[0.0, units], as_dense(X[25:]), margins)
+    values, units = weights(iterate_of(state), 3)
+    margins = passes.score(np.vstack([[0.0], values]), np.r_[0.0, units], as_dense(X[25:]))
     np.testing.assert_allclose(predictions[25:], margins, rtol=1e-12, atol=1e-15)
 
 

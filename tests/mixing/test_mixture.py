@@ -32,7 +32,7 @@ def test_a_member_that_sleeps_neither_gains_nor_loses_but_by_what_is_dealt_out_a
     members, y, weight = stream(kind, 200, 3, sleepy=0.0)
     members = np.where(np.isnan(members), 0.0, members)
     mixture, _ = learned(kind, members, y, weight)
-    before, rounds = mixture.base.weights[0], float(mixture.base.rounds)
+    before, rounds = mixture.base.weights[0], float(mixture.base.rounds[0])
     members[:, 0] = np.nan
     mixture.learn(members[:1], y[:1], np.ones(1))
     kept = 1 - 1 / (rounds + 2)

@@ -103,7 +103,7 @@ def test_rows_that_wait_count_once_wherever_batches_are_cut(cuts, tmp_path):
     """Of 256 rows that wait, the last 128 were mixed as rows of sleeping members as well, after the first 128."""
     X, y = rings(300)
     (whole, shown), (pieces, parts) = learned(X, y, "kernel-pistol"), learned(X, y, "kernel-pistol", cuts)
-    assert whole.aggregation.mixture.base.rounds[()] == 300
+    assert whole.aggregation.mixture.base.rounds[0] == 300
     assert np.concatenate([margins for margins, _ in parts]).tobytes() == shown[0][0].tobytes()
     assert model_bytes(whole, tmp_path / "whole") == model_bytes(pieces, tmp_path / "pieces")
 

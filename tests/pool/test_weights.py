@@ -122,7 +122,7 @@ def test_the_rows_that_generations_know_judge_no_member():
     for _ in range(3):
         model.learn(dense(X), Labels.of(y.tolist()), np.ones(len(X)))
     assert model.pool.rows == 3 * n_rows(dense(X))
-    assert int(model.pool.mixture.base.rounds[()]) == len(X)
+    assert int(model.pool.mixture.base.rounds[0]) == len(X)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ class Run:
         self.mixture = Mixture(members.shape[1], *of_kind(kind))
         self.mixed = self.mixture.learn(members, y, weight)
         self.loss = losses_of(kind, y, self.mixed, weight)
-        self.excess = mixing_excess(self.mixture.account, float(self.mixture.top.rounds))
+        self.excess = mixing_excess(self.mixture.account, float(self.mixture.top.rounds[0]))
         twin, self.candidates, self.features = twin_of(members.shape[1], *of_kind(kind)), [], []
         for row in zip(members, y, weight, strict=True):
             twin.step(*row)
@@ -120,11 +120,11 @@ def test_an_interval_after_large_losses_has_these_skipped_in_full(kind):
     mixture = Mixture(N_MEMBERS, *of_kind(kind))
     mixed = mixture.learn(members, y, np.ones(300))
     account, losses = mixture.account, [loss_of(kind, *row) for row in zip(y, mixed, strict=True)]
-    start, excess = int(account.start), mixing_excess(mixture.account, 300.0)
-    assert 10 < start <= 300 and float(account.skipped) == pytest.approx(sum(losses[: start - 1]), rel=1e-9)
+    start, excess = int(account.start[0]), mixing_excess(mixture.account, 300.0)
+    assert 10 < start <= 300 and float(account.skipped[0]) == pytest.approx(sum(losses[: start - 1]), rel=1e-9)
     assert excess == pytest.approx(
         sum(losses[: start - 1])
-        + float(account.gap)
+        + float(account.gap[0])
         + float(account.units[0]) * interval_cost(start, 300)
         + float(account.units[1]) * math.log(900)
     )
@@ -144,7 +144,7 @@ def test_no_fixed_weights_on_members_beat_the_theorem_of_corrections(kind, growt
     members, y, weight = stream(kind, 200, seed, growth)
     rng, run = np.random.default_rng(seed), Run(kind, members, y, weight)
     correction, n_features = run.mixture.corrections[0], len(run.features[0])
-    learned = correction.coordinates["gradients"][:n_features, 0] * 1e-2
+    learned = correction["gradients"][:n_features, 0] * 1e-2
     for u in (np.zeros(n_features), rng.normal(size=n_features), 0.1 * rng.normal(size=n_features), learned):
         rows = zip(run.candidates, run.features, strict=True)
         fixed = [log_softmax((of[0] + u @ x)[None])[0] for of, x in rows]
@@ -182,8 +182,8 @@ def scales_of(run, weight):
     n_dense = N_MEMBERS + 1
     ranges[:, n_dense:] = 0.25 * weight[weight > 0][:, None]
     correction, n = run.mixture.corrections[0], ranges.shape[1]
-    unit = 1.0 / np.where(correction.features["inverse"][:n] > 0, correction.features["inverse"][:n], 1.0)
-    squares = correction.coordinates["squares"][:n, 0] * unit**2
+    unit = 1.0 / np.where(correction.inverse[:n] > 0, correction.inverse[:n], 1.0)
+    squares = correction["squares"][:n, 0] * unit**2
     return np.sqrt(squares + ranges.max(0) ** 2), ranges[(ranges > 0).argmax(0), np.arange(n)]
 
 

@@ -15,11 +15,9 @@ counts like t^2.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
-
-from tunefree.core import compiled
 
 FASTEST, SLOW, MOST_RATE = 4.0, 20.0, 0.9  # eta_t = min(FASTEST / sqrt(SLOW + t), MOST_RATE)
 HASTE = 3.0  # round t counts like t^(HASTE - 1) in means
@@ -27,15 +25,20 @@ STEEPEST = 50.0  # most by which the logarithm of an exponential weight changes 
 LEAST = 1e-300  # of a probability, where its logarithm is taken
 
 
-class Weights(NamedTuple):
-    """Weights of M members."""
+N_CANDIDATES = 3  # the base, and two corrections
 
-    weights: np.ndarray  # (members,) before the next round, sum 1, in place
-    means: np.ndarray  # (members,) means over the rounds so far, in place
-    rounds: np.ndarray  # () rounds learned, in place
+Single = Annotated[np.ndarray, "float64[1]"]
+
+
+class Weights(NamedTuple):
+    """Weights of M members, which change in place."""
+
+    weights: Annotated[np.ndarray, "float64[members]"]  # before the next round, sum 1
+    means: Annotated[np.ndarray, "float64[members]"]  # over the rounds so far
+    rounds: Single  # learned
 
     @classmethod
-    def create(cls, n_members: int) -> Weights:
+    def create(cls, n_members: int) -> Self:
         """Equal weights.
 
         Examples
@@ -44,16 +47,27 @@ class Weights(NamedTuple):
         array([0.25, 0.25, 0.25, 0.25])
         """
         equal = np.full(n_members, 1.0 / n_members)
-        return cls(equal, equal.copy(), np.zeros(()))
+        return cls(equal, equal.copy(), np.zeros(1))
 
 
-@compiled.inline
+class CandidateWeights(NamedTuple):
+    """Likewise of the candidates."""
+
+    weights: Annotated[np.ndarray, "float64[3]"]
+    means: Annotated[np.ndarray, "float64[3]"]
+    rounds: Single
+
+    @classmethod
+    def create(cls) -> Self:
+        """Equal weights."""
+        return cls(*Weights.create(N_CANDIDATES))
+
+
 def is_awake(prediction):
     """Whether a member predicts in this round."""
     return not math.isnan(prediction[0])
 
 
-@compiled.inline
 def total_awake(weights, members):
     """The weight of those members that are awake, by their predictions (members, K)."""
     total = 0.0
@@ -63,7 +77,6 @@ def total_awake(weights, members):
     return total
 
 
-@compiled.inline
 def write_mean(weights, members, mixed):
     """Write the logarithms (K,) of the mean of the probabilities of those awake; even ones where all sleep."""
     total = total_awake(weights, members)
@@ -77,7 +90,6 @@ def write_mean(weights, members, mixed):
         mixed[k] = math.log(max(mixed[k] / total, LEAST)) if total > 0.0 else -math.log(len(mixed))
 
 
-@compiled.inline
 def multiply(state, factors, kept):
     """Multiply weights by factors (members,), NaN of those asleep; those awake keep what they have together.
 
@@ -89,8 +101,8 @@ def multiply(state, factors, kept):
             before += state.weights[i]
             state.weights[i] *= factors[i]
             after += state.weights[i]
-    state.rounds[()] += 1.0
-    pace = HASTE / (state.rounds[()] + HASTE - 1.0)
+    state.rounds[0] += 1.0
+    pace = HASTE / (state.rounds[0] + HASTE - 1.0)
     for i in range(len(factors)):
         if not math.isnan(factors[i]) and after > 0.0:
             state.weights[i] *= before / after
@@ -99,73 +111,74 @@ def multiply(state, factors, kept):
     return after / before if after > 0.0 else 1.0
 
 
-@compiled.inline
 def rate_of(rounds):
     """eta_t."""
     return min(FASTEST / math.sqrt(SLOW + rounds), MOST_RATE)
 
 
-@compiled.inline
-def update_soft(state, members, mixed, y, weight):
-    """w_i <- w_i (1 - eta + eta p_i / p), and eta_{t+1} / eta_t of all is kept; a row counts as its relative weight."""
-    rate, following = rate_of(state.rounds[()] + 1.0), rate_of(state.rounds[()] + 2.0)
-    of_row, factors = min(rate * weight, MOST_RATE), np.empty(len(members))
+def update_soft(state, members, mixed, y, weight, factors):
+    """w_i <- w_i (1 - eta + eta p_i / p), and eta_{t+1} / eta_t of all is kept; a row counts as its relative weight.
+
+    ``factors`` (members,) are written.
+    """
+    rate, following = rate_of(state.rounds[0] + 1.0), rate_of(state.rounds[0] + 2.0)
+    of_row = min(rate * weight, MOST_RATE)
     for i in range(len(members)):
         ratio = math.exp(members[i, y] - mixed[y]) if is_awake(members[i]) else math.nan
         factors[i] = 1.0 - of_row + of_row * ratio
     multiply(state, factors, following / rate)
 
 
-@compiled.inline
 def update_exponential(state, losses, rate):
     """w_i <- w_i exp(-rate loss_i) for losses (members,), NaN of those asleep; then a fixed share 1 / (t + 2).
 
-    Returns -ln sum w_i exp(-rate loss_i), the mix loss, with w of those awake in sum 1.
+    Factors are written in place of the losses. Returns -ln sum w_i exp(-rate loss_i), the mix loss, with w of those
+    awake in sum 1.
     """
-    factors, least = np.empty(len(losses)), math.inf
+    least = math.inf
     for i in range(len(losses)):
         least = losses[i] if losses[i] < least else least
     for i in range(len(losses)):
         asleep = math.isnan(losses[i])
-        factors[i] = math.nan if asleep else math.exp(-min(rate * (losses[i] - least), STEEPEST))
-    mean_factor = multiply(state, factors, 1.0 - 1.0 / (state.rounds[()] + 2.0))
+        losses[i] = math.nan if asleep else math.exp(-min(rate * (losses[i] - least), STEEPEST))
+    mean_factor = multiply(state, losses, 1.0 - 1.0 / (state.rounds[0] + 2.0))
     return rate * least - math.log(mean_factor) if least < math.inf else 0.0
 
 
 class Account(NamedTuple):
     """Losses of a mixture, and what :mod:`tunefree.theory.mixing` needs to bound them by those of the base.
 
-    They are sums over the rounds learned, each of which counts as its relative weight.
+    They are sums over the rounds learned, each of which counts as its relative weight, and change in place.
     """
 
-    weight: np.ndarray  # () of the rounds, in place
-    losses: np.ndarray  # (2,) of the base and of the mixture, in place
-    start: np.ndarray  # () number of the first round of the interval on which the theorem is used, in place
-    skipped: np.ndarray  # () loss of the mixture before it, in place
-    units: np.ndarray  # (3,) unit of losses in its first round, sum of the rises since, latest unit; in place
-    gap: np.ndarray  # () by how much losses of the mixture exceeded mix losses in it, in place
+    weight: Single  # of the rounds
+    losses: Annotated[np.ndarray, "float64[2]"]  # of the base and of the mixture
+    start: Single  # number of the first round of the interval on which the theorem is used
+    skipped: Single  # loss of the mixture before it
+    units: Annotated[np.ndarray, "float64[3]"]  # of losses in its first round, sum of the rises since, latest
+    gap: Single  # by how much losses of the mixture exceeded mix losses in it
 
     @classmethod
-    def create(cls) -> Account:
+    def create(cls) -> Self:
         """Of no round."""
-        return cls(np.zeros(()), np.zeros(2), np.zeros(()), np.zeros(()), np.zeros(3), np.zeros(()))
+        return cls(np.zeros(1), np.zeros(2), np.zeros(1), np.zeros(1), np.zeros(3), np.zeros(1))
 
 
-@compiled.inline
 def enter(account, top, losses, loss, weight, unit):
     """Let the weights of the candidates learn their losses (3,) at the rate weight / unit, and enter the round.
 
-    The interval starts anew where the bound that it gives is then less.
+    The interval starts anew where the bound that it gives is then less. Losses are overwritten.
     """
+    base_loss = losses[0]
     mix_loss = unit * update_exponential(top, losses, weight / unit if unit > 0.0 else 0.0)
-    gap, log_rounds = max(weight * loss - mix_loss, 0.0), math.log(len(losses) * top.rounds[()])
-    account.gap[()] += gap
+    gap, log_rounds = max(weight * loss - mix_loss, 0.0), math.log(len(losses) * top.rounds[0])
+    account.gap[0] += gap
     account.units[1] += max(unit - account.units[2], 0.0)
-    excess = account.skipped[()] + account.gap[()] + (account.units[0] + account.units[1]) * log_rounds
-    if account.start[()] == 0.0 or account.losses[1] + gap + unit * log_rounds < excess:
-        account.start[()], account.skipped[()], account.gap[()] = top.rounds[()], account.losses[1], gap
+    excess = account.skipped[0] + account.gap[0] + (account.units[0] + account.units[1]) * log_rounds
+    if account.start[0] == 0.0 or account.losses[1] + gap + unit * log_rounds < excess:
+        account.start[0], account.skipped[0], account.gap[0] = top.rounds[0], account.losses[1], gap
         account.units[0], account.units[1] = unit, 0.0
     account.units[2] = unit
-    account.weight[()] += weight
-    account.losses[0] += weight * losses[0]
+    account.weight[0] += weight
+    account.losses[0] += weight * base_loss
     account.losses[1] += weight * loss

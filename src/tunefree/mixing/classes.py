@@ -1,15 +1,23 @@
-"""The mixture of members that predict classes, row by row (compiled)."""
+"""The mixture of members that predict classes, row by row."""
 
 from __future__ import annotations
 
 import math
+from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core import compiled
 from tunefree.core.numbers import clip, largest
-from tunefree.mixing.bases import enter, is_awake, update_soft, write_mean
-from tunefree.mixing.corrections import UNIT, learn_gradient, round_of, write_weights
+from tunefree.mixing.bases import Account, CandidateWeights, Weights, enter, is_awake, update_soft, write_mean
+from tunefree.mixing.corrections import (
+    UNIT,
+    Scratch,
+    kernel_of_mixing,
+    learn_first,
+    learn_second,
+    write_first,
+    write_second,
+)
 
 LEAST_LOG = -30.0  # of a member's log-probability
 WIDEST = 10.0  # difference of log-probabilities, as a feature
@@ -17,7 +25,6 @@ WIDEST_BASE = 20.0  # log-probability of the base, as a feature
 MOST_BIASED = 64  # classes up to which each has a bias
 
 
-@compiled.inline
 def write_features(members, base, features, ranges):
     """Write the features (M + 1, K), members minus the base and the base, centred over the classes, and all ranges.
 
@@ -40,7 +47,6 @@ def write_features(members, base, features, ranges):
         ranges[i] = 1.0 / UNIT
 
 
-@compiled.inline
 def write_corrected(weights, features, base, corrected):
     """Write the log-probabilities (K,) of the base plus a weighted sum of the features."""
     n_dense, n_classes = features.shape
@@ -58,7 +64,6 @@ def write_corrected(weights, features, base, corrected):
         corrected[k] -= level
 
 
-@compiled.inline
 def write_gradient(features, corrected, y, gradient):
     """Write the gradient (F,) of the log-loss in the weights; returns the trace of its second derivative."""
     n_dense, n_classes = features.shape
@@ -77,30 +82,44 @@ def write_gradient(features, corrected, y, gradient):
     return trace
 
 
-@compiled.entry
-def mix(base, first, second, top, account, members, y, weight, is_over, mixed):
-    """Write mixed log-probabilities (n, K) of rows, and learn those of a weight above 0, each after its prediction.
+@kernel_of_mixing
+def mix(
+    base: Weights,
+    first: Any,
+    second: Any,
+    top: CandidateWeights,
+    account: Account,
+    scratch: Scratch,
+    features: Annotated[np.ndarray, "float64[dense, classes]"],
+    candidates: Annotated[np.ndarray, "float64[3, classes]"],
+    losses: Annotated[np.ndarray, "float64[3]"],
+    factors: Annotated[np.ndarray, "float64[members]"],
+    members: Annotated[np.ndarray, "float64[rows, members, classes]"],
+    y: Annotated[np.ndarray, "float64[rows]"],
+    weight: Annotated[np.ndarray, "float64[rows]"],
+    is_over: bool,
+    mixed: Annotated[np.ndarray, "float64[rows, classes]"],
+) -> None:
+    """Write mixed log-probabilities of rows, and learn those of a weight above 0, each after its prediction.
 
-    ``members`` (n, M, K) are log-probabilities, NaN of a member that sleeps. Weights of rows are relative to their
-    mean. Where ``is_over``, means of the members' weights over the stream are used.
+    ``members`` are log-probabilities, NaN of a member that sleeps. Weights of rows are relative to their mean. Where
+    ``is_over``, means of the members' weights over the stream are used. Features (M + 1, K), predictions of the
+    candidates, their losses and factors of the members' weights are written.
     """
-    n, n_members, n_classes = members.shape
-    row = round_of(np.empty((n_members + 1, n_classes)), np.empty((3, n_classes)), len(first.features))
-    candidates = row.candidates
-    for t in range(n):
-        relative = weight[t]
+    gradient = scratch.gradient
+    for t in range(len(members)):
         write_mean(base.means if is_over else base.weights, members[t], candidates[0])
-        write_features(members[t], candidates[0], row.features, row.ranges)
-        write_weights(first, 0, row, 1.0, relative)
-        write_weights(second, 1, row, 1.0, relative)
+        write_features(members[t], candidates[0], features, scratch.ranges)
+        write_first(first, 0, scratch, 1.0, weight[t])
+        write_second(second, 1, scratch, 1.0, weight[t])
         for c in range(2):
-            write_corrected(row.weights[c], row.features, candidates[0], candidates[1 + c])
+            write_corrected(scratch.weights[c], features, candidates[0], candidates[1 + c])
         write_mean(top.means if is_over else top.weights, candidates, mixed[t])
-        if relative > 0.0:
-            came = int(y[t])
-            learn_gradient(first, row, write_gradient(row.features, candidates[1], came, row.gradient), relative)
-            learn_gradient(second, row, write_gradient(row.features, candidates[2], came, row.gradient), relative)
-            update_soft(base, members[t], candidates[0], came, relative)
+        if weight[t] > 0.0:
+            label = int(y[t])
+            learn_first(first, scratch, write_gradient(features, candidates[1], label, gradient), weight[t])
+            learn_second(second, scratch, write_gradient(features, candidates[2], label, gradient), weight[t])
+            update_soft(base, members[t], candidates[0], label, weight[t], factors)
             for c in range(3):
-                row.losses[c] = -candidates[c, came]
-            enter(account, top, row.losses, -mixed[t, came], relative, 1.0)
+                losses[c] = -candidates[c, label]
+            enter(account, top, losses, -mixed[t, label], weight[t], 1.0)

@@ -16,64 +16,97 @@ against the base, on any stream.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
-from tunefree.core import compiled
-from tunefree.core.numbers import bounded
-from tunefree.core.rows import DenseRow
-from tunefree.learners import ALL
-from tunefree.learners.contract import Scale, coordinate, factor, magnitude, predict, update
+from tunefree.core.kernels import Kernel
+from tunefree.core.numbers import CEILING, bounded
+from tunefree.core.rows import Row
+from tunefree.learners.contract import Learner, Scale
+from tunefree.learners.newton import Newton
+from tunefree.learners.scinol import ScInOL2
 
-LEARNERS = (("scinol2", {"epsilon": 1.0}), ("newton", {"variance": 1.6}))  # one loses little, one learns fast
 UNIT = 4.0  # features are divided by it, so that those within +-30 stay below what Newton takes for wide
 MOST_CURVATURE = 1e6  # of c: where gradients vanish
 CAUTION = 1e-30  # squared norm of a gradient below which a round teaches nothing
 
-
-class Round(NamedTuple):
-    """What a round is computed in: scratch for F features, of which classes have more than ``features``."""
-
-    features: np.ndarray  # of classes (M + 1, K), of numbers (F,)
-    candidates: np.ndarray  # predictions of the base and the corrections, of classes (3, K)
-    losses: np.ndarray  # (3,) of these
-    ranges: np.ndarray  # (F,)
-    weights: np.ndarray  # (2, F) of the corrections
-    gradient: np.ndarray  # (F,)
-    margin: np.ndarray  # (1,)
-    slopes: np.ndarray  # (2, 1)
+# Kernels of mixing take the two corrections as states of one output.
+kernel_of_mixing: Any = partial(Kernel, states={"first": ScInOL2, "second": Newton}, lengths={"padded": 1})
 
 
-@compiled.inline
-def round_of(features, candidates, n):
-    """Scratch for ``n`` features."""
-    of_features = np.empty(n), np.empty((2, n)), np.empty(n)
-    return Round(features, candidates, np.empty(3), *of_features, np.empty(1), np.empty((2, 1)))
+def created(n_features: int) -> list[Learner]:
+    """The corrections, which know nothing: one loses little, one learns fast."""
+    return [ScInOL2(n_features, epsilon=1.0), Newton(n_features, variance=1.6)]
 
 
-@compiled.inline
-def write_weights(state, c, row, slope, weight):
-    """Write the weights of correction ``c`` before a round, whose slope is bounded; if it will be learned, its ranges
-    are seen before."""
-    if weight > 0.0:
-        predict(state, DenseRow(row.ranges[1:], row.ranges[0]), Scale(slope * weight, 1.0, weight), row.margin)
-    for i in range(len(row.ranges)):
-        unit = magnitude(state, i)
-        row.weights[c, i] = bounded(coordinate(state, i, 0) * factor(state, 0) / unit) if unit > 0.0 else 0.0
+class Scratch(NamedTuple):
+    """What a round is computed in, for F features of the corrections."""
+
+    indices: Annotated[np.ndarray, "uint32[features]"]  # of the features: 0, 1, ..
+    ranges: Annotated[np.ndarray, "float64[features]"]
+    weights: Annotated[np.ndarray, "float64[2, features]"]  # of the corrections
+    gradient: Annotated[np.ndarray, "float64[features]"]
+    margin: Annotated[np.ndarray, "float64[1]"]
+    slope: Annotated[np.ndarray, "float64[1]"]
+    curvature: Annotated[np.ndarray, "float64[1]"]
+    steps: Annotated[np.ndarray, "float64[2]"]  # what the corrections of numbers predict, wherever it is
+    slopes: Annotated[np.ndarray, "float64[2]"]  # of the loss there
+    curvatures: Annotated[np.ndarray, "float64[2]"]
+
+    @classmethod
+    def create(cls, n_features: int) -> Self:
+        """Memory whose content does not matter."""
+        indices, weights = np.arange(n_features, dtype=np.uint32), np.empty((2, n_features))
+        ranges, gradient, margin, slope, curvature = *np.empty((2, n_features)), *np.empty((3, 1))
+        steps, slopes, curvatures = np.empty((3, 2))
+        return cls(indices, ranges, weights, gradient, margin, slope, curvature, steps, slopes, curvatures)
 
 
-@compiled.inline
-def learn_gradient(state, row, second_derivative, weight):
-    """Learn the gradient of a round, whose second derivative has this trace."""
-    gradient, slopes, norm = row.gradient, row.slopes, 0.0
-    for i in range(len(gradient)):
-        norm += gradient[i] * gradient[i]
-    if norm > CAUTION:
-        slopes[0, 0], slopes[1, 0] = weight, weight * min(second_derivative / norm, MOST_CURVATURE)
-        update(state, DenseRow(gradient[1:], gradient[0]), slopes[0], slopes[1])
+def writer_of_weights(cls: type[Learner]) -> Callable[..., None]:
+    """What writes the weights of a correction before a round."""
+    predict, coordinate, factor, magnitude = cls.predict, cls.coordinate, cls.factor, cls.magnitude
+
+    def write_weights(state, c, scratch, slope, weight):
+        """Write the weights of correction ``c`` before a round, whose slope is bounded; if it will be learned, its
+        ranges are seen before."""
+        if weight > 0.0:
+            predict(state, Row(scratch.indices, scratch.ranges), Scale(slope * weight, 1.0, weight), scratch.margin)
+        for i in range(len(scratch.ranges)):
+            unit = magnitude(state, i)
+            scratch.weights[c, i] = bounded(coordinate(state, i, 0) * factor(state, 0) / unit) if unit > 0.0 else 0.0
+
+    return write_weights
 
 
-def created(n_features: int) -> list[Any]:
-    """The learners, which know nothing."""
-    return [ALL[name].create(n_features, 1, **settings) for name, settings in LEARNERS]
+def learner_of_gradients(cls: type[Learner]) -> Callable[..., None]:
+    """What lets a correction learn a round."""
+    update = cls.update
+
+    def learn_gradient(state, scratch, second_derivative, weight):
+        """Learn the gradient of a round, whose second derivative has this trace."""
+        gradient, norm = scratch.gradient, 0.0
+        for i in range(len(gradient)):
+            norm += gradient[i] * gradient[i]
+        if norm > CAUTION:
+            scratch.slope[0] = weight
+            scratch.curvature[0] = weight * min(second_derivative / norm, MOST_CURVATURE)
+            update(state, Row(scratch.indices, gradient), scratch.slope, scratch.curvature)
+
+    return learn_gradient
+
+
+write_first, write_second = writer_of_weights(ScInOL2), writer_of_weights(Newton)
+learn_first, learn_second = learner_of_gradients(ScInOL2), learner_of_gradients(Newton)
+
+
+def weights_of(state: Learner) -> np.ndarray:
+    """The weights (F,) of a correction."""
+    places = range(state.n_features)
+    units = np.array([state.magnitude(i) for i in places])
+    numbers = np.array([state.coordinate(i, 0) for i in places]) * state.factor(0)
+    with np.errstate(over="ignore"):
+        weights = np.divide(numbers, units, out=np.zeros(len(units)), where=units > 0.0)
+    return np.clip(weights, -CEILING, CEILING)

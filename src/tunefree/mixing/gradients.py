@@ -11,12 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.core import compiled
-from tunefree.core.numbers import bounded
-from tunefree.learners.contract import coordinate, factor, magnitude
 from tunefree.mixing import classes, numbers
 from tunefree.mixing.bases import LEAST
-from tunefree.mixing.corrections import UNIT
+from tunefree.mixing.corrections import UNIT, weights_of
 from tunefree.mixing.mixture import BASE_ONLY, Mixture
 from tunefree.mixing.numbers import Range
 
@@ -45,12 +42,10 @@ class Rule(NamedTuple):
             Whether its base alone predicts, as in :meth:`Mixture.mean`.
         """
         top = BASE_ONLY if is_base else mixture.top
-        corrections = np.empty((2, mixture.n_features))
-        for state, weights in zip(mixture.corrections, corrections, strict=True):
-            _write_weights(state, weights)
+        corrections = np.stack([weights_of(state) for state in mixture.corrections])
         base = mixture.base.means if is_over else mixture.base.weights
         known = mixture.range if mixture.n_classes == 0 else None
-        has_begun = bool(mixture.base.rounds[()] > numbers.BEGUN)
+        has_begun = bool(mixture.base.rounds[0] > numbers.BEGUN)
         return cls(base.copy(), (top.means if is_over else top.weights).copy(), corrections, known, has_begun)
 
     def of_awake(self, awake: list[int]) -> Rule:
@@ -78,13 +73,6 @@ class Rule(NamedTuple):
         total = weights.sum(axis=1, keepdims=True)
         weights = np.divide(weights, total, out=np.zeros(weights.shape), where=total > 0.0)
         return (_of_classes if self.known is None else _of_numbers)(self, members, awake, weights)
-
-
-@compiled.entry
-def _write_weights(state, weights):
-    for i in range(len(weights)):
-        unit = magnitude(state, i)
-        weights[i] = bounded(coordinate(state, i, 0) * factor(state, 0) / unit) if unit > 0.0 else 0.0
 
 
 def _of_classes(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
@@ -135,7 +123,7 @@ def _log_sum(logs: np.ndarray) -> np.ndarray:
 def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
     assert rule.known is not None
     low, high = (float(numbers.within(rule.known, end)) for end in (-np.inf, np.inf))
-    mean, unit = float(rule.known.mean[()]), float(rule.known.residual[()])
+    mean, unit = rule.known.mean[0], rule.known.residual[0]
     predictions = members[:, :, 0]
     inside, values = (predictions >= low) & (predictions <= high), np.clip(predictions, low, high)
     some = weights.sum(axis=1) > 0.0

@@ -6,18 +6,18 @@ that is bounded in :mod:`tunefree.theory.mixing`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from tunefree.core import states
 from tunefree.core.errors import ModelError
-from tunefree.learners.contract import grow
+from tunefree.losses.places import N_NUMBERS
+from tunefree.losses.switch import number_of
 from tunefree.mixing import classes, corrections, numbers
-from tunefree.mixing.bases import Account, Weights
+from tunefree.mixing.bases import N_CANDIDATES, Account, CandidateWeights, Weights
 
-N_CANDIDATES = 1 + len(corrections.LEARNERS)
-BASE_ONLY = Weights(np.eye(N_CANDIDATES)[0], np.eye(N_CANDIDATES)[0], np.zeros(()))
+BASE_ONLY = CandidateWeights(np.eye(N_CANDIDATES)[0], np.eye(N_CANDIDATES)[0], np.zeros(1))
 
 
 class Mixture:
@@ -33,8 +33,10 @@ class Mixture:
 
     Attributes
     ----------
-    base, top : Weights
-        Of the members, and of the base and the corrections.
+    base : Weights
+        Of the members.
+    top : CandidateWeights
+        Of the base and the corrections.
     account : Account
         Losses of the mixture and of the base, and what a bound on their difference is computed from.
 
@@ -52,7 +54,7 @@ class Mixture:
 
     def __init__(self, n_members: int, n_classes: int, loss: Any = None) -> None:
         self.n_members, self.n_classes, self.loss = n_members, n_classes, loss
-        self.base, self.top = Weights.create(n_members), Weights.create(N_CANDIDATES)
+        self.base, self.top = Weights.create(n_members), CandidateWeights.create()
         self.account, self.range = Account.create(), numbers.Range.create()
         self.corrections = corrections.created(self.n_features)
 
@@ -91,22 +93,27 @@ class Mixture:
         """Predict rows to come by the base alone."""
         return self._mix(members, top=BASE_ONLY)
 
-    def _mix(self, members: np.ndarray, y: Any = None, weight: Any = None, top: Weights | None = None) -> np.ndarray:
+    def _mix(self, members: np.ndarray, y: Any = None, weight: Any = None, top: Any = None) -> np.ndarray:
         mixed, nothing = np.empty((len(members), members.shape[2])), np.zeros(len(members))
         rule = self.base, *self.corrections, self.top if top is None else top, self.account
         of_rows = members, nothing if y is None else y, nothing if weight is None else weight
         rows = *(np.ascontiguousarray(array, np.float64) for array in of_rows), y is None, mixed
+        n_members, n_classes = members.shape[1:]
+        scratch = corrections.Scratch.create(self.n_features)
         if self.n_classes == 0:
-            numbers.mix(*rule, self.range, self.loss, *rows)
+            written = np.empty(self.n_features), np.empty(N_CANDIDATES), np.empty(n_members + N_CANDIDATES + 1)
+            loss = number_of(self.loss), np.concatenate([np.zeros(N_NUMBERS), self.loss])
+            numbers.mix(*rule, self.range, scratch, *written, *loss, *rows)
         else:
-            classes.mix(*rule, *rows)
+            written = np.empty((n_members + 1, n_classes)), np.empty((N_CANDIDATES, n_classes))
+            classes.mix(*rule, scratch, *written, np.empty(N_CANDIDATES), np.empty(n_members), *rows)
         return mixed
 
     def add_class(self) -> None:
         """Know one more class, of which corrections know nothing."""
         self.n_classes += 1
         if self.n_classes <= classes.MOST_BIASED:
-            self.corrections = [grow(state, self.n_features, 1) for state in self.corrections]
+            self.corrections = [state.grown(self.n_features, 1) for state in self.corrections]
         elif self.n_classes == classes.MOST_BIASED + 1:
             self.corrections = corrections.created(self.n_features)
 
@@ -119,22 +126,30 @@ class Mixture:
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays."""
-        return states.size_of(self._parts())
+        of_records = sum(array.nbytes for array in self._of_records().values())
+        return of_records + sum(state.nbytes for state in self.corrections)
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same mixture."""
-        parts = self._parts().items()
-        return {k: v for prefix, part in parts for k, v in states.flatten(prefix, part, self.n_features)[0].items()}
+        return self._of_records() | dict(self._of_corrections())
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Take over what :meth:`save_state` gave, of a mixture of as many members and classes."""
-        for name, array in self.save_state().items():  # views of what it has
+        for name, array in self.save_state().items():
             if arrays[name].shape != array.shape:
                 raise ModelError(f"the mixture: {name} has the shape {arrays[name].shape}, not {array.shape}")
+        for name, array in self._of_records().items():
             array[...] = arrays[name]
+        for number, state in enumerate(self.corrections):
+            state.restore({name: arrays[f"corrections.{number}.{name}"] for name in state.arrays()})
 
-    def _parts(self) -> dict[str, Any]:
-        """What it has learned, by the name under which it is saved."""
-        parts: dict[str, Any] = {"base": self.base, "top": self.top, "account": self.account}
-        parts |= {"range": self.range} if self.n_classes == 0 else {}
-        return parts | {f"corrections.{number}": state for number, state in enumerate(self.corrections)}
+    def _of_records(self) -> dict[str, np.ndarray]:
+        """The arrays of what is no learner, by the names under which they are saved."""
+        records: dict[str, Any] = {"base": self.base, "top": self.top, "account": self.account}
+        records |= {"range": self.range} if self.n_classes == 0 else {}
+        return {f"{name}.{field}": array for name, of in records.items() for field, array in of._asdict().items()}
+
+    def _of_corrections(self) -> Iterator[tuple[str, np.ndarray]]:
+        for number, state in enumerate(self.corrections):
+            for name, array in state.arrays().items():
+                yield f"corrections.{number}.{name}", array

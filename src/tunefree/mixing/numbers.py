@@ -1,4 +1,4 @@
-"""The mixture of members that predict numbers, row by row (compiled).
+"""The mixture of members that predict numbers, row by row.
 
 Exponential weights have the rate 1 / (8 typical loss), where the typical loss is the running mean of the mixture's.
 """
@@ -6,15 +6,35 @@ Exponential weights have the rate 1 / (8 typical loss), where the typical loss i
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cache
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
-from tunefree.core import compiled
+from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import bounded, clip
-from tunefree.losses.contract import curvature, slope, value
-from tunefree.mixing.bases import enter, is_awake, total_awake, update_exponential
-from tunefree.mixing.corrections import UNIT, learn_gradient, round_of, write_weights
+from tunefree.losses import contract
+from tunefree.losses.switch import loss_classes, switch
+from tunefree.mixing.bases import (
+    Account,
+    CandidateWeights,
+    Single,
+    Weights,
+    enter,
+    is_awake,
+    total_awake,
+    update_exponential,
+)
+from tunefree.mixing.corrections import (
+    UNIT,
+    Scratch,
+    kernel_of_mixing,
+    learn_first,
+    learn_second,
+    write_first,
+    write_second,
+)
 
 WIDEST = 10.0  # difference of a member from the base, in units of the base's residual, as a feature
 WIDEST_BASE = 30.0  # likewise of the base from the mean target
@@ -24,130 +44,170 @@ LEAST_LOSS, MOST_LOSS = 1e-290, 1e300  # typical losses below the first are 0; l
 
 
 class Range(NamedTuple):
-    """What is known of the targets so far, and of the losses of the base (0) and of the mixture (1)."""
+    """What is known of the targets so far, and of the losses of the base (0) and of the mixture (1); in place."""
 
-    lowest: np.ndarray  # () least target, in place
-    highest: np.ndarray  # () greatest target, in place
-    mean: np.ndarray  # () weighted mean of the targets, in place
-    residual: np.ndarray  # () root mean square of the base's residuals, in place
-    typical: np.ndarray  # (2,) mean loss, in place
-    steepest: np.ndarray  # (2,) largest scaled slope of a correction, in place
+    lowest: Single  # least target
+    highest: Single  # greatest target
+    mean: Single  # weighted mean of the targets
+    residual: Single  # root mean square of the base's residuals
+    typical: Annotated[np.ndarray, "float64[2]"]  # mean losses
+    steepest: Annotated[np.ndarray, "float64[2]"]  # largest scaled slope of each correction
 
     @classmethod
-    def create(cls) -> Range:
+    def create(cls) -> Self:
         """Of no target."""
-        scalars = np.array(math.inf), np.array(-math.inf), np.zeros(()), np.zeros(())
-        return cls(*scalars, np.zeros(2), np.ones(2))
+        return cls(np.array([math.inf]), np.array([-math.inf]), np.zeros(1), np.zeros(1), np.zeros(2), np.ones(2))
 
 
-@compiled.inline
 def within(known, number):
     """A prediction within the range of the targets so far, widened by a part of it: a linear truth goes on beyond."""
-    if known.highest[()] < known.lowest[()]:
+    if known.highest[0] < known.lowest[0]:
         return bounded(number)
-    beyond = BEYOND * known.highest[()] - BEYOND * known.lowest[()]
-    return bounded(min(max(number, known.lowest[()] - beyond), known.highest[()] + beyond))
+    beyond = BEYOND * known.highest[0] - BEYOND * known.lowest[0]
+    return bounded(min(max(number, known.lowest[0] - beyond), known.highest[0] + beyond))
 
 
-@compiled.inline
 def mean_of(weights, members, known):
     """The mean of the predictions of members awake; the mean target where all sleep."""
     total, mean = total_awake(weights, members), 0.0
     for i in range(len(members)):
         if is_awake(members[i]):
             mean += weights[i] / total * within(known, members[i, 0]) if total > 0.0 else 0.0
-    return mean if total > 0.0 else known.mean[()]
+    return mean if total > 0.0 else known.mean[0]
 
 
-@compiled.inline
 def write_features(members, base, known, begun, features):
     """Write the features (M + 2,): members minus the base, the base minus the mean target, and 1."""
-    unit = known.residual[()]
+    unit = known.residual[0]
     for i in range(len(members)):
         away = within(known, members[i, 0]) - base if begun and is_awake(members[i]) else 0.0
         features[i] = clip(away / unit, WIDEST) / UNIT if unit > 0.0 else 0.0
-    away = base - known.mean[()] if begun else 0.0
+    away = base - known.mean[0] if begun else 0.0
     features[len(members)] = clip(away / unit, WIDEST_BASE) / UNIT if unit > 0.0 else 0.0
     features[len(members) + 1] = 1.0 / UNIT
 
 
-@compiled.inline
-def write_candidates(first, second, known, members, begun, weight, row, steps):
-    """Write the features, and the predictions of the corrections; ``steps`` (2,) are these wherever they are."""
-    write_features(members, row.candidates[0], known, begun, row.features)
-    for i in range(len(row.features)):
-        row.ranges[i] = abs(row.features[i])
-    write_weights(first, 0, row, known.steepest[0], weight)
-    write_weights(second, 1, row, known.steepest[1], weight)
+def write_candidates(first, second, known, members, begun, weight, scratch, features, candidates):
+    """Write the features, and the predictions of the corrections within the range and wherever they are."""
+    write_features(members, candidates[0], known, begun, features)
+    for i in range(len(features)):
+        scratch.ranges[i] = abs(features[i])
+    write_first(first, 0, scratch, known.steepest[0], weight)
+    write_second(second, 1, scratch, known.steepest[1], weight)
     for c in range(2):
         step = 0.0
-        for i in range(len(row.features)):
-            step += row.weights[c, i] * row.features[i]
-        steps[c] = row.candidates[0] + known.residual[()] * clip(step, 1e30)
-        row.candidates[1 + c] = within(known, steps[c])
+        for i in range(len(features)):
+            step += scratch.weights[c, i] * features[i]
+        scratch.steps[c] = candidates[0] + known.residual[0] * clip(step, 1e30)
+        candidates[1 + c] = within(known, scratch.steps[c])
 
 
-@compiled.inline
-def write_gradient(known, loss, y, step, c, row):
-    """Write the gradient of correction ``c`` where it predicts ``step``; returns the trace of the second derivative.
+def write_gradient(known, c, scratch, features):
+    """Write the gradient of correction ``c``; returns the trace of the second derivative.
 
     Predictions are in units of the residual, and losses of twice the typical one. Slopes are clipped at the steepest
     before.
     """
     typical, steep, bend, norm = known.typical[0], 0.0, 0.0, 0.0
     if typical > 0.0:
-        steep = clip(slope(loss, y, step) / typical * (0.5 * known.residual[()]), 1e50)
-        bend = max(curvature(loss, y, step) * 0.5 * known.residual[()] * known.residual[()] / typical, 0.0)
+        steep = clip(scratch.slopes[c] / typical * (0.5 * known.residual[0]), 1e50)
+        bend = max(scratch.curvatures[c] * 0.5 * known.residual[0] * known.residual[0] / typical, 0.0)
     clipped = clip(steep, known.steepest[c])
     known.steepest[c] = max(known.steepest[c], abs(steep))
-    for i in range(len(row.features)):
-        row.gradient[i] = clipped * row.features[i]
-        norm += row.features[i] * row.features[i]
+    for i in range(len(features)):
+        scratch.gradient[i] = clipped * features[i]
+        norm += features[i] * features[i]
     return max(bend, clipped * clipped if bend == 0.0 else 0.0) * norm
 
 
-@compiled.inline
-def learn_target(known, loss, y, base, mixed, pace):
-    """Let what is known of the targets, and the typical losses, follow a target."""
-    known.lowest[()], known.highest[()] = min(known.lowest[()], y), max(known.highest[()], y)
-    known.mean[()] += pace * (y - known.mean[()])
-    square = known.residual[()] * known.residual[()]
-    known.residual[()] = math.sqrt(square + pace * ((base - y) * (base - y) - square))
+def learn_target(known, y, base, pace):
+    """Let what is known of the targets follow a target."""
+    known.lowest[0], known.highest[0] = min(known.lowest[0], y), max(known.highest[0], y)
+    known.mean[0] += pace * (y - known.mean[0])
+    square = known.residual[0] * known.residual[0]
+    known.residual[0] = math.sqrt(square + pace * ((base - y) * (base - y) - square))
+
+
+def learn_losses(known, base, mixed, pace):
+    """Let the typical losses follow those of the base and of the mixture."""
     for level in range(2):
-        of_level = min(value(loss, y, base if level == 0 else mixed), MOST_LOSS)
+        of_level = min(base if level == 0 else mixed, MOST_LOSS)
         typical = known.typical[level] + pace * (of_level - known.typical[level])
         known.typical[level] = typical if typical > LEAST_LOSS else 0.0
 
 
-@compiled.inline
-def learn_weights(base, top, account, known, loss, members, y, mixed, weight, row):
-    """Let the weights of members and candidates follow a target."""
-    losses, unit = np.empty(len(members)), 8.0 * known.typical[0]
-    for i in range(len(members)):
-        losses[i] = value(loss, y, within(known, members[i, 0])) if is_awake(members[i]) else math.nan
-    update_exponential(base, losses, weight / unit if unit > 0.0 else 0.0)
+def write_predictions(known, members, candidates, mixed, predictions):
+    """Write the predictions (M + 4,) of members, NaN of those asleep, of the candidates, and of the mixture."""
+    n_members = len(members)
+    for i in range(n_members):
+        predictions[i] = within(known, members[i, 0]) if is_awake(members[i]) else math.nan
     for c in range(3):
-        row.losses[c] = value(loss, y, row.candidates[c])
-    enter(account, top, row.losses, value(loss, y, mixed), weight, 8.0 * known.typical[1])
+        predictions[n_members + c] = candidates[c]
+    predictions[n_members + 3] = mixed
 
 
-@compiled.entry
-def mix(base, first, second, top, account, known, loss, members, y, weight, is_over, mixed):
+def mixing(
+    value: Callable[..., float], slope: Callable[..., float], curvature: Callable[..., float]
+) -> Callable[..., None]:
+    """The rule, from functions (loss, numbers, y, prediction) of the loss of a number, each of which it calls once."""
+
+    def mix(
+        base: Weights,
+        first: Any,
+        second: Any,
+        top: CandidateWeights,
+        account: Account,
+        known: Range,
+        scratch: Scratch,
+        features: Annotated[np.ndarray, "float64[features]"],
+        candidates: Annotated[np.ndarray, "float64[3]"],
+        losses: Annotated[np.ndarray, "float64[losses]"],
+        loss: int,
+        numbers: Annotated[np.ndarray, "float64[numbers]"],
+        members: Annotated[np.ndarray, "float64[rows, members, 1]"],
+        y: Annotated[np.ndarray, "float64[rows]"],
+        weight: Annotated[np.ndarray, "float64[rows]"],
+        is_over: bool,
+        mixed: Annotated[np.ndarray, "float64[rows, 1]"],
+    ) -> None:
+        used, n_members = top.means if is_over else top.weights, members.shape[1]
+        for t in range(len(members)):
+            target, begun = bounded(y[t]), base.rounds[0] > BEGUN
+            candidates[0] = mean_of(base.means if is_over else base.weights, members[t], known)
+            write_candidates(first, second, known, members[t], begun, weight[t], scratch, features, candidates)
+            mixed[t, 0] = used[0] * candidates[0] + used[1] * candidates[1] + used[2] * candidates[2]
+            if weight[t] > 0.0:
+                for c in range(2):
+                    scratch.slopes[c] = slope(loss, numbers, target, scratch.steps[c])
+                    scratch.curvatures[c] = curvature(loss, numbers, target, scratch.steps[c])
+                learn_first(first, scratch, write_gradient(known, 0, scratch, features), weight[t])
+                learn_second(second, scratch, write_gradient(known, 1, scratch, features), weight[t])
+                pace = min(weight[t] / (base.rounds[0] + 1.0), 1.0)
+                learn_target(known, target, candidates[0], pace)
+                write_predictions(known, members[t], candidates, mixed[t, 0], losses)
+                for i in range(n_members + 4):
+                    losses[i] = value(loss, numbers, target, losses[i]) if not math.isnan(losses[i]) else math.nan
+                learn_losses(known, losses[n_members], losses[n_members + 3], pace)
+                unit = 8.0 * known.typical[0]
+                update_exponential(base, losses[:n_members], weight[t] / unit if unit > 0.0 else 0.0)
+                of_candidates, unit = losses[n_members : n_members + 3], 8.0 * known.typical[1]
+                enter(account, top, of_candidates, losses[n_members + 3], weight[t], unit)
+
+    return mix
+
+
+@cache
+def mix_over(classes: tuple[type, ...]) -> Kernel:
+    """The kernel in which some classes of losses are cases."""
+    functions = (switch(function, classes) for function in (contract.value, contract.slope, contract.curvature))
+    kernel: Kernel = kernel_of_mixing(mixing(*functions), name="mixing.numbers.mix")
+    return kernel
+
+
+def mix(*arguments: Any) -> None:
     """Write the mixed predictions (n, 1) of rows, and learn those of a weight above 0, each after its prediction.
 
-    ``members`` (n, M, 1) are predictions, NaN of a member that sleeps; see :func:`tunefree.mixing.classes.mix`.
+    Arguments are those of the kernel. The members' predictions (n, M, 1) are NaN of a member that sleeps; see
+    :func:`tunefree.mixing.classes.mix`.
     """
-    n, n_members = members.shape[:2]
-    row, steps = round_of(np.empty(n_members + 2), np.empty(3), n_members + 2), np.empty(2)
-    used = top.means if is_over else top.weights
-    for t in range(n):
-        relative, target, begun = weight[t], bounded(y[t]), base.rounds[()] > BEGUN
-        row.candidates[0] = mean_of(base.means if is_over else base.weights, members[t], known)
-        write_candidates(first, second, known, members[t], begun, relative, row, steps)
-        mixed[t, 0] = used[0] * row.candidates[0] + used[1] * row.candidates[1] + used[2] * row.candidates[2]
-        if relative > 0.0:
-            learn_gradient(first, row, write_gradient(known, loss, target, steps[0], 0, row), relative)
-            learn_gradient(second, row, write_gradient(known, loss, target, steps[1], 1, row), relative)
-            pace = min(relative / (base.rounds[()] + 1.0), 1.0)
-            learn_target(known, loss, target, row.candidates[0], mixed[t, 0], pace)
-            learn_weights(base, top, account, known, loss, members[t], target, mixed[t, 0], relative, row)
+    mix_over(loss_classes())(*arguments)

@@ -143,16 +143,15 @@ def mixing_excess(account: Any, rounds: float, n: int = N_CANDIDATES) -> float:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> of_classes = SimpleNamespace(start=1.0, skipped=0.0, gap=0.0, units=np.array([1.0, 0.0, 1.0]))
+    >>> of_classes = SimpleNamespace(start=[1.0], skipped=[0.0], gap=[0.0], units=[1.0, 0.0, 1.0])
     >>> round(mixing_excess(of_classes, 100), 2)
     4.06
     """
     if rounds == 0.0:
         return 0.0
-    mixing = account.units[0] * interval_cost(float(account.start), rounds, n)
-    return float(account.skipped + account.gap + mixing + account.units[1] * math.log(n * rounds))
+    mixing = account.units[0] * interval_cost(float(account.start[0]), rounds, n)
+    return float(account.skipped[0] + account.gap[0] + mixing + account.units[1] * math.log(n * rounds))
 
 
 def correction_excess(correction: Any, weights: ArrayLike) -> float:

@@ -114,12 +114,12 @@ def order_of(trained: Trained) -> dict[str, Any]:
 
 def _of_mixing(mixture: Mixture | None) -> dict[str, Any]:
     """What mixing cost; empty where no row is evidence, or one member predicts alone."""
-    rounds = 0 if mixture is None else int(mixture.top.rounds)
+    rounds = 0 if mixture is None else int(mixture.top.rounds[0])
     if mixture is None or rounds == 0:
         return {}
     account = mixture.account
-    base, loss = (float(total / account.weight) for total in account.losses)
-    at_most = base + mixing_excess(account, rounds) / float(account.weight)
+    base, loss = (float(total / account.weight[0]) for total in account.losses)
+    at_most = base + mixing_excess(account, rounds) / float(account.weight[0])
     return {"mixing": {"rows": rounds, "loss": loss, "base": base, "loss_at_most": at_most}}
 
 

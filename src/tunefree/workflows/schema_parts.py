@@ -9,7 +9,7 @@ from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, 
 from tunefree.generations.clocks import AGES
 from tunefree.generations.growing import KINDS
 from tunefree.learners.newton import DEPTH, Newton
-from tunefree.mixing.mixture import N_CANDIDATES
+from tunefree.mixing.bases import N_CANDIDATES
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model.views import ALL as VIEWS
 from tunefree.pool.slots import TREES
@@ -173,14 +173,13 @@ def of_state(prefix: str, cls: type[State], lengths: dict[str, str]) -> dict[str
 def of_mixture(prefix: str) -> dict[str, Array]:
     """Arrays of a mixture (:mod:`tunefree.mixing.mixture`), whose names begin with a prefix."""
     return {
-        f"{prefix}.base.rounds": Array("float64", (), 0),
-        f"{prefix}.top.rounds": Array("float64", (), 0),
+        f"{prefix}.base.rounds": Array("float64", (1,), 0),
+        f"{prefix}.top.rounds": Array("float64", (1,), 0),
         f"{prefix}.base.*": Array("float64", ("m",), 0),
         f"{prefix}.top.*": Array("float64", (N_CANDIDATES,), 0),
-        f"{prefix}.corrections.#.waiting": Array("float64", (), 0, DEPTH + 1),
+        f"{prefix}.corrections.#.waiting": Array("float64", (1,), 0, DEPTH + 1),
         f"{prefix}.corrections.#.covariance": Array("float64", (1, "u", "u")),
-        f"{prefix}.corrections.#.used": Array("float64", (), 0, "u+1"),
-        f"{prefix}.corrections.*": Array("float64|float32|int64|int32|bool", may_be_infinite=True),
+        f"{prefix}.corrections.#.used": Array("float64", (1,), 0, "u+1"),
         f"{prefix}.*": Array("float64", may_be_infinite=True),
     }
 

@@ -1,0 +1,81 @@
+"""What becomes of a learner when classes come late."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tunefree.core.fields import padded
+from tunefree.core.rows import Row
+from tunefree.learners import ALL, Newton, averaged
+from tunefree.learners.contract import Scale
+
+CAN_BE_HALVED = [name for name in ALL if any(field.is_halved for field in ALL[name].fields)]
+INDICES = np.arange(4, dtype=np.uint32)
+
+
+def row_of(*values):
+    return Row(INDICES, np.array([1.0, *values]))
+
+
+def learn(state, gradients):
+    """Learn a random row for each gradient (n, K)."""
+    for values, gradient in zip(np.random.default_rng(0).normal(size=(len(gradients), 3)), gradients, strict=True):
+        row, of_outputs = row_of(*values), np.zeros((2, padded(state.n_outputs)))
+        of_outputs[0, : state.n_outputs], of_outputs[1, : state.n_outputs] = gradient, 0.2
+        state.predict(row, Scale(1.0, 1.0, 1.0), np.zeros(padded(state.n_outputs)))
+        state.update(row, *of_outputs)
+    return state
+
+
+def margins_of(state):
+    margins = np.zeros(padded(state.n_outputs))
+    state.copy().predict(row_of(0.5, -1.0, 2.0), Scale(0.0, 1.0, 0.0), margins)
+    return margins[: state.n_outputs]
+
+
+def learned(learner):
+    return learn(learner(4), np.random.default_rng(1).uniform(-1.0, 1.0, (20, 1)))
+
+
+@pytest.mark.parametrize("name", CAN_BE_HALVED)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_the_margin_of_two_classes_becomes_a_half_for_each(name, wrapped):
+    learner = averaged(ALL[name]) if wrapped and ALL[name].traits.can_be_averaged else ALL[name]
+    state = learned(learner)
+    (margin,) = margins_of(state)
+    assert margin != 0.0
+    wider = margins_of(state.with_outputs(3, first=1, mirrors=True))
+    np.testing.assert_allclose(wider, [-margin / 2.0, margin / 2.0, 0.0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_without_a_mirror_the_margin_stays_as_it_is(name):
+    state = learned(ALL[name])
+    np.testing.assert_array_equal(margins_of(state.with_outputs(3, first=1)), [0.0, *margins_of(state), 0.0])
+
+
+@pytest.mark.parametrize("name", CAN_BE_HALVED)
+def test_chosen_features_are_mirrored_and_no_others(name):
+    state = learned(ALL[name]).with_outputs(3, first=1)
+    before = state.arrays()
+    state.mirror(np.array([2]))
+    for field in state.fields:
+        changed = state[field.name] != before.get(field.name, state[field.name])
+        assert not changed.any() or field.parity or field.is_halved
+        assert not np.delete(changed, 2, axis=0).any() if "feature" in field.axes else not changed.any()
+
+
+def test_a_late_output_begins_with_what_another_learner_knows_of_the_constant():
+    state, other = learned(ALL["scinol2"]).with_outputs(3, first=1), learned(ALL["scinol2"])
+    state.begin_outputs(other, [2])
+    assert state.gradients[0, 2] == other.gradients[0, 0] != 0.0
+    assert not state.gradients[1:, 2].any()
+
+
+def test_a_late_output_of_newton_steps_learns():
+    state = learned(Newton).with_outputs(3, first=1)
+    gradients = np.tile([0.0, 0.0, 0.5], (5, 1))
+    before = margins_of(state)
+    after = margins_of(learn(state, gradients))
+    assert after[2] != 0.0 and after[0] == before[0]
