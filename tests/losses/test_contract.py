@@ -16,7 +16,6 @@ from scipy.optimize import minimize_scalar
 
 from tests.extending import run_page
 from tunefree import losses
-from tunefree.core import compiled
 from tunefree.losses import contract, curvature, left_slope, loss_of, slope, value
 from tunefree.losses.contract import at_zero, growth, has_inverse_link, inverse_link, link, rescaled, variance_exponent
 from tunefree.losses.links import least_risk, low_noise_margin, risk
@@ -104,26 +103,6 @@ def test_finite_for_any_target_and_prediction(loss, labels, y, p):
     assert value(loss, y, p) >= 0
     assert curvature(loss, y, p) >= 0
     assert all(math.isfinite(function(loss, y, p)) for function in (value, slope, curvature, left_slope))
-
-
-@compiled.inline
-def in_compiled_code(loss, y, predictions, found):
-    for i in range(len(y)):
-        found[0, i] = value(loss, y[i], predictions[i])
-        found[1, i] = slope(loss, y[i], predictions[i])
-        found[2, i] = curvature(loss, y[i], predictions[i])
-        found[3, i] = left_slope(loss, y[i], predictions[i])
-
-
-@every_loss
-def test_compiled_code_agrees_with_python(loss, labels):
-    ys = [-1.0, 1.0] if labels else [-1e308, -1.0, 0.25, 1.0, 1e308]
-    y, p = np.array(list(itertools.product(ys, [*EXTREMES, *np.linspace(-3, 3, 33)]))).T
-    found = np.empty((4, len(y)))
-    in_compiled_code(loss, y, p, found)
-    for function, numbers in zip((value, slope, curvature, left_slope), found, strict=True):
-        expected = [function(loss, a, b) for a, b in zip(y.tolist(), p.tolist(), strict=True)]
-        np.testing.assert_allclose(numbers, expected, rtol=1e-13, err_msg=function.__name__)
 
 
 @settings(max_examples=200, deadline=None)

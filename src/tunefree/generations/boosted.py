@@ -12,13 +12,13 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core import compiled
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import clip, largest
 from tunefree.generations.bins import MISSING, Binned, bins_of
 from tunefree.generations.bins import joined as joined_bins
+from tunefree.generations.numeric_losses import write_derivatives, write_minimisers
 from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
-from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, Trees, joined, with_default, write_minimisers
+from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, Trees, joined, with_default
 from tunefree.losses import Square
 from tunefree.losses.contract import rescaled, slope
 
@@ -332,14 +332,6 @@ def write_derivatives_of_classes(
             derivatives[i, 2 * k + 1] = weights[i] * max(p * (1.0 - p), 1e-12)
 
 
-@compiled.entry
-def write_derivatives_of_numbers(loss, margins, targets, weights, steep, derivatives):
-    """Write slopes of a loss in units of ``steep``, and weights for second derivatives, which many losses lack."""
-    for i in range(len(margins)):
-        derivatives[i, 0] = weights[i] * clip(slope(loss, targets[i], margins[i, 0]) / steep, 1e6)
-        derivatives[i, 1] = weights[i]
-
-
 @kernel
 def write_residuals(
     margins: Annotated[np.ndarray, "float64[rows, outputs]"],
@@ -487,7 +479,8 @@ class Boosting:
             n_leaves = write_leaves(work.totals, nodes[:n_nodes], rate, longest, values)
         else:
             of_rows = self.margins, self.targets, self.problem.weights
-            n_leaves = write_minimisers(*work.places, self.loss, nodes[:n_nodes], rate, *of_rows, values)
+            steps = rate * write_minimisers(*work.places, self.loss, nodes[:n_nodes], *of_rows)
+            n_leaves, values = len(steps), steps[:, None].astype(np.float32)
         return nodes[:n_nodes].copy(), values[:n_leaves].copy(), is_drawn
 
     def _differentiate(self) -> None:
@@ -497,7 +490,7 @@ class Boosting:
         elif self.is_square:
             write_residuals(*of_rows, self.derivatives)
         else:
-            write_derivatives_of_numbers(self.loss, *of_rows, self.steep, self.derivatives)
+            write_derivatives(self.loss, *of_rows, self.steep, self.derivatives)
 
     def _trees(self, structures: list[np.ndarray], values: list[np.ndarray]) -> Trees:
         if not self.problem.n_classes:
@@ -511,12 +504,13 @@ class Boosting:
 def grow_boosted(problem: Problem, seed: int) -> Trees:
     """Boosted trees of a problem.
 
-    Examples
-    --------
-    >>> from tunefree.generations.trees import apply
-    >>> x = np.linspace(-1.0, 1.0, 500)[:, None]
-    >>> problem = Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(500), 2, None)
-    >>> (apply(grow_boosted(problem, 0), np.array([[0.0], [0.5]]))[1][:, 0] > 0.0).tolist()
-    [False, True]
+        Examples
+        --------
+        >>> from tunefree.generations.numeric_losses import write_derivatives, write_minimisers
+    from tunefree.generations.trees import apply
+        >>> x = np.linspace(-1.0, 1.0, 500)[:, None]
+        >>> problem = Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(500), 2, None)
+        >>> (apply(grow_boosted(problem, 0), np.array([[0.0], [0.5]]))[1][:, 0] > 0.0).tolist()
+        [False, True]
     """
     return Boosting(problem, seed).grow()

@@ -14,8 +14,9 @@ import numpy as np
 from tunefree.core.kernels import kernel
 from tunefree.generations.bins import MISSING, bins_of, codes_of
 from tunefree.generations.boosted import in_units
+from tunefree.generations.numeric_losses import write_minimisers
 from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
-from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default, write_minimisers
+from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default
 from tunefree.losses import Square
 from tunefree.losses.contract import rescaled
 
@@ -249,13 +250,14 @@ def room_of(n: int, n_outputs: int, loss: Any) -> Room:
 def grow_randomised(problem: Problem, seed: int) -> Trees:
     """Randomised trees of a problem.
 
-    Examples
-    --------
-    >>> from tunefree.generations.trees import apply
-    >>> x = np.linspace(-1.0, 1.0, 500)[:, None]
-    >>> problem = Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(500), 2, None)
-    >>> (apply(grow_randomised(problem, 0), np.array([[0.0], [0.5]]))[1][:, 0] > 0.0).tolist()
-    [False, True]
+        Examples
+        --------
+        >>> from tunefree.generations.numeric_losses import write_minimisers
+    from tunefree.generations.trees import apply
+        >>> x = np.linspace(-1.0, 1.0, 500)[:, None]
+        >>> problem = Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(500), 2, None)
+        >>> (apply(grow_randomised(problem, 0), np.array([[0.0], [0.5]]))[1][:, 0] > 0.0).tolist()
+        [False, True]
     """
     n, n_outputs = len(problem.targets), problem.n_outputs
     bins = bins_of(problem.columns, problem.is_categorical, scores_of(problem))
@@ -277,7 +279,8 @@ def grow_randomised(problem: Problem, seed: int) -> Trees:
         n_nodes = grow_tree(work, room.rows, *of_tree)
         if loss is not None:
             of_rows = np.zeros((n, 1)), targets, problem.weights
-            write_minimisers(*work.places, loss, nodes[:n_nodes], 1.0, *of_rows, of_leaves)
+            steps = write_minimisers(*work.places, loss, nodes[:n_nodes], *of_rows)
+            of_leaves[: len(steps), 0] = steps
         structures.append(nodes[:n_nodes].copy())
         means = of_leaves[: (n_nodes + 1) // 2]
         values.append(means.astype(np.float32) if problem.n_classes else means * spread + centre)
