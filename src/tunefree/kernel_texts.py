@@ -7,6 +7,7 @@ is not: `make kernels` therefore runs this with the oldest version of Numba that
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pkgutil
 import subprocess
@@ -45,7 +46,8 @@ def all_kernels() -> list[Kernel]:
 def _modules() -> Iterator[object]:
     for module in pkgutil.walk_packages(tunefree.__path__, "tunefree."):
         if not module.name.endswith("__main__") and module.name != __name__:
-            yield import_module(module.name)
+            with contextlib.suppress(ModuleNotFoundError):  # of an extra that is not installed, such as torch
+                yield import_module(module.name)
 
 
 def write(path: Path, processes: int = 2) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.fields import FEATURE
-from tunefree.learners.newton import Newton, settle
+from tunefree.learners.newton import Newton, subtract_waiting
 from tunefree.model.views import ALL as VIEWS
 from tunefree.model.views import OF_COLUMNS
 from tunefree.pool.model import PoolModel
@@ -84,7 +84,7 @@ def learned(model: PoolModel, before: dict[str, dict[str, np.ndarray]], rows: in
     statistics = {}
     for name, state, holder in learners(model):
         if isinstance(state, Newton):
-            settle(state)
+            subtract_waiting(state)
         if name in before:
             steepest = 0.0 if holder is None else float(holder.objective.steepest)
             statistics[name] = _statistics(_numbers(state), before[name], steepest, float(rows))

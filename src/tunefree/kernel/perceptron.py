@@ -14,13 +14,13 @@ import numpy as np
 
 from tunefree.core.numbers import bounded
 from tunefree.kernel.contract import begin_round, coefficient, factor
-from tunefree.learners.contract import traits
+from tunefree.learners.contract import Traits
 
 
-@traits(classifies_only=True)
 class KernelPerceptron(NamedTuple):
     """The perceptron, for classification only; it has no settings."""
 
+    traits = Traits(classifies_only=True)  # type: ignore[misc]
     outputs: np.ndarray  # (K,) zeros: how many outputs there are
     weight: np.ndarray  # () of the latest row, in place
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import bounded
+from tunefree.learners import ALL
 from tunefree.learners.contract import Learner
 
 
@@ -37,6 +38,11 @@ def reading(learner: type[Learner], has_one_output: bool) -> Kernel:
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
     name = f"read.{kind}.{'one' if has_one_output else 'several'}"
     return Kernel(reading_of(learner), name, {"state": learner}, lengths)
+
+
+def all_kernels() -> list[Kernel]:
+    """The kernels of the learners of the package."""
+    return [reading(ALL[name], has_one_output) for name in ALL for has_one_output in (True, False)]
 
 
 def read(state: Learner, n_features: int | None = None) -> tuple[np.ndarray, np.ndarray]:

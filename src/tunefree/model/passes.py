@@ -156,13 +156,11 @@ def pass_of(loop: str, learner: type[Learner], has_one_output: bool) -> Kernel:
 
 
 def all_kernels() -> list[Kernel]:
-    """The kernels of the learners of the package."""
-    from tunefree.learners.averaging import averaged
-
-    plain = [ALL[name] for name in ALL]
-    learners = [*plain, *[averaged(cls) for cls in plain if cls.traits.can_be_averaged]]
-    several = [pass_of(loop, cls, one) for cls in learners for loop in LOOPS for one in (True, False)]
-    return [*several, pass_of("learn apart", ALL["scinol2"], True)]
+    """The kernels of the learners of the package; those of averages are compiled where somebody asks for one."""
+    learners = [ALL[name] for name in ALL]
+    loops = [(loop, cls) for cls in learners for loop in ("learn", "replay") if loop == "learn" or cls.traits.can_replay]
+    kernels = [pass_of(loop, cls, has_one_output) for loop, cls in loops for has_one_output in (True, False)]
+    return [*kernels, pass_of("learn apart", ALL["scinol2"], True)]
 
 
 _NONE, _NO_LOG, _NO_OFFSETS = np.zeros(0, np.int64), np.zeros((0, OF_ROW)), np.zeros(0)
