@@ -213,16 +213,16 @@ def test_growth_exponents():
 @given(y=moderate, p=moderate, exponent=st.integers(-20, 20))
 def test_losses_in_other_units(loss, y, p, exponent):
     unit = 2.0**exponent
-    own, factor = rescaled(loss, unit)
-    assert factor * value(own, y / unit, p / unit) == pytest.approx(value(loss, y, p), rel=1e-9, abs=1e-12)
-    assert factor / unit * slope(own, y / unit, p / unit) == pytest.approx(slope(loss, y, p), rel=1e-9, abs=1e-12)
-    assert factor / unit * own.lipschitz == pytest.approx(loss.lipschitz)
-    assert factor / unit**2 * own.smoothness == pytest.approx(loss.smoothness)
+    scaled, factor = rescaled(loss, unit)
+    assert factor * value(scaled, y / unit, p / unit) == pytest.approx(value(loss, y, p), rel=1e-9, abs=1e-12)
+    assert factor / unit * slope(scaled, y / unit, p / unit) == pytest.approx(slope(loss, y, p), rel=1e-9, abs=1e-12)
+    assert factor / unit * scaled.lipschitz == pytest.approx(loss.lipschitz)
+    assert factor / unit**2 * scaled.smoothness == pytest.approx(loss.smoothness)
 
 
 def test_smooth_losses_of_other_units_keep_their_constants():
-    own, _ = rescaled(losses.huber(3.0), 2.0)
-    assert (own.delta, own.lipschitz, own.smoothness) == (1.5, 1.5, 1.0)
+    scaled, _ = rescaled(losses.huber(3.0), 2.0)
+    assert (scaled.delta, scaled.lipschitz, scaled.smoothness) == (1.5, 1.5, 1.0)
 
 
 def test_the_square_loss_alone_implies_an_exponent_of_the_variance():
@@ -233,8 +233,8 @@ def test_the_square_loss_alone_implies_an_exponent_of_the_variance():
 @settings(max_examples=60, deadline=None)
 @given(probability=probability_inside)
 def test_the_link_minimises_the_conditional_risk(loss, probability):
-    found = minimize_scalar(lambda h: risk(loss, probability, h), bounds=(-12, 12), method="bounded").fun
-    assert least_risk(loss, probability) <= found + 1e-9
+    least = minimize_scalar(lambda h: risk(loss, probability, h), bounds=(-12, 12), method="bounded").fun
+    assert least_risk(loss, probability) <= least + 1e-9
     assert least_risk(loss, probability) == risk(loss, probability, link(loss, probability))
 
 
@@ -291,6 +291,6 @@ def test_what_a_loss_lacks_is_said():
         rescaled(losses.Hinge(), 2.0)
     with pytest.raises(ValueError, match="between 0 and 1/2"):
         low_noise_margin(losses.Logistic(), 0.5)
-    for function, given_ in ((contract.growth, (1.0,)), *((f, (1.0, 1.0)) for f in (value, slope, curvature))):
+    for function, arguments in ((contract.growth, (1.0,)), *((f, (1.0, 1.0)) for f in (value, slope, curvature))):
         with pytest.raises(TypeError, match="tuple is not a loss"):
-            function((), *given_)
+            function((), *arguments)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -12,9 +11,9 @@ import pytest
 from tests.losses.test_contract import CLASSIFICATION, PAGE, REGRESSION
 from tunefree import losses
 from tunefree.core.errors import ModelError
-from tunefree.core.kernels import Kernel
 from tunefree.losses import curvature, left_slope, slope, value
-from tunefree.losses.kinds import arrays_of, functions, functions_over
+from tunefree.losses.kinds import arrays_of, functions
+from tunefree.losses.loops import Loop
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, measured, regression
 from tunefree.losses.switch import loss_classes, number_of, switch
 
@@ -43,7 +42,8 @@ def as_before(monkeypatch):
     monkeypatch.setattr(losses, "_USAGES", dict(losses._USAGES))
 
 
-def learning_of(functions):
+@Loop
+def learn(functions):
     scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
     loss_at, true_slope, left = functions.loss_at, functions.true_slope, functions.left_slope
 
@@ -73,15 +73,9 @@ def learning_of(functions):
     return learn
 
 
-@cache
-def learning(classes):
-    return Kernel(learning_of(functions_over(classes)), "tests.losses.learn")
-
-
 def of_both_kinds():
     """The loop as machine code and as Python."""
-    kernel = learning(loss_classes())
-    return kernel, kernel.function
+    return learn, learn.kernel().function
 
 
 class Drawn(NamedTuple):
@@ -137,7 +131,7 @@ def test_compiled_code_has_the_bits_of_python(objective, n_outputs):
 
 @each_objective
 def test_losses_and_slopes_are_those_of_the_loss(objective, n_outputs):
-    rows, _, _, loss, slopes, _ = answers_of(learning(loss_classes()), objective, n_outputs)
+    rows, _, _, loss, slopes, _ = answers_of(learn, objective, n_outputs)
     if isinstance(objective, Multinomial):
         return
     for i, y in enumerate(rows.y.tolist()):
@@ -152,7 +146,7 @@ def test_losses_and_slopes_are_those_of_the_loss(objective, n_outputs):
 
 @each_objective
 def test_gradients_are_bounded_and_padding_stays(objective, n_outputs):
-    _, scales, answers, loss, slopes, _ = answers_of(learning(loss_classes()), objective, n_outputs)
+    _, scales, answers, loss, slopes, _ = answers_of(learn, objective, n_outputs)
     assert np.isfinite(answers[:, :, :n_outputs]).all() or objective.task == "classification"
     assert (np.abs(answers[:, 1, :n_outputs]) <= scales[:, :1]).all()
     assert np.isfinite(loss).all() and np.isfinite(slopes[:, :, :n_outputs]).all()

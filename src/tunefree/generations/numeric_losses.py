@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,17 +10,17 @@ import numpy as np
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import clip
 from tunefree.generations.trees import LEAF
-from tunefree.losses import contract
 from tunefree.losses.kinds import arrays_of
+from tunefree.losses.loops import Loop
 from tunefree.losses.places import LOSS
 from tunefree.losses.regression import regression
-from tunefree.losses.switch import loss_classes, switch
 
 BISECTIONS = 40  # of the range of residuals, where a leaf takes the minimiser of a loss
 
 
-def minimising_by(slope: Callable[..., float]) -> Callable[..., int]:
-    """The loop over leaves, from the slope (loss, numbers, y, prediction) of the loss of a number."""
+@Loop
+def _minimise(functions):
+    slope = functions.slope_of
 
     def minimiser(loss, numbers, targets, weights, rows, margins):
         """The step of the margins of some rows at which their loss is least, by bisection."""
@@ -64,8 +62,9 @@ def minimising_by(slope: Callable[..., float]) -> Callable[..., int]:
     return write_minimisers
 
 
-def differentiating_by(slope: Callable[..., float]) -> Callable[..., None]:
-    """The loop over rows, from the slope (loss, numbers, y, prediction) of the loss of a number."""
+@Loop
+def _differentiate(functions):
+    slope = functions.slope_of
 
     def write_derivatives(
         loss: int,
@@ -83,19 +82,9 @@ def differentiating_by(slope: Callable[..., float]) -> Callable[..., None]:
     return write_derivatives
 
 
-@cache
-def _minimising(losses: tuple[type, ...]) -> Kernel:
-    return Kernel(minimising_by(switch(contract.slope, losses)), "generations.numeric_losses.write_minimisers")
-
-
-@cache
-def _differentiating(losses: tuple[type, ...]) -> Kernel:
-    return Kernel(differentiating_by(switch(contract.slope, losses)), "generations.numeric_losses.write_derivatives")
-
-
 def all_kernels() -> list[Kernel]:
     """The kernels of this module."""
-    return [_minimising(loss_classes()), _differentiating(loss_classes())]
+    return [_minimise.kernel(), _differentiate.kernel()]
 
 
 def write_minimisers(
@@ -107,7 +96,7 @@ def write_minimisers(
     """
     arrays, steps = arrays_of(regression(loss)), np.empty(len(nodes) // 2 + 1)
     of_loss = int(arrays.codes[LOSS]), arrays.numbers
-    n_leaves = _minimising(loss_classes())(rows, first, last, *of_loss, nodes, *of_rows, steps)
+    n_leaves = _minimise(rows, first, last, *of_loss, nodes, *of_rows, steps)
     return steps[:n_leaves]
 
 
@@ -117,4 +106,4 @@ def write_derivatives(
     """Write slopes of a loss in units of ``steep``, and weights for second derivatives, which many losses lack."""
     arrays = arrays_of(regression(loss))
     of_loss = int(arrays.codes[LOSS]), arrays.numbers
-    _differentiating(loss_classes())(*of_loss, margins, targets, weights, steep, derivatives)
+    _differentiate(*of_loss, margins, targets, weights, steep, derivatives)

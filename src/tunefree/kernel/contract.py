@@ -128,28 +128,6 @@ class Average(NamedTuple):
         return cls(np.zeros(n_outputs), np.zeros(()), np.zeros(()), growth)
 
 
-@compiled.inline
-def write_margins(state, known, coefficients, values, t, sums, margins):
-    """Write the learner's sums at row t of a block, known over the support, and the margins that they make."""
-    for k in range(len(margins)):
-        sums[k] = known[k]
-        for u in range(t):
-            sums[k] += coefficients[k, u] * values[u]
-        margins[k] = bounded(sums[k] * factor(state, k))
-
-
-@compiled.inline
-def write_coefficients(state, average, gradient, sums, own, weight, t, coefficients, lags):
-    """Learn from row t of a block: write its coefficients, and how far each lags in the average."""
-    part = bounded(share(state) * weight * (1.0 + average.growth * average.rounds[()]))
-    average.shares[()] = bounded(average.shares[()] + part)
-    average.rounds[()] += 1.0
-    for k in range(len(gradient)):
-        average.clocks[k] = bounded(average.clocks[k] + factor(state, k) * part)
-        coefficients[k, t] = coefficient(state, k, gradient[k], sums[k], own)
-        lags[k, t] = coefficients[k, t] * average.clocks[k]
-
-
 @Loop
 def _learn_rows(functions):
     scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
@@ -178,11 +156,21 @@ def _learn_rows(functions):
         for i in range(len(y)):
             t, own = first + i, values[first + i, first + i]
             begin_round(state, own, scale_of(numbers, weight[i]))
-            write_margins(state, known[t], coefficients, values[t], t, sums, margins)
+            for k in range(n_outputs):
+                sums[k] = known[t, k]
+                for u in range(t):
+                    sums[k] += coefficients[k, u] * values[t, u]
+                margins[k] = bounded(sums[k] * factor(state, k))
             respond(codes, numbers, n_outputs, margins, predictions[i])
             if weight[i] > 0.0:
                 differentiate(codes, numbers, y[i], weight[i], n_outputs, margins, gradient, curvature)
-                write_coefficients(state, average, gradient, sums, own, weight[i], t, coefficients, lags)
+                part = bounded(share(state) * weight[i] * (1.0 + average.growth * average.rounds[()]))
+                average.shares[()] = bounded(average.shares[()] + part)
+                average.rounds[()] += 1.0
+                for k in range(n_outputs):
+                    average.clocks[k] = bounded(average.clocks[k] + factor(state, k) * part)
+                    coefficients[k, t] = coefficient(state, k, gradient[k], sums[k], own)
+                    lags[k, t] = coefficients[k, t] * average.clocks[k]
                 if evaluation_weight[i] > 0.0 and record.norms.min() < 0.0:
                     slope_learned = gradient[0] / weight[i]
                     true_slope(codes, numbers, y[i], n_outputs, predictions[i], gradient)

@@ -8,8 +8,6 @@ range of the margins, once (Cutkosky 2019, Artificial constraints and hints).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,10 +19,10 @@ from tunefree.losses.kinds import arrays_of as arrays_of
 from tunefree.losses.kinds import functions_over as functions_over
 from tunefree.losses.labels import Binary as Binary
 from tunefree.losses.labels import OneAgainstAll as OneAgainstAll
+from tunefree.losses.loops import Loop
 from tunefree.losses.multinomial import Multinomial as Multinomial
 from tunefree.losses.regression import Regression as Regression
 from tunefree.losses.regression import regression as regression
-from tunefree.losses.switch import loss_classes
 
 
 def with_slopes_as_they_come(objective: Any) -> Any:
@@ -54,32 +52,26 @@ def chosen(margins: np.ndarray) -> np.ndarray:
     return (margins[:, 0] > 0).astype(np.int64) if margins.shape[1] == 1 else margins.argmax(axis=1)
 
 
-def measuring_of(functions: Functions) -> Callable[..., None]:
-    """The loop over rows that asks for the losses of their predictions."""
+@Loop
+def _measure(functions):
     loss_at = functions.loss_at
 
     def measure(
         codes: Annotated[np.ndarray, "int64[2]"],
         numbers: Annotated[np.ndarray, "float64[facts]"],
-        targets: Annotated[np.ndarray, "float64[rows]"],
+        y: Annotated[np.ndarray, "float64[rows]"],
         predictions: Annotated[np.ndarray, "float64[rows, outputs]"],
         losses: Annotated[np.ndarray, "float64[rows]"],
     ) -> None:
-        for i in range(len(targets)):
-            losses[i] = loss_at(codes, numbers, targets[i], predictions.shape[1], predictions[i])
+        for i in range(len(y)):
+            losses[i] = loss_at(codes, numbers, y[i], predictions.shape[1], predictions[i])
 
     return measure
 
 
-@cache
-def measuring(losses: tuple[type, ...]) -> Kernel:
-    """The kernel that asks for losses, with some classes of losses as cases."""
-    return Kernel(measuring_of(functions_over(losses)), "losses.measure")
-
-
 def all_kernels() -> list[Kernel]:
-    """The kernels of this module."""
-    return [measuring(loss_classes())]
+    """The kernel that measures losses."""
+    return [_measure.kernel()]
 
 
 def measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
@@ -93,5 +85,5 @@ def measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarr
     """
     losses = np.empty(len(predictions))
     of_rows = np.ascontiguousarray(y, np.float64), np.ascontiguousarray(predictions, np.float64)
-    measuring(loss_classes())(*arrays_of(objective), *of_rows, losses)
+    _measure(*arrays_of(objective), *of_rows, losses)
     return losses
