@@ -9,14 +9,14 @@ import numpy as np
 from tunefree.core import compiled, kernels
 from tunefree.core.rows import n_rows, part
 from tunefree.learners.reading import read
-from tunefree.losses.objectives import measure
+from tunefree.losses.objectives import measured
 from tunefree.model import passes
 
 
 def run(state: Any, objective: Any, X: Any, y: Any, weight: Any, n_outputs: int, cuts: tuple[int, ...] = ()) -> Any:
     """Learn a stream, cut into batches at ``cuts``; returns (state, objective, predictions, losses)."""
     n = n_rows(X)
-    predictions, losses = np.empty((n, n_outputs)), np.empty(n)
+    predictions = np.empty((n, n_outputs))
     edges = [0, *cuts, n]
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
         objective = passes.learn(
@@ -27,8 +27,7 @@ def run(state: Any, objective: Any, X: Any, y: Any, weight: Any, n_outputs: int,
             weight[start:stop],
             predictions[start:stop],
         )
-    measure(objective, y, predictions, losses)
-    return state, objective, predictions, losses
+    return state, objective, predictions, measured(objective, y, predictions)
 
 
 def weights(state: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:

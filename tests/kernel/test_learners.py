@@ -27,7 +27,7 @@ from tunefree.core.errors import ModelError
 from tunefree.kernel import contract
 from tunefree.kernel.learners import ALL
 from tunefree.losses import objectives
-from tunefree.losses.objectives import measure
+from tunefree.losses.objectives import measured
 from tunefree.model.kernel_bank import KernelConfig
 
 TOLERANCE = {False: 1e-4, True: 1e-10}
@@ -253,9 +253,7 @@ def certified(data, double=True):
 
 
 def total_loss(data, margins):
-    row_losses = np.empty(len(margins))
-    measure(data.objective, data.y, np.ascontiguousarray(margins), row_losses)
-    return float(data.weight @ row_losses)
+    return float(data.weight @ measured(data.objective, data.y, margins))
 
 
 @pytest.mark.parametrize("kind", sorted(OBJECTIVES))

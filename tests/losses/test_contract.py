@@ -16,7 +16,6 @@ from scipy.optimize import minimize_scalar
 
 from tests.extending import run_page
 from tunefree import losses
-from tunefree.core import compiled
 from tunefree.losses import contract, curvature, left_slope, loss_of, slope, value
 from tunefree.losses.contract import at_zero, growth, has_inverse_link, inverse_link, link, rescaled, variance_exponent
 from tunefree.losses.links import least_risk, low_noise_margin, risk
@@ -104,26 +103,6 @@ def test_finite_for_any_target_and_prediction(loss, labels, y, p):
     assert value(loss, y, p) >= 0
     assert curvature(loss, y, p) >= 0
     assert all(math.isfinite(function(loss, y, p)) for function in (value, slope, curvature, left_slope))
-
-
-@compiled.inline
-def in_compiled_code(loss, y, predictions, found):
-    for i in range(len(y)):
-        found[0, i] = value(loss, y[i], predictions[i])
-        found[1, i] = slope(loss, y[i], predictions[i])
-        found[2, i] = curvature(loss, y[i], predictions[i])
-        found[3, i] = left_slope(loss, y[i], predictions[i])
-
-
-@every_loss
-def test_compiled_code_agrees_with_python(loss, labels):
-    ys = [-1.0, 1.0] if labels else [-1e308, -1.0, 0.25, 1.0, 1e308]
-    y, p = np.array(list(itertools.product(ys, [*EXTREMES, *np.linspace(-3, 3, 33)]))).T
-    found = np.empty((4, len(y)))
-    in_compiled_code(loss, y, p, found)
-    for function, numbers in zip((value, slope, curvature, left_slope), found, strict=True):
-        expected = [function(loss, a, b) for a, b in zip(y.tolist(), p.tolist(), strict=True)]
-        np.testing.assert_allclose(numbers, expected, rtol=1e-13, err_msg=function.__name__)
 
 
 @settings(max_examples=200, deadline=None)
@@ -234,16 +213,16 @@ def test_growth_exponents():
 @given(y=moderate, p=moderate, exponent=st.integers(-20, 20))
 def test_losses_in_other_units(loss, y, p, exponent):
     unit = 2.0**exponent
-    own, factor = rescaled(loss, unit)
-    assert factor * value(own, y / unit, p / unit) == pytest.approx(value(loss, y, p), rel=1e-9, abs=1e-12)
-    assert factor / unit * slope(own, y / unit, p / unit) == pytest.approx(slope(loss, y, p), rel=1e-9, abs=1e-12)
-    assert factor / unit * own.lipschitz == pytest.approx(loss.lipschitz)
-    assert factor / unit**2 * own.smoothness == pytest.approx(loss.smoothness)
+    scaled, factor = rescaled(loss, unit)
+    assert factor * value(scaled, y / unit, p / unit) == pytest.approx(value(loss, y, p), rel=1e-9, abs=1e-12)
+    assert factor / unit * slope(scaled, y / unit, p / unit) == pytest.approx(slope(loss, y, p), rel=1e-9, abs=1e-12)
+    assert factor / unit * scaled.lipschitz == pytest.approx(loss.lipschitz)
+    assert factor / unit**2 * scaled.smoothness == pytest.approx(loss.smoothness)
 
 
 def test_smooth_losses_of_other_units_keep_their_constants():
-    own, _ = rescaled(losses.huber(3.0), 2.0)
-    assert (own.delta, own.lipschitz, own.smoothness) == (1.5, 1.5, 1.0)
+    scaled, _ = rescaled(losses.huber(3.0), 2.0)
+    assert (scaled.delta, scaled.lipschitz, scaled.smoothness) == (1.5, 1.5, 1.0)
 
 
 def test_the_square_loss_alone_implies_an_exponent_of_the_variance():
@@ -254,8 +233,8 @@ def test_the_square_loss_alone_implies_an_exponent_of_the_variance():
 @settings(max_examples=60, deadline=None)
 @given(probability=probability_inside)
 def test_the_link_minimises_the_conditional_risk(loss, probability):
-    found = minimize_scalar(lambda h: risk(loss, probability, h), bounds=(-12, 12), method="bounded").fun
-    assert least_risk(loss, probability) <= found + 1e-9
+    least = minimize_scalar(lambda h: risk(loss, probability, h), bounds=(-12, 12), method="bounded").fun
+    assert least_risk(loss, probability) <= least + 1e-9
     assert least_risk(loss, probability) == risk(loss, probability, link(loss, probability))
 
 
@@ -312,6 +291,6 @@ def test_what_a_loss_lacks_is_said():
         rescaled(losses.Hinge(), 2.0)
     with pytest.raises(ValueError, match="between 0 and 1/2"):
         low_noise_margin(losses.Logistic(), 0.5)
-    for function, given_ in ((contract.growth, (1.0,)), *((f, (1.0, 1.0)) for f in (value, slope, curvature))):
+    for function, arguments in ((contract.growth, (1.0,)), *((f, (1.0, 1.0)) for f in (value, slope, curvature))):
         with pytest.raises(TypeError, match="tuple is not a loss"):
-            function((), *given_)
+            function((), *arguments)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pytest
@@ -47,19 +47,35 @@ def learn(functions):
     scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
     loss_at, true_slope, left = functions.loss_at, functions.true_slope, functions.left_slope
 
-    def learn(codes, numbers, y, weight, margins, at, scales, answers, loss, slopes):
-        """Six answers (6, n, K + PADDING) of rows: predictions, derivatives, both slopes, and the numbers after it."""
+    def learn(
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        y: Annotated[np.ndarray, "float64[rows]"],
+        weight: Annotated[np.ndarray, "float64[rows]"],
+        margins: Annotated[np.ndarray, "float64[rows, width]"],
+        at: Annotated[np.ndarray, "float64[rows, width]"],
+        scales: Annotated[np.ndarray, "float64[rows, 3]"],
+        answers: Annotated[np.ndarray, "float64[rows, 3, width]"],
+        loss: Annotated[np.ndarray, "float64[rows]"],
+        slopes: Annotated[np.ndarray, "float64[rows, 2, width]"],
+    ) -> None:
+        """All that an objective answers to rows: scales, predictions, derivatives, losses and both slopes."""
         n_outputs = margins.shape[1] - PADDING
         for i in range(len(y)):
             scale = scale_of(numbers, weight[i])
             scales[i, 0], scales[i, 1], scales[i, 2] = scale.slope, scale.margin, scale.weight
-            respond(codes, numbers, n_outputs, margins[i], answers[0, i])
-            differentiate(codes, numbers, y[i], weight[i], n_outputs, margins[i], answers[1, i], answers[2, i])
+            respond(codes, numbers, n_outputs, margins[i], answers[i, 0])
+            differentiate(codes, numbers, y[i], weight[i], n_outputs, margins[i], answers[i, 1], answers[i, 2])
             loss[i] = loss_at(codes, numbers, y[i], n_outputs, at[i])
-            true_slope(codes, numbers, y[i], n_outputs, at[i], slopes[0, i])
-            left(codes, numbers, y[i], n_outputs, at[i], slopes[1, i])
+            true_slope(codes, numbers, y[i], n_outputs, at[i], slopes[i, 0])
+            left(codes, numbers, y[i], n_outputs, at[i], slopes[i, 1])
 
     return learn
+
+
+def of_both_kinds():
+    """The loop as machine code and as Python."""
+    return learn, learn.kernel().function
 
 
 class Drawn(NamedTuple):
@@ -92,22 +108,22 @@ def answers_of(function, objective, n_outputs):
     n, width = rows.margins.shape
     scales, answers, loss, slopes = (
         np.empty((n, 3)),
-        np.full((3, n, width), 7.0),
+        np.full((n, 3, width), 7.0),
         np.empty(n),
-        np.full((2, n, width), 7.0),
+        np.full((n, 2, width), 7.0),
     )
     for start in range(0, n, ROWS_OF_A_STREAM):
         some, arrays = slice(start, start + ROWS_OF_A_STREAM), arrays_of(objective)
         of_rows = rows.y[some], rows.weight[some], rows.margins[some], rows.at[some]
         with np.errstate(all="ignore"):
-            function(*arrays, *of_rows, scales[some], answers[:, some], loss[some], slopes[:, some])
+            function(*arrays, *of_rows, scales[some], answers[some], loss[some], slopes[some])
         after.append(arrays.restored(objective))
     return rows, scales, answers, loss, slopes, after
 
 
 @each_objective
 def test_compiled_code_has_the_bits_of_python(objective, n_outputs):
-    compiled, plain = (answers_of(function, objective, n_outputs) for function in (learn, learn.py_func))
+    compiled, plain = (answers_of(function, objective, n_outputs) for function in of_both_kinds())
     for one, other in zip(compiled[1:-1], plain[1:-1], strict=True):
         assert one.tobytes() == other.tobytes()
     assert list(map(repr, compiled[-1])) == list(map(repr, plain[-1]))
@@ -124,7 +140,7 @@ def test_losses_and_slopes_are_those_of_the_loss(objective, n_outputs):
         )
         pairs = list(zip(targets, rows.at[i].tolist(), strict=False))
         for place, function in enumerate((slope, left_slope)):
-            assert slopes[place, i, :n_outputs].tolist() == [function(objective.loss, *pair) for pair in pairs]
+            assert slopes[i, place, :n_outputs].tolist() == [function(objective.loss, *pair) for pair in pairs]
         assert loss[i] == min(sum(value(objective.loss, *pair) for pair in pairs), 1.7976931348623157e308)
 
 
@@ -132,7 +148,7 @@ def test_losses_and_slopes_are_those_of_the_loss(objective, n_outputs):
 def test_gradients_are_bounded_and_padding_stays(objective, n_outputs):
     _, scales, answers, loss, slopes, _ = answers_of(learn, objective, n_outputs)
     assert np.isfinite(answers[:, :, :n_outputs]).all() or objective.task == "classification"
-    assert (np.abs(answers[1, :, :n_outputs]) <= scales[:, :1]).all()
+    assert (np.abs(answers[:, 1, :n_outputs]) <= scales[:, :1]).all()
     assert np.isfinite(loss).all() and np.isfinite(slopes[:, :, :n_outputs]).all()
     assert (answers[:, :, n_outputs:] == 7.0).all() and (slopes[:, :, n_outputs:] == 7.0).all()
 
@@ -168,7 +184,7 @@ def test_a_loss_from_outside_is_one_more_case():
     assert loss_classes() == (*before, type(loss)) and functions() is functions()
     assert measured(regression(loss), y, at).tolist() == [value(loss, *pair) for pair in zip(y, at[:, 0], strict=True)]
     assert measured(regression(losses.Square()), y, at).tolist() == [0.25, 1849.0]
-    compiled, plain = (answers_of(function, regression(loss), 1) for function in (learn, learn.py_func))
+    compiled, plain = (answers_of(function, regression(loss), 1) for function in of_both_kinds())
     for one, other in zip(compiled[1:-1], plain[1:-1], strict=True):
         assert one.tobytes() == other.tobytes()
 

@@ -16,19 +16,13 @@ from tunefree import losses
 from tunefree.core import rows
 from tunefree.losses import objectives
 from tunefree.losses.kinds import arrays_of, functions
-from tunefree.losses.objectives import measure
+from tunefree.losses.objectives import measured
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.theory import Evidence, best_lower_bound, certify, widened
 from tunefree.theory.evidence import record_evidence
 
 LEARNERS = ["scinol1", "scinol2", "pistol"]
-
-
-def losses_of(objective, y, predictions):
-    row_losses = np.empty(len(y))
-    measure(objective, y, np.ascontiguousarray(predictions), row_losses)
-    return row_losses
 
 
 def slopes_of(objective, y, predictions):
@@ -43,7 +37,7 @@ def gathered(objective, X, y, weight, predictions, cuts=(), evidence=None, n_fea
     evidence = evidence or Evidence(n_features, predictions.shape[1])
     edges = [0, *cuts, len(y)]
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
-        part = (a[start:stop] for a in (y, weight, predictions, losses_of(objective, y, predictions)))
+        part = (a[start:stop] for a in (y, weight, predictions, measured(objective, y, predictions)))
         record_evidence(evidence, objective, rows.part(X, start, stop), *part)
     return evidence
 
@@ -67,7 +61,7 @@ def test_sums_are_those_of_the_definition(kind, stream, seed, cut):
     pulls = np.where(largest > 0, X / np.where(largest > 0, largest, 1.0), 0.0).T @ slopes
     close = {"rel": 1e-9, "abs": 1e-12 * weight.sum()}
     assert certificate.inner == pytest.approx((slopes * predictions).sum(), **close)
-    assert certificate.loss == pytest.approx((weight * losses_of(objective, y, predictions)).sum(), **close)
+    assert certificate.loss == pytest.approx((weight * measured(objective, y, predictions)).sum(), **close)
     assert certificate.pulls[1:] == pytest.approx(pulls, **close)
     assert (certificate.largest[1:] == largest).all()
     assert (certificate.weight, certificate.rounds) == (pytest.approx(weight.sum()), len(y))
@@ -89,12 +83,12 @@ def test_no_comparator_violates_it(stream, seed, size, radius):
     corner = np.sign(certificate.pulls[1:])
     for u in (rng.uniform(-1, 1, corner.shape), rng.choice([-1.0, 0.0, 1.0], corner.shape), corner, -corner):
         u = radius * u / np.where(largest > 0, largest, 1.0)[:, None]
-        total = (weight * losses_of(objective, y, X @ u)).sum()
+        total = (weight * measured(objective, y, X @ u)).sum()
         regret = certificate.regret(np.vstack([np.zeros(u.shape[1]), u]))
         assert certificate.loss - total <= regret + slack
         assert certificate.lower_bound(radius) * weight.sum() <= total + slack
         few = np.where(np.arange(u.size).reshape(u.shape) < 2, u, 0.0)
-        total = (weight * losses_of(objective, y, X @ few)).sum()
+        total = (weight * measured(objective, y, X @ few)).sum()
         assert certificate.lower_bound(radius, nonzeros=2) * weight.sum() <= total + slack
     worst = certificate.regret(
         np.vstack([np.zeros(u.shape[1]), -corner * radius / np.where(largest > 0, largest, 1.0)[:, None]])
@@ -115,7 +109,7 @@ def best_in_box(objective, X, y, certificate, radius):
     def mean_loss(v):
         predictions = np.ascontiguousarray(A @ (centre + v.reshape(shape)))
         gradient = A.T @ slopes_of(objective, y, predictions) / len(y)
-        return losses_of(objective, y, predictions).mean(), gradient.ravel()
+        return measured(objective, y, predictions).mean(), gradient.ravel()
 
     limits = [(-radius * certificate.unit, radius * certificate.unit)] * centre.size
     found = minimize(mean_loss, np.zeros(centre.size), jac=True, method="L-BFGS-B", bounds=limits)
@@ -230,7 +224,7 @@ def test_evidence_holds_when_classes_are_added(multinomial, seed, size):
     certificate = certify(evidence, many)
     assert certificate.pulls.shape == (6, 4) and certificate.rounds == 60
     for u in (10.0**size * rng.normal(size=(3, 4)), -np.sign(certificate.pulls[1:4])):
-        total = losses_of(many, y, X @ u).sum()
+        total = measured(many, y, X @ u).sum()
         whole = np.zeros((6, 4))
         whole[1:4] = u
         assert certificate.loss - total <= certificate.regret(whole) + 1e-9
@@ -289,7 +283,7 @@ def test_finite_for_any_numbers(data, loss):
     assert np.isfinite(certificate.pulls).all() and not math.isnan(certificate.inner)
     for radius in (0.0, 1.0, 1e300):
         assert 0.0 <= certificate.lower_bound(radius) < math.inf
-    row_losses = losses_of(objective, y, np.zeros((len(y), 1)))  # a model of radius 0
+    row_losses = measured(objective, y, np.zeros((len(y), 1)))  # a model of radius 0
     if row_losses.max() <= 1e308:
         total = sum(h * loss for h, loss in zip(weight.tolist(), row_losses.tolist(), strict=True))
         assert certificate.lower_bound(0.0) * weight.sum() <= total * (1 + 1e-9) + 1e-12
@@ -332,7 +326,7 @@ def test_smooth_losses_give_more(loss, seed, offset):
         gathered(objective, rows.dense(np.zeros((30, 1))), y, np.ones(30), predictions, n_features=2), objective
     )
     grid = np.linspace(-8.0, 8.0, 41)
-    true = np.array([losses_of(objective, y, np.full((30, 1), c)).sum() for c in grid])
+    true = np.array([measured(objective, y, np.full((30, 1), c)).sum() for c in grid])
     claimed = np.array([certificate.loss - certificate.regret([[c], [0.0]]) for c in grid])
     assert (claimed <= true + 1e-9).all() and (claimed >= 0.0).all()
     linear = certificate.loss - certificate.inner + certificate.pulls[0, 0] * (grid - certificate.centre)

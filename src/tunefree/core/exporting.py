@@ -26,6 +26,7 @@ NEUTRAL = {  # what keeps Numba, which reads it when imported, from writing for 
 }
 LIBRARY_FUNCTIONS = {
     *("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "pow", "cos", "sin", "floor", "ceil"),
+    *("tan", "sinh", "cosh", "asin", "acos", "atan", "atan2", "erf", "erfc"),
     *("memset", "memcpy", "memmove"),
 }  # that kernels may call
 

@@ -81,6 +81,5 @@ def _dispatched(declaration: Callable[..., Any], default: Callable[..., Any] | N
         return add
 
     function.register = register  # type: ignore[attr-defined]
-    function.dispatch = in_python.dispatch  # type: ignore[attr-defined]
     compiled.dispatch(function, bodies, default, apart)
     return function

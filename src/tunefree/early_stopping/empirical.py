@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from tunefree.core.kernels import Kernel
 from tunefree.losses.kinds import arrays_of
 from tunefree.losses.loops import Loop
 
@@ -14,7 +15,15 @@ from tunefree.losses.loops import Loop
 def _respond(functions):
     left_slope, loss_at = functions.left_slope, functions.loss_at
 
-    def respond(codes, numbers, y, weight, margins, slopes, losses):
+    def respond(
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        y: Annotated[np.ndarray, "float64[rows]"],
+        weight: Annotated[np.ndarray, "float64[rows]"],
+        margins: Annotated[np.ndarray, "float64[rows, outputs]"],
+        slopes: Annotated[np.ndarray, "float64[rows, outputs]"],
+        losses: Annotated[np.ndarray, "float64[rows]"],
+    ) -> None:
         n_outputs = margins.shape[1]
         for i in range(len(y)):
             left_slope(codes, numbers, y[i], n_outputs, margins[i], slopes[i])
@@ -36,7 +45,16 @@ def respond(
 def _visit(functions):
     left_slope = functions.left_slope
 
-    def visit(codes, numbers, y, weight, steps, gram, margins, slopes):
+    def visit(
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        y: Annotated[np.ndarray, "float64[rows]"],
+        weight: Annotated[np.ndarray, "float64[rows]"],
+        steps: Annotated[np.ndarray, "float64[rows]"],
+        gram: Annotated[np.ndarray, "float64[rows, rows]"],
+        margins: Annotated[np.ndarray, "float64[rows, outputs]"],
+        slopes: Annotated[np.ndarray, "float64[rows, outputs]"],
+    ) -> None:
         n_outputs = margins.shape[1]
         for i in range(len(y)):
             left_slope(codes, numbers, y[i], n_outputs, margins[i], slopes[i])
@@ -63,3 +81,8 @@ def visit(
     ``gram`` (n, n) has the inner products of the rows, ``slopes`` (n, K) receives the weighted left derivatives.
     """
     _visit(*arrays_of(objective), y, weight, steps, gram, margins, slopes)
+
+
+def all_kernels() -> list[Kernel]:
+    """The kernels of this module."""
+    return [_respond.kernel(), _visit.kernel()]

@@ -11,14 +11,14 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core import compiled
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import clip, largest
 from tunefree.generations.bins import MISSING, Binned, bins_of
 from tunefree.generations.bins import joined as joined_bins
 from tunefree.generations.gradient_trees import RIDGE, Work, grow_tree
+from tunefree.generations.numeric_losses import write_derivatives, write_minimisers
 from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
-from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, Trees, joined, write_minimisers
+from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, Trees, joined
 from tunefree.losses import Square
 from tunefree.losses.contract import rescaled, slope
 
@@ -76,14 +76,6 @@ def write_derivatives_of_classes(
             p = math.exp(margins[i, k] - peak) / total
             derivatives[i, 2 * k] = weights[i] * (p - (1.0 if k == targets[i] else 0.0))
             derivatives[i, 2 * k + 1] = weights[i] * max(p * (1.0 - p), 1e-12)
-
-
-@compiled.entry
-def write_derivatives_of_numbers(loss, margins, targets, weights, steep, derivatives):
-    """Write slopes of a loss in units of ``steep``, and weights for second derivatives, which many losses lack."""
-    for i in range(len(margins)):
-        derivatives[i, 0] = weights[i] * clip(slope(loss, targets[i], margins[i, 0]) / steep, 1e6)
-        derivatives[i, 1] = weights[i]
 
 
 @kernel
@@ -233,7 +225,8 @@ class Boosting:
             n_leaves = write_leaves(work.totals, nodes[:n_nodes], rate, longest, values)
         else:
             of_rows = self.margins, self.targets, self.problem.weights
-            n_leaves = write_minimisers(*work.places, self.loss, nodes[:n_nodes], rate, *of_rows, values)
+            steps = rate * write_minimisers(*work.places, self.loss, nodes[:n_nodes], *of_rows)
+            n_leaves, values = len(steps), steps[:, None].astype(np.float32)
         return nodes[:n_nodes].copy(), values[:n_leaves].copy(), is_drawn
 
     def _differentiate(self) -> None:
@@ -243,7 +236,7 @@ class Boosting:
         elif self.is_square:
             write_residuals(*of_rows, self.derivatives)
         else:
-            write_derivatives_of_numbers(self.loss, *of_rows, self.steep, self.derivatives)
+            write_derivatives(self.loss, *of_rows, self.steep, self.derivatives)
 
     def _trees(self, structures: list[np.ndarray], values: list[np.ndarray]) -> Trees:
         if not self.problem.n_classes:

@@ -7,7 +7,6 @@ a learner sees the rows after the trees were grown, each once. Numbers are learn
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,14 +19,15 @@ from tunefree.learners import ALL
 from tunefree.learners.contract import Learner, Scale
 from tunefree.learners.reading import read
 from tunefree.losses import loss_of, objectives
-from tunefree.losses.kinds import Functions, arrays_of, functions_over
-from tunefree.losses.switch import loss_classes
+from tunefree.losses.kinds import Functions, arrays_of
+from tunefree.losses.loops import Loop
 
 # Initial wealth of a leaf, per unit of margin: flat between a third and three times these (measured on eight tables).
 WEALTH = {"boosted": 0.03, "randomised": 0.1}
 RATE = 2.0  # of NAG, which follows changes
 
 
+@Loop
 def following_of(learner: type[Learner], functions: Functions) -> Callable[..., None]:
     """The loop over rows that a learner on leaves predicts and learns."""
     predict, update = learner.predict, learner.update
@@ -63,14 +63,9 @@ def following_of(learner: type[Learner], functions: Functions) -> Callable[..., 
 
 def following(learner: type[Learner], has_one_output: bool) -> Kernel:
     """The kernel of a learner on leaves, for all losses that have a name by now."""
-    return _following(learner, has_one_output, loss_classes())
-
-
-@cache
-def _following(learner: type[Learner], has_one_output: bool, losses: tuple[type, ...]) -> Kernel:
     name = f"generations.leaves.follow.{learner.__name__}.{'one' if has_one_output else 'several'}"
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
-    return Kernel(following_of(learner, functions_over(losses)), name, {"state": learner}, lengths)
+    return following_of.kernel(learner, name=name, states={"state": learner}, lengths=lengths)
 
 
 def all_kernels() -> list[Kernel]:

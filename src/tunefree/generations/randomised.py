@@ -14,8 +14,9 @@ import numpy as np
 from tunefree.core.kernels import kernel
 from tunefree.generations.bins import MISSING, bins_of, codes_of
 from tunefree.generations.boosted import in_units
+from tunefree.generations.numeric_losses import write_minimisers
 from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
-from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default, write_minimisers
+from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default
 from tunefree.losses import Square
 from tunefree.losses.contract import rescaled
 
@@ -277,7 +278,8 @@ def grow_randomised(problem: Problem, seed: int) -> Trees:
         n_nodes = grow_tree(work, room.rows, *of_tree)
         if loss is not None:
             of_rows = np.zeros((n, 1)), targets, problem.weights
-            write_minimisers(*work.places, loss, nodes[:n_nodes], 1.0, *of_rows, of_leaves)
+            steps = write_minimisers(*work.places, loss, nodes[:n_nodes], *of_rows)
+            of_leaves[: len(steps), 0] = steps
         structures.append(nodes[:n_nodes].copy())
         means = of_leaves[: (n_nodes + 1) // 2]
         values.append(means.astype(np.float32) if problem.n_classes else means * spread + centre)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from tunefree.core import compiled
 from tunefree.core.errors import ModelError
 from tunefree.core.kernels import kernel
-from tunefree.core.numbers import clip
 from tunefree.core.states import under
 from tunefree.generations.bins import MISSING, Bins, codes_of
-from tunefree.losses.contract import slope
 
 LEAF = -1  # instead of a test
 COLUMN, CODE, CODES = 9, 1, 255  # a test is column << COLUMN | code << CODE | (1 where missing goes left)
 
-BISECTIONS = 40  # of the range of residuals, where a leaf takes the minimiser of a loss
 _OF_BINS = {"starts": ("lq", 1), "points": ("d", 1), "ranks": ("B", 1), "is_categorical": ("?", 1)}
 _OF_TREES = {
     "sources": ("lq", 1),
@@ -54,36 +49,6 @@ class Trees(NamedTuple):
     def n_outputs(self) -> int:
         """Margins of a row: one of numbers and of two classes."""
         return self.values.shape[1]
-
-
-@compiled.inline
-def minimiser(loss, targets, weights, rows, margins):
-    """The step of the margins of some rows at which their loss is least, by bisection."""
-    low, high = math.inf, -math.inf
-    for r in rows:
-        low, high = min(low, targets[r] - margins[r, 0]), max(high, targets[r] - margins[r, 0])
-    for _ in range(BISECTIONS):
-        middle = 0.5 * low + 0.5 * high
-        total = 0.0
-        for r in rows:
-            total += weights[r] * clip(slope(loss, targets[r], margins[r, 0] + middle), 1e100)
-        if total < 0.0:
-            low = middle
-        else:
-            high = middle
-    return 0.5 * low + 0.5 * high
-
-
-@compiled.entry
-def write_minimisers(rows, first, last, loss, nodes, rate, margins, targets, weights, values):
-    """Number the leaves of a tree, of which node v has rows[first[v] .. last[v]]; write shrunk minimisers of a loss."""
-    n_leaves = 0
-    for v in range(len(nodes)):
-        if nodes[v, 0] == LEAF:
-            values[n_leaves, 0] = rate * minimiser(loss, targets, weights, rows[first[v] : last[v]], margins)
-            nodes[v, 1] = n_leaves
-            n_leaves += 1
-    return n_leaves
 
 
 def child_of(nodes, node, test, code):

@@ -4,9 +4,10 @@ A loss V is a NamedTuple. Two of its fields are constants: ``lipschitz`` bounds 
 the Lipschitz constant of the slope; each is infinite if there is no such number. The other fields are the loss's
 parameters. Losses are convex and at least 0. Classification losses take targets -1 and +1.
 
-The functions here choose their body by the class of the loss. ``value``, ``slope``, ``curvature`` and ``left_slope``
-are called in compiled code too; they take one target and one prediction, and are finite for all finite arguments.
-Where the true number cannot be represented (an exponential, the square of 1e200), the largest finite one stands in.
+The functions here choose their body by the class of the loss. The bodies of ``value``, ``slope``, ``curvature`` and
+``left_slope`` are cases in compiled loops (:mod:`tunefree.losses.switch`); they take one target and one prediction, and
+are finite for all finite arguments. Where the true number cannot be represented (an exponential, the square of 1e200),
+the largest finite one stands in.
 
 Growth: Lin, Rosasco, Zhou: Iterative regularization for learning with convex loss functions (JMLR 17, 2016),
 Assumption 1. With all targets in [-b, b] (b = 1 for labels), (4) asks for a q and a c_q with
@@ -28,10 +29,8 @@ import math
 from functools import singledispatch
 from typing import Any, NamedTuple
 
-from tunefree.core.generic import generic, generic_with_default
 
-
-@generic
+@singledispatch
 def value(loss: Any, y: float, prediction: float) -> float:
     """The loss of a prediction.
 
@@ -44,7 +43,7 @@ def value(loss: Any, y: float, prediction: float) -> float:
     raise TypeError(f"{type(loss).__name__} is not a loss: no value is registered for it")
 
 
-@generic
+@singledispatch
 def slope(loss: Any, y: float, prediction: float) -> float:
     """A subgradient of the loss in the prediction.
 
@@ -57,7 +56,7 @@ def slope(loss: Any, y: float, prediction: float) -> float:
     raise TypeError(f"{type(loss).__name__} is not a loss: no slope is registered for it")
 
 
-@generic
+@singledispatch
 def curvature(loss: Any, y: float, prediction: float) -> float:
     """The second derivative of the loss in the prediction; 0 where there is none, as at kinks.
 
@@ -70,7 +69,7 @@ def curvature(loss: Any, y: float, prediction: float) -> float:
     raise TypeError(f"{type(loss).__name__} is not a loss: no curvature is registered for it")
 
 
-@generic_with_default
+@singledispatch
 def left_slope(loss: Any, y: float, prediction: float) -> float:
     """The left derivative of the loss in the prediction; the slope, unless the loss has a body of its own.
 

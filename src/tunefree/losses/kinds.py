@@ -96,6 +96,9 @@ class Functions(NamedTuple):
     true_slope: Any  # (codes, numbers, y, K, predictions, slopes): write a subgradient of loss_at, neither divided by
     #   the Lipschitz constant nor clipped nor multiplied by the sample weight
     left_slope: Any  # (codes, numbers, y, K, predictions, slopes): write the left derivative in each prediction
+    value_of: Any  # (loss, numbers, y, prediction): the value of the loss of a number
+    slope_of: Any  # of the same: its slope
+    curvature_of: Any  # of the same: its curvature
 
 
 def functions() -> Functions:
@@ -111,7 +114,8 @@ def functions_over(classes: tuple[type, ...]) -> Functions:
         for function in (contract.value, contract.slope, contract.curvature, contract.left_slope)
     )
     slopes = writer_of_slopes(slope), writer_of_slopes(left_slope)
-    return Functions(scale_of, respond, differentiator(slope, curvature), loss_function(value), *slopes)
+    of_objectives = differentiator(slope, curvature), loss_function(value), *slopes
+    return Functions(scale_of, respond, *of_objectives, value, slope, curvature)
 
 
 def differentiator(slope: Callable[..., float], curvature: Callable[..., float]) -> Callable[..., None]:

@@ -1,39 +1,74 @@
-"""Compiled loops over rows that call the functions of an objective."""
+"""Loops over rows that call the functions of an objective: kernels for all losses that have a name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from tunefree.core import compiled
-from tunefree.core.code_cache import is_of_the_package
-from tunefree.losses.kinds import Functions, functions_over
+from tunefree.core.kernels import Kernel
+from tunefree.losses.kinds import functions_over
 from tunefree.losses.switch import loss_classes
 
 
 class Loop:
-    """A loop that is compiled once for all objectives and all losses, anew when a loss gets a name.
+    """A loop over rows, whose kernels have all losses as cases; they are made anew when a loss gets a name.
 
     Parameters
     ----------
     make : function
-        From the functions of objectives to the loop, a plain function.
+        From parts that the loop is made for, such as a learner's class, and the functions of objectives
+        (:class:`tunefree.losses.kinds.Functions`), which come last, to the loop: a plain function whose annotations
+        are those of a kernel.
+
+    Examples
+    --------
+    >>> from typing import Annotated
+    >>> import numpy as np
+    >>> from tunefree.losses import Hinge
+    >>> from tunefree.losses.kinds import arrays_of
+    >>> from tunefree.losses.labels import Binary
+    >>> @Loop
+    ... def loss_of(functions):
+    ...     loss_at = functions.loss_at
+    ...     def loss(
+    ...         codes: Annotated[np.ndarray, "int64[2]"],
+    ...         numbers: Annotated[np.ndarray, "float64[facts]"],
+    ...         margins: Annotated[np.ndarray, "float64[1]"],
+    ...     ) -> float:
+    ...         return loss_at(codes, numbers, 1.0, 1, margins)
+    ...     return loss
+    >>> loss_of(*arrays_of(Binary(Hinge(), 0.0)), np.array([0.25]))
+    0.75
     """
 
-    def __init__(self, make: Callable[[Functions], Callable[..., Any]]) -> None:
-        self._make = make
-        self._compiled: dict[tuple[type, ...], Callable[..., Any]] = {}
+    def __init__(self, make: Callable[..., Callable[..., Any]]) -> None:
+        self.make = make
+        self._kernels: dict[tuple[Any, ...], Kernel] = {}
 
-    @property
-    def py_func(self) -> Callable[..., Any]:
-        """The loop as Python."""
-        return self._make(functions_over(loss_classes()))
+    def kernel(
+        self,
+        *parts: Any,
+        name: str = "",
+        states: Mapping[str, type[Any]] | None = None,
+        lengths: Mapping[str, int] | None = None,
+    ) -> Kernel:
+        """The kernel for some parts, see :class:`tunefree.core.kernels.Kernel`.
 
-    def __call__(self, *arguments: Any) -> Any:
-        """Run the loop."""
-        classes = loss_classes()
-        if classes not in self._compiled:
-            parts = map(compiled.part_of, functions_over(classes))
-            loop, is_cached = self._make(Functions(*parts)), all(map(is_of_the_package, classes))
-            self._compiled[classes] = compiled.entry(loop, is_cached)
-        return self._compiled[classes](*arguments)
+        Parameters
+        ----------
+        *parts
+            What the loop is made for.
+        name : str, optional
+            No other kernel has it; by default that of the loop with its module.
+        states : mapping of str to class
+        lengths : mapping of str to int
+        """
+        key = loss_classes(), parts, tuple((lengths or {}).items())
+        if key not in self._kernels:
+            loop = self.make(*parts, functions_over(key[0]))
+            self._kernels[key] = Kernel(loop, name, states, lengths)
+        return self._kernels[key]
+
+    def __call__(self, *values: Any) -> Any:
+        """Run the loop, if it is made for nothing but the losses."""
+        return self.kernel()(*values)

@@ -8,10 +8,11 @@ range of the margins, once (Cutkosky 2019, Artificial constraints and hints).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import CEILING
 from tunefree.losses.kinds import Functions as Functions
 from tunefree.losses.kinds import arrays_of as arrays_of
@@ -55,16 +56,22 @@ def chosen(margins: np.ndarray) -> np.ndarray:
 def _measure(functions):
     loss_at = functions.loss_at
 
-    def measure(codes, numbers, y, predictions, losses):
+    def measure(
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        y: Annotated[np.ndarray, "float64[rows]"],
+        predictions: Annotated[np.ndarray, "float64[rows, outputs]"],
+        losses: Annotated[np.ndarray, "float64[rows]"],
+    ) -> None:
         for i in range(len(y)):
             losses[i] = loss_at(codes, numbers, y[i], predictions.shape[1], predictions[i])
 
     return measure
 
 
-def measure(objective: Any, y: np.ndarray, predictions: np.ndarray, losses: np.ndarray) -> None:
-    """Write the loss (n,) of each prediction (n, K)."""
-    _measure(*arrays_of(objective), y, predictions, losses)
+def all_kernels() -> list[Kernel]:
+    """The kernel that measures losses."""
+    return [_measure.kernel()]
 
 
 def measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
@@ -77,5 +84,6 @@ def measured(objective: Any, y: np.ndarray, predictions: np.ndarray) -> np.ndarr
     array([0.5, 1.5])
     """
     losses = np.empty(len(predictions))
-    measure(objective, y, np.ascontiguousarray(predictions), losses)
+    of_rows = np.ascontiguousarray(y, np.float64), np.ascontiguousarray(predictions, np.float64)
+    _measure(*arrays_of(objective), *of_rows, losses)
     return losses

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tunefree.core import compiled
 from tunefree.core.numbers import finite, raised, sign
 from tunefree.losses.contract import (
     Growth,
@@ -114,7 +113,6 @@ def slope_epsilon_insensitive(loss, y, prediction):
     return side * finite(loss.power * raised(error, loss.power - 1.0))
 
 
-@compiled.inline
 def second_derivative(power, error):
     """The second derivative of error^power; 0 where it is infinite."""
     if power == 1.0 or (error == 0.0 and power < 2.0):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,8 +18,8 @@ from tunefree.core.numbers import bounded
 from tunefree.core.rows import Row, Rows, entries_of
 from tunefree.learners import ALL
 from tunefree.learners.contract import Learner, Scale
-from tunefree.losses.kinds import Functions, arrays_of, functions_over
-from tunefree.losses.switch import loss_classes
+from tunefree.losses.kinds import Functions, arrays_of
+from tunefree.losses.loops import Loop
 
 OF_ROW = 4  # numbers in a log before the gradient of a row: those of its scale, and what features shared
 MARGINS, GRADIENT, CURVATURE = 0, 1, 2  # rows of the scratch of learning
@@ -83,7 +82,7 @@ def learning_of(learner: type[Learner], functions: Functions) -> Callable[..., N
     return learn
 
 
-def replaying_of(learner: type[Learner], functions: Functions | None) -> Callable[..., None]:
+def replaying_of(learner: type[Learner], functions: Functions) -> Callable[..., None]:
     """The loop in which a learner replays first occurrences."""
     replay = learner.replay
 
@@ -135,11 +134,7 @@ def learning_apart_of(learner: type[Learner], functions: Functions) -> Callable[
     return learn_apart
 
 
-LOOPS: dict[str, Callable[[type[Learner], Any], Callable[..., None]]] = {
-    "learn": learning_of,
-    "replay": replaying_of,
-    "learn apart": learning_apart_of,
-}
+LOOPS = {"learn": Loop(learning_of), "replay": Loop(replaying_of), "learn apart": Loop(learning_apart_of)}
 
 
 def pass_of(loop: str, learner: type[Learner], has_one_output: bool) -> Kernel:
@@ -153,17 +148,11 @@ def pass_of(loop: str, learner: type[Learner], has_one_output: bool) -> Kernel:
     has_one_output : bool
         If not, it is one for any number of several outputs.
     """
-    return _pass_of(loop, learner, has_one_output, loss_classes() if loop.startswith("learn") else None)
-
-
-@cache
-def _pass_of(loop: str, learner: type[Learner], has_one_output: bool, losses: tuple[type, ...] | None) -> Kernel:
-    functions = None if losses is None else functions_over(losses)
     kind = f"{learner.__module__}.{learner.__name__}".removeprefix("tunefree.")
     name = f"{loop.replace(' ', '_')}.{kind}.{'one' if has_one_output else 'several'}"
     lengths = {"padded": 1} if has_one_output else {}
     lengths |= {"outputs": 1} if has_one_output and loop != "learn apart" else {}
-    return Kernel(LOOPS[loop](learner, functions), name, {"state": learner}, lengths)
+    return LOOPS[loop].kernel(learner, name=name, states={"state": learner}, lengths=lengths)
 
 
 def all_kernels() -> list[Kernel]:

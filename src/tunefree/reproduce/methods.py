@@ -10,7 +10,7 @@ from tunefree import losses
 from tunefree.learners import ALL
 from tunefree.learners.contract import traits_of
 from tunefree.losses import objectives
-from tunefree.losses.objectives import measure
+from tunefree.losses.objectives import measured
 from tunefree.model.members import Member, Setting
 from tunefree.model.model import Model
 from tunefree.pool.model import class_of
@@ -67,9 +67,7 @@ def model_of(learner: str, view: str, n_features: int, labels: list[str]) -> Mod
 
 def cross_entropies(margins: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """The cross-entropy of each row, in nats."""
-    row_losses = np.empty(len(targets))
-    measure(objective_of(margins.shape[1]), targets, np.ascontiguousarray(margins), row_losses)
-    return row_losses
+    return measured(objective_of(margins.shape[1]), targets, margins)
 
 
 def with_rate(method: Method, rate: float) -> str:

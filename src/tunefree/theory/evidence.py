@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache, singledispatch
+from functools import singledispatch
 from typing import Annotated, Any
 
 import numpy as np
@@ -37,10 +37,10 @@ from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import LARGEST
 from tunefree.core.rows import Rows, entries_of
 from tunefree.learners.units import exceeds, new_unit
-from tunefree.losses.kinds import Functions, arrays_of, functions_over
+from tunefree.losses.kinds import Functions, arrays_of
+from tunefree.losses.loops import Loop
 from tunefree.losses.multinomial import Multinomial
 from tunefree.losses.regression import Regression
-from tunefree.losses.switch import loss_classes
 
 _ROUNDING = 2.0**-52
 _NOWHERE, _NO_LOG = np.zeros(0, np.int64), np.zeros((0, 0))
@@ -103,6 +103,7 @@ def add_row(evidence, indices, values, weight, slopes, bend, prediction, loss):
             add_entry(evidence, indices[e], values[e], slopes)
 
 
+@Loop
 def recording_of(functions: Functions) -> Callable[..., None]:
     """The loop over rows that adds their predictions and losses."""
     true_slope = functions.true_slope
@@ -125,7 +126,10 @@ def recording_of(functions: Functions) -> Callable[..., None]:
         for i in range(len(targets)):
             if weights[i] > 0.0:
                 true_slope(codes, numbers, targets[i], n_outputs, predictions[i], slopes)
-                indices, values = rows.indices[rows.starts[i] : rows.ends[i]], rows.values[rows.starts[i] : rows.ends[i]]
+                indices, values = (
+                    rows.indices[rows.starts[i] : rows.ends[i]],
+                    rows.values[rows.starts[i] : rows.ends[i]],
+                )
                 add_row(evidence, indices, values, weights[i], slopes, bend, predictions[i], losses[i])
             if len(places) > 0 and places[i] >= 0:
                 for k in range(n_outputs):
@@ -148,14 +152,9 @@ def replay(
 
 def recording(has_one_output: bool) -> Kernel:
     """The kernel that adds rows, of one output or of several, for all losses that have a name by now."""
-    return _recording(has_one_output, loss_classes())
-
-
-@cache
-def _recording(has_one_output: bool, losses: tuple[type, ...]) -> Kernel:
     name = f"theory.evidence.record.{'one' if has_one_output else 'several'}"
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
-    return Kernel(recording_of(functions_over(losses)), name, {"evidence": Evidence}, lengths)
+    return recording_of.kernel(name=name, states={"evidence": Evidence}, lengths=lengths)
 
 
 REPLAY = Kernel(replay, states={"evidence": Evidence})
@@ -275,8 +274,7 @@ class Certificate:
     >>> from tunefree.losses import Logistic, objectives
     >>> X, y = rows.dense([[0.0], [1.0], [2.0]] * 100), np.array([-1.0, 1.0, 1.0] * 100)
     >>> objective, margins = objectives.Binary(Logistic(), 0.0), np.array([[-2.0], [1.0], [4.0]] * 100)
-    >>> evidence, row_losses = Evidence(2), np.empty(300)
-    >>> objectives.measure(objective, y, margins, row_losses)
+    >>> evidence, row_losses = Evidence(2), objectives.measured(objective, y, margins)
     >>> record_evidence(evidence, objective, X, y, np.ones(300), margins, row_losses)
     >>> certificate = certify(evidence, objective)
     >>> round(certificate.loss / 300, 3), round(certificate.lower_bound(2.0), 3)

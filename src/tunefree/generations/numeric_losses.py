@@ -1,0 +1,109 @@
+"""What growing trees for a loss of numbers asks of the loss: its slopes in rows, and its minimiser in a leaf."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import numpy as np
+
+from tunefree.core.kernels import Kernel
+from tunefree.core.numbers import clip
+from tunefree.generations.trees import LEAF
+from tunefree.losses.kinds import arrays_of
+from tunefree.losses.loops import Loop
+from tunefree.losses.places import LOSS
+from tunefree.losses.regression import regression
+
+BISECTIONS = 40  # of the range of residuals, where a leaf takes the minimiser of a loss
+
+
+@Loop
+def _minimise(functions):
+    slope = functions.slope_of
+
+    def minimiser(loss, numbers, targets, weights, rows, margins):
+        """The step of the margins of some rows at which their loss is least, by bisection."""
+        low, high = math.inf, -math.inf
+        for r in rows:
+            low, high = min(low, targets[r] - margins[r, 0]), max(high, targets[r] - margins[r, 0])
+        for _ in range(BISECTIONS):
+            middle = 0.5 * low + 0.5 * high
+            total = 0.0
+            for r in rows:
+                total += weights[r] * clip(slope(loss, numbers, targets[r], margins[r, 0] + middle), 1e100)
+            if total < 0.0:
+                low = middle
+            else:
+                high = middle
+        return 0.5 * low + 0.5 * high
+
+    def write_minimisers(
+        rows: Annotated[np.ndarray, "uint32[places]"],
+        first: Annotated[np.ndarray, "int64[numbered]"],
+        last: Annotated[np.ndarray, "int64[numbered]"],
+        loss: int,
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
+        margins: Annotated[np.ndarray, "float64[rows, 1]"],
+        targets: Annotated[np.ndarray, "float64[rows]"],
+        weights: Annotated[np.ndarray, "float64[rows]"],
+        steps: Annotated[np.ndarray, "float64[leaves]"],
+    ) -> int:
+        n_leaves = 0
+        for v in range(len(nodes)):
+            if nodes[v, 0] == LEAF:
+                rows_of_leaf = rows[first[v] : last[v]]
+                steps[n_leaves] = minimiser(loss, numbers, targets, weights, rows_of_leaf, margins)
+                nodes[v, 1] = n_leaves
+                n_leaves += 1
+        return n_leaves
+
+    return write_minimisers
+
+
+@Loop
+def _differentiate(functions):
+    slope = functions.slope_of
+
+    def write_derivatives(
+        loss: int,
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        margins: Annotated[np.ndarray, "float64[rows, 1]"],
+        targets: Annotated[np.ndarray, "float64[rows]"],
+        weights: Annotated[np.ndarray, "float64[rows]"],
+        steep: float,
+        derivatives: Annotated[np.ndarray, "float32[rows, parts]"],
+    ) -> None:
+        for i in range(len(margins)):
+            derivatives[i, 0] = weights[i] * clip(slope(loss, numbers, targets[i], margins[i, 0]) / steep, 1e6)
+            derivatives[i, 1] = weights[i]
+
+    return write_derivatives
+
+
+def all_kernels() -> list[Kernel]:
+    """The kernels of this module."""
+    return [_minimise.kernel(), _differentiate.kernel()]
+
+
+def write_minimisers(
+    rows: np.ndarray, first: np.ndarray, last: np.ndarray, loss: Any, nodes: np.ndarray, *of_rows: np.ndarray
+) -> np.ndarray:
+    """Number the leaves of a tree, of which node v has rows[first[v] .. last[v]]; the step of each that is best.
+
+    ``of_rows`` are the margins (n, 1), the targets and the weights of all rows.
+    """
+    arrays, steps = arrays_of(regression(loss)), np.empty(len(nodes) // 2 + 1)
+    of_loss = int(arrays.codes[LOSS]), arrays.numbers
+    n_leaves = _minimise(rows, first, last, *of_loss, nodes, *of_rows, steps)
+    return steps[:n_leaves]
+
+
+def write_derivatives(
+    loss: Any, margins: np.ndarray, targets: np.ndarray, weights: np.ndarray, steep: float, derivatives: np.ndarray
+) -> None:
+    """Write slopes of a loss in units of ``steep``, and weights for second derivatives, which many losses lack."""
+    arrays = arrays_of(regression(loss))
+    of_loss = int(arrays.codes[LOSS]), arrays.numbers
+    _differentiate(*of_loss, margins, targets, weights, steep, derivatives)
