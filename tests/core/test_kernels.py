@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-import zipfile
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -94,9 +93,8 @@ def test_arguments_of_another_type_layout_or_size_are_refused(folder):
 def change(folder, monkeypatch, target: Kernel, changed) -> None:
     """A package whose text of a kernel is changed."""
     text = text_of(target)
-    path = folder / "texts.zip"
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr(f"{target.name}.ll", changed(loading.first_line(target.digest, text) + "\n" + text))
+    path = folder / "texts.xz"
+    path.write_bytes(loading.packed({target.name: changed(loading.first_line(target.digest, text) + "\n" + text)}))
     monkeypatch.setattr(loading, "TEXTS", path)
 
 
@@ -196,7 +194,7 @@ def test_a_kernel_may_return_a_number(folder):
 
 
 def test_digest_follows_functions_and_constants_and_no_comments(monkeypatch):
-    from tunefree.core.kernels import sources_of
+    from tunefree.core.declarations import sources_of
 
     def digest() -> str:
         sources_of.cache_clear()

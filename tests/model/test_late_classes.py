@@ -92,7 +92,9 @@ def state_of(model):
     return {name: array.tobytes() for name, array in model.save_state()[0].items()}
 
 
-@pytest.mark.parametrize("name", [name for name in learners.ALL if any(field.is_halved for field in learners.ALL[name].fields)])
+@pytest.mark.parametrize(
+    "name", [name for name in learners.ALL if any(field.is_halved for field in learners.ALL[name].fields)]
+)
 def test_two_classes_share_the_margin_between_them(name):
     X, y = stream(300, 0)
     state, X, weight = learners.ALL[name](7, 1), dense(X), np.ones(len(y))

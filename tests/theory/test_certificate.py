@@ -174,7 +174,9 @@ def test_bounds_of_several_outputs_add_up():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 2)), rng.integers(0, 3, 100).astype(float)
     for name in ("scinol1", "scinol2", "pistol"):
-        state = {"scinol1": ScInOL1, "scinol2": ScInOL2, "pistol": PiSTOL}[name](3, 3, **({"a": 4.0} if name == "pistol" else {}))
+        state = {"scinol1": ScInOL1, "scinol2": ScInOL2, "pistol": PiSTOL}[name](
+            3, 3, **({"a": 4.0} if name == "pistol" else {})
+        )
         objective = objectives.Multinomial(1.0)
         *_, row_losses = run(state, objective, rows.dense(X, intercept=False), y, np.ones(100), 3)
         u = rng.normal(size=(3, 3))

@@ -1,7 +1,6 @@
 """Kernels as LLVM text, by Numba's public interface: ``njit``, ``cfunc``, ``carray`` and ``inspect_llvm``.
 
-The text is for any processor: Numba writes it without its own passes, which with some versions of LLVM lose the values
-of fields (docs/decisions.md), and those of llvmlite simplify it. It is made into vectors when it is loaded.
+The text is for any processor: it is simplified here, and made into vectors when it is loaded.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from tunefree.core.declarations import Declaration, Parameter, globals_of, is_plain, plain
 from tunefree.core.fields import LANES, State, views_source, views_type
-from tunefree.core.kernels import Kernel, Parameter, globals_of, is_plain, plain
 
 # No fast-math: sums keep the order of the paper, so that the same rows give the same bits on any processor.
 OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 NEUTRAL = {  # what keeps Numba, which reads it when imported, from writing for the processor at hand
     "NUMBA_CPU_NAME": "generic",
-    "NUMBA_OPT": "0",
+    "NUMBA_OPT": "0",  # its own passes make the text longer by half
     "NUMBA_DISABLE_INTEL_SVML": "1",
 }
 LIBRARY_FUNCTIONS = {
@@ -47,17 +46,17 @@ def jitted(function: Callable[..., Any], is_entry: bool = False, **options: Any)
     # All in one function, so that the compiler sees that views share a block, and axes of known lengths.
     copy = FunctionType(function.__code__, scope, function.__name__, None, cells)
     wrappers = {"no_cpython_wrapper": not is_entry, "no_cfunc_wrapper": True}
-    return numba.njit(forceinline=True, **wrappers, **OPTIONS, **options)(copy)
+    return numba.njit(forceinline=True, **wrappers, **OPTIONS, **options)(copy)  # type: ignore[call-overload]
 
 
-def entry_source(kernel: Kernel) -> str:
+def entry_source(kernel: Declaration) -> str:
     """The source of the function that C calls: it turns pointers into arrays, states and records."""
-    parameters = [argument.name for argument in kernel.arguments] + [f"n_{axis}" for axis in kernel.axes]
-    lengths = {axis: f"n_{axis}" for axis in kernel.axes} | {axis: str(n) for axis, n in kernel.lengths.items()}
+    parameters = [argument.name for argument in kernel.arguments] + [f"length_{axis}" for axis in kernel.axes]
+    lengths = {axis: f"length_{axis}" for axis in kernel.axes} | {axis: str(n) for axis, n in kernel.lengths.items()}
     if "padded" in kernel.axes:  # so that the compiler knows that there are whole vectors
-        lengths["padded"] = f"max(n_padded // {LANES}, 1) * {LANES}"
+        lengths["padded"] = f"max(length_padded // {LANES}, 1) * {LANES}"
     for axis in [axis for axis in kernel.axes if axis.endswith("_features")]:
-        lengths[axis] = f"max(n_{axis}, 1)"  # and that views are not clipped
+        lengths[axis] = f"max(length_{axis}, 1)"  # and that views are not clipped
     lines = [f"def entry({', '.join(parameters)}):"]
     for argument in kernel.arguments:
         if argument.axes is not None:
@@ -77,7 +76,7 @@ def _value_source(parameter: Parameter) -> str:
     return f"{parameter.name}_record({', '.join(argument.name for argument in parameter.arguments)})"
 
 
-def entry_of(kernel: Kernel) -> Any:
+def entry_of(kernel: Declaration) -> Any:
     """The function that C calls, compiled by Numba."""
     import numba
 
@@ -98,10 +97,13 @@ def entry_of(kernel: Kernel) -> Any:
     return numba.cfunc(result(*types, *[numba.int64] * len(kernel.axes)), **OPTIONS)(scope["entry"])
 
 
-def text_of(kernel: Kernel) -> str:
+def text_of(kernel: Declaration) -> str:
     """The LLVM text of a kernel, in which only its entry can be called."""
     entry = entry_of(kernel)
-    module = llvm.parse_assembly(entry.inspect_llvm())
+    text = entry.inspect_llvm()
+    if "inttoptr" in text:  # as Numba before 0.67 finds numbers of arrays, which LLVM may take wrongly
+        raise ValueError(f"this version of Numba may compile {kernel.name} wrongly")
+    module = llvm.parse_assembly(text)
     for function in [function for function in module.functions if not function.is_declaration]:
         if function.name == entry.native_name:
             function.name = symbol_of(kernel)
@@ -116,13 +118,10 @@ def text_of(kernel: Kernel) -> str:
     for number, function in enumerate(parts):  # Numba's names count what a process has compiled before
         function.name = f"part{number}"
     named = ("target ", "source_filename", "; ModuleID")
-    text = "\n".join(line for line in str(module).splitlines() if not line.startswith(named))
-    if re.search(r"store \w+ (poison|undef)", text):  # as LLVM 20 does with Numba 0.62: a field has lost its value
-        raise ValueError(f"this version of Numba compiles {kernel.name} wrongly")
-    return text
+    return "\n".join(line for line in str(module).splitlines() if not line.startswith(named))
 
 
-def symbol_of(kernel: Kernel) -> str:
+def symbol_of(kernel: Declaration) -> str:
     """The name of a kernel's entry in its text."""
     return re.sub(r"\W", "_", kernel.name)
 

@@ -191,7 +191,7 @@ class State:
     @property
     def blocks(self) -> tuple[np.ndarray, ...]:
         """The memory, in the order in which compiled kernels take it."""
-        return tuple(getattr(self, name) for name in (*BLOCKS, *names_of_arrays(type(self))))
+        return tuple(getattr(self, name) for name in (*BLOCKS, *names_of_arrays(type(self))))  # type: ignore[arg-type]
 
     def __getitem__(self, name: str) -> np.ndarray:
         """A field without padding: (features,), (features, outputs), (outputs,) or (1,), or of its further axes."""
@@ -205,7 +205,7 @@ class State:
 
     def __setstate__(self, known: dict[str, Any]) -> None:
         self.n_features, self.n_outputs = known["n_features"], known["n_outputs"]
-        for name, block in zip((*BLOCKS, *names_of_arrays(type(self))), known["blocks"], strict=True):
+        for name, block in zip((*BLOCKS, *names_of_arrays(type(self))), known["blocks"], strict=True):  # type: ignore[arg-type]
             setattr(self, name, block)
         self._set_views()
 
@@ -266,7 +266,7 @@ def _block(starts: np.ndarray, axes: tuple[str, ...], n_features: int, n_outputs
 
 
 @cache
-def names_of_arrays(cls: type[State]) -> tuple[str, ...]:
+def names_of_arrays(cls: Any) -> tuple[str, ...]:
     """The fields that have an array each."""
     return tuple(field.name for field in cls.fields if field.axes not in BLOCKS.values())
 
@@ -282,7 +282,7 @@ def block_of(field: Field) -> str:
 
 
 @cache
-def views_type(cls: type[State]) -> Any:
+def views_type(cls: Any) -> Any:
     """The named tuple of views that takes the place of a state in compiled code."""
     return namedtuple(f"{cls.__name__}Views", [field.name for field in cls.fields])
 

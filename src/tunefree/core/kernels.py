@@ -1,68 +1,39 @@
 """Kernels: plain functions over arrays with declared axes, which run as machine code or as they stand.
 
-The annotations of a kernel declare its arguments: arrays, ``Annotated[np.ndarray, "float64[rows, columns]"]``, whose
-axes of one name have one length; whole numbers, numbers and truth values, ``int``, ``float`` and ``bool``; and records,
-that is NamedTuples of such arrays or numbers. The axis ``padded`` is that of padded outputs: 1, or a multiple of LANES.
-Arguments that are states (:mod:`tunefree.core.fields`) are named with their classes when the kernel is declared. A
-kernel never raises, never allocates, and returns nothing or a number.
-
-Called, a kernel checks all of this in Python, once a call: compiled code never sees an array of another type, layout or
-length. A kernel is compiled the first time that it is called, see :mod:`tunefree.core.loading`.
+Called, a kernel checks its arguments in Python, once a call: compiled code never sees an array of another type, layout
+or length than declared (:mod:`tunefree.core.declarations`). It is compiled the first time that it is called
+(:mod:`tunefree.core.loading`).
 """
 
 from __future__ import annotations
 
-import ast
 import ctypes
-import functools
-import hashlib
-import inspect
 import os
-import re
-import textwrap
-import typing
-from collections.abc import Callable, Mapping
-from types import FunctionType
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from tunefree.core.fields import BLOCKS, FEATURE, LANES, OUTPUT, State, fields_in, names_of_arrays, padded
+from tunefree.core.declarations import Argument, Declaration, Parameter
+from tunefree.core.fields import State, padded
 
-EDITION = "1"  # to be raised with each change of exporter or loader that changes the code of kernels
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")  # else kernels run as they stand
 CHECKS_BOUNDS = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
-_NUMBERS = {int: "int64", float: "float64", bool: "bool"}
+_C_TYPES: dict[str, Any] = {"int64": ctypes.c_int64, "float64": ctypes.c_double, "bool": ctypes.c_int64, "": None}
 
 
-class Argument(NamedTuple):
-    """An argument of compiled code: an array with named axes, or a number, which has none."""
-
-    name: str
-    dtype: str
-    axes: tuple[str, ...] | None  # None of a number
-
-
-class Parameter(NamedTuple):
-    """A parameter of a kernel's function, and the arguments of compiled code that it becomes."""
-
-    name: str
-    kind: Any  # the class of a state or a record; None of an array or a number
-    arguments: tuple[Argument, ...]
-
-
-class Kernel:
-    """A plain function that can be compiled.
+class Kernel(Declaration):
+    """A plain function that is compiled when it is first called.
 
     Parameters
     ----------
-    function : function
-    name : str, optional
-        No other kernel has it; by default that of the function with its module.
-    states : mapping of str to class
-        Parameters that are states; and records whose class is no annotation, as of kernels that differ in it.
-    lengths : mapping of str to int
-        Axes whose length is known when the kernel is compiled.
+    function, name, states, lengths
+        As of :class:`tunefree.core.declarations.Declaration`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as declared.
 
     Examples
     --------
@@ -80,52 +51,7 @@ class Kernel:
     TypeError: numbers must be a contiguous array float64[n], not int64[3]
     """
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        name: str = "",
-        states: Mapping[str, type[Any]] | None = None,
-        lengths: Mapping[str, int] | None = None,
-    ) -> None:
-        self.function, self.states, self.lengths = function, dict(states or {}), dict(lengths or {})
-        self.name = name or f"{function.__module__.removeprefix('tunefree.')}.{function.__name__}"
-        self._compiled: Callable[..., Any] | None = None
-        functools.update_wrapper(self, function)
-
-    @functools.cached_property
-    def parameters(self) -> list[Parameter]:
-        """What the function takes."""
-        hints = typing.get_type_hints(self.function, include_extras=True)
-        hints.pop("return", None)
-        return [_parameter(name, self.states.get(name, hints.get(name))) for name in self._names()]
-
-    def _names(self) -> list[str]:
-        return list(inspect.signature(self.function).parameters)
-
-    @property
-    def result(self) -> str:
-        """The type of what the function returns, or nothing."""
-        hint = typing.get_type_hints(self.function).get("return", type(None))
-        return _NUMBERS.get(hint, "")
-
-    @property
-    def arguments(self) -> list[Argument]:
-        """What compiled code takes, before the lengths of axes."""
-        return [argument for parameter in self.parameters for argument in parameter.arguments]
-
-    @property
-    def axes(self) -> list[str]:
-        """The axes whose lengths are the last arguments of compiled code."""
-        axes = dict.fromkeys(axis for argument in self.arguments for axis in argument.axes or ())
-        return [axis for axis in axes if not axis.isdecimal() and axis not in self.lengths]
-
-    @functools.cached_property
-    def digest(self) -> str:
-        """What tells whether text was exported from the kernel as it stands."""
-        parts = [EDITION, str(LANES), repr(self.arguments), repr(self.lengths), self.result]
-        of_states = [cls for cls in self.states.values() if issubclass(cls, State)]
-        parts += [repr([(field.name, field.axes) for field in cls.fields]) for cls in of_states]
-        return hashlib.sha256("\0".join([*parts, *sources_of(self.function)]).encode()).hexdigest()
+    _compiled: Callable[..., Any] | None = None
 
     def __call__(self, *values: Any) -> Any:
         if not IS_COMPILED:
@@ -142,131 +68,71 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     return Kernel(function)
 
 
-def _parameter(name: str, hint: Any) -> Parameter:
-    if isinstance(hint, type) and issubclass(hint, State):
-        return Parameter(name, hint, tuple(_arguments_of_state(name, hint)))
-    if hasattr(hint, "_fields"):
-        fields = typing.get_type_hints(hint, include_extras=True)
-        return Parameter(name, hint, tuple(_argument(f"{name}_{field}", fields[field]) for field in hint._fields))
-    return Parameter(name, None, (_argument(name, hint),))
-
-
-def _argument(name: str, hint: Any) -> Argument:
-    if hint in _NUMBERS:
-        return Argument(name, _NUMBERS[hint], None)
-    if not hasattr(hint, "__metadata__"):
-        raise TypeError(f"the annotation of {name} must be a number, or an Annotated array with its type and axes")
-    dtype, *axes = re.findall(r"\w+", hint.__metadata__[0])
-    return Argument(name, dtype, tuple(axes))
-
-
-def _arguments_of_state(name: str, cls: type[State]) -> list[Argument]:
-    """The blocks of a state; its features and further axes are those of this parameter alone."""
-    axis_names = {FEATURE: f"{name}_features", OUTPUT: "padded"}
-    arguments = []
-    for block, axes in BLOCKS.items():
-        shape = [axis_names[axis] for axis in axes]
-        shape.insert(1 if axes[:1] == (FEATURE,) else 0, str(len(fields_in(cls, block))))
-        arguments.append(Argument(f"{name}_{block}", "float64", tuple(shape)))
-    of_arrays = [field for field in cls.fields if field.name in names_of_arrays(cls)]
-    for field in of_arrays:
-        lengths = [f"{name}_features" if axis == FEATURE else f"{name}_{axis}" for axis in field.axes]
-        arguments.append(Argument(f"{name}_{field.name}", "float64", tuple(lengths)))
-    return arguments
-
-
-def globals_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """What a function refers to by name: the functions that it calls, and constants."""
-    variables = inspect.getclosurevars(function)
-    return dict(sorted({**variables.globals, **variables.nonlocals}.items()))
-
-
-@functools.cache
-def sources_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The code of a function, of all functions that it calls, and the constants that these read.
-
-    Comments, docstrings and annotations are left out.
-    """
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    sources = [ast.dump(_bare(tree))]
-    for name, value in globals_of(function).items():
-        value = plain(value)
-        if is_plain(value):
-            sources += sources_of(value)
-        elif isinstance(value, int | float | str | tuple) or getattr(value, "_fields", None):
-            sources.append(f"{name} = {getattr(value, '_fields', value)!r}")
-        elif isinstance(value, np.generic | np.ndarray):
-            sources.append(f"{name} = {value.dtype} {value.tolist()!r}")
-    return tuple(dict.fromkeys(sources))
-
-
-def _bare(tree: ast.AST) -> ast.AST:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            node.decorator_list, node.returns = [], None
-            if ast.get_docstring(node, clean=False) is not None:
-                node.body = node.body[1:] or [ast.Pass()]
-        elif isinstance(node, ast.arg):
-            node.annotation = None
-    return tree
-
-
-def plain(value: Any) -> Any:
-    """The plain function of what wraps one."""
-    return getattr(value, "py_func", getattr(value, "function", value) if isinstance(value, Kernel) else value)
-
-
-def is_plain(value: Any) -> bool:
-    """Whether a value is a plain function: one with bodies for classes is not."""
-    return isinstance(value, FunctionType) and not hasattr(value, "register")
-
-
 class Caller:
     """A kernel in machine code, with the checks that compiled code relies on.
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : Declaration
     code : object
         With the ``address`` of the machine code, which lives as long as it.
     """
 
-    def __init__(self, kernel: Kernel, code: Any) -> None:
+    def __init__(self, kernel: Declaration, code: Any) -> None:
         self.kernel, self.code = kernel, code
-        kinds = {"int64": ctypes.c_int64, "float64": ctypes.c_double, "bool": ctypes.c_int64, "": None}
-        types = [ctypes.c_void_p if a.axes is not None else kinds[a.dtype] for a in kernel.arguments]
-        lengths = [ctypes.c_int64] * len(kernel.axes)
-        self.entry = ctypes.CFUNCTYPE(kinds[kernel.result], *types, *lengths)(code.address)
+        arguments = [_C_TYPES[a.dtype] if a.axes is None else ctypes.c_void_p for a in kernel.arguments]
+        types: list[Any] = [*arguments, *[ctypes.c_int64] * len(kernel.axes)]
+        self.entry = ctypes.CFUNCTYPE(_C_TYPES[kernel.result], *types)(code.address)
         self.axes, self.parameters = kernel.axes, kernel.parameters
+        self.dtypes = {a.name: np.dtype(a.dtype) for a in kernel.arguments}
 
     def __call__(self, *values: Any) -> Any:
         lengths, numbers = dict(self.kernel.lengths), []
         for parameter, value in zip(self.parameters, values, strict=True):
-            parts = (value,) if parameter.kind is None else self._parts(parameter, value, lengths)
-            for argument, part in zip(parameter.arguments, parts, strict=True):
-                numbers.append(part if argument.axes is None else self._address(argument, part, lengths))
+            if parameter.kind is None:
+                numbers.append(self._number(parameter.arguments[0], value, lengths))
+            elif not isinstance(value, parameter.kind):
+                raise TypeError(f"{parameter.name} must be {parameter.kind.__name__}, not {type(value).__name__}")
+            elif isinstance(value, State):
+                numbers += _addresses_of(parameter, value, lengths)
+            else:
+                numbers += map(self._number, parameter.arguments, value, [lengths] * len(value))
         return self.entry(*numbers, *[lengths[axis] for axis in self.axes])
 
-    @staticmethod
-    def _parts(parameter: Parameter, value: Any, lengths: dict[str, int]) -> tuple[Any, ...]:
-        if not isinstance(value, parameter.kind):
-            raise TypeError(f"{parameter.name} must be {parameter.kind.__name__}, not {type(value).__name__}")
-        if isinstance(value, State):
-            outputs = padded(value.n_outputs)
-            if lengths.setdefault("padded", outputs) != outputs:
-                raise ValueError(f"{parameter.name} has {outputs} outputs with padding, not {lengths['padded']}")
-            return value.blocks
-        return value
-
-    @staticmethod
-    def _address(argument: Argument, array: np.ndarray, lengths: dict[str, int]) -> int:
-        """Where an array begins, if its type, its layout and the lengths of its axes are those declared."""
-        axes = argument.axes or ()
-        if array.dtype != argument.dtype or array.ndim != len(axes) or not array.flags.c_contiguous:
-            declared = f"{argument.dtype}[{', '.join(axes)}]"
-            shape = ", ".join(map(str, array.shape))
-            raise TypeError(f"{argument.name} must be a contiguous array {declared}, not {array.dtype}[{shape}]")
-        for axis, length in zip(axes, array.shape, strict=True):
+    def _number(self, argument: Argument, value: Any, lengths: dict[str, int]) -> Any:
+        """A number, or where an array begins if its type, its layout and its lengths are those declared."""
+        if argument.axes is None:
+            return value
+        shape = value.shape
+        if (
+            value.dtype != self.dtypes[argument.name]
+            or len(shape) != len(argument.axes)
+            or not value.flags.c_contiguous
+        ):
+            declared, given = ", ".join(argument.axes), ", ".join(map(str, shape))
+            problem = f"must be a contiguous array {argument.dtype}[{declared}], not {value.dtype}[{given}]"
+            raise TypeError(f"{argument.name} {problem}")
+        for axis, length in zip(argument.axes, shape, strict=True):
             if length != lengths.setdefault(axis, int(axis) if axis.isdecimal() else length):
                 raise ValueError(f"{argument.name} has {length} {axis}, not {lengths[axis]}")
-        return array.ctypes.data
+        return address_of(value)
+
+
+def _addresses_of(parameter: Parameter, state: State, lengths: dict[str, int]) -> list[int]:
+    """Where the blocks of a state begin, whose types and layout are those of its class."""
+    outputs = padded(state.n_outputs)
+    if lengths.setdefault("padded", outputs) != outputs:
+        raise ValueError(f"{parameter.name} has {outputs} outputs with padding, not {lengths['padded']}")
+    for argument, block in zip(parameter.arguments, state.blocks, strict=True):
+        for axis, length in zip(argument.axes or (), block.shape, strict=True):
+            if not axis.isdecimal() and lengths.setdefault(axis, length) != length:
+                raise ValueError(f"{argument.name} has {length} {axis}, not {lengths[axis]}")
+    return [address_of(block) for block in state.blocks]
+
+
+def address_of(array: np.ndarray) -> int:
+    """Where an array begins; four times as fast as what NumPy offers, which also serves read-only arrays."""
+    try:
+        return ctypes.addressof((ctypes.c_char * 0).from_buffer(array))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return int(array.ctypes.data)

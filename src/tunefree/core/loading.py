@@ -9,11 +9,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import lzma
 import os
 import re
 import tempfile
 import time
-import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,9 +21,9 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from tunefree.core import compilation
-from tunefree.core.kernels import Kernel
+from tunefree.core.declarations import Declaration
 
-TEXTS = Path(__file__).parents[1] / "kernel_texts.zip"
+TEXTS = Path(__file__).parents[1] / "kernel_texts.xz"  # one after the other: they have much in common
 MOST_AGE = 90 * 24 * 3600.0  # seconds that a file of machine code is kept without being used
 
 
@@ -66,13 +66,33 @@ def machine_code(text: str, machine: Any) -> bytes:
     return code
 
 
-def packaged_text(kernel: Kernel) -> str:
+def packaged_text(kernel: Declaration) -> str:
     """The text in the package, if it was exported from these sources and is whole."""
-    with zipfile.ZipFile(TEXTS) as texts:
-        first, _, text = texts.read(f"{kernel.name}.ll").decode().partition("\n")
+    first, _, text = unpacked(TEXTS)[kernel.name].partition("\n")
     if first != first_line(kernel.digest, text):
         raise ValueError("its text is damaged, or was exported from other sources")
     return text
+
+
+def packed(texts: dict[str, str]) -> bytes:
+    """Texts by name as the content of a file, the same for the same texts.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "texts"
+    >>> _ = path.write_bytes(packed({"b": "two", "a": "one"}))
+    >>> unpacked(path)
+    {'a': 'one', 'b': 'two'}
+    """
+    return lzma.compress("\f".join(f"{name}\n{texts[name]}" for name in sorted(texts)).encode(), preset=9)
+
+
+@functools.cache
+def unpacked(path: Path) -> dict[str, str]:
+    """The texts in a file, by name."""
+    texts = lzma.decompress(path.read_bytes()).decode().split("\f")
+    return {name: text for name, _, text in (text.partition("\n") for text in texts)}
 
 
 def first_line(digest: str, text: str) -> str:
@@ -80,9 +100,9 @@ def first_line(digest: str, text: str) -> str:
     return f"; sources {digest}, text {hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def new_code(kernel: Kernel, machine: Any) -> bytes:
+def new_code(kernel: Declaration, machine: Any) -> bytes:
     """Machine code of the text in the package, or else of the text that Numba writes now."""
-    with contextlib.suppress(OSError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile):
+    with contextlib.suppress(OSError, KeyError, ValueError, RuntimeError, lzma.LZMAError, EOFError):
         return machine_code(packaged_text(kernel), machine)
     # a kernel from outside, or text that is stale, damaged, or of a later LLVM, which cannot be read
     compilation.begins()
@@ -98,7 +118,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tunefree"
 
 
-def cache_path(kernel: Kernel) -> Path:
+def cache_path(kernel: Declaration) -> Path:
     """Where the machine code of a kernel is kept, for this processor and compiler."""
     key = hashlib.sha256(repr((kernel.digest, llvmlite.__version__, processor())).encode()).hexdigest()
     return cache_folder() / f"{re.sub(r'[^0-9A-Za-z.]', '-', kernel.name)}-{key[:32]}.code"
@@ -136,7 +156,7 @@ def remove_old(folder: Path) -> None:
                 path.unlink()
 
 
-def linked(kernel: Kernel, code: bytes, machine: Any) -> Code:
+def linked(kernel: Declaration, code: bytes, machine: Any) -> Code:
     """Machine code that can be called; the machine is used up."""
     from tunefree.core.exporting import symbol_of
 
@@ -146,7 +166,7 @@ def linked(kernel: Kernel, code: bytes, machine: Any) -> Code:
     return Code(engine.get_function_address(symbol_of(kernel)), engine)
 
 
-def load(kernel: Kernel) -> Code:
+def load(kernel: Declaration) -> Code:
     """A kernel in machine code, by the quickest way that there is."""
     machine, path = host(), cache_path(kernel)
     code = cached_code(path)
@@ -155,7 +175,7 @@ def load(kernel: Kernel) -> Code:
     return linked(kernel, code, machine)
 
 
-def with_checked_bounds(kernel: Kernel) -> Any:
+def with_checked_bounds(kernel: Declaration) -> Any:
     """A kernel that Numba compiles with checks of bounds, over the same arrays."""
     from tunefree.core.exporting import jitted
     from tunefree.core.fields import State, views_type
@@ -165,6 +185,6 @@ def with_checked_bounds(kernel: Kernel) -> Any:
     def views(value: Any) -> Any:
         kind = type(value)
         is_state = isinstance(value, State)
-        return views_type(kind)(*[getattr(value, field.name) for field in kind.fields]) if is_state else value
+        return views_type(kind)(*[getattr(value, field.name) for field in kind.fields]) if is_state else value  # type: ignore[arg-type]
 
     return lambda *values: compiled(*map(views, values))

@@ -269,8 +269,8 @@ def entries_of(X: Any) -> Rows:
     Examples
     --------
     >>> entries = entries_of(table([[1.5], [2.5]], [1], [[3], [0]], sparse([0, 0, 1], [7], [4.0])))
-    >>> entries.starts, entries.ends, entries.indices, entries.values
-    (array([0, 3]), array([3, 7]), array([0, 1, 3, 0, 1, 0, 7], dtype=uint32), array([1. , 1.5, 1. , 1. , 2.5, 0. , 4. ]))
+    >>> entries.starts, entries.ends, entries.indices.tolist(), entries.values.tolist()
+    (array([0, 3]), array([3, 7]), [0, 1, 3, 0, 1, 0, 7], [1.0, 1.5, 1.0, 1.0, 2.5, 0.0, 4.0])
     """
     if isinstance(X, Rows):
         return X

@@ -65,9 +65,7 @@ def _sum_of_evidence(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -
         for is_known, inverse in zip(known, inverses, strict=True)
     ]
     largest = [arrays["evidence.largest"] * factor for arrays, factor in zip(both, factors, strict=True)]
-    sums = [
-        arrays["evidence.gradients"] * factor[:, None] for arrays, factor in zip(both, factors, strict=True)
-    ]
+    sums = [arrays["evidence.gradients"] * factor[:, None] for arrays, factor in zip(both, factors, strict=True)]
     by_feature: dict[str, Any] = {
         "evidence.inverse": joined,
         "evidence.largest": np.maximum(*largest),

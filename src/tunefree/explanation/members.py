@@ -98,7 +98,9 @@ class LinearTerms:
             terms = np.zeros((n_rows(X), self.n_terms, self.group.n_outputs))
             add_terms(seen.weights, seen.units, unit, by_slot, entries_of(seen.X), terms)
             if seen.further is not None:
-                add_terms(*seen.further.read, unit, self.term_of[seen.further.features], entries_of(seen.further.X), terms)
+                add_terms(
+                    *seen.further.read, unit, self.term_of[seen.further.features], entries_of(seen.further.X), terms
+                )
             start = self.means[m].sum(axis=0) + unit * centre
             if n_rows(X):
                 start = start + terms[0, 0] - self.means[m][0]  # the constant is the same in all rows

@@ -20,7 +20,6 @@ from tunefree.learners.contract import Traits
 class KernelPerceptron(NamedTuple):
     """The perceptron, for classification only; it has no settings."""
 
-    traits = Traits(classifies_only=True)  # type: ignore[misc]
     outputs: np.ndarray  # (K,) zeros: how many outputs there are
     weight: np.ndarray  # () of the latest row, in place
 
@@ -28,6 +27,9 @@ class KernelPerceptron(NamedTuple):
     def create(cls, n_outputs: int = 1) -> KernelPerceptron:
         """A learner that has seen nothing."""
         return cls(np.zeros(n_outputs), np.zeros(()))
+
+
+KernelPerceptron.traits = Traits(classifies_only=True)  # type: ignore[attr-defined]
 
 
 @begin_round.register(KernelPerceptron)

@@ -32,7 +32,7 @@ def reading_of(learner: type[Learner]) -> Callable[..., None]:
 
 
 @cache
-def reading(learner: type[Learner], has_one_output: bool) -> Kernel:
+def reading(learner: Any, has_one_output: bool) -> Kernel:
     """The kernel that reads the weights of a class of learners."""
     kind = f"{learner.__module__}.{learner.__name__}".removeprefix("tunefree.")
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
@@ -63,5 +63,5 @@ def read(state: Learner, n_features: int | None = None) -> tuple[np.ndarray, np.
     """
     n = state.n_features if n_features is None else n_features
     weights, units = np.empty((n, state.n_outputs)), np.empty(n)
-    reading(type(state), state.n_outputs == 1)(state, weights, units)
+    reading(type(state), state.n_outputs == 1)(state, weights, units)  # type: ignore[arg-type]
     return weights, units

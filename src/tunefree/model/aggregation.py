@@ -106,7 +106,7 @@ class Leader:
         arrays: dict[str, np.ndarray] = {"losses": self.losses}
         if self.calibration is None:
             return arrays, {"scalars": {}}
-        of_calibration, scalars = flatten("calibration", self.calibration, len(self.calibration.learner.features))
+        of_calibration, scalars = flatten("calibration", self.calibration, self.calibration.learner.n_features)
         return arrays | of_calibration, {"scalars": scalars}
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:

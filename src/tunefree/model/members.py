@@ -124,9 +124,7 @@ class Member:
         """Have more outputs, see :meth:`tunefree.learners.contract.Learner.with_outputs`."""
         self.state = self.state.with_outputs(n_outputs, first, mirrors)
 
-    def learn(
-        self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None
-    ) -> None:
+    def learn(self, X: Any, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, met: Met | None = None) -> None:
         """Learn rows in order; writes the prediction (n, K) of each row before it was learned.
 
         ``met`` tells what was left out of them; :meth:`replay` comes before.

@@ -158,7 +158,9 @@ def pass_of(loop: str, learner: type[Learner], has_one_output: bool) -> Kernel:
 def all_kernels() -> list[Kernel]:
     """The kernels of the learners of the package; those of averages are compiled where somebody asks for one."""
     learners = [ALL[name] for name in ALL]
-    loops = [(loop, cls) for cls in learners for loop in ("learn", "replay") if loop == "learn" or cls.traits.can_replay]
+    loops = [
+        (loop, cls) for cls in learners for loop in ("learn", "replay") if loop == "learn" or cls.traits.can_replay
+    ]
     kernels = [pass_of(loop, cls, has_one_output) for loop, cls in loops for has_one_output in (True, False)]
     return [*kernels, pass_of("learn apart", ALL["scinol2"], True)]
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.fields import FEATURE, OUTPUT
 from tunefree.core.rows import Dense, Sparse, Table
 from tunefree.core.schema import (
     FLOATS,
@@ -27,7 +28,6 @@ from tunefree.core.schema import (
     check_arrays,
     check_header,
 )
-from tunefree.core.fields import FEATURE, OUTPUT
 from tunefree.learners import ALL, averaged
 from tunefree.model.meetings import LOGGED
 from tunefree.model.passes import OF_ROW

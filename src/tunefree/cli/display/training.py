@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 

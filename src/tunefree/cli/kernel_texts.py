@@ -1,4 +1,4 @@
-"""The LLVM text of all kernels of the package, written beside it: ``python -m tunefree.kernel_texts``.
+"""The LLVM text of all kernels of the package, written beside it: ``python -m tunefree.cli.kernel_texts``.
 
 Numba reads its settings when it is imported, so texts are written by processes of their own, which have those of
 :data:`tunefree.core.exporting.NEUTRAL`. Text that is older than the LLVM of a user's llvmlite is read there, newer text
@@ -12,18 +12,17 @@ import os
 import pkgutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import tunefree
 from tunefree.core.exporting import NEUTRAL, text_of
 from tunefree.core.kernels import Kernel
-from tunefree.core.loading import TEXTS, first_line
-
-BUILT_AT = (2026, 1, 1, 0, 0, 0)  # the same kernels give the same file
+from tunefree.core.loading import TEXTS, first_line, packed
+from tunefree.core.storage import whole_file
 
 
 def all_kernels() -> list[Kernel]:
@@ -43,7 +42,7 @@ def all_kernels() -> list[Kernel]:
     return [kernels[name] for name in sorted(kernels)]
 
 
-def _modules() -> Iterator[object]:
+def _modules() -> Iterator[ModuleType]:
     for module in pkgutil.walk_packages(tunefree.__path__, "tunefree."):
         if not module.name.endswith("__main__") and module.name != __name__:
             with contextlib.suppress(ModuleNotFoundError):  # of an extra that is not installed, such as torch
@@ -66,7 +65,7 @@ def write(path: Path, processes: int = 2) -> list[str]:
     environment = os.environ | NEUTRAL
 
     def part(number: int) -> str:
-        command = [sys.executable, "-m", __name__ if __name__ != "__main__" else "tunefree.kernel_texts"]
+        command = [sys.executable, "-m", __name__ if __name__ != "__main__" else "tunefree.cli.kernel_texts"]
         arguments = [str(number), str(processes)]
         return subprocess.run(
             [*command, *arguments], env=environment, check=True, stdout=subprocess.PIPE, text=True
@@ -75,11 +74,8 @@ def write(path: Path, processes: int = 2) -> list[str]:
     with ThreadPoolExecutor(processes) as pool:
         texts = "".join(pool.map(part, range(processes))).split("\f")
     named = dict(text.split("\n", 1) for text in texts if text)
-    beside = path.with_suffix(".part")
-    with zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
-        for name in sorted(named):
-            file.writestr(zipfile.ZipInfo(f"{name}.ll", BUILT_AT), named[name], zipfile.ZIP_DEFLATED)
-    beside.replace(path)
+    with whole_file(path) as file:
+        file.write(packed(named))
     return sorted(named)
 
 

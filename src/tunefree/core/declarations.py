@@ -1,0 +1,184 @@
+"""What kernels are declared to be: their arguments, the axes of these, and a digest of their sources.
+
+The annotations of a kernel declare its arguments: arrays, ``Annotated[np.ndarray, "float64[rows, columns]"]``, whose
+axes of one name have one length; whole numbers, numbers and truth values, ``int``, ``float`` and ``bool``; and records,
+that is NamedTuples of such arrays or numbers. The axis ``padded`` is that of padded outputs: 1, or a multiple of LANES.
+Arguments that are states (:mod:`tunefree.core.fields`) are named with their classes when the kernel is declared. A
+kernel never raises, never allocates, and returns nothing or a number.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import inspect
+import re
+import textwrap
+import typing
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.fields import BLOCKS, FEATURE, LANES, OUTPUT, State, fields_in, names_of_arrays
+
+EDITION = "1"  # to be raised with each change of exporter or loader that changes the code of kernels
+_NUMBERS = {int: "int64", float: "float64", bool: "bool"}
+
+
+class Argument(NamedTuple):
+    """An argument of compiled code: an array with named axes, or a number, which has none."""
+
+    name: str
+    dtype: str
+    axes: tuple[str, ...] | None  # None of a number
+
+
+class Parameter(NamedTuple):
+    """A parameter of a kernel's function, and the arguments of compiled code that it becomes."""
+
+    name: str
+    kind: Any  # the class of a state or a record; None of an array or a number
+    arguments: tuple[Argument, ...]
+
+
+class Declaration:
+    """A plain function that can be compiled, with what is declared of it.
+
+    Parameters
+    ----------
+    function : function
+    name : str, optional
+        No other kernel has it; by default that of the function with its module.
+    states : mapping of str to class
+        Parameters that are states; and records whose class is no annotation, as of kernels that differ in it.
+    lengths : mapping of str to int
+        Axes whose length is known when the kernel is compiled.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str = "",
+        states: Mapping[str, type[Any]] | None = None,
+        lengths: Mapping[str, int] | None = None,
+    ) -> None:
+        self.function, self.states, self.lengths = function, dict(states or {}), dict(lengths or {})
+        self.name = name or f"{function.__module__.removeprefix('tunefree.')}.{function.__name__}"
+        functools.update_wrapper(self, function)  # type: ignore[arg-type]
+
+    @functools.cached_property
+    def parameters(self) -> list[Parameter]:
+        """What the function takes."""
+        hints = typing.get_type_hints(self.function, include_extras=True)
+        hints.pop("return", None)
+        return [_parameter(name, self.states.get(name, hints.get(name))) for name in self._names()]
+
+    def _names(self) -> list[str]:
+        return list(inspect.signature(self.function).parameters)
+
+    @property
+    def result(self) -> str:
+        """The type of what the function returns, or nothing."""
+        hint = typing.get_type_hints(self.function).get("return", type(None))
+        return _NUMBERS.get(hint, "")
+
+    @property
+    def arguments(self) -> list[Argument]:
+        """What compiled code takes, before the lengths of axes."""
+        return [argument for parameter in self.parameters for argument in parameter.arguments]
+
+    @property
+    def axes(self) -> list[str]:
+        """The axes whose lengths are the last arguments of compiled code."""
+        axes = dict.fromkeys(axis for argument in self.arguments for axis in argument.axes or ())
+        return [axis for axis in axes if not axis.isdecimal() and axis not in self.lengths]
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """What tells whether text was exported from the kernel as it stands."""
+        parts = [EDITION, str(LANES), repr(self.arguments), repr(self.lengths), self.result]
+        of_states = [cls for cls in self.states.values() if issubclass(cls, State)]
+        parts += [repr([(field.name, field.axes) for field in cls.fields]) for cls in of_states]
+        return hashlib.sha256("\0".join([*parts, *sources_of(self.function)]).encode()).hexdigest()
+
+
+def _parameter(name: str, hint: Any) -> Parameter:
+    if isinstance(hint, type) and issubclass(hint, State):
+        return Parameter(name, hint, tuple(_arguments_of_state(name, hint)))
+    if hasattr(hint, "_fields"):
+        fields = typing.get_type_hints(hint, include_extras=True)
+        return Parameter(name, hint, tuple(_argument(f"{name}_{field}", fields[field]) for field in hint._fields))
+    return Parameter(name, None, (_argument(name, hint),))
+
+
+def _argument(name: str, hint: Any) -> Argument:
+    if hint in _NUMBERS:
+        return Argument(name, _NUMBERS[hint], None)
+    if not hasattr(hint, "__metadata__"):
+        raise TypeError(f"the annotation of {name} must be a number, or an Annotated array with its type and axes")
+    dtype, *axes = re.findall(r"\w+", hint.__metadata__[0])
+    return Argument(name, dtype, tuple(axes))
+
+
+def _arguments_of_state(name: str, cls: type[State]) -> list[Argument]:
+    """The blocks of a state; its features and further axes are those of this parameter alone."""
+    axis_names = {FEATURE: f"{name}_features", OUTPUT: "padded"}
+    arguments = []
+    for block, axes in BLOCKS.items():
+        shape = [axis_names[axis] for axis in axes]
+        shape.insert(1 if axes[:1] == (FEATURE,) else 0, str(len(fields_in(cls, block))))
+        arguments.append(Argument(f"{name}_{block}", "float64", tuple(shape)))
+    of_arrays = [field for field in cls.fields if field.name in names_of_arrays(cls)]  # type: ignore[arg-type]
+    for field in of_arrays:
+        lengths = [f"{name}_features" if axis == FEATURE else f"{name}_{axis}" for axis in field.axes]
+        arguments.append(Argument(f"{name}_{field.name}", "float64", tuple(lengths)))
+    return arguments
+
+
+def globals_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """What a function refers to by name: the functions that it calls, and constants."""
+    variables = inspect.getclosurevars(function)
+    return dict(sorted({**variables.globals, **variables.nonlocals}.items()))
+
+
+@functools.cache
+def sources_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The code of a function, of all functions that it calls, and the constants that these read.
+
+    Comments, docstrings and annotations are left out.
+    """
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    sources = [ast.dump(_bare(tree))]
+    for name, value in globals_of(function).items():
+        value = plain(value)
+        if is_plain(value):
+            sources += sources_of(value)
+        elif isinstance(value, int | float | str | tuple) or getattr(value, "_fields", None):
+            sources.append(f"{name} = {getattr(value, '_fields', value)!r}")
+        elif isinstance(value, np.generic | np.ndarray):
+            sources.append(f"{name} = {value.dtype} {value.tolist()!r}")
+    return tuple(dict.fromkeys(sources))
+
+
+def _bare(tree: ast.AST) -> ast.AST:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            node.decorator_list, node.returns = [], None
+            if ast.get_docstring(node, clean=False) is not None:
+                node.body = node.body[1:] or [ast.Pass()]
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+    return tree
+
+
+def plain(value: Any) -> Any:
+    """The plain function of what wraps one."""
+    return getattr(value, "py_func", getattr(value, "function", value) if isinstance(value, Declaration) else value)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is a plain function: one with bodies for classes is not."""
+    return isinstance(value, FunctionType) and not hasattr(value, "register")
