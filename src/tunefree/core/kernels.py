@@ -2,9 +2,9 @@
 
 The annotations of a kernel declare its arguments: arrays, ``Annotated[np.ndarray, "float64[rows, columns]"]``, whose
 axes of one name have one length; whole numbers, numbers and truth values, ``int``, ``float`` and ``bool``; and records,
-that is NamedTuples of such arrays or numbers. The axis ``padded`` is that of padded outputs: 1, or a multiple of LANES.
-Arguments that are states (:mod:`tunefree.core.fields`) are named with their classes when the kernel is declared. A
-kernel never raises, never allocates, and returns nothing or a number.
+that is NamedTuples of such arrays or numbers. Arguments that are states (:mod:`tunefree.core.fields`) are named with
+their classes when the kernel is declared. The axis ``padded`` is that of padded outputs, a multiple of LANES; a kernel
+of one output declares that its length is 1. A kernel never raises, never allocates, and returns nothing or a number.
 
 Called, a kernel checks all of this in Python, once a call: compiled code never sees an array of another type, layout or
 length. A kernel is compiled the first time that it is called, see :mod:`tunefree.core.loading`.
@@ -238,6 +238,7 @@ class Caller:
         lengths = [ctypes.c_int64] * len(kernel.axes)
         self.entry = ctypes.CFUNCTYPE(kinds[kernel.result], *types, *lengths)(code.address)
         self.axes, self.parameters = kernel.axes, kernel.parameters
+        self.has_several_outputs = "padded" in kernel.axes
 
     def __call__(self, *values: Any) -> Any:
         lengths, numbers = dict(self.kernel.lengths), []
@@ -245,6 +246,8 @@ class Caller:
             parts = (value,) if parameter.kind is None else self._parts(parameter, value, lengths)
             for argument, part in zip(parameter.arguments, parts, strict=True):
                 numbers.append(part if argument.axes is None else self._address(argument, part, lengths))
+        if self.has_several_outputs and lengths["padded"] % LANES:
+            raise ValueError(f"{self.kernel.name} is for several outputs: their padded number is a multiple of {LANES}")
         return self.entry(*numbers, *[lengths[axis] for axis in self.axes])
 
     @staticmethod
