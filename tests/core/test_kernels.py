@@ -77,6 +77,15 @@ def test_states_records_and_truth_values_have_the_same_bits_uncompiled(folder):
     assert ADD(compiled, block, False, mask) and compiled.counts.sum() == mask.sum()
 
 
+def test_a_kernel_of_several_outputs_refuses_one_which_is_laid_out_otherwise(folder):
+    block, mask = rows(width=1), np.ones(50, bool)
+    with pytest.raises(ValueError, match="is for several outputs: their padded number is a multiple of 4"):
+        ADD(Sums(4, 1), block, True, mask)
+    one = Sums(4, 1)
+    assert Kernel(add, "test.add_one", {"state": Sums}, {"padded": 1})(one, block, True, mask) == 50
+    np.testing.assert_allclose(one.totals.sum(), SHRINK * 1.5 * block.values.sum())
+
+
 def test_arguments_of_another_type_layout_or_size_are_refused(folder):
     state, block, mask = Sums(4, 3), rows(), np.ones(50, bool)
     with pytest.raises(TypeError, match=r"block_codes must be a contiguous array int32\[rows\], not int64\[50\]"):

@@ -152,7 +152,7 @@ def test_newton_steps_give_up_at_the_first_feature_beyond_their_matrices(monkeyp
         for X in (one, far, one):
             model.learn(X, Labels.of(["yes"]), np.ones(1))
             model.learn(X, Labels.of(["no"]), np.ones(1))
-        assert (model.predict(one) == 0.0).all() and model.members[0].state.given_up[()] == 1.0
+        assert (model.predict(one) == 0.0).all() and model.members[0].state.is_off[0] == 1.0
 
 
 def test_a_class_that_comes_later():

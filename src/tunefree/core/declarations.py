@@ -2,9 +2,9 @@
 
 The annotations of a kernel declare its arguments: arrays, ``Annotated[np.ndarray, "float64[rows, columns]"]``, whose
 axes of one name have one length; whole numbers, numbers and truth values, ``int``, ``float`` and ``bool``; and records,
-that is NamedTuples of such arrays or numbers. The axis ``padded`` is that of padded outputs: 1, or a multiple of LANES.
-Arguments that are states (:mod:`tunefree.core.fields`) are named with their classes when the kernel is declared. A
-kernel never raises, never allocates, and returns nothing or a number.
+that is NamedTuples of such arrays or numbers. Arguments that are states (:mod:`tunefree.core.fields`) are named with
+their classes when the kernel is declared. The axis ``padded`` is that of padded outputs, a multiple of LANES; a kernel
+of one output declares that its length is 1. A kernel never raises, never allocates, and returns nothing or a number.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.declarations import Argument, Declaration, Parameter
-from tunefree.core.fields import State, padded
+from tunefree.core.fields import LANES, State, padded
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")  # else kernels run as they stand
 CHECKS_BOUNDS = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
@@ -84,6 +84,7 @@ class Caller:
         types: list[Any] = [*arguments, *[ctypes.c_int64] * len(kernel.axes)]
         self.entry = ctypes.CFUNCTYPE(_C_TYPES[kernel.result], *types)(code.address)
         self.axes, self.parameters = kernel.axes, kernel.parameters
+        self.has_several_outputs = "padded" in kernel.axes
         self.dtypes = {a.name: np.dtype(a.dtype) for a in kernel.arguments}
 
     def __call__(self, *values: Any) -> Any:
@@ -97,6 +98,8 @@ class Caller:
                 numbers += _addresses_of(parameter, value, lengths)
             else:
                 numbers += map(self._number, parameter.arguments, value, [lengths] * len(value))
+        if self.has_several_outputs and lengths["padded"] % LANES:
+            raise ValueError(f"{self.kernel.name} is for several outputs: their padded number is a multiple of {LANES}")
         return self.entry(*numbers, *[lengths[axis] for axis in self.axes])
 
     def _number(self, argument: Argument, value: Any, lengths: dict[str, int]) -> Any:

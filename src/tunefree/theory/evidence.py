@@ -126,10 +126,8 @@ def recording_of(functions: Functions) -> Callable[..., None]:
         for i in range(len(targets)):
             if weights[i] > 0.0:
                 true_slope(codes, numbers, targets[i], n_outputs, predictions[i], slopes)
-                indices, values = (
-                    rows.indices[rows.starts[i] : rows.ends[i]],
-                    rows.values[rows.starts[i] : rows.ends[i]],
-                )
+                start, stop = rows.starts[i], rows.ends[i]
+                indices, values = rows.indices[start:stop], rows.values[start:stop]
                 add_row(evidence, indices, values, weights[i], slopes, bend, predictions[i], losses[i])
             if len(places) > 0 and places[i] >= 0:
                 for k in range(n_outputs):
@@ -157,17 +155,21 @@ def recording(has_one_output: bool) -> Kernel:
     return recording_of.kernel(name=name, states={"evidence": Evidence}, lengths=lengths)
 
 
-REPLAY = Kernel(replay, states={"evidence": Evidence})
+@cache
+def replaying(has_one_output: bool) -> Kernel:
+    """The kernel that adds entries of earlier rows, for one output or for several."""
+    name = f"theory.evidence.replay.{'one' if has_one_output else 'several'}"
+    return Kernel(replay, name, {"evidence": Evidence}, {"padded": 1} if has_one_output else {})
 
 
 def all_kernels() -> list[Kernel]:
     """The kernels of this module that are made for a number of outputs."""
-    return [recording(has_one_output) for has_one_output in (True, False)]
+    return [made_for(has_one_output) for made_for in (recording, replaying) for has_one_output in (True, False)]
 
 
 def replay_evidence(evidence: Evidence, X: Any, sources: np.ndarray, log: np.ndarray) -> None:
     """Add entries that were left out of earlier rows, given as rows of one entry each, by the slopes of those rows."""
-    REPLAY(evidence, entries_of(X), sources, log)
+    replaying(evidence.n_outputs == 1)(evidence, entries_of(X), sources, log)
 
 
 def record_evidence(
