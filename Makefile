@@ -6,7 +6,7 @@ USE_STAMP := $(VENV)/.use
 DEV_STAMP := $(VENV)/.dev
 
 .DEFAULT_GOAL := demo
-.PHONY: docs demo test test-all test-bounds fuzz check bench lock clean
+.PHONY: docs demo test test-all test-bounds fuzz check kernels bench lock clean
 
 demo: $(USE_STAMP)  ## train on real data, compare with tuned logistic regression, write a model and predictions
 	$(VENV)/bin/tunefree demo --output demo-output
@@ -36,6 +36,11 @@ check: $(DEV_STAMP)  ## lint, format, types, tests
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	$(MAKE) test
+
+kernels: $(DEV_STAMP)  ## the LLVM text of all compiled functions, by the oldest Numba supported: newer LLVM reads older text
+	test -x $(VENV)/oldest/bin/python || $(RUN) -m venv $(VENV)/oldest
+	$(VENV)/oldest/bin/python -m pip install --quiet --editable . 'numba==0.67.*'
+	$(VENV)/oldest/bin/python -m tunefree.cli.kernel_texts
 
 bench: $(DEV_STAMP)  ## the figures of the README
 	$(RUN) -m pip install --quiet --constraint requirements.lock --editable '.[bench]'

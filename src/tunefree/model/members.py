@@ -191,7 +191,8 @@ class Member:
         objective : objective
             By which margins become predictions.
         """
-        margins = passes.score(*read, X)
+        weights, units = read
+        margins = passes.score(weights, units, X)
         if further is not None:
             margins += passes.score(*further.read, further.X)
         predictions: np.ndarray = objective.predictions_of(margins)

@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import cache, singledispatch
 from typing import Annotated, Any
 
 import numpy as np
