@@ -194,7 +194,7 @@ class Member:
         weights, units = read
         margins = passes.score(weights, units, X)
         if further is not None:
-            margins += passes.score(*further.read, further.X)
+            margins += passes.score(further.read[0], further.read[1], further.X)
         predictions: np.ndarray = objective.predictions_of(margins)
         return predictions
 

@@ -1,0 +1,27 @@
+"""The texts in the package: exported from the sources as they stand, all of them, and nothing else."""
+
+from __future__ import annotations
+
+import llvmlite.binding as llvm
+import pytest
+
+from tunefree.cli.kernel_texts import all_kernels
+from tunefree.core.loading import TEXTS, first_line, unpacked
+
+KERNELS = {kernel.name: kernel for kernel in all_kernels()}
+
+
+def test_each_kernel_has_a_text_and_each_text_a_kernel():
+    assert sorted(unpacked(TEXTS)) == sorted(KERNELS), "run make kernels"
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_text_is_of_the_sources_as_they_stand(name):
+    first, _, text = unpacked(TEXTS)[name].partition("\n")
+    assert first == first_line(KERNELS[name].digest, text), "run make kernels"
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_text_names_no_system(name):
+    module = llvm.parse_assembly(unpacked(TEXTS)[name])
+    assert module.triple == "" and module.data_layout == ""
