@@ -24,10 +24,15 @@ NEUTRAL = {  # what keeps Numba, which reads it when imported, from writing for 
     "NUMBA_OPT": "0",
     "NUMBA_DISABLE_INTEL_SVML": "1",
 }
-LIBRARY_FUNCTIONS = {
-    *("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "pow", "cos", "sin", "floor", "ceil"),
+_MATHEMATICAL = (
+    *("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow", "floor", "ceil"),
+    *("cos", "sin", "tan", "acos", "asin", "atan", "atan2", "cosh", "sinh", "tanh", "erf", "erfc", "lgamma", "tgamma"),
+)
+LIBRARY_FUNCTIONS = {  # that kernels may call; those that end with f are of single precision
+    *_MATHEMATICAL,
+    *(f"{name}f" for name in _MATHEMATICAL),
     *("memset", "memcpy", "memmove"),
-}  # that kernels may call
+}
 
 
 @functools.cache
