@@ -23,11 +23,15 @@ NEUTRAL = {  # what keeps Numba, which reads it when imported, from writing for 
     "NUMBA_OPT": "0",  # its own passes make the text longer by half
     "NUMBA_DISABLE_INTEL_SVML": "1",
 }
-LIBRARY_FUNCTIONS = {
-    *("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh", "pow", "cos", "sin", "floor", "ceil"),
-    *("tan", "sinh", "cosh", "asin", "acos", "atan", "atan2", "erf", "erfc"),
+_MATHEMATICAL = (
+    *("sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow", "floor", "ceil"),
+    *("cos", "sin", "tan", "acos", "asin", "atan", "atan2", "cosh", "sinh", "tanh", "erf", "erfc", "lgamma", "tgamma"),
+)
+LIBRARY_FUNCTIONS = {  # that kernels may call; those that end with f are of single precision
+    *_MATHEMATICAL,
+    *(f"{name}f" for name in _MATHEMATICAL),
     *("memset", "memcpy", "memmove"),
-}  # that kernels may call
+}
 
 
 @functools.cache
@@ -100,10 +104,7 @@ def entry_of(kernel: Declaration) -> Any:
 def text_of(kernel: Declaration) -> str:
     """The LLVM text of a kernel, in which only its entry can be called."""
     entry = entry_of(kernel)
-    text = entry.inspect_llvm()
-    if "inttoptr" in text:  # as Numba before 0.67 finds numbers of arrays, which LLVM may take wrongly
-        raise ValueError(f"this version of Numba may compile {kernel.name} wrongly")
-    module = llvm.parse_assembly(text)
+    module = llvm.parse_assembly(entry.inspect_llvm())
     for function in [function for function in module.functions if not function.is_declaration]:
         if function.name == entry.native_name:
             function.name = symbol_of(kernel)
@@ -118,7 +119,10 @@ def text_of(kernel: Declaration) -> str:
     for number, function in enumerate(parts):  # Numba's names count what a process has compiled before
         function.name = f"part{number}"
     named = ("target ", "source_filename", "; ModuleID")
-    return "\n".join(line for line in str(module).splitlines() if not line.startswith(named))
+    text = "\n".join(line for line in str(module).splitlines() if not line.startswith(named))
+    if re.search(r"store \w+ (poison|undef)", text):  # as with Numba before 0.67 (docs/decisions.md)
+        raise ValueError(f"this version of Numba compiles {kernel.name} wrongly")
+    return text
 
 
 def symbol_of(kernel: Declaration) -> str:

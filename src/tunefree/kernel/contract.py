@@ -6,7 +6,8 @@ so no round touches earlier coefficients. States are NamedTuples of arrays that 
 (:mod:`tunefree.learners.contract`).
 
 A learner has a class method ``create(n_outputs, **settings)``, and bodies for :func:`begin_round`, :func:`factor` and
-:func:`coefficient`. The other functions have defaults.
+:func:`coefficient`, which are plain functions that are compiled. The other functions have defaults. The annotations of
+its fields are ``PerOutput``, ``Single`` or ``float``.
 
 The weighted average of f_1, f_2, .. costs a number a coefficient: with W_t the sum of the factors (times the rounds'
 weights) up to round t, coefficient c of round s contributes c (W_T - W_s), so that of x_i is c_i W_T less the sum of
@@ -16,56 +17,51 @@ its c W_s, its lag.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from functools import singledispatch
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core import compiled
-from tunefree.core.generic import generic, generic_with_default
+from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import bounded, finite
+from tunefree.kernel.learners import ALL
 from tunefree.learners.contract import Scale
 from tunefree.losses.kinds import arrays_of
 from tunefree.losses.loops import Loop
 from tunefree.losses.regression import Regression
 
 
-@generic
-def begin_round(state: Any, own: float, scale: Scale) -> None:
-    """A row comes, of which ``own`` is the kernel value with itself; nothing is known yet of its target."""
+@singledispatch
+def begin_round(state: Any, squared_norm: float, scale: Scale) -> None:
+    """A row x comes, of which k(x, x) is the squared norm; nothing is known yet of its target."""
     raise TypeError(f"{type(state).__name__} is not a kernel learner")
 
 
-@generic
+@singledispatch
 def factor(state: Any, k: int) -> float:
     """What the sum for output ``k`` is multiplied by."""
     raise TypeError(f"{type(state).__name__} is not a kernel learner")
 
 
-@generic
-def coefficient(state: Any, k: int, gradient: float, value: float, own: float) -> float:
+@singledispatch
+def coefficient(state: Any, k: int, gradient: float, value: float, squared_norm: float) -> float:
     """Learn from the gradient in margin ``k`` at a row where the sum has a value; returns the row's coefficient."""
     raise TypeError(f"{type(state).__name__} is not a kernel learner")
 
 
-@generic_with_default
+@singledispatch
 def share(state):
     """The weight of the present function in the average, a row's weight apart; all the same by default."""
     return 1.0
 
 
-@generic_with_default
+@singledispatch
 def share_to_come(state):
     """The weight in the average of the function after the last round; by default 0, which leaves it out."""
     return 0.0
 
 
-@generic_with_default
-def heeded(state, objective):
-    """The objective as the learner wants it, with slopes clipped at the steepest before or not; by default as it is."""
-    return objective
-
-
-@generic_with_default
+@singledispatch
 def with_kernel_bound(state, objective, largest, average):
     """The state once the largest k(x, x) of the first rows is known, and whether averages are asked for.
 
@@ -74,8 +70,8 @@ def with_kernel_bound(state, objective, largest, average):
     return state
 
 
-@generic_with_default
-def give_up(state):
+@singledispatch
+def small_factors(state):
     """Factors (K,) so small that they are to be taken into the coefficients; the state then has them no more.
 
     None, the default, if there are none.
@@ -83,12 +79,16 @@ def give_up(state):
     return
 
 
-def astray_by(objective: Any) -> float:
+def lipschitz_of_shifted_slopes(objective: Any) -> float:
     """The Lipschitz constant that slopes were divided by, if they are not those at the predictions, or else infinity.
 
     In regression slopes are taken at the margin plus the mean that includes the target, see the objective.
     """
     return objective.loss.lipschitz if isinstance(objective, Regression) else math.inf
+
+
+PerOutput = Annotated[np.ndarray, "float64[outputs]"]
+Single = Annotated[np.ndarray, "float64[]"]
 
 
 class Record(NamedTuple):
@@ -97,14 +97,14 @@ class Record(NamedTuple):
     No row is counted once ``norms`` are set: the learner's sums are then not those of the rows counted any more.
     """
 
-    loss: np.ndarray  # () sum of h l
-    inner: np.ndarray  # () sum of h s f, s the slopes of the loss as it is
-    squares: np.ndarray  # () sum of h |s|^2 / (2 smoothness)
-    weight: np.ndarray  # () sum of h
-    rounds: np.ndarray  # ()
-    norms: np.ndarray  # (K,) squared norms of the sums of slopes when the pass was over; -1 before
-    deviation: np.ndarray  # () sum of h |s - s'| ||k(x, .)||, s' the slopes that the learner was given
-    paths: np.ndarray  # (K,) sums of h |s'| ||k(x, .)|| over the Lipschitz constant when the pass was over; -1 before
+    loss: Single  # sum of h l
+    inner: Single  # sum of h s f, s the slopes of the loss as it is
+    squares: Single  # sum of h |s|^2 / (2 smoothness)
+    weight: Single  # sum of h
+    rounds: Single
+    norms: PerOutput  # squared norms of the sums of slopes when the pass was over; -1 before
+    deviation: Single  # sum of h |s - s'| ||k(x, .)||, s' the slopes that the learner was given
+    paths: PerOutput  # sums of h |s'| ||k(x, .)|| over the Lipschitz constant when the pass was over; -1 before
 
     @classmethod
     def create(cls, n_outputs: int) -> Record:
@@ -117,9 +117,9 @@ class Record(NamedTuple):
 class Average(NamedTuple):
     """The clocks of a learner's average."""
 
-    clocks: np.ndarray  # (K,) W: sum of factors times shares times weights, in place
-    shares: np.ndarray  # () sum of shares times weights, in place
-    rounds: np.ndarray  # () since the average began, in place
+    clocks: PerOutput  # W: sum of factors times shares times weights, in place
+    shares: Single  # sum of shares times weights, in place
+    rounds: Single  # since the average began, in place
     growth: float  # by how much a round counts more than the one before, in units of the first
 
     @classmethod
@@ -129,86 +129,131 @@ class Average(NamedTuple):
 
 
 @Loop
-def _learn_rows(functions):
+def learning_of(learner, functions):
+    """The loop over the rows of a block that a learner predicts and learns."""
+    begin, factor_of, coefficient_of, share_of = (
+        function.dispatch(learner) for function in (begin_round, factor, coefficient, share)
+    )
     scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
     loss_at, true_slope = functions.loss_at, functions.true_slope
 
-    def rows(
-        state,
-        average,
-        record,
-        codes,
-        numbers,
-        constants,
-        values,
-        known,
-        first,
-        y,
-        weight,
-        evaluation_weight,
-        coefficients,
-        lags,
-        predictions,
-    ):
+    def learn(
+        state: Any,
+        average: Average,
+        record: Record,
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        smoothness: float,
+        lipschitz: float,
+        is_counted: bool,
+        values: Annotated[np.ndarray, "float64[block, block]"],
+        known: Annotated[np.ndarray, "float64[block, outputs]"],
+        first: int,
+        targets: Annotated[np.ndarray, "float64[rows]"],
+        weights: Annotated[np.ndarray, "float64[rows]"],
+        evaluation_weights: Annotated[np.ndarray, "float64[rows]"],
+        coefficients: Annotated[np.ndarray, "float64[outputs, block]"],
+        lags: Annotated[np.ndarray, "float64[outputs, block]"],
+        predictions: Annotated[np.ndarray, "float64[rows, outputs]"],
+        scratch: Annotated[np.ndarray, "float64[4, outputs]"],
+    ) -> None:
         n_outputs = len(coefficients)
-        gradient, curvature = np.empty(n_outputs), np.empty(n_outputs)
-        margins, sums = np.empty(n_outputs), np.empty(n_outputs)
-        for i in range(len(y)):
-            t, own = first + i, values[first + i, first + i]
-            begin_round(state, own, scale_of(numbers, weight[i]))
+        gradient, curvature, margins, sums = scratch[0], scratch[1], scratch[2], scratch[3]
+        for i in range(len(targets)):
+            t, weight = first + i, weights[i]
+            squared_norm = values[t, t]
+            begin(state, squared_norm, scale_of(numbers, weight))
             for k in range(n_outputs):
-                sums[k] = known[t, k]
+                total = known[t, k]
                 for u in range(t):
-                    sums[k] += coefficients[k, u] * values[t, u]
-                margins[k] = bounded(sums[k] * factor(state, k))
+                    total += coefficients[k, u] * values[t, u]
+                sums[k] = total
+                margins[k] = bounded(total * factor_of(state, k))
             respond(codes, numbers, n_outputs, margins, predictions[i])
-            if weight[i] > 0.0:
-                differentiate(codes, numbers, y[i], weight[i], n_outputs, margins, gradient, curvature)
-                part = bounded(share(state) * weight[i] * (1.0 + average.growth * average.rounds[()]))
+            if weight > 0.0:
+                differentiate(codes, numbers, targets[i], weight, n_outputs, margins, gradient, curvature)
+                part = bounded(share_of(state) * weight * (1.0 + average.growth * average.rounds[()]))
                 average.shares[()] = bounded(average.shares[()] + part)
                 average.rounds[()] += 1.0
                 for k in range(n_outputs):
-                    average.clocks[k] = bounded(average.clocks[k] + factor(state, k) * part)
-                    coefficients[k, t] = coefficient(state, k, gradient[k], sums[k], own)
+                    average.clocks[k] = bounded(average.clocks[k] + factor_of(state, k) * part)
+                    coefficients[k, t] = coefficient_of(state, k, gradient[k], sums[k], squared_norm)
                     lags[k, t] = coefficients[k, t] * average.clocks[k]
-                if evaluation_weight[i] > 0.0 and record.norms.min() < 0.0:
-                    slope_learned = gradient[0] / weight[i]
-                    true_slope(codes, numbers, y[i], n_outputs, predictions[i], gradient)
-                    loss = loss_at(codes, numbers, y[i], n_outputs, predictions[i])
-                    note(record, constants, evaluation_weight[i], predictions[i], loss, gradient, slope_learned, own)
+                if is_counted and evaluation_weights[i] > 0.0:
+                    slope_learned = gradient[0] / weight
+                    true_slope(codes, numbers, targets[i], n_outputs, predictions[i], gradient)
+                    loss = loss_at(codes, numbers, targets[i], n_outputs, predictions[i])
+                    deviation = abs(gradient[0] - slope_learned * lipschitz) if lipschitz < math.inf else 0.0
+                    record.deviation[()] = finite(
+                        record.deviation[()] + evaluation_weights[i] * deviation * math.sqrt(squared_norm)
+                    )
+                    add_to(record, smoothness, evaluation_weights[i], predictions[i], loss, gradient)
 
-    return rows
-
-
-def learn_rows(state: Any, average: Average, record: Any, objective: Any, *block: Any) -> Any:
-    """Learn the rows of a block; returns the objective after them.
-
-    Parameters
-    ----------
-    state, average, record : of the learner, change in place
-    objective : objective
-    *block
-        ``values`` (BLOCK, BLOCK) of the kernel and ``known`` (BLOCK, K), the sums over the support; ``first``, the
-        place of the first row in the block; targets, weights and evaluation weights (n,); ``coefficients`` and ``lags``
-        (K, BLOCK), which are written; ``predictions`` (n, K), which are written.
-    """
-    arrays, constants = arrays_of(objective), (objective.smoothness, astray_by(objective))
-    _learn_rows(state, average, record, *arrays, constants, *block)
-    return arrays.restored(objective)
+    return learn
 
 
-@compiled.inline
-def note(record, constants, weight, predictions, loss, slopes, slope_learned, own):
-    """Gather what certificates are made of; the learner's slope in the first margin was another in regression."""
-    smooth, lipschitz = constants
-    astray = abs(slopes[0] - slope_learned * lipschitz) if lipschitz < math.inf else 0.0
-    record.deviation[()] = finite(record.deviation[()] + weight * astray * math.sqrt(own))
+def add_to(record, smoothness, weight, predictions, loss, slopes):
+    """Gather what certificates are made of: predictions (K,), their loss and its slopes (K,)."""
     inner, squares = 0.0, 0.0
     for k in range(len(predictions)):
         inner += slopes[k] * predictions[k]
         squares += slopes[k] * slopes[k]
     record.loss[()] = finite(record.loss[()] + weight * loss)
     record.inner[()] = finite(record.inner[()] + weight * inner)
-    record.squares[()] = finite(record.squares[()] + weight * squares / (2.0 * smooth))
+    record.squares[()] = finite(record.squares[()] + weight * squares / (2.0 * smoothness))
     record.weight[()] += weight
     record.rounds[()] += 1.0
+
+
+def learning(learner: type) -> Kernel:
+    """The kernel of a learner, for all losses that have a name by now."""
+    name = f"learn.{learner.__module__}.{learner.__name__}".replace("tunefree.", "")
+    return learning_of.kernel(learner, name=name, states={"state": learner})
+
+
+def learn_rows(
+    state: Any,
+    average: Average,
+    record: Record,
+    objective: Any,
+    values: np.ndarray,
+    known: np.ndarray,
+    first: int,
+    targets: np.ndarray,
+    weights: np.ndarray,
+    evaluation_weights: np.ndarray,
+    coefficients: np.ndarray,
+    lags: np.ndarray,
+    predictions: np.ndarray,
+) -> Any:
+    """Learn the rows of a block; returns the objective after them.
+
+    Parameters
+    ----------
+    state, average, record
+        Of the learner, change in place.
+    objective : objective
+    values : (BLOCK, BLOCK) array
+        Of the kernel.
+    known : (BLOCK, K) array
+        The sums over the support.
+    first : int
+        The place of the first row in the block.
+    targets, weights, evaluation_weights : (n,) arrays
+    coefficients, lags : (K, BLOCK) arrays
+        Of the rows, are written.
+    predictions : (n, K) array
+        Are written.
+    """
+    arrays, is_counted = arrays_of(objective), bool(record.norms.min() < 0.0)
+    constants = float(objective.smoothness), lipschitz_of_shifted_slopes(objective), is_counted
+    of_rows = [np.ascontiguousarray(array, np.float64) for array in (targets, weights, evaluation_weights)]
+    sums, scratch = np.ascontiguousarray(known), np.empty((4, len(coefficients)))
+    written = coefficients, lags, predictions, scratch
+    learning(type(state))(state, average, record, *arrays, *constants, values, sums, first, *of_rows, *written)
+    return arrays.restored(objective)
+
+
+def all_kernels() -> list[Kernel]:
+    """The kernels of the learners of the package."""
+    return [learning(ALL[name]) for name in ALL]

@@ -13,11 +13,11 @@ w_i x for gamma is sqrt(2 gamma) times that of standard normal directions, which
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core import compiled
+from tunefree.core.kernels import kernel
 from tunefree.core.numbers import clip
 from tunefree.core.registry import Registry
 from tunefree.kernel.projection import TILE, products_with, tiles_of
@@ -100,8 +100,14 @@ def angles(fourier: Fourier, X: Any) -> np.ndarray:
     return products_with(X, fourier.directions, fourier.limit)
 
 
-@compiled.entry
-def turn(angles, frequency_scale, length, written):
+@kernel
+def turn(
+    angles: Annotated[np.ndarray, "float64[rows, frequencies]"],
+    frequency_scale: float,
+    length: float,
+    written: Annotated[np.ndarray, "float64[rows, features]"],
+) -> None:
+    """Write cosines, then sines, of angles, which are multiplied by a scale; of twice as many features."""
     h = angles.shape[1]
     for i in range(len(angles)):
         cosines, sines = written[i, :h], written[i, h:]
@@ -110,7 +116,6 @@ def turn(angles, frequency_scale, length, written):
             cosines[m], sines[m] = length * cosine, length * sine
 
 
-@compiled.inline
 def cosine_and_sine(angle):
     """Both at once, without branches: ten times as fast as the library's, which do one number at a time."""
     turns = math.floor(angle * (2.0 / math.pi) + 0.5)

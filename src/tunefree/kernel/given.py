@@ -38,7 +38,7 @@ def given_in_compiled_code(kernel: Given, dtype: Any) -> GivenValue:
 
 
 @similarity.register(GivenValue)
-def similarity_given(kernel, pair, own, other):
+def similarity_given(kernel, pair, norm, other_norm, exp=np.exp):
     return pair
 
 
@@ -51,10 +51,10 @@ def norm_terms_given(pair, values):
 def numbers_given(pair, block, store):
     if pair.function is None:
         return block.values[:, 1 + store.values[:, 0].astype(np.int64)]
-    found = np.ascontiguousarray(pair.function(block.values, store.values), block.values.dtype)
-    if found.shape != (len(block.values), len(store.values)):
-        raise ModelError(f"the kernel gave a matrix {found.shape} for {len(block.values)} x {len(store.values)} rows")
-    return found
+    values = np.array(pair.function(block.values, store.values), block.values.dtype, order="C")  # a copy, to be changed
+    if values.shape != (len(block.values), len(store.values)):
+        raise ModelError(f"the kernel gave a matrix {values.shape} for {len(block.values)} x {len(store.values)} rows")
+    return values
 
 
 @torch_similarity.register(Given)

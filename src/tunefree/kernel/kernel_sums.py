@@ -1,27 +1,31 @@
 """Sums of kernel values over a support, a tile at a time: the matrix of all pairs never exists.
 
 Functions f_m = sum_i c_im k_m(x_i, .) of several widths and outputs are evaluated together at a block of rows. For each
-tile of support points there is one matrix product by BLAS. A compiled sweep follows while its numbers are in the
-first-level cache: the kernel values, their squares for the further widths of the ladder, and the dot products with the
-coefficients.
+tile of support points there is one matrix product by BLAS, which a compiled sweep turns into kernel values. Another
+product gives their sums with the coefficients. For the further widths of the ladder the values are squared in between.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core import compiled, threads
+from tunefree.core import threads
 from tunefree.core.errors import ModelError
-from tunefree.core.numbers import power_below
+from tunefree.core.kernels import Kernel
+from tunefree.kernel import kernels
 from tunefree.kernel.kernels import in_compiled_code, similarity
 from tunefree.kernel.points import BLOCK, TILE, cut, pairs
+from tunefree.kernel.precision import DTYPES, exponential, in_precision
 
 NOT_FINITE = "a kernel value is not a finite number; scale the features, or choose another kernel"
-CHUNK = 256  # kernel values kept in the first-level cache
 PAIRS_A_ROW = 2048  # so many kernel values take as long as a row of a linear learner, which is what threads go by
 TINY = 1e-18  # kernel values below are 0: their squares would be denormal numbers, which are slow
+LEAST_UNIT = 1e-300  # of coefficients
 
 
 def evaluate(kernel: Any, steps: np.ndarray, block: Any, rows: tuple[int, int], store: Any, coefficients: np.ndarray):
@@ -49,20 +53,22 @@ def evaluate(kernel: Any, steps: np.ndarray, block: Any, rows: tuple[int, int], 
     """
     n_functions, n_outputs, n = coefficients.shape
     n_tiles = -(-n // TILE)
-    found = np.zeros((n_tiles, BLOCK, n_functions, n_outputs))
-    compact, rungs = in_compiled_code(kernel, block.values.dtype.type), rungs_of(steps)
+    sums = np.zeros((n_tiles, BLOCK, n_functions, n_outputs))
+    rungs = rungs_of(steps)
 
     def of_tiles(first: int, stride: int) -> None:
         for t in range(first, n_tiles, stride):
             start, stop = t * TILE, min((t + 1) * TILE, n)
             tile = cut(store, start, start + TILE)
             numbers = pairs(tile, block, kernel)
-            weigh(compact, *rungs, numbers, block.norms, tile.norms, coefficients[:, :, start:stop], *rows, found[t])
+            ends = np.full(rows[1] - rows[0], stop - start)
+            write_values(kernel, numbers, block.norms, tile.norms, rows, ends)
+            add_up(rungs, numbers, coefficients[:, :, start:stop], rows, sums[t])
 
     stride = min(threads.count(), n_tiles)
     with threads.one_for_products():
         threads.each(of_tiles, [(first, stride) for first in range(stride)], (rows[1] - rows[0]) * n // PAIRS_A_ROW)
-    return found.sum(axis=0)
+    return sums.sum(axis=0)
 
 
 def rungs_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -77,46 +83,112 @@ def rungs_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return order, np.searchsorted(steps[order], np.arange(steps.max(initial=-1) + 2))
 
 
-@compiled.summing
-def weigh(kernel, order, starts, numbers, norms, store_norms, coefficients, first, stop, found):
-    """Add up kernel values of pairs (BLOCK, TILE) times coefficients (M, K, n), n <= TILE."""
-    n_functions, n_outputs, n = coefficients.shape
-    nothing = norms.dtype.type(0)
-    tiny = norms.dtype.type(TINY)
-    values = np.empty(CHUNK, norms.dtype)
-    scaled, units = np.empty((n_functions, n_outputs, CHUNK), norms.dtype), np.empty((n_functions, n_outputs))
-    for start in range(0, n, CHUNK):
-        width = min(CHUNK, n - start)
-        for m in range(n_functions):
-            for k in range(n_outputs):
-                unit = unit_of(coefficients[m, k, start : start + width])
-                units[m, k] = unit
-                for i in range(width):
-                    scaled[m, k, i] = coefficients[m, k, start + i] / unit
-        others = store_norms[start : start + width]
-        for b in range(first, stop):
-            row, own = numbers[b, start : start + width], norms[b]
-            for i in range(width):
-                values[i] = similarity(kernel, row[i], own, others[i])
-            for step in range(len(starts) - 1):
-                for m in order[starts[step] : starts[step + 1]]:
-                    for k in range(n_outputs):
-                        total = nothing
-                        for i in range(width):
-                            total += scaled[m, k, i] * values[i]
-                        found[b, m, k] += total * units[m, k]
-                if step + 2 < len(starts):
-                    for i in range(width):
-                        values[i] = values[i] * values[i] if values[i] > tiny else nothing
+def add_up(
+    rungs: tuple[np.ndarray, np.ndarray],
+    values: np.ndarray,
+    coefficients: np.ndarray,
+    rows: tuple[int, int],
+    sums: np.ndarray,
+) -> None:
+    """Write sums (BLOCK, M, K) of kernel values (BLOCK, TILE) times coefficients (M, K, n) at some rows.
+
+    The products have the same shape whatever rows and however many points there are, so that a row's sums do not
+    depend on the rows that it came with. The values are changed.
+    """
+    (order, starts), (n_functions, n_outputs, n) = rungs, coefficients.shape
+    largest = np.abs(coefficients).max(axis=2, initial=0.0)
+    # in units of powers of two, in which single precision holds them all
+    units = np.ldexp(1.0, np.frexp(np.where(largest > LEAST_UNIT, largest, 1.0))[1] - 1)
+    scaled = np.zeros((n_functions, n_outputs, TILE), values.dtype)
+    scaled[:, :, :n] = (coefficients / units[:, :, None])[order]
+    first, stop = rows
+    for here, end in pairwise(starts):
+        if here < end:
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is an error of the caller
+                products = values @ scaled[here:end].reshape(-1, TILE).T
+            of_step = products[first:stop].reshape(stop - first, -1, n_outputs)
+            sums[first:stop, order[here:end]] = of_step * units[order[here:end]]
+        if end < len(order):
+            SQUARING[values.dtype.name](values[first:stop])
 
 
-@compiled.inline
-def unit_of(coefficients):
-    """The power of two next below the largest, in units of which single precision holds them all; 1 if all are 0."""
-    largest = 0.0
-    for i in range(len(coefficients)):
-        largest = max(largest, abs(coefficients[i]))
-    return power_below(largest) if largest > 1e-300 else 1.0
+def write_values(
+    kernel: Any,
+    numbers: np.ndarray,
+    norms: np.ndarray,
+    other_norms: np.ndarray,
+    rows: tuple[int, int],
+    ends: np.ndarray,
+) -> None:
+    """Turn the numbers of pairs into kernel values, in place.
+
+    Only the first ``ends[i]`` are computed for the i-th of the rows that are asked for; others become 0.
+    """
+    first, stop = rows
+    numbers[:first] = numbers[stop:] = 0.0
+    compact = in_compiled_code(kernel, numbers.dtype.type)
+    of_kernel = valuing(type(compact), numbers.dtype.name)
+    of_kernel(compact, numbers[first:stop], norms[first:stop], other_norms, ends)
+
+
+@cache
+def valuing(cls: type, dtype: str) -> Kernel:
+    """The kernel that turns numbers of pairs into values of a class of kernels."""
+    value_of, exp, fields = similarity.dispatch(cls), exponential(dtype), fields_in(cls, dtype)
+
+    def values(
+        kernel: Any,
+        numbers: Annotated[np.ndarray, "real[rows, points]"],
+        norms: Annotated[np.ndarray, "real[rows]"],
+        other_norms: Annotated[np.ndarray, "real[points]"],
+        ends: Annotated[np.ndarray, "int64[rows]"],
+    ) -> None:
+        compact = cls(*fields(kernel))
+        for b in range(len(numbers)):
+            row, norm = numbers[b], norms[b]
+            for i in range(ends[b]):
+                row[i] = value_of(compact, row[i], norm, other_norms[i], exp)
+            for i in range(ends[b], len(row)):
+                row[i] = 0.0
+
+    name = f"kernel.values.{cls.__module__}.{cls.__name__}".replace("tunefree.kernel.", "")
+    return in_precision(values, dtype, name, {"kernel": cls})
+
+
+def fields_in(cls: Any, dtype: str, count: int | None = None) -> Callable[[Any], tuple[Any, ...]]:
+    """A plain function from a kernel to its fields, of which numbers have the type of the pairs'."""
+    count = len(cls._fields) if count is None else count
+    if count == 0:
+        return lambda kernel: ()
+    place, earlier = count - 1, fields_in(cls, dtype, count - 1)
+    is_single = dtype == "float32" and cls.__annotations__[cls._fields[place]] in ("float", float)
+    number = np.float32
+
+    def fields(kernel):
+        return (*earlier(kernel), kernel[place])
+
+    def fields_in_single_precision(kernel):
+        return (*earlier(kernel), number(kernel[place]))
+
+    return fields_in_single_precision if is_single else fields
+
+
+def square(values: Annotated[np.ndarray, "real[rows, points]"]) -> None:
+    """Square kernel values in place; tiny ones become 0."""
+    tiny, nothing = values.dtype.type(TINY), values.dtype.type(0)
+    for b in range(len(values)):
+        row = values[b]
+        for i in range(len(row)):
+            row[i] = row[i] * row[i] if row[i] > tiny else nothing
+
+
+SQUARING = {dtype: in_precision(square, dtype, "kernel.square") for dtype in DTYPES}
+
+
+def all_kernels() -> list[Kernel]:
+    """The kernels of this module, for all kernels of the package."""
+    classes = [type(in_compiled_code(kernels.kernel_of(name, 1.0), np.float64)) for name in kernels.ALL]
+    return [*SQUARING.values(), *[valuing(cls, dtype) for cls in dict.fromkeys(classes) for dtype in DTYPES]]
 
 
 def values_within(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) -> np.ndarray:
@@ -129,29 +201,17 @@ def values_within(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) 
     ModelError
         If a value is no number, or k(x, x) is negative.
     """
-    compact = in_compiled_code(kernel, np.float64)
     with threads.one_for_products():
         numbers = pairs(block, block, kernel).astype(np.float64)
-    values = np.empty((n_steps, BLOCK, BLOCK))
-    finite, least = fill_steps(compact, numbers, block.norms.astype(np.float64), *rows, values)
-    if not finite:
+    norms, some = block.norms.astype(np.float64), slice(*rows)
+    write_values(kernel, numbers, norms, norms, rows, np.arange(*rows) + 1)
+    if not np.isfinite(numbers[some]).all():
         raise ModelError(NOT_FINITE)
-    if least < 0.0:
+    if np.diagonal(numbers)[some].min(initial=0.0) < 0.0:
         raise ModelError("k(x, x) is negative for some row: that is no kernel; check the matrix or function given")
+    values = np.empty((n_steps, BLOCK, BLOCK))
+    values[0] = numbers
+    for step in range(1, n_steps):
+        values[step, some] = values[step - 1, some]
+        SQUARING["float64"](values[step, some])
     return values
-
-
-@compiled.entry
-def fill_steps(kernel, numbers, norms, first, stop, values):
-    """The values of some rows at every step; whether they are finite, and the least k(x, x)."""
-    finite, least = True, np.inf
-    for b in range(first, stop):
-        for i in range(b + 1):
-            values[0, b, i] = similarity(kernel, numbers[b, i], norms[b], norms[i])
-            finite = finite and np.isfinite(values[0, b, i])
-        least = min(least, values[0, b, b])
-        for step in range(1, len(values)):
-            for i in range(b + 1):
-                value = values[step - 1, b, i]
-                values[step, b, i] = value * value if value > TINY else 0.0
-    return finite, least

@@ -2,9 +2,9 @@
 
 The value of a kernel is computed in two steps. First comes a number of the pair of rows, which a library computes for
 whole blocks: their dot product or their l1 distance (:mod:`tunefree.kernel.pairs`). Then comes a function of that
-number and of the norms of both rows, :func:`similarity`, which is compiled into whatever uses it. Kernels that are
-exponentials of a distance come in ladders of widths: since exp(-2 g D) = exp(-g D)^2, each further width costs one
-multiplication.
+number and of the norms of both rows, :func:`similarity`, of which a compiled loop is made for each class of kernel.
+Kernels that are exponentials of a distance come in ladders of widths: since exp(-2 g D) = exp(-g D)^2, each further
+width costs one multiplication.
 
 A kernel is a NamedTuple with a class method ``create(gamma, degree, coef0)``, and bodies for the generic functions of
 this module. It needs :func:`pair_of` and :func:`similarity`; the others have defaults. A kernel that has a width calls
@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.generic import generic
 from tunefree.core.registry import Registry
 from tunefree.kernel.pairs import matrix_norms, matrix_numbers, self_numbers
 
@@ -104,37 +104,36 @@ def names_of(has_property: Callable[[Any], Any]) -> list[str]:
     return [name for name in ALL if has_property(kernel_of(name, 1.0))]
 
 
-@generic
+@singledispatch
 def pair_of(kernel: Any) -> Any:
     """The number of a pair of rows that the kernel is a function of, see :mod:`tunefree.kernel.pairs`."""
     raise TypeError(f"{type(kernel).__name__} is not a kernel")
 
 
-@generic
-def similarity(kernel: Any, pair: float, own: float, other: float) -> float:
+@singledispatch
+def similarity(kernel: Any, pair: float, norm: float, other_norm: float, exp: Any = np.exp) -> float:
     """The kernel value of two rows, from the number of the pair and the norms of both.
 
-    Bodies are compiled, and called with arrays too: they use NumPy's functions.
+    Bodies are plain functions, called with arrays, and compiled: they use NumPy's functions, and ``exp`` for the
+    exponential of numbers of at most 0, which in single precision is faster than NumPy's.
     """
     raise TypeError(f"{type(kernel).__name__} is not a kernel")
 
 
-@generic
+@singledispatch
 def in_compiled_code(kernel: Any, dtype: Any) -> Any:
-    """The kernel as compiled code can hold it: its numbers have the type of the pairs'."""
+    """The kernel as compiled code can hold it: its numbers are in the range of the pairs' type."""
     most = float(np.finfo(dtype).max)  # a width of distances near 0 is beyond single precision
-    return type(kernel)(
-        *(dtype(np.clip(value, -most, most)) if isinstance(value, float) else value for value in kernel)
-    )
+    return type(kernel)(*(float(np.clip(v, -most, most)) if isinstance(v, float) else v for v in kernel))
 
 
-@generic
+@singledispatch
 def is_ladder(kernel: Any) -> bool:
     """Whether the square of its value is its value at twice the gamma."""
     return False
 
 
-@generic
+@singledispatch
 def distance_of(kernel: Any) -> str | None:
     """The distance that the kernel is a function of, "euclidean" or "manhattan"; None of others, which have no width.
 
@@ -143,7 +142,7 @@ def distance_of(kernel: Any) -> str | None:
     return None
 
 
-@generic
+@singledispatch
 def tile(kernel: Any, left: Any, right: Any) -> np.ndarray:
     """The values (n, m) of the rows of two arrays or CSR matrices, in their precision: a tile of a Gram matrix."""
     pair = pair_of(kernel)
@@ -152,14 +151,14 @@ def tile(kernel: Any, left: Any, right: Any) -> np.ndarray:
     return np.asarray(values, left.dtype)
 
 
-@generic
+@singledispatch
 def diagonal(kernel: Any, rows: Any) -> np.ndarray:
     """k(x, x) (n,) of the rows of an array or a CSR matrix, in float64."""
     norms = matrix_norms(pair_of(kernel), rows)
     return np.asarray(similarity(kernel, self_numbers(pair_of(kernel), norms), norms, norms), np.float64)
 
 
-@generic
+@singledispatch
 def spectral_distribution(kernel: Any) -> str | None:
     """The distribution of the directions of random Fourier features; None if the kernel has no such features.
 
@@ -168,13 +167,13 @@ def spectral_distribution(kernel: Any) -> str | None:
     return None
 
 
-@generic
+@singledispatch
 def frequency_scale(kernel: Any) -> float:
     """What directions of the spectral distribution are multiplied by."""
     raise TypeError(f"{type(kernel).__name__} has no Fourier features")
 
 
-@generic
+@singledispatch
 def torch_similarity(kernel: Any, rows: Any, others: Any) -> Any:
     """The values (R, n) of rows and others on a device, each given as tensors ``values`` and ``norms``.
 
@@ -184,7 +183,7 @@ def torch_similarity(kernel: Any, rows: Any, others: Any) -> Any:
     raise ModelError(f"the kernel {name} is computed on the processor; leave the device out")
 
 
-@generic
+@singledispatch
 def torch_tile(kernel: Any, rows: Any, others: Any) -> Any:
     """The values (R, n) as a tile of a Gram matrix; as :func:`torch_similarity` for most kernels."""
     return torch_similarity(kernel, rows, others)

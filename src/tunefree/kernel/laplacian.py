@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.core import compiled
 from tunefree.kernel.kernels import (
     diagonal,
     distance_of,
@@ -38,9 +37,9 @@ def pair_of_laplacian(kernel):
 
 
 @similarity.register(Laplacian)
-def similarity_laplacian(kernel, pair, own, other):
+def similarity_laplacian(kernel, pair, norm, other_norm, exp=np.exp):
     # next to 0 rounding may make it negative
-    return compiled.exponential(-kernel.gamma * abs((own + pair) + other))
+    return exp(-kernel.gamma * abs((norm + pair) + other_norm))
 
 
 @is_ladder.register(Laplacian)

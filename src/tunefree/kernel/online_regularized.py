@@ -20,7 +20,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import bounded
-from tunefree.kernel.contract import begin_round, coefficient, factor, give_up
+from tunefree.kernel.contract import PerOutput, Single, begin_round, coefficient, factor, small_factors
 from tunefree.learners.gradient import stride_of
 
 SMALLEST = math.log(1e2)  # a factor of which minus the logarithm is larger goes into the coefficients
@@ -29,9 +29,9 @@ SMALLEST = math.log(1e2)  # a factor of which minus the logarithm is larger goes
 class OnlineRegularized(NamedTuple):
     """Online regularised learning with rates eta t^-theta and penalties lambda t^-kappa."""
 
-    stride: np.ndarray  # () see stride_of, of the latest round, in place
-    rounds: np.ndarray  # () t of the latest round, in place
-    decay: np.ndarray  # (K,) minus the logarithm of the product of all 1 - eta_t lambda_t so far, in place
+    stride: Single  # see stride_of, of the latest round, in place
+    rounds: Single  # t of the latest round, in place
+    decay: PerOutput  # minus the logarithm of the product of all 1 - eta_t lambda_t so far, in place
     eta: float  # first rate, in units of scale.margin
     theta: float
     penalty: float  # lambda, the first one
@@ -51,7 +51,7 @@ class OnlineRegularized(NamedTuple):
 
 
 @begin_round.register(OnlineRegularized)
-def begin_round_online(state, own, scale):
+def begin_round_online(state, squared_norm, scale):
     if scale.weight > 0.0:
         state.stride[()] = stride_of(scale)
         state.rounds[()] += 1.0
@@ -63,14 +63,14 @@ def factor_online(state, k):
 
 
 @coefficient.register(OnlineRegularized)
-def coefficient_online(state, k, gradient, value, own):
+def coefficient_online(state, k, gradient, value, squared_norm):
     rate = state.eta * state.rounds[()] ** -state.theta
     state.decay[k] -= math.log1p(-rate * state.penalty * state.rounds[()] ** -state.kappa)
     return bounded(bounded(-rate * state.stride[()] * gradient) * math.exp(state.decay[k]))
 
 
-@give_up.register(OnlineRegularized)
-def give_up_online(state):
+@small_factors.register(OnlineRegularized)
+def small_factors_online(state):
     if state.decay.max() <= SMALLEST:
         return None
     factors = np.exp(-state.decay)

@@ -17,13 +17,16 @@ product.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import cache, singledispatch
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from tunefree.core import compiled
-from tunefree.core.generic import generic
+from tunefree.core.kernels import Kernel
+from tunefree.kernel.precision import DTYPES, in_precision
+
+AT_ONCE = 4  # features added before a sum is written back
 
 
 class DotProduct(NamedTuple):
@@ -34,7 +37,7 @@ class L1Distance(NamedTuple):
     """The sum of absolute differences less both norms, which are sums of absolute values."""
 
 
-@generic
+@singledispatch
 def norm_terms(pair: Any, values: np.ndarray) -> np.ndarray:
     """What each number contributes to the norm of its row."""
     raise TypeError(f"{type(pair).__name__} is not a number of pairs of rows")
@@ -50,7 +53,7 @@ def norm_terms_absolute(pair, values):
     return np.abs(values)
 
 
-@generic
+@singledispatch
 def numbers(pair: Any, block: Any, store: Any) -> np.ndarray:
     """The numbers (n, m) of pairs of dense points, given with their ``values`` and ``norms``."""
     raise TypeError(f"{type(pair).__name__} is not a number of pairs of rows")
@@ -63,12 +66,15 @@ def numbers_by_products(pair, block, store):
 
 @numbers.register(L1Distance)
 def numbers_by_differences(pair, block, store):
-    found = np.empty((len(block.values), len(store.values)), block.values.dtype)
-    sum_differences(block.values, store.values, block.norms, store.norms, found)
-    return found
+    width = -(-block.values.shape[1] // AT_ONCE) * AT_ONCE
+    values, others = (np.zeros((len(points.values), width), block.values.dtype) for points in (block, store))
+    values[:, : block.values.shape[1]], others[:, : store.values.shape[1]] = block.values, store.values
+    sums = np.empty((len(values), len(others)), values.dtype)
+    DIFFERENCES[sums.dtype.name](values, np.ascontiguousarray(others.T), block.norms, store.norms, sums)
+    return sums
 
 
-@generic
+@singledispatch
 def feature_term(pair: Any, one: float, other: float) -> float:
     """What a feature of two rows contributes to the number of the pair; 0 if it is 0 in one of them."""
     raise TypeError(f"{type(pair).__name__} is not a number of pairs of rows")
@@ -84,7 +90,7 @@ def feature_term_of_distance(pair, one, other):
     return abs(one - other) - abs(one) - abs(other)
 
 
-@generic
+@singledispatch
 def matrix_numbers(pair: Any, left: Any, right: Any) -> np.ndarray:
     """The numbers (n, m) of pairs of rows of two arrays or CSR matrices."""
     raise TypeError(f"{type(pair).__name__} is not a number of pairs of rows")
@@ -102,7 +108,7 @@ def matrix_numbers_by_differences(pair, left, right):
     return manhattan_distances(left, right) - matrix_norms(pair, left)[:, None] - matrix_norms(pair, right)
 
 
-@generic
+@singledispatch
 def matrix_norms(pair: Any, rows: Any) -> np.ndarray:
     """The norms (n,) of the rows of an array or a CSR matrix, in float64."""
     raise TypeError(f"{type(pair).__name__} is not a number of pairs of rows")
@@ -118,7 +124,7 @@ def matrix_norms_absolute(pair, rows):
     return np.asarray(abs(rows).sum(axis=1, dtype=np.float64)).reshape(-1)
 
 
-@generic
+@singledispatch
 def self_numbers(pair: Any, norms: np.ndarray) -> np.ndarray:
     """The numbers (n,) of rows paired with themselves, from their norms."""
     raise TypeError(f"{type(pair).__name__} is not a number of pairs of rows")
@@ -147,32 +153,75 @@ def squared_norms(rows: Any) -> np.ndarray:
     return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
 
 
-@compiled.summing
-def sum_differences(values, store_values, norms, store_norms, found):
-    """Sums of absolute differences, less both norms."""
+def sum_differences(
+    values: Annotated[np.ndarray, "real[rows, features]"],
+    others: Annotated[np.ndarray, "real[features, points]"],
+    norms: Annotated[np.ndarray, "real[rows]"],
+    other_norms: Annotated[np.ndarray, "real[points]"],
+    sums: Annotated[np.ndarray, "real[rows, points]"],
+) -> None:
+    """Write sums of absolute differences, less both norms; a multiple of AT_ONCE features."""
     for b in range(len(values)):
-        for i in range(len(store_values)):
-            total = found.dtype.type(0)
-            for j in range(values.shape[1]):
-                total += abs(values[b, j] - store_values[i, j])
-            found[b, i] = total - norms[b] - store_norms[i]
+        of_row, norm = sums[b], norms[b]
+        for i in range(len(of_row)):
+            of_row[i] = 0.0
+        for j in range(0, len(others), AT_ONCE):
+            a, b0 = values[b, j], others[j]
+            c, b1 = values[b, j + 1], others[j + 1]
+            d, b2 = values[b, j + 2], others[j + 2]
+            e, b3 = values[b, j + 3], others[j + 3]
+            for i in range(len(of_row)):
+                of_row[i] = (((of_row[i] + abs(a - b0[i])) + abs(c - b1[i])) + abs(d - b2[i])) + abs(e - b3[i])
+        for i in range(len(of_row)):
+            of_row[i] = of_row[i] - norm - other_norms[i]
 
 
-@compiled.summing
-def pair_sparse(pair, pointers, features, values, store_pointers, store_features, store_values, n_features, found):
-    """Numbers (n, BLOCK) of pairs of sparse points: the block is laid out with a row for each of its features."""
-    place, n_places = np.full(n_features, -1, np.int32), 0
-    for e in range(pointers[0], pointers[len(pointers) - 1]):
-        if place[features[e]] < 0:
-            place[features[e]] = n_places
-            n_places += 1
-    laid_out = np.zeros((n_places, found.shape[1]), values.dtype)
-    for b in range(len(pointers) - 1):
-        for e in range(pointers[b], pointers[b + 1]):
-            laid_out[place[features[e]], b] = values[e]
-    for i in range(len(store_pointers) - 1):
-        for e in range(store_pointers[i], store_pointers[i + 1]):
-            if store_features[e] < n_features and place[store_features[e]] >= 0:
-                row = laid_out[place[store_features[e]]]
-                for b in range(found.shape[1]):
-                    found[i, b] += feature_term(pair, row[b], store_values[e])
+DIFFERENCES = {dtype: in_precision(sum_differences, dtype, "kernel.differences") for dtype in DTYPES}
+
+
+@cache
+def pairing(cls: type, dtype: str) -> Kernel:
+    """The kernel that adds up what features contribute to the numbers of pairs of sparse points."""
+    term_of = feature_term.dispatch(cls)
+
+    def pair_sparse(
+        pair: Any,
+        index_of: Annotated[np.ndarray, "int32[features]"],
+        laid_out: Annotated[np.ndarray, "real[entries, rows]"],
+        pointers: Annotated[np.ndarray, "int64[pointers]"],
+        features: Annotated[np.ndarray, "int32[other_entries]"],
+        values: Annotated[np.ndarray, "real[other_entries]"],
+        sums: Annotated[np.ndarray, "real[points, rows]"],
+    ) -> None:
+        for i in range(len(sums)):
+            of_point = sums[i]
+            for e in range(pointers[i], pointers[i + 1]):
+                if features[e] < len(index_of) and index_of[features[e]] >= 0:
+                    of_feature, value = laid_out[index_of[features[e]]], values[e]
+                    for b in range(len(of_point)):
+                        of_point[b] += term_of(pair, of_feature[b], value)
+
+    return in_precision(pair_sparse, dtype, f"kernel.pairs.{cls.__name__}", {"pair": cls})
+
+
+def sparse_numbers(pair: Any, block: Any, store: Any, n_rows: int) -> np.ndarray:
+    """The numbers (n_rows, n) of pairs of sparse points, given as :class:`tunefree.kernel.points.SparsePoints`.
+
+    The block is laid out with a row for each of its features.
+    """
+    here = slice(int(block.pointers[0]), int(block.pointers[-1]))
+    features, index = np.unique(block.features[here], return_inverse=True)
+    index_of = np.full(1 + int(features.max(initial=0)), -1, np.int32)
+    index_of[features] = np.arange(len(features))
+    laid_out = np.zeros((len(features), n_rows), block.values.dtype)
+    laid_out[index, np.repeat(np.arange(len(block.pointers) - 1), np.diff(block.pointers))] = block.values[here]
+    sums = np.zeros((len(store.norms), n_rows), block.values.dtype)
+    run = pairing(type(pair), sums.dtype.name)
+    run(pair, index_of, laid_out, store.pointers, store.features, store.values, sums)
+    return np.ascontiguousarray(sums.T)
+
+
+def all_kernels() -> list[Kernel]:
+    """The kernels of this module."""
+    of_sparse = [pairing(cls, dtype) for cls in (DotProduct, L1Distance) for dtype in DTYPES]
+    return [*DIFFERENCES.values(), *of_sparse]

@@ -13,15 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import bounded
-from tunefree.kernel.contract import begin_round, coefficient, factor
+from tunefree.kernel.contract import PerOutput, Single, begin_round, coefficient, factor
 from tunefree.learners.contract import Traits
 
 
 class KernelPerceptron(NamedTuple):
     """The perceptron, for classification only; it has no settings."""
 
-    outputs: np.ndarray  # (K,) zeros: how many outputs there are
-    weight: np.ndarray  # () of the latest row, in place
+    outputs: PerOutput  # zeros: how many outputs there are
+    weight: Single  # of the latest row, in place
 
     @classmethod
     def create(cls, n_outputs: int = 1) -> KernelPerceptron:
@@ -33,7 +33,7 @@ KernelPerceptron.traits = Traits(classifies_only=True)  # type: ignore[attr-defi
 
 
 @begin_round.register(KernelPerceptron)
-def begin_round_perceptron(state, own, scale):
+def begin_round_perceptron(state, squared_norm, scale):
     state.weight[()] = scale.weight
 
 
@@ -43,6 +43,6 @@ def factor_perceptron(state, k):
 
 
 @coefficient.register(KernelPerceptron)
-def coefficient_perceptron(state, k, gradient, value, own):
+def coefficient_perceptron(state, k, gradient, value, squared_norm):
     label = -math.copysign(1.0, gradient)
     return bounded(label * state.weight[()]) if gradient != 0.0 and label * value <= 0.0 else 0.0

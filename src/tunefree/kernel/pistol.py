@@ -23,18 +23,18 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import CEILING, LARGEST, LOG_CEILING, bounded
-from tunefree.kernel.contract import begin_round, coefficient, factor
+from tunefree.kernel.contract import PerOutput, Single, begin_round, coefficient, factor
 
 
 class KernelPiSTOL(NamedTuple):
     """PiSTOL (Algorithm 3), a copy for each output."""
 
-    norms: np.ndarray  # (K,) ||g||^2, in place
-    slopes: np.ndarray  # (K,) sum of |s| ||k(x, .)||, in place
-    largest: np.ndarray  # () M, in place
-    first: np.ndarray  # () M after the first row that was learned; 0 before it, in place
-    rounds: np.ndarray  # () t, in place
-    margin: np.ndarray  # () scale.margin of the latest round, in place
+    norms: PerOutput  # ||g||^2, in place
+    slopes: PerOutput  # sum of |s| ||k(x, .)||, in place
+    largest: Single  # M, in place
+    first: Single  # M after the first row that was learned; 0 before it, in place
+    rounds: Single  # t, in place
+    margin: Single  # scale.margin of the latest round, in place
     a: float  # the theory asks for at least 2.25
     b: float  # in units of scale.margin; 0 for one that grows with the rounds
 
@@ -46,11 +46,11 @@ class KernelPiSTOL(NamedTuple):
 
 
 @begin_round.register(KernelPiSTOL)
-def begin_round_pistol(state, own, scale):
+def begin_round_pistol(state, squared_norm, scale):
     state.margin[()] = scale.margin
     if scale.weight > 0.0:
         state.rounds[()] += 1.0
-        size = min(scale.slope * math.sqrt(own), CEILING)
+        size = min(scale.slope * math.sqrt(squared_norm), CEILING)
         if state.largest[()] == 0.0:
             state.first[()] = size
         state.largest[()] = max(state.largest[()], size)
@@ -70,8 +70,8 @@ def factor_pistol(state, k):
 
 
 @coefficient.register(KernelPiSTOL)
-def coefficient_pistol(state, k, gradient, value, own):
-    change = gradient * (gradient * own - 2.0 * value)
+def coefficient_pistol(state, k, gradient, value, squared_norm):
+    change = gradient * (gradient * squared_norm - 2.0 * value)
     state.norms[k] = min(max(state.norms[k] + change, 0.0), LARGEST)
-    state.slopes[k] = min(state.slopes[k] + abs(gradient) * math.sqrt(own), CEILING)
+    state.slopes[k] = min(state.slopes[k] + abs(gradient) * math.sqrt(squared_norm), CEILING)
     return bounded(-gradient)

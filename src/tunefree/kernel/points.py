@@ -6,17 +6,17 @@ the rows that it came with, and it does not matter where a stream is cut.
 
 from __future__ import annotations
 
+from functools import singledispatch
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.generic import generic
 from tunefree.core.rows import Dense, Sparse, Table, dense, parts, sparse
 from tunefree.kernel.given import Given
 from tunefree.kernel.kernels import pair_of
-from tunefree.kernel.pairs import norm_terms, numbers, pair_sparse
+from tunefree.kernel.pairs import norm_terms, numbers, sparse_numbers
 
 BLOCK = 128  # rows whose kernel values are computed together
 TILE = 1024  # points of the support whose kernel values are computed together
@@ -38,7 +38,7 @@ class SparsePoints(NamedTuple):
     norms: np.ndarray  # (n,)
 
 
-@generic
+@singledispatch
 def points(X: Any, kernel: Any, dtype: Any) -> DensePoints | SparsePoints:
     """A block of rows without its constant, as points of a kernel."""
     raise TypeError(f"{type(X).__name__} is not a block of rows")
@@ -85,7 +85,7 @@ def sparse_points(pointers: Any, features: Any, values: Any, kernel: Any, dtype:
     return SparsePoints(pointers, np.ascontiguousarray(features, np.int32), values, norms.astype(dtype))
 
 
-@generic
+@singledispatch
 def nothing(like: Any, kernel: Any) -> Any:
     """No points at all, of the kind of others."""
     raise TypeError(f"{type(like).__name__} holds no points")
@@ -103,7 +103,7 @@ def nothing_sparse(like, kernel):
     return SparsePoints(np.zeros(1, np.int64), np.zeros(0, np.int32), blank, blank)
 
 
-@generic
+@singledispatch
 def joined(store: Any, n: int, more: Any, which: np.ndarray) -> Any:
     """The first n points of a store and some of others behind them, with zeros up to a whole number of tiles."""
     raise TypeError(f"{type(store).__name__} holds no points")
@@ -144,7 +144,7 @@ def _roomy(array: np.ndarray, used: int, needed: int, unit: int) -> np.ndarray:
     return grown
 
 
-@generic
+@singledispatch
 def cut(store: Any, start: int, stop: int) -> Any:
     """The points from start to stop, sharing memory."""
     raise TypeError(f"{type(store).__name__} holds no points")
@@ -160,7 +160,7 @@ def cut_sparse(store, start, stop):
     return SparsePoints(store.pointers[start : stop + 1], store.features, store.values, store.norms[start:stop])
 
 
-@generic
+@singledispatch
 def as_matrix(store: Any) -> Any:
     """The points as an array, or as a SciPy sparse matrix."""
     raise TypeError(f"{type(store).__name__} holds no points")
@@ -179,7 +179,7 @@ def as_matrix_sparse(store):
     return csr_array((store.values, store.features, store.pointers), shape)
 
 
-@generic
+@singledispatch
 def as_rows(store: Any) -> Any:
     """The points as rows without a constant."""
     raise TypeError(f"{type(store).__name__} holds no points")
@@ -203,7 +203,7 @@ def size(store: Any) -> int:
     return len(store.norms)
 
 
-@generic
+@singledispatch
 def packed(store: Any, n: int) -> dict[str, np.ndarray]:
     """The arrays of the first n points, without room for more."""
     raise TypeError(f"{type(store).__name__} holds no points")
@@ -227,7 +227,7 @@ def unpacked(arrays: dict[str, np.ndarray], prefix: str) -> Any:
     return kind(*(np.array(arrays[prefix + name]) for name in kind._fields))
 
 
-@generic
+@singledispatch
 def like_those_of(block: Any, store: Any) -> Any:
     """A block's points as a store keeps them: of a row of a matrix made beforehand, its place in it."""
     raise TypeError(f"{type(block).__name__} holds no points")
@@ -243,7 +243,7 @@ def like_those_of_sparse(block, store):
     return block
 
 
-@generic
+@singledispatch
 def keys(store: Any, n: int) -> list[bytes]:
     """For each of the first n points, bytes that only the same point has."""
     raise TypeError(f"{type(store).__name__} holds no points")
@@ -263,7 +263,7 @@ def keys_sparse(store, n):
     return [store.features[span].tobytes() + store.values[span].tobytes() for span in spans]
 
 
-@generic
+@singledispatch
 def pairs(store: Any, block: Any, kernel: Any) -> np.ndarray:
     """The number of each pair (BLOCK, n) of a block's points and a store's, as the kernel takes it."""
     raise TypeError(f"{type(store).__name__} holds no points")
@@ -278,7 +278,4 @@ def pairs_dense(store, block, kernel):
 def pairs_sparse(store, block, kernel):
     if isinstance(kernel, Given):
         raise ModelError("a kernel given as a matrix or a function takes dense rows; pass an array")
-    n_features = 1 + int(block.features[: block.pointers[-1]].max(initial=0))
-    found = np.zeros((size(store), BLOCK), block.values.dtype)
-    pair_sparse(pair_of(kernel), *block[:3], *store[:3], n_features, found)
-    return np.ascontiguousarray(found.T)
+    return sparse_numbers(pair_of(kernel), block, store, BLOCK)

@@ -48,8 +48,20 @@ def pair_of_polynomial(kernel):
 
 
 @similarity.register(Polynomial)
-def similarity_polynomial(kernel, pair, own, other):
-    return (kernel.gamma * pair + kernel.constant) ** kernel.degree
+def similarity_polynomial(kernel, pair, norm, other_norm, exp=np.exp):
+    return raised(kernel.gamma * pair + kernel.constant, kernel.degree)
+
+
+def raised(base, degree):
+    """A power of numbers with a whole exponent from 1 on, by squares: that of compiled code may raise errors."""
+    square, rest = base, degree
+    while rest & 1 == 0:
+        square, rest = square * square, rest >> 1
+    power, rest = square, rest >> 1
+    while rest > 0:
+        square = square * square
+        power, rest = (power * square if rest & 1 == 1 else power), rest >> 1
+    return power
 
 
 @tile.register(Polynomial)

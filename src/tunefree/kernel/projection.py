@@ -11,13 +11,14 @@ would be faster for wide dense rows, but its sums depend on the shape of the blo
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core import compiled, threads
+from tunefree.core import threads
+from tunefree.core.kernels import kernel
 from tunefree.core.numbers import clip
-from tunefree.core.rows import entry, n_rows, row, size
+from tunefree.core.rows import Rows, entries_of, n_rows
 
 TILE = 64  # directions side by side
 SHARE = 4  # tiles for one thread
@@ -31,68 +32,71 @@ def tiles_of(n_directions: int) -> int:
     return -(-n_directions // TILE)
 
 
-@compiled.inline
 def scrambled(j):
     """32 bits that look random, of a feature; no product exceeds 63 bits."""
-    bits = (int(j) * 1640531527) & _BITS
+    bits = (np.int64(j) * 1640531527) & _BITS
     bits = ((bits ^ (bits >> 15)) * 668265261) & _BITS
     bits = ((bits ^ (bits >> 13)) * 1274126177) & _BITS
     return bits ^ (bits >> 16)
 
 
-@compiled.inline
 def place(j, limit, held):
     """(row of the directions, sign) of a feature; the sign is 0 where the row is not held, which means zeros."""
     if j < limit:
-        at, sign = int(j), 1.0
+        at, sign = np.int64(j), 1.0
     else:
         bits = scrambled(j)
         at, sign = (bits >> 1) % limit, 1.0 if bits & 1 else -1.0
     return (at, sign) if at < held else (0, 0.0)
 
 
-@compiled.inline
-def placed(x, k, limit, held):
-    """The k-th entry of a row as (row of the directions, value); nothing beyond the last entry."""
-    if k >= size(x):
+def placed(rows, e, end, limit, held):
+    """An entry of a row as (row of the directions, value); nothing beyond the last entry, and of the constant."""
+    if e >= end or rows.indices[e] == 0:
         return 0, 0.0
-    j, x_j = entry(x, k)
-    at, sign = place(j, limit, held)
-    return at, sign * clip(x_j, LONGEST)
+    at, sign = place(rows.indices[e], limit, held)
+    return at, sign * clip(rows.values[e], LONGEST)
 
 
-@compiled.inline
-def add_up(x, tile, limit, sums):
+def add_up(rows, start, end, tile, limit, sums):
     """Add the products of a row with a tile of directions, entry after entry; the constant is left out."""
     held = len(tile)
-    for k in range(1, size(x), AT_ONCE):
-        i, a = placed(x, k, limit, held)
-        j, b = placed(x, k + 1, limit, held)
-        m, c = placed(x, k + 2, limit, held)
-        n, d = placed(x, k + 3, limit, held)
+    for e in range(start, end, AT_ONCE):
+        i, a = placed(rows, e, end, limit, held)
+        j, b = placed(rows, e + 1, end, limit, held)
+        m, c = placed(rows, e + 2, end, limit, held)
+        n, d = placed(rows, e + 3, end, limit, held)
         first, second, third, fourth = tile[i], tile[j], tile[m], tile[n]
         for t in range(TILE):
             sums[t] = (((sums[t] + a * first[t]) + b * second[t]) + c * third[t]) + d * fourth[t]
 
 
-@compiled.entry
-def project(X, directions, limit, first, last, products):
+@kernel
+def project(
+    rows: Rows,
+    directions: Annotated[np.ndarray, "float64[tiles, held, 64]"],
+    limit: int,
+    first: int,
+    last: int,
+    products: Annotated[np.ndarray, "float64[rows, directions]"],
+) -> None:
+    """Write the products of rows with some tiles of directions; those that are not held are zeros."""
     for tile in range(first, last):
-        for i in range(n_rows(X)):
+        for i in range(len(products)):
             sums = products[i, tile * TILE : (tile + 1) * TILE]
-            sums[:] = 0.0
-            add_up(row(X, i), directions[tile], limit, sums)
+            for t in range(TILE):
+                sums[t] = 0.0
+            if directions.shape[1] > 0:
+                add_up(rows, rows.starts[i], rows.ends[i], directions[tile], limit, sums)
 
 
 def products_with(X: Any, directions: np.ndarray, limit: int) -> np.ndarray:
     """Products (n, directions) of a block of rows with directions (tiles, rows, TILE)."""
-    products, edges = (
-        np.empty((n_rows(X), len(directions) * TILE)),
-        [*range(0, len(directions), SHARE), len(directions)],
-    )
+    rows, products = entries_of(X), np.empty((n_rows(X), len(directions) * TILE))
+    edges = [*range(0, len(directions), SHARE), len(directions)]
 
     def of_tiles(first: int, last: int) -> None:
-        project(X, directions, limit, first, last, products)
+        project(rows, directions, limit, first, last, products)
 
     threads.each(of_tiles, pairwise(edges), n_rows(X))
     return products

@@ -21,23 +21,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.core import compiled
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import CEILING, LARGEST, bounded
 from tunefree.kernel.contract import (
+    PerOutput,
+    Single,
     begin_round,
     coefficient,
     factor,
-    give_up,
-    heeded,
+    small_factors,
     share,
     share_to_come,
     with_kernel_bound,
 )
+from tunefree.learners.contract import Traits
 from tunefree.learners.gradient import stride_of
 from tunefree.losses import curvature
 from tunefree.losses import value as loss_of_prediction
-from tunefree.losses.objectives import with_slopes_as_they_come
 from tunefree.theory.sgd_rates import least_offset
 
 TUNED, BY_THEOREM = -1.0, 0.0  # offsets that are found on the first rows
@@ -50,14 +50,17 @@ LONGEST_STEP = 10.0  # radii: what is left of f by a longer one is next to nothi
 class RegularizedKernelSGD(NamedTuple):
     """Stochastic gradient descent on the regularised loss, with rates 2 / (lambda (gamma + t))."""
 
-    stride: np.ndarray  # () what a gradient of 1 stands for, of the latest round, in place
-    weight: np.ndarray  # () of the latest row, in place
-    rounds: np.ndarray  # () t of the latest round, in place
-    decay: np.ndarray  # (K,) minus the logarithm of the product of 1 - eta_t lambda and of projections so far, in place
-    squares: np.ndarray  # (K,) ||f_t||^2, in place
+    stride: Single  # what a gradient of 1 stands for, of the latest round, in place
+    weight: Single  # of the latest row, in place
+    rounds: Single  # t of the latest round, in place
+    decay: PerOutput  # minus the logarithm of the product of 1 - eta_t lambda and of projections so far, in place
+    squares: PerOutput  # ||f_t||^2, in place
     penalty: float  # lambda; after with_kernel_bound, over the Lipschitz constant of the loss
     offset: float  # gamma, at least 3, so that no rate is above half of 1 / lambda; or see TUNED, BY_THEOREM
     radius: float  # of the ball onto which f is projected; 0 for none, or before with_kernel_bound for a default
+
+    # the ball bounds slopes where the loss does not
+    traits = Traits(takes_slopes_as_they_come=True)
 
     @classmethod
     def create(
@@ -74,14 +77,13 @@ class RegularizedKernelSGD(NamedTuple):
         return cls(stride, weight, rounds, decay, squares, penalty, offset, radius)
 
 
-@compiled.inline
 def kept(state):
     """1 - eta_t lambda, of the present round."""
     return 1.0 - 2.0 / (state.offset + state.rounds[()])
 
 
 @begin_round.register(RegularizedKernelSGD)
-def begin_round_regularized(state, own, scale):
+def begin_round_regularized(state, squared_norm, scale):
     if scale.weight > 0.0:
         state.stride[()] = scale.margin if state.radius > 0.0 else stride_of(scale)
         state.weight[()] = scale.weight
@@ -105,28 +107,22 @@ def share_of_the_last(state):
 
 
 @coefficient.register(RegularizedKernelSGD)
-def coefficient_regularized(state, k, gradient, value, own):
+def coefficient_regularized(state, k, gradient, value, squared_norm):
     rate = bounded(2.0 / (state.penalty * (state.offset + state.rounds[()])))
     before = math.exp(-state.decay[k])
-    step, size = bounded(-rate * state.stride[()] * gradient), math.sqrt(own)
+    step, size = bounded(-rate * state.stride[()] * gradient), math.sqrt(squared_norm)
     if state.radius > 0.0 and size > 0.0:
         longest = LONGEST_STEP * state.radius / size
         step = min(max(step, -longest), longest)
     left = kept(state)
     inner = bounded(2.0 * left * bounded(before * value)) * step
     state.squares[k] = min(max(left * left * state.squares[k] + inner + (step * size) ** 2, 0.0), LARGEST)
-    found = bounded(step / (before * left))
+    scaled_step = bounded(step / (before * left))
     state.decay[k] -= math.log(left)
     if state.radius > 0.0 and state.squares[k] > state.radius**2:  # the projection
         state.decay[k] += 0.5 * math.log(state.squares[k]) - math.log(state.radius)
         state.squares[k] = state.radius**2
-    return found
-
-
-@heeded.register(RegularizedKernelSGD)
-def heeded_regularized(state, objective):
-    """Of classes, slopes as they come: the ball bounds them where the loss does not."""
-    return with_slopes_as_they_come(objective)
+    return scaled_step
 
 
 @with_kernel_bound.register(RegularizedKernelSGD)
@@ -147,8 +143,8 @@ def with_kernel_bound_regularized(state, objective, largest, average):
     return state._replace(penalty=state.penalty / units, offset=offset, radius=radius)
 
 
-@give_up.register(RegularizedKernelSGD)
-def give_up_regularized(state):
+@small_factors.register(RegularizedKernelSGD)
+def small_factors_regularized(state):
     if state.decay.max() <= SMALLEST:
         return None
     factors = np.exp(-state.decay)

@@ -15,17 +15,19 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import bounded
-from tunefree.kernel.contract import begin_round, coefficient, factor, heeded
+from tunefree.kernel.contract import PerOutput, Single, begin_round, coefficient, factor
+from tunefree.learners.contract import Traits
 from tunefree.learners.gradient import stride_of
-from tunefree.losses.objectives import with_slopes_as_they_come
 
 
 class KernelSGD(NamedTuple):
     """Stochastic gradient descent with a fixed rate; its average is Algorithm 1 of Orabona 2014."""
 
-    outputs: np.ndarray  # (K,) zeros: how many outputs there are
-    stride: np.ndarray  # () see stride_of, of the latest round, in place
+    outputs: PerOutput  # zeros: how many outputs there are
+    stride: Single  # see stride_of, of the latest round, in place
     eta: float  # in units of scale.margin
+
+    traits = Traits(takes_slopes_as_they_come=True)
 
     @classmethod
     def create(cls, n_outputs: int = 1, eta: float = 1.0) -> KernelSGD:
@@ -34,13 +36,8 @@ class KernelSGD(NamedTuple):
 
 
 @begin_round.register(KernelSGD)
-def begin_round_sgd(state, own, scale):
+def begin_round_sgd(state, squared_norm, scale):
     state.stride[()] = stride_of(scale)
-
-
-@heeded.register(KernelSGD)
-def heeded_sgd(state, objective):
-    return with_slopes_as_they_come(objective)
 
 
 @factor.register(KernelSGD)
@@ -49,5 +46,5 @@ def factor_sgd(state, k):
 
 
 @coefficient.register(KernelSGD)
-def coefficient_sgd(state, k, gradient, value, own):
+def coefficient_sgd(state, k, gradient, value, squared_norm):
     return bounded(-state.eta * state.stride[()] * gradient)

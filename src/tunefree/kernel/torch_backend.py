@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, singledispatch
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -22,7 +22,6 @@ import numpy as np
 import torch
 
 from tunefree.core.errors import ModelError
-from tunefree.core.generic import generic
 from tunefree.kernel.backend import ExpansionTerms, IncomingRows
 from tunefree.kernel.gaussian import Gaussian
 from tunefree.kernel.kernel_sums import TINY, rungs_of
@@ -276,7 +275,7 @@ def narrow(width: int) -> int:
     return width
 
 
-@generic
+@singledispatch
 def width_of(points: Any) -> int:
     """How many features points have as dense rows."""
     raise TypeError(f"{type(points).__name__} holds no points")
@@ -294,7 +293,7 @@ def width_of_sparse(points):
     return narrow(-(-(1 + int(points.features[first:last].max(initial=0))) // 64) * 64)
 
 
-@generic
+@singledispatch
 def laid_out(points: Any, width: int) -> np.ndarray:
     """Points as dense rows (n, width); features beyond are left out, with which no point of the support has any."""
     raise TypeError(f"{type(points).__name__} holds no points")

@@ -217,7 +217,7 @@ class KernelBank(MemberGroup):
     def _fold_factors(self) -> None:
         """Multiply factors that have become small into the coefficients, before their numbers leave the range."""
         for m, member in enumerate(self.members):
-            factors = contract.give_up(member.state)
+            factors = contract.small_factors(member.state)
             if factors is not None:
                 self.expansion.fold(m, factors, member.average.clocks)
                 member.average.clocks[:] = 0.0

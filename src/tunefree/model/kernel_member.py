@@ -12,6 +12,8 @@ from tunefree.core.errors import ModelError
 from tunefree.core.states import filled, flatten
 from tunefree.kernel import contract
 from tunefree.kernel.learners import ALL
+from tunefree.learners.contract import traits_of
+from tunefree.losses.objectives import with_slopes_as_they_come
 from tunefree.model import calibration
 from tunefree.model.members import Setting, name_of
 
@@ -37,8 +39,8 @@ class KernelMember:
             raise ModelError(f"{setting.learner} has no setting among {', '.join(own)}") from None
         average = contract.Average.create(n_outputs, setting.settings.get("growth", 0.0))
         made = calibration.Calibration.create(n_classes) if n_classes is not None else None
-        heeded = contract.heeded(state, objective)
-        return cls(setting, state, average, contract.Record.create(n_outputs), heeded, made)
+        record = contract.Record.create(n_outputs)
+        return cls(setting, state, average, record, as_learned(objective, state), made)
 
     @property
     def name(self) -> str:
@@ -85,8 +87,8 @@ class KernelMember:
             self.record.inner[()] = math.inf
         known = self.state, self.average, self.record
         self.state, self.average, self.record = (spread(state, np.abs(placed)) for state in known)
-        heeded = contract.heeded(self.state, objective)
-        self.objective = heeded._replace(steepest=max(heeded.steepest, self.objective.steepest))
+        widened = as_learned(objective, self.state)
+        self.objective = widened._replace(steepest=max(widened.steepest, self.objective.steepest))
         if self.calibration is not None:
             self.calibration = calibration.add_classes(self.calibration, n_classes, int(self.record.rounds[()]))
 
@@ -107,6 +109,11 @@ class KernelMember:
             if getattr(self, name) is not None:
                 setattr(self, name, filled(name, getattr(self, name), arrays, header["scalars"]))
         self.objective = self.objective._replace(**header["objective"])
+
+
+def as_learned(objective: Any, state: Any) -> Any:
+    """The objective as the learner wants it, with slopes clipped at the steepest before or not."""
+    return with_slopes_as_they_come(objective) if traits_of(state).takes_slopes_as_they_come else objective
 
 
 def spread(state: Any, placed: np.ndarray) -> Any:
