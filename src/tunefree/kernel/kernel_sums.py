@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 
@@ -161,7 +161,7 @@ def fields_in(cls: Any, dtype: str, count: int | None = None) -> Callable[[Any],
     if count == 0:
         return lambda kernel: ()
     place, earlier = count - 1, fields_in(cls, dtype, count - 1)
-    is_single = dtype == "float32" and cls.__annotations__[cls._fields[place]] in ("float", float)
+    is_single = dtype == "float32" and get_type_hints(cls)[cls._fields[place]] is float
     number = np.float32
 
     def fields(kernel):

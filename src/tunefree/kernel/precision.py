@@ -52,8 +52,8 @@ def exponential_of_double(power):
 def exponential_of_single(power):
     """exp(power) by a polynomial, which processors run for many numbers at a time; at least 2^-126."""
     z = max(power * LOG2_OF_E, LEAST_EXPONENT)
-    whole = np.int32(z) - ONE  # truncated towards 0: below z
+    whole = np.int32(np.int32(z) - ONE)  # truncated towards 0: below z
     f = z - np.float32(whole)
     c0, c1, c2, c3, c4, c5, c6 = POWERS_OF_TWO
     series = c0 + f * (c1 + f * (c2 + f * (c3 + f * (c4 + f * (c5 + f * c6)))))
-    return series * np.int32((np.int32(whole) + BIAS) << MANTISSA_BITS).view(np.float32)
+    return series * np.int32((whole + BIAS) << MANTISSA_BITS).view(np.float32)
