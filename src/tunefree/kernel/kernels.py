@@ -124,7 +124,7 @@ def similarity(kernel: Any, pair: float, norm: float, other_norm: float, exp: An
 def in_compiled_code(kernel: Any, dtype: Any) -> Any:
     """The kernel as compiled code can hold it: its numbers are in the range of the pairs' type."""
     most = float(np.finfo(dtype).max)  # a width of distances near 0 is beyond single precision
-    return type(kernel)(*(float(np.clip(v, -most, most)) if isinstance(v, float) else v for v in kernel))
+    return type(kernel)(*(min(max(v, -most), most) if isinstance(v, float) else v for v in kernel))
 
 
 @singledispatch

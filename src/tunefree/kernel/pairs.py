@@ -55,22 +55,22 @@ def norm_terms_absolute(pair, values):
 
 @singledispatch
 def numbers(pair: Any, block: Any, store: Any) -> np.ndarray:
-    """The numbers (n, m) of pairs of dense points, given with their ``values`` and ``norms``."""
+    """The numbers (m, n) of pairs of m dense points of a store and a block's n, with their ``values`` and ``norms``."""
     raise TypeError(f"{type(pair).__name__} is not a number of pairs of rows")
 
 
 @numbers.register(DotProduct)
 def numbers_by_products(pair, block, store):
-    return block.values @ store.values.T
+    return store.values @ block.values.T
 
 
 @numbers.register(L1Distance)
 def numbers_by_differences(pair, block, store):
     width = -(-block.values.shape[1] // AT_ONCE) * AT_ONCE
-    values, others = (np.zeros((len(points.values), width), block.values.dtype) for points in (block, store))
-    values[:, : block.values.shape[1]], others[:, : store.values.shape[1]] = block.values, store.values
+    values, others = (np.zeros((len(points.values), width), block.values.dtype) for points in (store, block))
+    values[:, : store.values.shape[1]], others[:, : block.values.shape[1]] = store.values, block.values
     sums = np.empty((len(values), len(others)), values.dtype)
-    DIFFERENCES[sums.dtype.name](values, np.ascontiguousarray(others.T), block.norms, store.norms, sums)
+    DIFFERENCES[sums.dtype.name](values, np.ascontiguousarray(others.T), store.norms, block.norms, sums)
     return sums
 
 
@@ -205,7 +205,7 @@ def pairing(cls: type, dtype: str) -> Kernel:
 
 
 def sparse_numbers(pair: Any, block: Any, store: Any, n_rows: int) -> np.ndarray:
-    """The numbers (n_rows, n) of pairs of sparse points, given as :class:`tunefree.kernel.points.SparsePoints`.
+    """The numbers (m, n_rows) of pairs of sparse points of a store and of a block, given as :class:`tunefree.kernel.points.SparsePoints`.
 
     The block is laid out with a row for each of its features.
     """
@@ -218,7 +218,7 @@ def sparse_numbers(pair: Any, block: Any, store: Any, n_rows: int) -> np.ndarray
     sums = np.zeros((len(store.norms), n_rows), block.values.dtype)
     run = pairing(type(pair), sums.dtype.name)
     run(pair, index_of, laid_out, store.pointers, store.features, store.values, sums)
-    return np.ascontiguousarray(sums.T)
+    return sums
 
 
 def all_kernels() -> list[Kernel]:

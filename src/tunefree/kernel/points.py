@@ -265,7 +265,7 @@ def keys_sparse(store, n):
 
 @singledispatch
 def pairs(store: Any, block: Any, kernel: Any) -> np.ndarray:
-    """The number of each pair (BLOCK, n) of a block's points and a store's, as the kernel takes it."""
+    """The number of each pair (n, BLOCK) of a store's points and a block's, as the kernel takes it."""
     raise TypeError(f"{type(store).__name__} holds no points")
 
 
