@@ -126,46 +126,48 @@ def weighing(cls: type, dtype: str) -> Kernel:
         scratch: Annotated[np.ndarray, "real[scratch, block]"],
         written: Annotated[np.ndarray, "float64[sums, block]"],
     ) -> None:
-        compact, values, sums = cls(*fields(kernel)), scratch[:AT_ONCE], scratch[AT_ONCE:]
+        # slices, so that loops over them begin at 0, and are compiled to vectors
+        compact, values, sums = cls(*fields(kernel)), scratch[:AT_ONCE, first:stop], scratch[AT_ONCE:, first:stop]
+        norms_of_rows = norms[first:stop]
         for i in range(0, len(scaled), AT_ONCE):
             for p in range(AT_ONCE):
-                row, value, other_norm = numbers[i + p], values[p], other_norms[i + p]
-                for b in range(first, stop):
-                    value[b] = value_of(compact, row[b], norms[b], other_norm, exp)
+                row, value, other_norm = numbers[i + p, first:stop], values[p], other_norms[i + p]
+                for b in range(len(value)):
+                    value[b] = value_of(compact, row[b], norms_of_rows[b], other_norm, exp)
             for step in range(len(starts) - 1):
                 for s in range(starts[step], starts[step + 1]):
-                    add_points(scaled, i, s, values, sums[s], first, stop)
+                    add_points(scaled, i, s, values, sums[s])
                 if step + 2 < len(starts):
-                    square(values, first, stop)
+                    square(values)
             if (i + AT_ONCE) % CHUNK == 0 or i + AT_ONCE >= len(scaled):
-                flush(sums, units, written, first, stop)
+                flush(sums, units, written[:, first:stop])
 
     name = f"kernel.weigh.{cls.__module__}.{cls.__name__}".replace("tunefree.kernel.", "")
     return in_precision(weigh, dtype, name, {"kernel": cls})
 
 
-def add_points(scaled, i, s, values, total, first, stop):
+def add_points(scaled, i, s, values, total):
     """Add the values of AT_ONCE points times their coefficients to a sum (BLOCK,)."""
     c0, c1, c2, c3 = scaled[i, s], scaled[i + 1, s], scaled[i + 2, s], scaled[i + 3, s]
     v0, v1, v2, v3 = values[0], values[1], values[2], values[3]
-    for b in range(first, stop):
+    for b in range(len(total)):
         total[b] = (((total[b] + c0 * v0[b]) + c1 * v1[b]) + c2 * v2[b]) + c3 * v3[b]
 
 
-def square(values, first, stop):
+def square(values):
     """Square kernel values in place; tiny ones become 0."""
     tiny, nothing = values.dtype.type(TINY), values.dtype.type(0)
     for p in range(len(values)):
         value = values[p]
-        for b in range(first, stop):
+        for b in range(len(value)):
             value[b] = value[b] * value[b] if value[b] > tiny else nothing
 
 
-def flush(sums, units, written, first, stop):
+def flush(sums, units, written):
     """Add sums to those in double precision, and begin them anew."""
     for s in range(len(units)):
         total, at, unit = sums[s], written[s], units[s]
-        for b in range(first, stop):
+        for b in range(len(total)):
             at[b] += unit * total[b]
             total[b] = 0.0
 
