@@ -60,7 +60,6 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 STACKS = "TUNEFREE_TEST_STACKS"  # the folder for what workers were doing when they died, handed down to them
-crashed = set()
 
 
 @pytest.hookimpl(trylast=True)
@@ -73,22 +72,9 @@ def pytest_configure(config):
         faulthandler.enable(config.stacks)
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_handlecrashitem(crashitem, report, sched):
-    """A test whose worker died runs again in a new one; if that dies as well, the test fails.
-
-    The stacks of workers that died end in LLVM, where code is linked, after a thousand functions in one process.
-    """
-    if crashitem not in crashed:
-        crashed.add(crashitem)
-        report.outcome = "crashed"
-
-
 def pytest_terminal_summary(terminalreporter, config):
-    """Which tests crashed, and what their workers were doing."""
+    """What workers were doing that died."""
     if not hasattr(config, "workerinput"):
-        for nodeid in sorted(crashed):
-            terminalreporter.write_line(f"CRASHED, and ran again in a new process: {nodeid}")
         folder = Path(os.environ[STACKS])
         for path in sorted(folder.iterdir()):
             terminalreporter.write(path.read_text())
