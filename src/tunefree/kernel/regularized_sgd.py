@@ -29,9 +29,9 @@ from tunefree.kernel.contract import (
     begin_round,
     coefficient,
     factor,
-    small_factors,
     share,
     share_to_come,
+    small_factors,
     with_kernel_bound,
 )
 from tunefree.learners.contract import Traits
