@@ -15,7 +15,6 @@ EXPONENT_BITS = 0x7FF0000000000000
 MOST = 1.7976931348623157e308  # the largest finite number
 LARGEST_EXPONENT = 709.0  # of e, so that the power is finite
 LEAST_EXPONENT = -1023  # of 2, so that 1 / the power is finite
-MANTISSA_BITS, HALF = 52, 1 << 51  # the latter are the bits of 2^-1023
 MANTISSA_BITS = 52
 
 
@@ -92,9 +91,9 @@ def norm(a, b):
 
 
 def largest(numbers):
-    """The largest number of an array that is not empty; compiled in a fraction of the time that ``np.max`` takes."""
-    found = numbers[0]
+    """The largest number of an array that is not empty; ``np.max`` may raise an error, which kernels cannot."""
+    peak = numbers[0]
     for k in range(1, len(numbers)):
-        if numbers[k] > found:
-            found = numbers[k]
-    return found
+        if numbers[k] > peak:
+            peak = numbers[k]
+    return peak

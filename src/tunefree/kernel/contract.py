@@ -196,10 +196,10 @@ def predicting_of(learner):
 
 def answering_of(learner):
     """The function that writes coefficients and lags of row t, by the gradient there."""
-    factor_of, coefficient_of, share_of = (
+    factor_of, share_of, coefficient_of = (
         factor.dispatch(learner),
-        coefficient.dispatch(learner),
         share.dispatch(learner),
+        coefficient.dispatch(learner),
     )
 
     def answer(state, average, t, weight, gradient, sums, squared_norm, coefficients, lags):

@@ -58,7 +58,8 @@ def evaluate(kernel: Any, steps: np.ndarray, block: Any, rows: tuple[int, int], 
     order, starts = rungs_of(steps)
     sums = np.zeros((n_tiles, n_functions * n_outputs, BLOCK))
     compact = in_compiled_code(kernel, dtype.type)
-    weigh = weighing(type(compact), dtype.name)
+    cls: Any = type(compact)
+    weigh = weighing(cls, dtype.name)
 
     def of_tiles(first: int, stride: int) -> None:
         scratch = np.zeros((AT_ONCE + n_functions * n_outputs, BLOCK), dtype)
@@ -109,7 +110,7 @@ def in_units(coefficients: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarr
 
 
 @cache
-def weighing(cls: type, dtype: str) -> Kernel:
+def weighing(cls: Any, dtype: str) -> Kernel:
     """The kernel that adds up values of a class of kernels times coefficients."""
     value_of, exp, fields = similarity.dispatch(cls), exponential(dtype), fields_in(cls, dtype)
 
@@ -203,7 +204,8 @@ def values_within(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) 
     with threads.one_for_products():
         numbers = pairs(block, block, kernel).astype(np.float64)
     compact, values = in_compiled_code(kernel, np.float64), np.zeros((n_steps, BLOCK, BLOCK))
-    valuing(type(compact))(compact, numbers, block.norms.astype(np.float64), *rows, values[0])
+    cls: Any = type(compact)
+    valuing(cls)(compact, numbers, block.norms.astype(np.float64), *rows, values[0])
     some = slice(*rows)
     if not np.isfinite(values[0, some]).all():
         raise ModelError(NOT_FINITE)
@@ -214,7 +216,7 @@ def values_within(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) 
 
 
 @cache
-def valuing(cls: type) -> Kernel:
+def valuing(cls: Any) -> Kernel:
     """The kernel that turns numbers of pairs into values of a class of kernels, for points and earlier ones."""
     value_of, exp = similarity.dispatch(cls), exponential("float64")
 

@@ -180,7 +180,7 @@ DIFFERENCES = {dtype: in_precision(sum_differences, dtype, "kernel.differences")
 
 
 @cache
-def pairing(cls: type, dtype: str, n_rows: int) -> Kernel:
+def pairing(cls: Any, dtype: str, n_rows: int) -> Kernel:
     """The kernel that adds up what features contribute to the numbers of pairs of sparse points."""
     term_of = feature_term.dispatch(cls)
 
@@ -219,7 +219,7 @@ def entry(e, end, index_of, laid_out, features, values):
 
 
 def sparse_numbers(pair: Any, block: Any, store: Any, n_rows: int) -> np.ndarray:
-    """The numbers (m, n_rows) of pairs of sparse points of a store and of a block, given as :class:`tunefree.kernel.points.SparsePoints`.
+    """The numbers (m, n_rows) of pairs of sparse points of a store and of a block.
 
     The block is laid out with a row for each of its features, and one of zeros.
     """
@@ -233,7 +233,8 @@ def sparse_numbers(pair: Any, block: Any, store: Any, n_rows: int) -> np.ndarray
     laid_out = np.zeros((len(distinct) + 1, n_rows), block.values.dtype)
     laid_out[index_of[features], owners] = block.values[here]
     sums = np.zeros((len(store.norms), n_rows), block.values.dtype)
-    run = pairing(type(pair), sums.dtype.name, n_rows)
+    cls: Any = type(pair)
+    run = pairing(cls, sums.dtype.name, n_rows)
     run(pair, index_of, laid_out, store.pointers, store.features, store.values, sums)
     return sums
 
