@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
 
+from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import clip, largest
 from tunefree.mixing.bases import Account, CandidateWeights, Weights, enter, is_awake, update_soft, write_mean
 from tunefree.mixing.corrections import (
+    LENGTHS,
+    STATES,
     UNIT,
     Scratch,
-    kernel_of_mixing,
     learn_first,
     learn_second,
     write_first,
@@ -82,7 +85,7 @@ def write_gradient(features, corrected, y, gradient):
     return trace
 
 
-@kernel_of_mixing
+@partial(Kernel, states=STATES, lengths=LENGTHS)
 def mix(
     base: Weights,
     first: Any,

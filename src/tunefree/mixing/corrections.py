@@ -17,12 +17,10 @@ against the base, on any stream.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
-from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import CEILING, bounded
 from tunefree.core.rows import Row
 from tunefree.learners.contract import Learner, Scale
@@ -34,7 +32,8 @@ MOST_CURVATURE = 1e6  # of c: where gradients vanish
 CAUTION = 1e-30  # squared norm of a gradient below which a round teaches nothing
 
 # Kernels of mixing take the two corrections as states of one output.
-kernel_of_mixing: Any = partial(Kernel, states={"first": ScInOL2, "second": Newton}, lengths={"padded": 1})
+STATES: dict[str, type[Learner]] = {"first": ScInOL2, "second": Newton}
+LENGTHS = {"padded": 1}
 
 
 def created(n_features: int) -> list[Learner]:

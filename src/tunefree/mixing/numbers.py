@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import bounded, clip
-from tunefree.losses import contract
-from tunefree.losses.switch import loss_classes, switch
+from tunefree.losses.kinds import Functions
+from tunefree.losses.loops import Loop
 from tunefree.mixing.bases import (
     Account,
     CandidateWeights,
@@ -27,9 +26,10 @@ from tunefree.mixing.bases import (
     update_exponential,
 )
 from tunefree.mixing.corrections import (
+    LENGTHS,
+    STATES,
     UNIT,
     Scratch,
-    kernel_of_mixing,
     learn_first,
     learn_second,
     write_first,
@@ -146,10 +146,51 @@ def write_predictions(known, members, candidates, mixed, predictions):
     predictions[n_members + 3] = mixed
 
 
-def mixing(
-    value: Callable[..., float], slope: Callable[..., float], curvature: Callable[..., float]
-) -> Callable[..., None]:
-    """The rule, from functions (loss, numbers, y, prediction) of the loss of a number, each of which it calls once."""
+def learning_of(functions: Functions) -> Callable[..., None]:
+    """What learns a round after its prediction; each function of the loss is called in one place."""
+    value, slope, curvature = functions.value_of, functions.slope_of, functions.curvature_of
+
+    def learn(
+        base,
+        first,
+        second,
+        top,
+        account,
+        known,
+        scratch,
+        candidates,
+        losses,
+        features,
+        loss,
+        numbers,
+        members,
+        y,
+        mixed,
+        weight,
+    ):
+        for c in range(2):
+            scratch.slopes[c] = slope(loss, numbers, y, scratch.steps[c])
+            scratch.curvatures[c] = curvature(loss, numbers, y, scratch.steps[c])
+        learn_first(first, scratch, write_gradient(known, 0, scratch, features), weight)
+        learn_second(second, scratch, write_gradient(known, 1, scratch, features), weight)
+        pace, n_members = min(weight / (base.rounds[0] + 1.0), 1.0), len(members)
+        learn_target(known, y, candidates[0], pace)
+        write_predictions(known, members, candidates, mixed, losses)
+        for i in range(n_members + 4):
+            losses[i] = value(loss, numbers, y, losses[i]) if not math.isnan(losses[i]) else math.nan
+        of_candidates, of_mixture = losses[n_members : n_members + 3], losses[n_members + 3]
+        learn_losses(known, of_candidates[0], of_mixture, pace)
+        unit = 8.0 * known.typical[0]
+        update_exponential(base, losses[:n_members], weight / unit if unit > 0.0 else 0.0)
+        enter(account, top, of_candidates, of_mixture, weight, 8.0 * known.typical[1])
+
+    return learn
+
+
+@Loop
+def mixing(functions: Functions) -> Callable[..., None]:
+    """The rule, with all losses as cases."""
+    learn = learning_of(functions)
 
     def mix(
         base: Weights,
@@ -163,50 +204,34 @@ def mixing(
         candidates: Annotated[np.ndarray, "float64[3]"],
         losses: Annotated[np.ndarray, "float64[losses]"],
         loss: int,
-        numbers: Annotated[np.ndarray, "float64[numbers]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
         members: Annotated[np.ndarray, "float64[rows, members, 1]"],
         y: Annotated[np.ndarray, "float64[rows]"],
         weight: Annotated[np.ndarray, "float64[rows]"],
         is_over: bool,
         mixed: Annotated[np.ndarray, "float64[rows, 1]"],
     ) -> None:
-        used, n_members = top.means if is_over else top.weights, members.shape[1]
+        used = top.means if is_over else top.weights
         for t in range(len(members)):
-            target, begun = bounded(y[t]), base.rounds[0] > BEGUN
-            candidates[0] = mean_of(base.means if is_over else base.weights, members[t], known)
-            write_candidates(first, second, known, members[t], begun, weight[t], scratch, features, candidates)
+            of_row, begun = members[t], base.rounds[0] > BEGUN
+            candidates[0] = mean_of(base.means if is_over else base.weights, of_row, known)
+            write_candidates(first, second, known, of_row, begun, weight[t], scratch, features, candidates)
             mixed[t, 0] = used[0] * candidates[0] + used[1] * candidates[1] + used[2] * candidates[2]
             if weight[t] > 0.0:
-                for c in range(2):
-                    scratch.slopes[c] = slope(loss, numbers, target, scratch.steps[c])
-                    scratch.curvatures[c] = curvature(loss, numbers, target, scratch.steps[c])
-                learn_first(first, scratch, write_gradient(known, 0, scratch, features), weight[t])
-                learn_second(second, scratch, write_gradient(known, 1, scratch, features), weight[t])
-                pace = min(weight[t] / (base.rounds[0] + 1.0), 1.0)
-                learn_target(known, target, candidates[0], pace)
-                write_predictions(known, members[t], candidates, mixed[t, 0], losses)
-                for i in range(n_members + 4):
-                    losses[i] = value(loss, numbers, target, losses[i]) if not math.isnan(losses[i]) else math.nan
-                learn_losses(known, losses[n_members], losses[n_members + 3], pace)
-                unit = 8.0 * known.typical[0]
-                update_exponential(base, losses[:n_members], weight[t] / unit if unit > 0.0 else 0.0)
-                of_candidates, unit = losses[n_members : n_members + 3], 8.0 * known.typical[1]
-                enter(account, top, of_candidates, losses[n_members + 3], weight[t], unit)
+                round_ = loss, numbers, of_row, bounded(y[t]), mixed[t, 0], weight[t]
+                learn(base, first, second, top, account, known, scratch, candidates, losses, features, *round_)
 
     return mix
 
 
-@cache
-def mix_over(classes: tuple[type, ...]) -> Kernel:
-    """The kernel in which some classes of losses are cases."""
-    functions = (switch(function, classes) for function in (contract.value, contract.slope, contract.curvature))
-    kernel: Kernel = kernel_of_mixing(mixing(*functions), name="mixing.numbers.mix")
-    return kernel
+def kernel_of_numbers() -> Kernel:
+    """The kernel of the losses that have a name by now."""
+    return mixing.kernel(name="mixing.numbers.mix", states=STATES, lengths=LENGTHS)
 
 
 def all_kernels() -> list[Kernel]:
-    """The kernel of the losses that have a name by now."""
-    return [mix_over(loss_classes())]
+    """The kernel of this module."""
+    return [kernel_of_numbers()]
 
 
 def mix(*arguments: Any) -> None:
@@ -215,4 +240,4 @@ def mix(*arguments: Any) -> None:
     Arguments are those of the kernel. The members' predictions (n, M, 1) are NaN of a member that sleeps; see
     :func:`tunefree.mixing.classes.mix`.
     """
-    mix_over(loss_classes())(*arguments)
+    kernel_of_numbers()(*arguments)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.states import flatten, under
+from tunefree.core.states import under
 from tunefree.model import views
 from tunefree.model.group import Read
 
@@ -57,7 +57,7 @@ class FrozenGroup:
         arrays = {f"{m}.weights": weights for m, (weights, _) in enumerate(self.reads)}
         arrays |= {f"{m}.units": units for m, (_, units) in enumerate(self.reads)}
         for name, view in self.views.items():
-            arrays |= flatten(f"views.{name}", view, n_features)[0]
+            arrays |= views.saved(f"views.{name}", view)
         scalars = [
             {name: value for name, value in objective._asdict().items() if name != "loss"}
             for objective in self.objectives

@@ -16,7 +16,7 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import CEILING
 from tunefree.core.rows import n_rows, numbers_alone, parts, rebuilt, together
-from tunefree.core.states import flatten, size_of, under
+from tunefree.core.states import size_of, under
 from tunefree.kernel import contract, feature_expansion, kernels
 from tunefree.kernel.backends import at_hand, backend_of
 from tunefree.kernel.expansion import Expansion
@@ -374,7 +374,7 @@ class KernelBank(MemberGroup):
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         header: dict[str, Any] = {"gamma": self.gamma, "frozen": self.frozen, "n_columns": self.n_columns}
         header |= {"members": [], "rows": self.rows, "switched": self.switched}
-        arrays = {} if self.view is None else flatten("view", self.view, n_features)[0]
+        arrays = {} if self.view is None else views.saved("view", self.view)
         if self.waiting:
             rows = self._warmup_rows()
             header["waiting"] = type(rows.X).__name__

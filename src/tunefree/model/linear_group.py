@@ -10,7 +10,7 @@ import numpy as np
 
 from tunefree.core import threads
 from tunefree.core.rows import entries_of, n_rows
-from tunefree.core.states import flatten, under
+from tunefree.core.states import under
 from tunefree.model import views
 from tunefree.model.frozen_group import FrozenGroup
 from tunefree.model.group import Further, LabelledRows, MemberGroup, Read, WeightedRows
@@ -253,7 +253,7 @@ class LinearGroup(MemberGroup):
             of_meetings, header["meetings"] = self.meetings.save_state(n_features)
             arrays |= {f"meetings.{name}": array for name, array in of_meetings.items()}
         for name, view in self.views.items():
-            arrays |= flatten(f"views.{name}", view, n_features)[0]
+            arrays |= views.saved(f"views.{name}", view)
         for m, member in enumerate(self.members):
             own, own_header = member.save_state(n_slots)
             if "log" in own and self.meetings is not None:

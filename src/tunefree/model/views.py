@@ -238,6 +238,11 @@ def create_view(name: str, X: Any) -> Any:
     return ALL[name].create(parts(X).numbers.shape[1])
 
 
+def saved(prefix: str, view: Any) -> dict[str, np.ndarray]:
+    """Arrays from which :func:`restored` makes the same view."""
+    return {f"{prefix}.{field}": array for field, array in view._asdict().items()}
+
+
 def restored(name: str, prefix: str, arrays: dict[str, np.ndarray]) -> Any:
     """The view of that name whose arrays were saved under a prefix.
 
@@ -248,10 +253,10 @@ def restored(name: str, prefix: str, arrays: dict[str, np.ndarray]) -> Any:
     """
     view = ALL[name].create(arrays[f"{prefix}.centres"].size)
     for field, array in view._asdict().items():
-        saved = arrays[f"{prefix}.{field}"]
-        if saved.shape != array.shape:
-            raise ModelError(f"the view {name}: {field} has the shape {saved.shape}, not {array.shape}")
-        array[...] = saved
+        source = arrays[f"{prefix}.{field}"]
+        if source.shape != array.shape:
+            raise ModelError(f"the view {name}: {field} has the shape {source.shape}, not {array.shape}")
+        array[...] = source
     return view
 
 
