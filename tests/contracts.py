@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core import compiled, kernels
+from tunefree.core import kernels
 from tunefree.core.rows import n_rows, part
 from tunefree.learners.reading import read
 from tunefree.losses.objectives import measured
@@ -36,10 +36,6 @@ def weights(state: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
     return values[1:], units[1:]
 
 
-def uncompile(monkeypatch: Any, module: Any) -> None:
-    """Let kernels, and the compiled functions of a module, run as Python until the test ends."""
+def uncompile(monkeypatch: Any) -> None:
+    """Let kernels run as Python until the test ends."""
     monkeypatch.setattr(kernels, "IS_COMPILED", False)
-    monkeypatch.setattr(compiled, "IS_ON", False)
-    for name, function in vars(module).copy().items():
-        if hasattr(function, "py_func"):
-            monkeypatch.setattr(module, name, function.py_func)

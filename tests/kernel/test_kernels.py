@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import cache
+from typing import Annotated
 
 import numpy as np
 import pytest
@@ -11,24 +13,29 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
-from tunefree.core import compiled
 from tunefree.core.errors import ModelError
 from tunefree.kernel import kernels
 from tunefree.kernel.given import Given
 from tunefree.kernel.kernels import is_ladder, kernel_of, median_gamma
 from tunefree.kernel.polynomial import Polynomial
+from tunefree.kernel.precision import exponential, in_precision
 
 
-@compiled.entry
-def raise_all(powers, found):
-    for i in range(len(powers)):
-        found[i] = compiled.exponential(powers[i])
+@cache
+def raising(dtype):
+    exp = exponential(dtype)
+
+    def raise_all(powers: Annotated[np.ndarray, "real[n]"], found: Annotated[np.ndarray, "real[n]"]) -> None:
+        for i in range(len(powers)):
+            found[i] = exp(powers[i])
+
+    return in_precision(raise_all, dtype, "tests.raise_all")
 
 
 def raised(powers, dtype):
     powers = np.asarray(powers, dtype)
     found = np.empty_like(powers)
-    raise_all(powers, found)
+    raising(powers.dtype.name)(powers, found)
     return found, np.exp(powers.astype(np.float64))
 
 
@@ -54,7 +61,14 @@ def test_the_exponential_of_double_precision_is_the_true_one():
     powers = -np.linspace(0.0, 750.0, 100_001)
     found, expected = raised(powers, np.float64)
     np.testing.assert_allclose(found, expected, rtol=1e-15, atol=1e-323)
-    assert compiled.exponential(-0.5) == math.exp(-0.5)
+    assert exponential("float64")(-0.5) == math.exp(-0.5)
+
+
+def test_the_exponential_of_single_precision_has_the_same_bits_uncompiled():
+    powers = -np.logspace(-10, 3, 400).astype(np.float32)
+    found, _ = raised(powers, np.float32)
+    uncompiled = [exponential("float32")(power) for power in powers]
+    assert found.tobytes() == np.array(uncompiled, np.float32).tobytes()
 
 
 @pytest.mark.parametrize("name", kernels.ALL)
@@ -120,4 +134,4 @@ def test_the_median_rule_without_distances():
 def test_widths_beyond_single_precision_are_the_narrowest_it_has(gamma):
     with np.errstate(over="raise"):
         found = kernels.in_compiled_code(kernel_of("rbf", gamma=gamma), np.float32)
-    assert found.gamma == np.finfo(np.float32).max and type(found.gamma) is np.float32
+    assert found.gamma == np.finfo(np.float32).max

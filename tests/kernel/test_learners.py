@@ -24,7 +24,6 @@ from tests.strategies import KINDS, as_dense
 from tunefree import losses
 from tunefree.core import rows
 from tunefree.core.errors import ModelError
-from tunefree.kernel import contract
 from tunefree.kernel.learners import ALL
 from tunefree.losses import objectives
 from tunefree.losses.objectives import measured
@@ -209,14 +208,14 @@ def test_rows_of_weight_0_are_predicted_not_learned(name):
 def test_uncompiled_gives_the_same_numbers(name, monkeypatch):
     data = drawn(8, 60)
     _, compiled = taught(data, learner=name)
-    uncompile(monkeypatch, contract)
+    uncompile(monkeypatch)
     _, predictions = taught(data, learner=name)
     np.testing.assert_allclose(predictions, compiled, rtol=1e-12, atol=1e-300)
 
 
 def test_averaged_sgd_of_the_square_loss_is_algorithm_1(monkeypatch):
     """The loss that bound (3) of Orabona 2014 is stated for: no slope is divided or clipped."""
-    uncompile(monkeypatch, contract)
+    uncompile(monkeypatch)
     data = drawn(3, 80, weighted=False)._replace(objective=objectives.Binary(losses.Square(), 0.0))
     values, f, total = gram(data.X, data.X, "rbf", 0.5), np.zeros(80), np.zeros(80)
     for t in range(80):

@@ -130,7 +130,7 @@ def test_numbers_of_pairs_are_products_or_distances_less_norms(name, kind, dtype
     kernel = kernel_of(name, 0.5)
     block, rows = (points(KINDS[kind](A), kernel, dtype) for A in (X, Z))
     store = joined(nothing(rows, kernel), 0, rows, np.arange(50))
-    found = pairs(cut(store, 0, TILE), block_of(block), kernel)[:, :50]
+    found = pairs(cut(store, 0, TILE), block_of(block), kernel)[:50].T
     expected = X.astype(np.float64) @ Z.T.astype(np.float64)
     if name == "laplacian":
         expected = -np.log(gram(X, Z, "laplacian", 1.0)) - np.abs(X).sum(1)[:, None] - np.abs(Z).sum(1)
@@ -141,7 +141,7 @@ def test_a_feature_that_the_block_lacks_counts_for_the_distance():
     kernel = kernel_of("laplacian", 1.0)
     block, rows = (points(as_sparse(np.array(a)), kernel, np.float64) for a in ([[1.0, 0.0]], [[0.0, 3.0], [4.0, 2.0]]))
     store = joined(nothing(rows, kernel), 0, rows, np.arange(2))
-    found = pairs(cut(store, 0, TILE), block_of(block), kernel)[0, :2]
+    found = pairs(cut(store, 0, TILE), block_of(block), kernel)[:2, 0]
     np.testing.assert_allclose(found + block.norms[0] + rows.norms, [4.0, 5.0])
 
 
@@ -153,7 +153,7 @@ def test_of_a_matrix_made_beforehand_places_are_kept():
     np.testing.assert_array_equal(as_matrix(store)[:2], [[2.0], [0.0]])
     assert keys(like_those_of(rows, store), 3)[2] == keys(store, 1)[0]
     found = pairs(cut(store, 0, TILE), block_of(rows), kernel)
-    np.testing.assert_array_equal(found[:3, :2], matrix[:, [2, 0]])
+    np.testing.assert_array_equal(found[:2, :3].T, matrix[:, [2, 0]])
 
 
 def test_sparse_rows_have_no_kernel_made_beforehand():

@@ -425,6 +425,6 @@ def test_uncompiled_gives_the_same_bits(name, n_outputs, monkeypatch):
         state = averaged_if_possible(name, 6, n_outputs)
         predictions = run(state, objective, as_dense(X), y, weight, n_outputs)[2]
         results.append((predictions, *weights(state, 5), *state.arrays().values()))
-        uncompile(monkeypatch, passes)
+        uncompile(monkeypatch)
     for compiled, uncompiled in zip(*results, strict=True):
         np.testing.assert_array_equal(compiled, uncompiled)

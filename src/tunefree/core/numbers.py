@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 
-from tunefree.core import compiled
-
 # A margin or a wealth beyond this says nothing more, and its square is still finite.
 CEILING = 1e150
 LOG_CEILING = 345.0
@@ -17,23 +15,19 @@ EXPONENT_BITS = 0x7FF0000000000000
 MOST = 1.7976931348623157e308  # the largest finite number
 LARGEST_EXPONENT = 709.0  # of e, so that the power is finite
 LEAST_EXPONENT = -1023  # of 2, so that 1 / the power is finite
-MANTISSA_BITS, HALF = 52, 1 << 51  # the latter are the bits of 2^-1023
 MANTISSA_BITS = 52
 
 
-@compiled.inline
 def clip(number, bound):
     """The number, or the bound with its sign."""
     return min(max(number, -bound), bound)
 
 
-@compiled.inline
 def finite(number):
     """The number, or the largest finite one of its sign."""
     return min(max(number, -MOST), MOST)
 
 
-@compiled.inline
 def bounded(number):
     """The number, or the ceiling with its sign."""
     return min(max(number, -CEILING), CEILING)
@@ -50,7 +44,6 @@ def within(numbers: np.ndarray, bound: float = CEILING) -> np.ndarray:
     return np.clip(np.nan_to_num(numbers, posinf=bound, neginf=-bound), -bound, bound)
 
 
-@compiled.inline
 def raised(base, power):
     """base ** power for a base of at least 0, or the largest finite number."""
     if base > 1.0 and power * math.log(base) > LARGEST_EXPONENT:
@@ -58,7 +51,6 @@ def raised(base, power):
     return base**power
 
 
-@compiled.inline
 def sign(number):
     """-1, 0 or 1."""
     if number == 0.0:
@@ -66,13 +58,11 @@ def sign(number):
     return 1.0 if number > 0.0 else -1.0
 
 
-@compiled.inline
 def softplus(z):
     """ln(1 + exp(z)) without overflow."""
     return z + math.log1p(math.exp(-z)) if z > 0 else math.log1p(math.exp(z))
 
 
-@compiled.inline
 def power_of_two(exponent):
     """2 to a whole number of at most 1023, by its bits; 0 below 2^-1023, which has no finite inverse."""
     if exponent < LEAST_EXPONENT:
@@ -82,7 +72,6 @@ def power_of_two(exponent):
     return power if exponent > LEAST_EXPONENT else 0.5 * power
 
 
-@compiled.inline
 def power_below(number):
     """The power of two next below the size of a number that is not 0; of an infinite one, that below the largest."""
     return power_of_two(math.floor(math.log2(min(abs(number), MOST / 2.0))))
@@ -101,11 +90,10 @@ def norm(a, b):
     return min(unit * math.sqrt((a * inverse) * (a * inverse) + (b * inverse) * (b * inverse)), LARGEST)
 
 
-@compiled.inline
 def largest(numbers):
-    """The largest number of an array that is not empty; compiled in a fraction of the time that ``np.max`` takes."""
-    found = numbers[0]
+    """The largest number of an array that is not empty; ``np.max`` may raise an error, which kernels cannot."""
+    peak = numbers[0]
     for k in range(1, len(numbers)):
-        if numbers[k] > found:
-            found = numbers[k]
-    return found
+        if numbers[k] > peak:
+            peak = numbers[k]
+    return peak

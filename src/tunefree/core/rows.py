@@ -8,12 +8,11 @@ allowed and mean that nothing is known of that feature.
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-from tunefree.core.generic import generic
 
 
 class Dense(NamedTuple):
@@ -102,25 +101,25 @@ class OneHotRow(NamedTuple):
     codes: np.ndarray  # (q,)
 
 
-@generic
+@singledispatch
 def n_rows(X: Any) -> int:
     """Number of rows of a block."""
     raise TypeError(f"{type(X).__name__} is not a block of rows")
 
 
-@generic
+@singledispatch
 def row(X: Any, i: int) -> Any:
     """The i-th row of a block."""
     raise TypeError(f"{type(X).__name__} is not a block of rows")
 
 
-@generic
+@singledispatch
 def size(x: Any) -> int:
     """Number of entries of a row."""
     raise TypeError(f"{type(x).__name__} is not a row")
 
 
-@generic
+@singledispatch
 def entry(x: Any, k: int) -> tuple[int, float]:
     """The k-th entry of a row: (feature, value)."""
     raise TypeError(f"{type(x).__name__} is not a row")
@@ -358,7 +357,7 @@ def _codes_of(columns: np.ndarray, codes: np.ndarray, code_columns: np.ndarray) 
     return placed
 
 
-@generic
+@singledispatch
 def reach(X: Any) -> int:
     """One more than the highest feature of a block."""
     raise TypeError(f"{type(X).__name__} is not a block of rows")
@@ -393,13 +392,13 @@ class Parts(NamedTuple):
     entries: np.ndarray  # (entries,) sparse values
 
 
-@generic
+@singledispatch
 def parts(X: Any) -> Parts:
     """The dense numbers and the sparse entries of a block."""
     raise TypeError(f"{type(X).__name__} is not a block of rows")
 
 
-@generic
+@singledispatch
 def with_parts(X: Any, numbers: np.ndarray, entries: np.ndarray) -> Any:
     """The same rows with other numbers and entries."""
     raise TypeError(f"{type(X).__name__} is not a block of rows")
@@ -435,7 +434,7 @@ def with_parts_table(X, numbers, entries):
     return X._replace(numbers=read_only(numbers, np.float64), values=read_only(entries, np.float64))
 
 
-@generic
+@singledispatch
 def as_table(X: Any) -> Table:
     """The same rows as a table, whatever holds them."""
     raise TypeError(f"{type(X).__name__} is not a block of rows")

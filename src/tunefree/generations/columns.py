@@ -7,11 +7,11 @@ for trees.
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core.generic import generic
 from tunefree.core.kernels import kernel
 from tunefree.core.rows import Dense, Sparse, Table, n_rows, rows_at
 
@@ -75,7 +75,7 @@ def is_categorical(keys: np.ndarray) -> np.ndarray:
     return keys < 0
 
 
-@generic
+@singledispatch
 def parts_of(X: Any) -> list[tuple[list[int], np.ndarray, np.ndarray]]:
     """Keys, values (n, k), and whether each value is known, of the columns of a block."""
     raise TypeError(f"{type(X).__name__} is not a block of rows")

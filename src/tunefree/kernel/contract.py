@@ -128,14 +128,20 @@ class Average(NamedTuple):
         return cls(np.zeros(n_outputs), np.zeros(()), np.zeros(()), growth)
 
 
+class Constants(NamedTuple):
+    """What counting rows takes."""
+
+    smoothness: float  # of the objective
+    lipschitz: float  # see lipschitz_of_shifted_slopes
+    is_counted: bool  # whether rows are
+
+
 @Loop
 def learning_of(learner, functions):
     """The loop over the rows of a block that a learner predicts and learns."""
-    begin, factor_of, coefficient_of, share_of = (
-        function.dispatch(learner) for function in (begin_round, factor, coefficient, share)
-    )
+    begin, predict, answer = begin_round.dispatch(learner), predicting_of(learner), answering_of(learner)
     scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
-    loss_at, true_slope = functions.loss_at, functions.true_slope
+    count = counting_of(functions)
 
     def learn(
         state: Any,
@@ -143,9 +149,7 @@ def learning_of(learner, functions):
         record: Record,
         codes: Annotated[np.ndarray, "int64[2]"],
         numbers: Annotated[np.ndarray, "float64[facts]"],
-        smoothness: float,
-        lipschitz: float,
-        is_counted: bool,
+        constants: Constants,
         values: Annotated[np.ndarray, "float64[block, block]"],
         known: Annotated[np.ndarray, "float64[block, outputs]"],
         first: int,
@@ -160,36 +164,69 @@ def learning_of(learner, functions):
         n_outputs = len(coefficients)
         gradient, curvature, margins, sums = scratch[0], scratch[1], scratch[2], scratch[3]
         for i in range(len(targets)):
-            t, weight = first + i, weights[i]
-            squared_norm = values[t, t]
-            begin(state, squared_norm, scale_of(numbers, weight))
-            for k in range(n_outputs):
-                total = known[t, k]
-                for u in range(t):
-                    total += coefficients[k, u] * values[t, u]
-                sums[k] = total
-                margins[k] = bounded(total * factor_of(state, k))
+            t, y, weight = first + i, targets[i], weights[i]
+            begin(state, values[t, t], scale_of(numbers, weight))
+            predict(state, t, values[t], known[t], coefficients, sums, margins)
             respond(codes, numbers, n_outputs, margins, predictions[i])
             if weight > 0.0:
-                differentiate(codes, numbers, targets[i], weight, n_outputs, margins, gradient, curvature)
-                part = bounded(share_of(state) * weight * (1.0 + average.growth * average.rounds[()]))
-                average.shares[()] = bounded(average.shares[()] + part)
-                average.rounds[()] += 1.0
-                for k in range(n_outputs):
-                    average.clocks[k] = bounded(average.clocks[k] + factor_of(state, k) * part)
-                    coefficients[k, t] = coefficient_of(state, k, gradient[k], sums[k], squared_norm)
-                    lags[k, t] = coefficients[k, t] * average.clocks[k]
-                if is_counted and evaluation_weights[i] > 0.0:
-                    slope_learned = gradient[0] / weight
-                    true_slope(codes, numbers, targets[i], n_outputs, predictions[i], gradient)
-                    loss = loss_at(codes, numbers, targets[i], n_outputs, predictions[i])
-                    deviation = abs(gradient[0] - slope_learned * lipschitz) if lipschitz < math.inf else 0.0
-                    record.deviation[()] = finite(
-                        record.deviation[()] + evaluation_weights[i] * deviation * math.sqrt(squared_norm)
-                    )
-                    add_to(record, smoothness, evaluation_weights[i], predictions[i], loss, gradient)
+                differentiate(codes, numbers, y, weight, n_outputs, margins, gradient, curvature)
+                answer(state, average, t, weight, gradient, sums, values[t, t], coefficients, lags)
+                if constants.is_counted and evaluation_weights[i] > 0.0:
+                    slope = gradient[0] / weight  # that was learned
+                    of_row = evaluation_weights[i], predictions[i], slope, values[t, t], gradient
+                    count(record, constants, codes, numbers, y, *of_row)
 
     return learn
+
+
+def predicting_of(learner):
+    """The function that writes the sums (K,) and margins (K,) at row t of a block."""
+    factor_of = factor.dispatch(learner)
+
+    def predict(state, t, values, known, coefficients, sums, margins):
+        for k in range(len(sums)):
+            total = known[k]
+            for u in range(t):
+                total += coefficients[k, u] * values[u]
+            sums[k] = total
+            margins[k] = bounded(total * factor_of(state, k))
+
+    return predict
+
+
+def answering_of(learner):
+    """The function that writes coefficients and lags of row t, by the gradient there."""
+    factor_of, share_of, coefficient_of = (
+        factor.dispatch(learner),
+        share.dispatch(learner),
+        coefficient.dispatch(learner),
+    )
+
+    def answer(state, average, t, weight, gradient, sums, squared_norm, coefficients, lags):
+        part = bounded(share_of(state) * weight * (1.0 + average.growth * average.rounds[()]))
+        average.shares[()] = bounded(average.shares[()] + part)
+        average.rounds[()] += 1.0
+        for k in range(len(sums)):
+            average.clocks[k] = bounded(average.clocks[k] + factor_of(state, k) * part)
+            coefficients[k, t] = coefficient_of(state, k, gradient[k], sums[k], squared_norm)
+            lags[k, t] = coefficients[k, t] * average.clocks[k]
+
+    return answer
+
+
+def counting_of(functions):
+    """The function that adds a row to the record; ``slopes`` are written, those of the loss as it is."""
+    true_slope, loss_at = functions.true_slope, functions.loss_at
+
+    def count(record, constants, codes, numbers, y, weight, predictions, slope_learned, squared_norm, slopes):
+        n_outputs = len(predictions)
+        true_slope(codes, numbers, y, n_outputs, predictions, slopes)
+        loss, lipschitz = loss_at(codes, numbers, y, n_outputs, predictions), constants.lipschitz
+        deviation = abs(slopes[0] - slope_learned * lipschitz) if lipschitz < math.inf else 0.0
+        record.deviation[()] = finite(record.deviation[()] + weight * deviation * math.sqrt(squared_norm))
+        add_to(record, constants.smoothness, weight, predictions, loss, slopes)
+
+    return count
 
 
 def add_to(record, smoothness, weight, predictions, loss, slopes):
@@ -246,11 +283,11 @@ def learn_rows(
         Are written.
     """
     arrays, is_counted = arrays_of(objective), bool(record.norms.min() < 0.0)
-    constants = float(objective.smoothness), lipschitz_of_shifted_slopes(objective), is_counted
+    constants = Constants(float(objective.smoothness), lipschitz_of_shifted_slopes(objective), is_counted)
     of_rows = [np.ascontiguousarray(array, np.float64) for array in (targets, weights, evaluation_weights)]
     sums, scratch = np.ascontiguousarray(known), np.empty((4, len(coefficients)))
     written = coefficients, lags, predictions, scratch
-    learning(type(state))(state, average, record, *arrays, *constants, values, sums, first, *of_rows, *written)
+    learning(type(state))(state, average, record, *arrays, constants, values, sums, first, *of_rows, *written)
     return arrays.restored(objective)
 
 

@@ -50,11 +50,11 @@ def norm_terms_given(pair, values):
 @numbers.register(Given)
 def numbers_given(pair, block, store):
     if pair.function is None:
-        return block.values[:, 1 + store.values[:, 0].astype(np.int64)]
-    values = np.array(pair.function(block.values, store.values), block.values.dtype, order="C")  # a copy, to be changed
+        return np.ascontiguousarray(block.values[:, 1 + store.values[:, 0].astype(np.int64)].T)
+    values = np.asarray(pair.function(block.values, store.values), block.values.dtype)
     if values.shape != (len(block.values), len(store.values)):
         raise ModelError(f"the kernel gave a matrix {values.shape} for {len(block.values)} x {len(store.values)} rows")
-    return values
+    return np.ascontiguousarray(values.T)
 
 
 @torch_similarity.register(Given)

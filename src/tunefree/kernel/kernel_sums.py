@@ -1,28 +1,30 @@
 """Sums of kernel values over a support, a tile at a time: the matrix of all pairs never exists.
 
 Functions f_m = sum_i c_im k_m(x_i, .) of several widths and outputs are evaluated together at a block of rows. For each
-tile of support points there is one matrix product by BLAS, which a compiled sweep turns into kernel values. Another
-product gives their sums with the coefficients. For the further widths of the ladder the values are squared in between.
+tile of support points there is one matrix product by BLAS. A compiled sweep follows, point by point for all rows of the
+block at once: the kernel values, their squares for the further widths of the ladder, and their sums with the
+coefficients. Nothing depends on the order in which a processor adds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
-from tunefree.core.kernels import Kernel
+from tunefree.core.kernels import Kernel, kernel
 from tunefree.kernel import kernels
 from tunefree.kernel.kernels import in_compiled_code, similarity
 from tunefree.kernel.points import BLOCK, TILE, cut, pairs
 from tunefree.kernel.precision import DTYPES, exponential, in_precision
 
 NOT_FINITE = "a kernel value is not a finite number; scale the features, or choose another kernel"
+AT_ONCE = 4  # points added before sums are written back
+CHUNK = 256  # points summed up in the precision of kernel values
 PAIRS_A_ROW = 2048  # so many kernel values take as long as a row of a linear learner, which is what threads go by
 TINY = 1e-18  # kernel values below are 0: their squares would be denormal numbers, which are slow
 LEAST_UNIT = 1e-300  # of coefficients
@@ -52,23 +54,29 @@ def evaluate(kernel: Any, steps: np.ndarray, block: Any, rows: tuple[int, int], 
         0 for rows that are not asked for.
     """
     n_functions, n_outputs, n = coefficients.shape
-    n_tiles = -(-n // TILE)
-    sums = np.zeros((n_tiles, BLOCK, n_functions, n_outputs))
-    rungs = rungs_of(steps)
+    n_tiles, dtype = -(-n // TILE), block.values.dtype
+    order, starts = rungs_of(steps)
+    sums = np.zeros((n_tiles, n_functions * n_outputs, BLOCK))
+    compact = in_compiled_code(kernel, dtype.type)
+    cls: Any = type(compact)
+    weigh = weighing(cls, dtype.name)
 
     def of_tiles(first: int, stride: int) -> None:
+        scratch = np.zeros((AT_ONCE + n_functions * n_outputs, BLOCK), dtype)
         for t in range(first, n_tiles, stride):
             start, stop = t * TILE, min((t + 1) * TILE, n)
             tile = cut(store, start, start + TILE)
-            numbers = pairs(tile, block, kernel)
-            ends = np.full(rows[1] - rows[0], stop - start)
-            write_values(kernel, numbers, block.norms, tile.norms, rows, ends)
-            add_up(rungs, numbers, coefficients[:, :, start:stop], rows, sums[t])
+            scaled, units = in_units(coefficients[order, :, start:stop].reshape(-1, stop - start), dtype)
+            numbers, n_points = pairs(tile, block, kernel), len(scaled)
+            of_tile = numbers[:n_points], block.norms, tile.norms[:n_points]
+            weigh(compact, starts * n_outputs, scaled, units, *of_tile, *rows, scratch, sums[t])
 
     stride = min(threads.count(), n_tiles)
     with threads.one_for_products():
         threads.each(of_tiles, [(first, stride) for first in range(stride)], (rows[1] - rows[0]) * n // PAIRS_A_ROW)
-    return sums.sum(axis=0)
+    of_functions = np.empty((BLOCK, n_functions, n_outputs))
+    of_functions[:, order] = sums.sum(axis=0).T.reshape(BLOCK, n_functions, n_outputs)
+    return of_functions
 
 
 def rungs_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -83,76 +91,86 @@ def rungs_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return order, np.searchsorted(steps[order], np.arange(steps.max(initial=-1) + 2))
 
 
-def add_up(
-    rungs: tuple[np.ndarray, np.ndarray],
-    values: np.ndarray,
-    coefficients: np.ndarray,
-    rows: tuple[int, int],
-    sums: np.ndarray,
-) -> None:
-    """Write sums (BLOCK, M, K) of kernel values (BLOCK, TILE) times coefficients (M, K, n) at some rows.
+def in_units(coefficients: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients (F, n) as (n, F), in units (F,) of powers of two in which single precision holds them all.
 
-    The products have the same shape whatever rows and however many points there are, so that a row's sums do not
-    depend on the rows that it came with. The values are changed.
+    Zeros follow up to a multiple of AT_ONCE.
+
+    Examples
+    --------
+    >>> in_units(np.array([[3e-60, 0.0, 0.0, 1e-60]]), np.dtype(np.float32))[0].round(3).T
+    array([[1.217, 0.   , 0.   , 0.406]], dtype=float32)
     """
-    (order, starts), (n_functions, n_outputs, n) = rungs, coefficients.shape
-    largest = np.abs(coefficients).max(axis=2, initial=0.0)
-    # in units of powers of two, in which single precision holds them all
+    n_sums, n = coefficients.shape
+    largest = np.abs(coefficients).max(axis=1, initial=0.0)
     units = np.ldexp(1.0, np.frexp(np.where(largest > LEAST_UNIT, largest, 1.0))[1] - 1)
-    scaled = np.zeros((n_functions, n_outputs, TILE), values.dtype)
-    scaled[:, :, :n] = (coefficients / units[:, :, None])[order]
-    first, stop = rows
-    for here, end in pairwise(starts):
-        if here < end:
-            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is an error of the caller
-                products = values @ scaled[here:end].reshape(-1, TILE).T
-            of_step = products[first:stop].reshape(stop - first, -1, n_outputs)
-            sums[first:stop, order[here:end]] = of_step * units[order[here:end]]
-        if end < len(order):
-            SQUARING[values.dtype.name](values[first:stop])
-
-
-def write_values(
-    kernel: Any,
-    numbers: np.ndarray,
-    norms: np.ndarray,
-    other_norms: np.ndarray,
-    rows: tuple[int, int],
-    ends: np.ndarray,
-) -> None:
-    """Turn the numbers of pairs into kernel values, in place.
-
-    Only the first ``ends[i]`` are computed for the i-th of the rows that are asked for; others become 0.
-    """
-    first, stop = rows
-    numbers[:first] = numbers[stop:] = 0.0
-    compact = in_compiled_code(kernel, numbers.dtype.type)
-    of_kernel = valuing(type(compact), numbers.dtype.name)
-    of_kernel(compact, numbers[first:stop], norms[first:stop], other_norms, ends)
+    scaled = np.zeros((-(-n // AT_ONCE) * AT_ONCE, n_sums), dtype)
+    scaled[:n] = (coefficients / units[:, None]).T
+    return scaled, units
 
 
 @cache
-def valuing(cls: type, dtype: str) -> Kernel:
-    """The kernel that turns numbers of pairs into values of a class of kernels."""
+def weighing(cls: Any, dtype: str) -> Kernel:
+    """The kernel that adds up values of a class of kernels times coefficients."""
     value_of, exp, fields = similarity.dispatch(cls), exponential(dtype), fields_in(cls, dtype)
 
-    def values(
+    def weigh(
         kernel: Any,
-        numbers: Annotated[np.ndarray, "real[rows, points]"],
-        norms: Annotated[np.ndarray, "real[rows]"],
+        starts: Annotated[np.ndarray, "int64[edges]"],
+        scaled: Annotated[np.ndarray, "real[points, sums]"],
+        units: Annotated[np.ndarray, "float64[sums]"],
+        numbers: Annotated[np.ndarray, "real[points, block]"],
+        norms: Annotated[np.ndarray, "real[block]"],
         other_norms: Annotated[np.ndarray, "real[points]"],
-        ends: Annotated[np.ndarray, "int64[rows]"],
+        first: int,
+        stop: int,
+        scratch: Annotated[np.ndarray, "real[scratch, block]"],
+        written: Annotated[np.ndarray, "float64[sums, block]"],
     ) -> None:
-        compact = cls(*fields(kernel))
-        for b in range(len(numbers)):
-            row, norm = numbers[b], norms[b]
-            for i in range(ends[b]):
-                row[i] = value_of(compact, row[i], norm, other_norms[i], exp)
-            for i in range(ends[b], len(row)):
-                row[i] = 0.0
+        # slices, so that loops over them begin at 0, and are compiled to vectors
+        compact, values, sums = cls(*fields(kernel)), scratch[:AT_ONCE, first:stop], scratch[AT_ONCE:, first:stop]
+        norms_of_rows = norms[first:stop]
+        for i in range(0, len(scaled), AT_ONCE):
+            for p in range(AT_ONCE):
+                row, value, other_norm = numbers[i + p, first:stop], values[p], other_norms[i + p]
+                for b in range(len(value)):
+                    value[b] = value_of(compact, row[b], norms_of_rows[b], other_norm, exp)
+            for step in range(len(starts) - 1):
+                for s in range(starts[step], starts[step + 1]):
+                    add_points(scaled, i, s, values, sums[s])
+                if step + 2 < len(starts):
+                    square(values)
+            if (i + AT_ONCE) % CHUNK == 0 or i + AT_ONCE >= len(scaled):
+                flush(sums, units, written[:, first:stop])
 
-    name = f"kernel.values.{cls.__module__}.{cls.__name__}".replace("tunefree.kernel.", "")
-    return in_precision(values, dtype, name, {"kernel": cls})
+    name = f"kernel.weigh.{cls.__module__}.{cls.__name__}".replace("tunefree.kernel.", "")
+    return in_precision(weigh, dtype, name, {"kernel": cls})
+
+
+def add_points(scaled, i, s, values, total):
+    """Add the values of AT_ONCE points times their coefficients to a sum (BLOCK,)."""
+    c0, c1, c2, c3 = scaled[i, s], scaled[i + 1, s], scaled[i + 2, s], scaled[i + 3, s]
+    v0, v1, v2, v3 = values[0], values[1], values[2], values[3]
+    for b in range(len(total)):
+        total[b] = (((total[b] + c0 * v0[b]) + c1 * v1[b]) + c2 * v2[b]) + c3 * v3[b]
+
+
+def square(values):
+    """Square kernel values in place; tiny ones become 0."""
+    tiny, nothing = values.dtype.type(TINY), values.dtype.type(0)
+    for p in range(len(values)):
+        value = values[p]
+        for b in range(len(value)):
+            value[b] = value[b] * value[b] if value[b] > tiny else nothing
+
+
+def flush(sums, units, written):
+    """Add sums to those in double precision, and begin them anew."""
+    for s in range(len(units)):
+        total, at, unit = sums[s], written[s], units[s]
+        for b in range(len(total)):
+            at[b] += unit * total[b]
+            total[b] = 0.0
 
 
 def fields_in(cls: Any, dtype: str, count: int | None = None) -> Callable[[Any], tuple[Any, ...]]:
@@ -161,7 +179,7 @@ def fields_in(cls: Any, dtype: str, count: int | None = None) -> Callable[[Any],
     if count == 0:
         return lambda kernel: ()
     place, earlier = count - 1, fields_in(cls, dtype, count - 1)
-    is_single = dtype == "float32" and cls.__annotations__[cls._fields[place]] in ("float", float)
+    is_single = dtype == "float32" and get_type_hints(cls)[cls._fields[place]] is float
     number = np.float32
 
     def fields(kernel):
@@ -171,24 +189,6 @@ def fields_in(cls: Any, dtype: str, count: int | None = None) -> Callable[[Any],
         return (*earlier(kernel), number(kernel[place]))
 
     return fields_in_single_precision if is_single else fields
-
-
-def square(values: Annotated[np.ndarray, "real[rows, points]"]) -> None:
-    """Square kernel values in place; tiny ones become 0."""
-    tiny, nothing = values.dtype.type(TINY), values.dtype.type(0)
-    for b in range(len(values)):
-        row = values[b]
-        for i in range(len(row)):
-            row[i] = row[i] * row[i] if row[i] > tiny else nothing
-
-
-SQUARING = {dtype: in_precision(square, dtype, "kernel.square") for dtype in DTYPES}
-
-
-def all_kernels() -> list[Kernel]:
-    """The kernels of this module, for all kernels of the package."""
-    classes = [type(in_compiled_code(kernels.kernel_of(name, 1.0), np.float64)) for name in kernels.ALL]
-    return [*SQUARING.values(), *[valuing(cls, dtype) for cls in dict.fromkeys(classes) for dtype in DTYPES]]
 
 
 def values_within(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) -> np.ndarray:
@@ -203,15 +203,51 @@ def values_within(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) 
     """
     with threads.one_for_products():
         numbers = pairs(block, block, kernel).astype(np.float64)
-    norms, some = block.norms.astype(np.float64), slice(*rows)
-    write_values(kernel, numbers, norms, norms, rows, np.arange(*rows) + 1)
-    if not np.isfinite(numbers[some]).all():
+    compact, values = in_compiled_code(kernel, np.float64), np.zeros((n_steps, BLOCK, BLOCK))
+    cls: Any = type(compact)
+    valuing(cls)(compact, numbers, block.norms.astype(np.float64), *rows, values[0])
+    some = slice(*rows)
+    if not np.isfinite(values[0, some]).all():
         raise ModelError(NOT_FINITE)
-    if np.diagonal(numbers)[some].min(initial=0.0) < 0.0:
+    if np.diagonal(values[0])[some].min(initial=0.0) < 0.0:
         raise ModelError("k(x, x) is negative for some row: that is no kernel; check the matrix or function given")
-    values = np.empty((n_steps, BLOCK, BLOCK))
-    values[0] = numbers
-    for step in range(1, n_steps):
-        values[step, some] = values[step - 1, some]
-        SQUARING["float64"](values[step, some])
+    fill_steps(values, *rows)
     return values
+
+
+@cache
+def valuing(cls: Any) -> Kernel:
+    """The kernel that turns numbers of pairs into values of a class of kernels, for points and earlier ones."""
+    value_of, exp = similarity.dispatch(cls), exponential("float64")
+
+    def write_values(
+        kernel: Any,
+        numbers: Annotated[np.ndarray, "float64[block, block]"],
+        norms: Annotated[np.ndarray, "float64[block]"],
+        first: int,
+        stop: int,
+        values: Annotated[np.ndarray, "float64[block, block]"],
+    ) -> None:
+        for b in range(first, stop):
+            for i in range(b + 1):
+                values[b, i] = value_of(kernel, numbers[i, b], norms[b], norms[i], exp)
+
+    name = f"kernel.values.{cls.__module__}.{cls.__name__}".replace("tunefree.kernel.", "")
+    return Kernel(write_values, name, {"kernel": cls})
+
+
+@kernel
+def fill_steps(values: Annotated[np.ndarray, "float64[steps, block, block]"], first: int, stop: int) -> None:
+    """Square the values of some rows for all steps after the first."""
+    for step in range(1, len(values)):
+        for b in range(first, stop):
+            row, narrower = values[step - 1, b], values[step, b]
+            for i in range(b + 1):
+                narrower[i] = row[i] * row[i] if row[i] > TINY else 0.0
+
+
+def all_kernels() -> list[Kernel]:
+    """The kernels of this module, for all kernels of the package."""
+    compact = [in_compiled_code(kernels.kernel_of(name, 1.0), np.float64) for name in kernels.ALL]
+    classes = dict.fromkeys(map(type, compact))
+    return [*map(valuing, classes), *[weighing(cls, dtype) for cls in classes for dtype in DTYPES]]

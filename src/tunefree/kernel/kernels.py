@@ -111,7 +111,7 @@ def pair_of(kernel: Any) -> Any:
 
 
 @singledispatch
-def similarity(kernel: Any, pair: float, norm: float, other_norm: float, exp: Any = np.exp) -> float:
+def similarity(kernel: Any, pair: Any, norm: Any, other_norm: Any, exp: Any = np.exp) -> Any:
     """The kernel value of two rows, from the number of the pair and the norms of both.
 
     Bodies are plain functions, called with arrays, and compiled: they use NumPy's functions, and ``exp`` for the
@@ -124,7 +124,7 @@ def similarity(kernel: Any, pair: float, norm: float, other_norm: float, exp: An
 def in_compiled_code(kernel: Any, dtype: Any) -> Any:
     """The kernel as compiled code can hold it: its numbers are in the range of the pairs' type."""
     most = float(np.finfo(dtype).max)  # a width of distances near 0 is beyond single precision
-    return type(kernel)(*(float(np.clip(v, -most, most)) if isinstance(v, float) else v for v in kernel))
+    return type(kernel)(*(min(max(v, -most), most) if isinstance(v, float) else v for v in kernel))
 
 
 @singledispatch
@@ -159,7 +159,7 @@ def diagonal(kernel: Any, rows: Any) -> np.ndarray:
 
 
 @singledispatch
-def spectral_distribution(kernel: Any) -> str | None:
+def spectral_distribution(kernel: Any) -> Any:
     """The distribution of the directions of random Fourier features; None if the kernel has no such features.
 
     The name is one in :data:`tunefree.kernel.fourier.SPECTRAL_DISTRIBUTIONS`.

@@ -55,22 +55,22 @@ def norm_terms_absolute(pair, values):
 
 @singledispatch
 def numbers(pair: Any, block: Any, store: Any) -> np.ndarray:
-    """The numbers (n, m) of pairs of dense points, given with their ``values`` and ``norms``."""
+    """The numbers (m, n) of pairs of m dense points of a store and a block's n, with their ``values`` and ``norms``."""
     raise TypeError(f"{type(pair).__name__} is not a number of pairs of rows")
 
 
 @numbers.register(DotProduct)
 def numbers_by_products(pair, block, store):
-    return block.values @ store.values.T
+    return store.values @ block.values.T
 
 
 @numbers.register(L1Distance)
 def numbers_by_differences(pair, block, store):
     width = -(-block.values.shape[1] // AT_ONCE) * AT_ONCE
-    values, others = (np.zeros((len(points.values), width), block.values.dtype) for points in (block, store))
-    values[:, : block.values.shape[1]], others[:, : store.values.shape[1]] = block.values, store.values
+    values, others = (np.zeros((len(points.values), width), block.values.dtype) for points in (store, block))
+    values[:, : store.values.shape[1]], others[:, : block.values.shape[1]] = store.values, block.values
     sums = np.empty((len(values), len(others)), values.dtype)
-    DIFFERENCES[sums.dtype.name](values, np.ascontiguousarray(others.T), block.norms, store.norms, sums)
+    DIFFERENCES[sums.dtype.name](values, np.ascontiguousarray(others.T), store.norms, block.norms, sums)
     return sums
 
 
@@ -180,7 +180,7 @@ DIFFERENCES = {dtype: in_precision(sum_differences, dtype, "kernel.differences")
 
 
 @cache
-def pairing(cls: type, dtype: str) -> Kernel:
+def pairing(cls: Any, dtype: str, n_rows: int) -> Kernel:
     """The kernel that adds up what features contribute to the numbers of pairs of sparse points."""
     term_of = feature_term.dispatch(cls)
 
@@ -194,34 +194,51 @@ def pairing(cls: type, dtype: str) -> Kernel:
         sums: Annotated[np.ndarray, "real[points, rows]"],
     ) -> None:
         for i in range(len(sums)):
-            of_point = sums[i]
-            for e in range(pointers[i], pointers[i + 1]):
-                if features[e] < len(index_of) and index_of[features[e]] >= 0:
-                    of_feature, value = laid_out[index_of[features[e]]], values[e]
-                    for b in range(len(of_point)):
-                        of_point[b] += term_of(pair, of_feature[b], value)
+            total, end = sums[i], pointers[i + 1]
+            for e in range(pointers[i], end, AT_ONCE):
+                x0, z0 = entry(e, end, index_of, laid_out, features, values)
+                x1, z1 = entry(e + 1, end, index_of, laid_out, features, values)
+                x2, z2 = entry(e + 2, end, index_of, laid_out, features, values)
+                x3, z3 = entry(e + 3, end, index_of, laid_out, features, values)
+                for b in range(len(total)):
+                    first = (total[b] + term_of(pair, x0[b], z0)) + term_of(pair, x1[b], z1)
+                    total[b] = (first + term_of(pair, x2[b], z2)) + term_of(pair, x3[b], z3)
 
-    return in_precision(pair_sparse, dtype, f"kernel.pairs.{cls.__name__}", {"pair": cls})
+    return in_precision(pair_sparse, dtype, f"kernel.pairs.{cls.__name__}", {"pair": cls}, {"rows": n_rows})
+
+
+def entry(e, end, index_of, laid_out, features, values):
+    """The numbers (rows,) of the feature of an entry, and its value; zeros, the last of those laid out, of no feature.
+
+    None has an entry beyond the last one, or one of a feature that no row has.
+    """
+    last = min(e, end - 1)
+    feature = features[last]
+    is_known = e < end and feature < len(index_of)
+    return laid_out[index_of[feature] if is_known else len(laid_out) - 1], values[last]
 
 
 def sparse_numbers(pair: Any, block: Any, store: Any, n_rows: int) -> np.ndarray:
-    """The numbers (n_rows, n) of pairs of sparse points, given as :class:`tunefree.kernel.points.SparsePoints`.
+    """The numbers (m, n_rows) of pairs of sparse points of a store and of a block.
 
-    The block is laid out with a row for each of its features.
+    The block is laid out with a row for each of its features, and one of zeros.
     """
     here = slice(int(block.pointers[0]), int(block.pointers[-1]))
-    features, index = np.unique(block.features[here], return_inverse=True)
-    index_of = np.full(1 + int(features.max(initial=0)), -1, np.int32)
-    index_of[features] = np.arange(len(features))
-    laid_out = np.zeros((len(features), n_rows), block.values.dtype)
-    laid_out[index, np.repeat(np.arange(len(block.pointers) - 1), np.diff(block.pointers))] = block.values[here]
+    features, owners = block.features[here], np.repeat(np.arange(len(block.pointers) - 1), np.diff(block.pointers))
+    is_known = np.zeros(1 + int(features.max(initial=0)), bool)
+    is_known[features] = True
+    distinct = np.flatnonzero(is_known)
+    index_of = np.full(len(is_known), len(distinct), np.int32)
+    index_of[distinct] = np.arange(len(distinct))
+    laid_out = np.zeros((len(distinct) + 1, n_rows), block.values.dtype)
+    laid_out[index_of[features], owners] = block.values[here]
     sums = np.zeros((len(store.norms), n_rows), block.values.dtype)
-    run = pairing(type(pair), sums.dtype.name)
+    cls: Any = type(pair)
+    run = pairing(cls, sums.dtype.name, n_rows)
     run(pair, index_of, laid_out, store.pointers, store.features, store.values, sums)
-    return np.ascontiguousarray(sums.T)
+    return sums
 
 
 def all_kernels() -> list[Kernel]:
-    """The kernels of this module."""
-    of_sparse = [pairing(cls, dtype) for cls in (DotProduct, L1Distance) for dtype in DTYPES]
-    return [*DIFFERENCES.values(), *of_sparse]
+    """The kernels of dense points."""
+    return list(DIFFERENCES.values())

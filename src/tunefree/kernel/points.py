@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.kernels import Kernel
 from tunefree.core.rows import Dense, Sparse, Table, dense, parts, sparse
 from tunefree.kernel.given import Given
 from tunefree.kernel.kernels import pair_of
-from tunefree.kernel.pairs import norm_terms, numbers, sparse_numbers
+from tunefree.kernel.pairs import DotProduct, L1Distance, norm_terms, numbers, pairing, sparse_numbers
+from tunefree.kernel.precision import DTYPES
 
 BLOCK = 128  # rows whose kernel values are computed together
 TILE = 1024  # points of the support whose kernel values are computed together
@@ -265,7 +267,7 @@ def keys_sparse(store, n):
 
 @singledispatch
 def pairs(store: Any, block: Any, kernel: Any) -> np.ndarray:
-    """The number of each pair (BLOCK, n) of a block's points and a store's, as the kernel takes it."""
+    """The number of each pair (n, BLOCK) of a store's points and a block's, as the kernel takes it."""
     raise TypeError(f"{type(store).__name__} holds no points")
 
 
@@ -279,3 +281,8 @@ def pairs_sparse(store, block, kernel):
     if isinstance(kernel, Given):
         raise ModelError("a kernel given as a matrix or a function takes dense rows; pass an array")
     return sparse_numbers(pair_of(kernel), block, store, BLOCK)
+
+
+def all_kernels() -> list[Kernel]:
+    """The kernels of pairs of sparse points."""
+    return [pairing(cls, dtype, BLOCK) for cls in (DotProduct, L1Distance) for dtype in DTYPES]

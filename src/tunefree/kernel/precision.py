@@ -19,7 +19,11 @@ ONE, BIAS, MANTISSA_BITS = np.int32(1), np.int32(127), np.int32(23)
 
 
 def in_precision(
-    function: Callable[..., Any], dtype: str, name: str, states: Mapping[str, type[Any]] | None = None
+    function: Callable[..., Any],
+    dtype: str,
+    name: str,
+    states: Mapping[str, type[Any]] | None = None,
+    lengths: Mapping[str, int] | None = None,
 ) -> Kernel:
     """A kernel of a plain function in one of the precisions.
 
@@ -30,13 +34,13 @@ def in_precision(
     dtype : str
         One of ``DTYPES``.
     name : str
-    states : mapping of str to class, optional
+    states, lengths : mapping, optional
         See :class:`tunefree.core.kernels.Kernel`.
     """
     copy = FunctionType(function.__code__, function.__globals__, function.__name__, None, function.__closure__)
     copy.__module__ = function.__module__
     copy.__annotations__ = {key: hint.replace("real[", f"{dtype}[") for key, hint in function.__annotations__.items()}
-    return Kernel(copy, f"{name}.{dtype}", states)
+    return Kernel(copy, f"{name}.{dtype}", states, lengths)
 
 
 def exponential(dtype: str) -> Callable[[Any], Any]:
@@ -52,8 +56,8 @@ def exponential_of_double(power):
 def exponential_of_single(power):
     """exp(power) by a polynomial, which processors run for many numbers at a time; at least 2^-126."""
     z = max(power * LOG2_OF_E, LEAST_EXPONENT)
-    whole = np.int32(z) - ONE  # truncated towards 0: below z
+    whole = np.int32(np.int32(z) - ONE)  # truncated towards 0: below z
     f = z - np.float32(whole)
     c0, c1, c2, c3, c4, c5, c6 = POWERS_OF_TWO
     series = c0 + f * (c1 + f * (c2 + f * (c3 + f * (c4 + f * (c5 + f * c6)))))
-    return series * np.int32((np.int32(whole) + BIAS) << MANTISSA_BITS).view(np.float32)
+    return series * np.int32((whole + BIAS) << MANTISSA_BITS).view(np.float32)

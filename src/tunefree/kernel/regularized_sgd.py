@@ -29,9 +29,9 @@ from tunefree.kernel.contract import (
     begin_round,
     coefficient,
     factor,
-    small_factors,
     share,
     share_to_come,
+    small_factors,
     with_kernel_bound,
 )
 from tunefree.learners.contract import Traits
@@ -59,9 +59,6 @@ class RegularizedKernelSGD(NamedTuple):
     offset: float  # gamma, at least 3, so that no rate is above half of 1 / lambda; or see TUNED, BY_THEOREM
     radius: float  # of the ball onto which f is projected; 0 for none, or before with_kernel_bound for a default
 
-    # the ball bounds slopes where the loss does not
-    traits = Traits(takes_slopes_as_they_come=True)
-
     @classmethod
     def create(
         cls, n_outputs: int = 1, penalty: float = 1e-3, offset: float = BY_THEOREM, radius: float = 0.0
@@ -75,6 +72,10 @@ class RegularizedKernelSGD(NamedTuple):
         stride, weight, rounds = (np.zeros(()) for _ in range(3))
         decay, squares = np.zeros(n_outputs), np.zeros(n_outputs)
         return cls(stride, weight, rounds, decay, squares, penalty, offset, radius)
+
+
+# the ball bounds slopes where the loss does not
+RegularizedKernelSGD.traits = Traits(takes_slopes_as_they_come=True)  # type: ignore[attr-defined]
 
 
 def kept(state):

@@ -27,12 +27,13 @@ class KernelSGD(NamedTuple):
     stride: Single  # see stride_of, of the latest round, in place
     eta: float  # in units of scale.margin
 
-    traits = Traits(takes_slopes_as_they_come=True)
-
     @classmethod
     def create(cls, n_outputs: int = 1, eta: float = 1.0) -> KernelSGD:
         """A learner that has seen nothing."""
         return cls(np.zeros(n_outputs), np.zeros(()), eta)
+
+
+KernelSGD.traits = Traits(takes_slopes_as_they_come=True)  # type: ignore[attr-defined]
 
 
 @begin_round.register(KernelSGD)

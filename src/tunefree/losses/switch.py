@@ -27,7 +27,12 @@ def loss_classes() -> tuple[type, ...]:
     >>> [cls.__name__ for cls in loss_classes()][:3]
     ['Logistic', 'Hinge', 'SmoothedHinge']
     """
-    return tuple(dict.fromkeys(type(factory()) for factory in LOSSES.values()))
+    return _classes_of(tuple(map(LOSSES.__getitem__, LOSSES)))  # less than half the time of its values
+
+
+@cache
+def _classes_of(factories: tuple[Callable[[], Any], ...]) -> tuple[type, ...]:
+    return tuple(dict.fromkeys(type(factory()) for factory in factories))
 
 
 def number_of(loss: Any) -> int:
