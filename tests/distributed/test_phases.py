@@ -202,24 +202,24 @@ def test_newton_without_waiting_corrections_predicts_the_same():
     X = np.random.default_rng(0).normal(size=(37, 2))
     model.learn(rows_of(X, X[:, 0] > 0).X, Labels(["a", "b"], (X[:, 0] > 0).astype(int)), np.ones(37))
     state = next(member.state for member in model.members if member.setting.learner == "newton")
-    assert state.waiting[()] > 0
-    kept, ratios = state.corrections[0, : int(state.waiting[()]), 0], state.ratios[: int(state.waiting[()]), 0]
+    assert state.waiting[0] > 0
+    kept, ratios = state.corrections[0, : int(state.waiting[0])], state.ratios[0, : int(state.waiting[0])]
     expected = state.covariance[0] - np.einsum("w,wi,wj->ij", ratios, kept, kept)
-    newton.settle(state)
+    newton.subtract_waiting(state)
     np.testing.assert_allclose(state.covariance[0], expected, rtol=1e-12, atol=1e-15)
-    assert state.waiting[()] == 0.0
+    assert state.waiting[0] == 0.0
 
 
 def test_a_coordinate_has_the_mean_of_the_shards_that_learned_of_it():
     def statistics(weight, weights, units, values):
         weights = np.array(weights)
-        sums = {".coordinates.bets": (weights * values)[:, None], ".centres": weight * np.ones(2)}
+        sums = {"of features.bets": (weights * values)[:, None], "centres": weight * np.ones(2)}
         return joining.Statistics(weight, weights, np.array(units), sums, 0.5)
 
     one = statistics(10.0, [10.0, 10.0, 0.0], [1.0, 1.0, 1.0], [3.0, 3.0, 7.0])
     two = statistics(30.0, [30.0, 30.0, 30.0], [1.0, 0.5, 1.0], [5.0, 5.0, 5.0])
     both = one.plus(two)
-    means = both.sums[".coordinates.bets"][:, 0] / both.weights
+    means = both.sums["of features.bets"][:, 0] / both.weights
     np.testing.assert_allclose(means, [4.5, 5.0, 5.0])  # the unit of the second one is larger in shard two
     np.testing.assert_allclose(both.units, [1.0, 0.5, 1.0])
-    assert both.sums[".centres"][0] / both.weight == 1.0
+    assert both.sums["centres"][0] / both.weight == 1.0

@@ -63,7 +63,7 @@ def judge_more(arrays, header):
 
 
 def reduce_members(arrays, header):
-    n_features, n_outputs = arrays["model.0.learner.coordinates.wealth"].shape
+    n_features, n_outputs = arrays["model.0.learner.wealth"].shape
     for name in [name for name in arrays if name.startswith("model.0.")]:
         del arrays[name]
     arrays["model.0.weights"] = np.zeros((n_features, n_outputs), np.float32)
@@ -77,7 +77,7 @@ def add_ids(arrays, header):
 
 
 def cut_weights(arrays, header):
-    name = "model.0.learner.coordinates.wealth"
+    name = "model.0.learner.wealth"
     arrays[name] = arrays[name][:2]
 
 
@@ -97,7 +97,7 @@ def count_members(arrays, header):
         (judge_more, "model.aggregation.losses has the shape 7, where other parts ask for 1"),
         (reduce_members, "members learn in a model that only predicts, or the other way"),
         (add_ids, "the encoder has features that the model does not have"),
-        (cut_weights, "model.0.learner.coordinates.wealth has the shape 2 x 3, where other parts ask for"),
+        (cut_weights, "model.0.learner.wealth has the shape 2 x 3, where other parts ask for"),
         (count_members, "model.member_settings and model.members differ in number"),
     ],
 )
@@ -153,7 +153,7 @@ def broadcast(arrays, header):
         (of_member("units", lambda units: units[1:]), "model.0.units has the shape"),
         (of_member("units", lambda units: -units), "model.0.units has -.*, where all are at least 0"),
         (leave_out_units, "its parts do not fit together"),
-        (learn_on, "model.evidence.coordinates.gradients has the shape 2 x 3"),
+        (learn_on, "model.evidence.gradients has the shape 2 x 3"),
         (broadcast, "the mixture: base.weights has the shape"),
         (of_pool(0.0, "unit"), "model.pool.unit is 0.0, not a finite number from 1"),
         (of_pool(2.0, "unit"), "classes have no unit"),
