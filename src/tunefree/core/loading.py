@@ -23,7 +23,7 @@ import llvmlite.binding as llvm
 from tunefree.core import compilation
 from tunefree.core.declarations import Declaration
 
-TEXTS = Path(__file__).parents[1] / "kernel_texts.xz"  # one after the other: they have much in common
+TEXTS = Path(__file__).with_name("kernel_texts.xz")  # one after the other: they have much in common
 MOST_AGE = 90 * 24 * 3600.0  # seconds that a file of machine code is kept without being used
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,9 +19,8 @@ from tunefree.losses.regression import regression
 BISECTIONS = 40  # of the range of residuals, where a leaf takes the minimiser of a loss
 
 
-@Loop
-def _minimise(functions):
-    slope = functions.slope_of
+def minimiser_of(slope: Callable[..., float]) -> Callable[..., float]:
+    """The search for the minimiser of a loss, from the switch over the slopes of losses."""
 
     def minimiser(loss, numbers, targets, weights, rows, margins):
         """The step of the margins of some rows at which their loss is least, by bisection."""
@@ -37,6 +37,13 @@ def _minimise(functions):
             else:
                 high = middle
         return 0.5 * low + 0.5 * high
+
+    return minimiser
+
+
+@Loop
+def _minimise(functions):
+    minimiser = minimiser_of(functions.slope_of)
 
     def write_minimisers(
         rows: Annotated[np.ndarray, "uint32[places]"],

@@ -424,7 +424,7 @@ class FirstMeetings:
         left_out = np.empty(len(weight), np.int64)
         of_rows = weight, rows.codes, rows.pointers, rows.features, rows.values
         n = place_rows(self.known, self.first, serials, *of_rows, codes, pointers, slots, kept, left_out)
-        fields = {"pointers": pointers, "features": slots[:n], "values": rows.values[kept[:n]]}
+        fields: dict[str, np.ndarray] = {"pointers": pointers, "features": slots[:n], "values": rows.values[kept[:n]]}
         if isinstance(X, Table):
             fields["codes"] = codes
         return X._replace(**{name: read_only(array, array.dtype) for name, array in fields.items()}), kept[:n], left_out
