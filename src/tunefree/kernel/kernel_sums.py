@@ -98,8 +98,9 @@ def in_units(coefficients: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarr
 
     Examples
     --------
-    >>> in_units(np.array([[3e-60, 0.0, 0.0, 1e-60]]), np.dtype(np.float32))[0].round(3).T
-    array([[1.205, 0.   , 0.   , 0.402]], dtype=float32)
+    >>> scaled, units = in_units(np.array([[3.0, 0.0, 1.0]]), np.dtype(np.float32))
+    >>> scaled.T, units
+    (array([[1.5, 0. , 0.5, 0. ]], dtype=float32), array([2.]))
     """
     n_sums, n = coefficients.shape
     largest = np.abs(coefficients).max(axis=1, initial=0.0)

@@ -59,8 +59,8 @@ def points_of_sparse(X, kernel, dtype):
 @points.register(Table)
 def points_of_table(X, kernel, dtype):
     """Numbers are entries like codes and words, even without any: those may come with later rows."""
-    n, given = len(X.numbers), parts(X)
-    counts = np.diff(given.pointers)
+    n, entries = len(X.numbers), parts(X)
+    counts = np.diff(entries.pointers)
     owners = [np.repeat(np.arange(n), width) for width in (X.numbers.shape[1], X.codes.shape[1])]
     owner = np.concatenate([*owners, np.repeat(np.arange(n), counts)])
     features = np.concatenate([np.tile(X.columns, n), X.codes.reshape(-1), X.features])
@@ -106,33 +106,33 @@ def nothing_sparse(like, kernel):
 
 
 @singledispatch
-def joined(store: Any, n: int, more: Any, which: np.ndarray) -> Any:
-    """The first n points of a store and some of others behind them, with zeros up to a whole number of tiles."""
+def joined(store: Any, n: int, others: Any, which: np.ndarray) -> Any:
+    """The first n points of a store and some others behind them, with zeros up to a whole number of tiles."""
     raise TypeError(f"{type(store).__name__} holds no points")
 
 
 @joined.register(DensePoints)
-def joined_dense(store, n, more, which):
+def joined_dense(store, n, others, which):
     values, norms = (_roomy(array, n, n + len(which), TILE) for array in store)
-    values[n : n + len(which)] = more.values[which, : values.shape[1]]
-    norms[n : n + len(which)] = more.norms[which]
+    values[n : n + len(which)] = others.values[which, : values.shape[1]]
+    norms[n : n + len(which)] = others.norms[which]
     return DensePoints(values, norms)
 
 
 @joined.register(SparsePoints)
-def joined_sparse(store, n, more, which):
-    first, counts = store.pointers[n], np.diff(more.pointers)[which]
+def joined_sparse(store, n, others, which):
+    first, counts = store.pointers[n], np.diff(others.pointers)[which]
     after = first + np.cumsum(counts)
     last = int(after[-1]) if len(after) else int(first)
     pointers = _roomy(store.pointers, n + 1, n + 1 + len(which), TILE)
     pointers[n + 1 :] = last
     pointers[n + 1 : n + 1 + len(which)] = after
-    starts = np.repeat(more.pointers[which] - (after - counts), counts)
+    starts = np.repeat(others.pointers[which] - (after - counts), counts)
     entries = starts + np.arange(first, last)
     features, values = (_roomy(array, first, last, TILE) for array in (store.features, store.values))
-    features[first:last], values[first:last] = more.features[entries], more.values[entries]
+    features[first:last], values[first:last] = others.features[entries], others.values[entries]
     norms = _roomy(store.norms, n, n + len(which), TILE)
-    norms[n : n + len(which)] = more.norms[which]
+    norms[n : n + len(which)] = others.norms[which]
     return SparsePoints(pointers, features, values, norms)
 
 

@@ -1,0 +1,71 @@
+"""Loops over rows: one kernel for all objectives and losses, and a new one when a loss gets a name."""
+
+from __future__ import annotations
+
+import copy
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from tunefree import losses
+from tunefree.losses import Hinge, Square, value
+from tunefree.losses.kinds import arrays_of
+from tunefree.losses.labels import Binary
+from tunefree.losses.loops import Loop
+from tunefree.losses.objectives import all_kernels, measured
+
+
+class Shifted(NamedTuple):
+    """A loss from outside: p^2 + 1."""
+
+    lipschitz: float = np.inf
+    smoothness: float = 2.0
+
+
+@value.register(Shifted)
+def value_shifted(loss, y, prediction):
+    return prediction * prediction + 1.0
+
+
+for function in (losses.slope, losses.curvature):
+
+    @function.register(Shifted)
+    def derivative_shifted(loss, y, prediction):
+        return 2.0
+
+
+@Loop
+def scaled_loss_of(factor, functions):
+    loss_at = functions.loss_at
+
+    def scaled_loss(
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        margins: Annotated[np.ndarray, "float64[outputs]"],
+    ) -> float:
+        return factor * loss_at(codes, numbers, 1.0, len(margins), margins)
+
+    return scaled_loss
+
+
+def test_a_loop_is_one_kernel_for_all_losses():
+    kernel = all_kernels()[0]
+    for loss, expected in ((Hinge(), 0.5), (Square(), 0.25)):
+        assert measured(Binary(loss, 0.0), np.ones(1), np.full((1, 1), 0.5)).tolist() == [expected]
+    assert all_kernels()[0] is kernel and kernel.name == "losses.objectives.measure"
+
+
+def test_a_loop_is_made_anew_when_a_loss_gets_a_name(monkeypatch):
+    monkeypatch.setattr(losses, "LOSSES", copy.deepcopy(losses.LOSSES))
+    monkeypatch.setattr("tunefree.losses.switch.LOSSES", losses.LOSSES)
+    before = all_kernels()[0]
+    losses.LOSSES.register("shifted", Shifted)
+    assert all_kernels()[0] is not before
+    assert measured(Binary(Shifted(), 0.0), np.ones(1), np.full((1, 1), 3.0)).tolist() == [10.0]
+
+
+def test_parts_that_a_loop_is_made_for_have_kernels_of_their_own():
+    arrays, margins = arrays_of(Binary(Hinge(), 0.0)), np.zeros(1)
+    one, two = (scaled_loss_of.kernel(factor, name=f"tests.scaled_loss.{factor}") for factor in (1.0, 2.0))
+    assert (one(*arrays, margins), two(*arrays, margins)) == (1.0, 2.0)
+    assert scaled_loss_of.kernel(2.0) is two
