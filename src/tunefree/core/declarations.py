@@ -148,10 +148,11 @@ def globals_of(function: Callable[..., Any]) -> dict[str, Any]:
 def sources_of(function: Callable[..., Any]) -> tuple[str, ...]:
     """The code of a function, of all functions that it calls, and the constants that these read.
 
-    Comments, docstrings and annotations are left out.
+    Comments, docstrings and annotations are left out. Code is written as Python writes it: the same from any version,
+    where the names of nodes differ from one version to the next.
     """
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    sources = [ast.dump(_bare(tree))]
+    sources = [ast.unparse(_bare(tree))]
     for name, value in globals_of(function).items():
         value = plain(value)
         if is_plain(value):
