@@ -26,7 +26,7 @@ test-all: $(DEV_STAMP) $(VENV)/.browser  ## every test
 	$(RUN) -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder --hypothesis-profile thorough
 
 test-bounds: $(DEV_STAMP)  ## every test, with compiled code that checks bounds
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/bounds $(RUN) -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder
+	NUMBA_BOUNDSCHECK=1 $(RUN) -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder
 
 fuzz: $(DEV_STAMP)  ## damaged files, lying models, extreme numbers, for MINUTES=n; what fails is kept in tests/fuzz/failures
 	$(RUN) -W ignore -m tests.fuzz $(or $(MINUTES),10)

@@ -13,7 +13,7 @@ from hypothesis import settings
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 settings.register_profile("thorough", max_examples=400)  # of `make test-all`; by itself 100
 
-# Groups whose tests compile the same code, the longest first; the others follow by learner, estimator or file.
+# Groups whose tests load the same kernels, the longest first; the others follow by learner, estimator or file.
 LONGEST = ("pool", "kernel")
 OF_THE_POOL = ("cli", "distributed", "documentation", "explanation", "model", "report", "workflows")
 OF_KERNELS = (
@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """Let one worker run all tests of a group, so that no two compile the same code."""
+    """Let one worker run all tests of a group, so that no two load the same kernels."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByGroup(LoadScopeScheduling):

@@ -22,6 +22,12 @@ def test_text_is_of_the_sources_as_they_stand(name):
 
 
 @pytest.mark.parametrize("name", sorted(KERNELS))
+def test_text_makes_no_pointers_of_numbers(name):
+    """Of which LLVM may take the wrong one for the pointer (docs/decisions.md)."""
+    assert "inttoptr" not in unpacked(TEXTS)[name]
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
 def test_text_names_no_system(name):
     module = llvm.parse_assembly(unpacked(TEXTS)[name])
     assert module.triple == "" and module.data_layout == ""

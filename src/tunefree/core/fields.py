@@ -12,7 +12,7 @@ An entry of a sparse row so touches one line of two blocks, however many fields 
 along memory. Fields with other axes, such as matrices, have an array each. Several outputs are padded to a multiple of
 LANES, the numbers in a vector of the processor: padding is memory like any other, and holds what its column computes.
 
-Allocation, growth, a class that comes late, features that are dropped, files and sizes follow from the declaration. The
+Allocation, growth, a class that comes late, files and sizes follow from the declaration. The
 functions of an algorithm take a state as their first argument and read a field by its name, ``state.squares[j, k]``:
 that is a NumPy view in Python, and in compiled code the same view, made there from the blocks.
 """
@@ -34,7 +34,6 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "outputs": (OUTPUT,),
     "numbers": (),
 }
-SUBSCRIPTS = {"features": "[:, {0}]", "coordinates": "[:, {0}]", "outputs": "[{0}]", "numbers": "[{0}:{1}]"}  # of views
 DTYPE = np.float64  # of every field
 EVEN, ODD = 1, -1
 
@@ -182,11 +181,8 @@ class State:
     def _set_views(self) -> None:
         for field in self.fields:
             if field.axes in BLOCKS.values():
-                block = block_of(field)
-                index = fields_in(type(self), block).index(field)
-                array = getattr(self, block)
-                views = {"features": np.s_[:, index], "coordinates": np.s_[:, index], "outputs": np.s_[index]}
-                setattr(self, field.name, array[views.get(block, np.s_[index : index + 1])])
+                block, subscript = place_of(type(self), field)
+                setattr(self, field.name, getattr(self, block)[subscript])
 
     @property
     def blocks(self) -> tuple[np.ndarray, ...]:
@@ -218,10 +214,6 @@ class State:
         """A state of the same settings that has seen nothing."""
         return type(self)(n_features, n_outputs, **self.settings)
 
-    def copy(self) -> Self:
-        """The same numbers in memory of their own."""
-        return self.grown(self.n_features, self.n_outputs)
-
     def grown(self, n_features: int, n_outputs: int, first: int = 0) -> Self:
         """The same numbers with capacity for more; the present first output becomes output ``first``.
 
@@ -237,19 +229,12 @@ class State:
             target[tuple(placed)] = source[tuple(kept)]
         return other
 
-    def with_features(self, indices: np.ndarray) -> Self:
-        """The same numbers of some features only, in this order."""
-        other = self.blank(len(indices), self.n_outputs)
-        for field in self.fields:
-            chosen = tuple(indices if axis == FEATURE else slice(None) for axis in field.axes)
-            values = self[field.name][chosen]
-            other[field.name][tuple(map(slice, values.shape))] = values
-        return other
-
     def arrays(self, n_features: int | None = None) -> dict[str, np.ndarray]:
-        """What is saved: an array for each field, without padding, of the first so many features."""
-        kept = self if n_features is None or n_features >= self.n_features else self.grown(n_features, self.n_outputs)
-        return {field.name: kept[field.name].copy() for field in self.fields if field.is_saved}
+        """What is saved: a view of each field, without padding, of the first so many features."""
+        n = self.n_features if n_features is None else min(n_features, self.n_features)
+        lengths = {FEATURE: n, OUTPUT: self.n_outputs, **self.lengths(n, self.n_outputs)}
+        saved = [field for field in self.fields if field.is_saved]
+        return {field.name: self[field.name][tuple(slice(lengths[axis]) for axis in field.axes)] for field in saved}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take over what :meth:`arrays` gave, of at most as many features and of as many outputs."""
@@ -276,9 +261,13 @@ def fields_in(cls: type[State], block: str) -> list[Field]:
     return [field for field in cls.fields if field.axes == BLOCKS[block]]
 
 
-def block_of(field: Field) -> str:
-    """The name of the block that a field is in."""
-    return next(name for name, axes in BLOCKS.items() if axes == field.axes)
+def place_of(cls: type[State], field: Field) -> tuple[str, tuple[int | slice, ...]]:
+    """The name of the block that a field is in, and the subscripts of its view there."""
+    block = next(name for name, axes in BLOCKS.items() if axes == field.axes)
+    index = fields_in(cls, block).index(field)
+    if not field.axes:
+        return block, (slice(index, index + 1),)
+    return block, (slice(None), index) if FEATURE in field.axes else (index,)
 
 
 @cache
@@ -293,6 +282,12 @@ def views_source(cls: type[State], prefix: str) -> Iterator[str]:
         if field.axes not in BLOCKS.values():
             yield prefix + field.name
             continue
-        block = block_of(field)
-        index = fields_in(cls, block).index(field)
-        yield f"{prefix}{block}{SUBSCRIPTS[block].format(index, index + 1)}"
+        block, subscripts = place_of(cls, field)
+        yield f"{prefix}{block}[{', '.join(map(_written, subscripts))}]"
+
+
+def _written(subscript: int | slice) -> str:
+    """A subscript as it is written in Python."""
+    if isinstance(subscript, int):
+        return str(subscript)
+    return ":" if subscript.stop is None else f"{subscript.start}:{subscript.stop}"

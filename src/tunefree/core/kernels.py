@@ -112,8 +112,8 @@ class Caller:
             or len(shape) != len(argument.axes)
             or not value.flags.c_contiguous
         ):
-            declared, given = ", ".join(argument.axes), ", ".join(map(str, shape))
-            problem = f"must be a contiguous array {argument.dtype}[{declared}], not {value.dtype}[{given}]"
+            axes, lengths_of_value = ", ".join(argument.axes), ", ".join(map(str, shape))
+            problem = f"must be a contiguous array {argument.dtype}[{axes}], not {value.dtype}[{lengths_of_value}]"
             raise TypeError(f"{argument.name} {problem}")
         for axis, length in zip(argument.axes, shape, strict=True):
             if length != lengths.setdefault(axis, int(axis) if axis.isdecimal() else length):
@@ -126,11 +126,12 @@ def _addresses_of(parameter: Parameter, state: State, lengths: dict[str, int]) -
     outputs = padded(state.n_outputs)
     if lengths.setdefault("padded", outputs) != outputs:
         raise ValueError(f"{parameter.name} has {outputs} outputs with padding, not {lengths['padded']}")
-    for argument, block in zip(parameter.arguments, state.blocks, strict=True):
+    blocks = state.blocks
+    for argument, block in zip(parameter.arguments, blocks, strict=True):
         for axis, length in zip(argument.axes or (), block.shape, strict=True):
             if not axis.isdecimal() and lengths.setdefault(axis, length) != length:
                 raise ValueError(f"{argument.name} has {length} {axis}, not {lengths[axis]}")
-    return [address_of(block) for block in state.blocks]
+    return [address_of(block) for block in blocks]
 
 
 def address_of(array: np.ndarray) -> int:

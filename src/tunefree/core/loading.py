@@ -12,7 +12,6 @@ import hashlib
 import lzma
 import os
 import re
-import tempfile
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +21,10 @@ import llvmlite.binding as llvm
 
 from tunefree.core import compilation
 from tunefree.core.declarations import Declaration
+from tunefree.core.errors import ModelError
+from tunefree.core.exporting import check_symbols, jitted, symbol_of, text_of
+from tunefree.core.fields import State, views_type
+from tunefree.core.storage import whole_file
 
 TEXTS = Path(__file__).with_name("kernel_texts.xz")  # one after the other: they have much in common
 MOST_AGE = 90 * 24 * 3600.0  # seconds that a file of machine code is kept without being used
@@ -50,8 +53,6 @@ def host() -> Any:
 
 def machine_code(text: str, machine: Any) -> bytes:
     """Machine code of LLVM text, which names no system or the one of the machine."""
-    from tunefree.core.exporting import check_symbols
-
     module = llvm.parse_assembly(text)
     if module.triple not in ("", machine.triple):
         raise ValueError(f"text for {module.triple}, not {machine.triple}")
@@ -106,22 +107,22 @@ def new_code(kernel: Declaration, machine: Any) -> bytes:
         return machine_code(packaged_text(kernel), machine)
     # a kernel from outside, or text that is stale, damaged, or of a later LLVM, which cannot be read
     compilation.begins()
-    from tunefree.core.exporting import text_of
-
     return machine_code(text_of(kernel), machine)
 
 
-def cache_folder() -> Path:
-    """Where machine code is kept: ``TUNEFREE_CACHE``, or the user's folder of such things."""
+def cache_folder() -> Path | None:
+    """Where machine code is kept: ``TUNEFREE_CACHE``, or the user's folder of such things; None without a home."""
     if folder := os.environ.get("TUNEFREE_CACHE"):
         return Path(folder)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tunefree"
+    with contextlib.suppress(RuntimeError):  # of a user without a home, as in some containers
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tunefree"
+    return None
 
 
-def cache_path(kernel: Declaration) -> Path:
+def cache_path(kernel: Declaration, folder: Path) -> Path:
     """Where the machine code of a kernel is kept, for this processor and compiler."""
     key = hashlib.sha256(repr((kernel.digest, llvmlite.__version__, processor())).encode()).hexdigest()
-    return cache_folder() / f"{re.sub(r'[^0-9A-Za-z.]', '-', kernel.name)}-{key[:32]}.code"
+    return folder / f"{re.sub(r'[^0-9A-Za-z.]', '-', kernel.name)}-{key[:32]}.code"
 
 
 def cached_code(path: Path) -> bytes | None:
@@ -139,11 +140,10 @@ def cached_code(path: Path) -> bytes | None:
 
 def write_code(path: Path, code: bytes) -> None:
     """Write a file whole or not at all; a folder that cannot be written to is no error."""
-    with contextlib.suppress(OSError, RuntimeError):
+    with contextlib.suppress(OSError, ModelError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
+        with whole_file(path) as file:
             file.write(hashlib.sha256(path.name.encode() + code).digest() + code)
-        os.replace(file.name, path)
         remove_old(path.parent)
 
 
@@ -158,8 +158,6 @@ def remove_old(folder: Path) -> None:
 
 def linked(kernel: Declaration, code: bytes, machine: Any) -> Code:
     """Machine code that can be called; the machine is used up."""
-    from tunefree.core.exporting import symbol_of
-
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
@@ -168,18 +166,18 @@ def linked(kernel: Declaration, code: bytes, machine: Any) -> Code:
 
 def load(kernel: Declaration) -> Code:
     """A kernel in machine code, by the quickest way that there is."""
-    machine, path = host(), cache_path(kernel)
-    code = cached_code(path)
+    machine, folder = host(), cache_folder()
+    path = None if folder is None else cache_path(kernel, folder)
+    code = None if path is None else cached_code(path)
     if code is None:
-        write_code(path, code := new_code(kernel, machine))
+        code = new_code(kernel, machine)
+        if path is not None:
+            write_code(path, code)
     return linked(kernel, code, machine)
 
 
 def with_checked_bounds(kernel: Declaration) -> Any:
     """A kernel that Numba compiles with checks of bounds, over the same arrays."""
-    from tunefree.core.exporting import jitted
-    from tunefree.core.fields import State, views_type
-
     compiled = jitted(kernel.function, is_entry=True, boundscheck=True)
 
     def views(value: Any) -> Any:

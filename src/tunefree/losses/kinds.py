@@ -1,8 +1,8 @@
 """Kinds of objectives as numbered cases of a switch, over the switches of the losses.
 
-Loops over rows take an objective as two arrays (:mod:`tunefree.losses.places`) and are made from the plain functions of
-:func:`functions`, in which kinds of objectives and losses are cases. So a loop is compiled once for all of them. A loss
-that gets a name later is one more case, for which loops are made anew.
+Loops over rows take an objective as two arrays (:mod:`tunefree.losses.places`). The plain functions that they call, of
+:func:`functions_over`, have kinds of objectives and losses as cases. So a loop is compiled once for all of them. A loss
+that gets a name later is one more case, for which loops are compiled again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tunefree.losses.places import (
     slope_bound,
 )
 from tunefree.losses.regression import Regression, in_grains, observe, prediction_of
-from tunefree.losses.switch import loss_classes, number_of, switch
+from tunefree.losses.switch import number_of, switch
 
 KINDS: Any = (Binary, OneAgainstAll, Multinomial, Regression)
 BINARY, ONE_AGAINST_ALL, MULTINOMIAL, REGRESSION = range(len(KINDS))
@@ -99,11 +99,6 @@ class Functions(NamedTuple):
     value_of: Any  # (loss, numbers, y, prediction): the value of the loss of a number
     slope_of: Any  # of the same: its slope
     curvature_of: Any  # of the same: its curvature
-
-
-def functions() -> Functions:
-    """The functions of objectives, for all losses that have a name by now."""
-    return functions_over(loss_classes())
 
 
 @cache

@@ -7,35 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Binary(NamedTuple):
-    """One margin, targets -1 and +1."""
+class LossOfMargins(NamedTuple):
+    """What both have in common."""
 
-    loss: Any  # loss of the margin
-    steepest: float  # largest absolute slope so far, returned
-
-    @property
-    def task(self) -> str:
-        """Classes are learned."""
-        return "classification"
-
-    @property
-    def smoothness(self) -> float:
-        """The Lipschitz constant of the slope."""
-        return float(self.loss.smoothness)
-
-    def predictions_of(self, margins: np.ndarray) -> np.ndarray:
-        """The predictions (n, 1) that margins (n, 1) stand for: the margins."""
-        return margins
-
-    def labels_of(self, targets: np.ndarray) -> np.ndarray:
-        """Targets as labels, as they are."""
-        return targets
-
-
-class OneAgainstAll(NamedTuple):
-    """K margins, targets 0 .. K - 1; the sum of the binary losses of each class against the others."""
-
-    loss: Any  # loss of each margin
+    loss: Any  # loss of a margin
     steepest: float  # largest absolute slope so far, returned
 
     @property
@@ -55,3 +30,11 @@ class OneAgainstAll(NamedTuple):
     def labels_of(self, targets: np.ndarray) -> np.ndarray:
         """Targets as labels, as they are."""
         return targets
+
+
+class Binary(LossOfMargins):
+    """One margin, targets -1 and +1."""
+
+
+class OneAgainstAll(LossOfMargins):
+    """K margins, targets 0 .. K - 1; the sum of the binary losses of each class against the others."""

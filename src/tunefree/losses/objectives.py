@@ -14,9 +14,7 @@ import numpy as np
 
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import CEILING
-from tunefree.losses.kinds import Functions as Functions
-from tunefree.losses.kinds import arrays_of as arrays_of
-from tunefree.losses.kinds import functions_over as functions_over
+from tunefree.losses.kinds import arrays_of
 from tunefree.losses.labels import Binary as Binary
 from tunefree.losses.labels import OneAgainstAll as OneAgainstAll
 from tunefree.losses.loops import Loop

@@ -225,6 +225,11 @@ def learn_apart(
     run(state, *arrays_of(objective), *of_rows, np.zeros((2, len(offsets))))
 
 
+def ratio_of(value, units, j):
+    """A value in the unit of its feature; 0 where the feature is not known, and counts nothing."""
+    return bounded(value / units[j]) if value != 0.0 and j < len(units) and units[j] > 0.0 else 0.0
+
+
 @kernel
 def score_rows(
     weights: Annotated[np.ndarray, "float64[features, outputs]"],
@@ -232,14 +237,14 @@ def score_rows(
     rows: Rows,
     margins: Annotated[np.ndarray, "float64[rows, outputs]"],
 ) -> None:
-    """Write the margins of rows; features beyond those of the weights are not known, and count nothing."""
+    """Write the margins of rows; features beyond those of the weights are not known."""
     for i in range(len(margins)):
         row = row_of(rows, i)
         margins[i] = 0.0
         for e in range(len(row.indices)):
-            j, value = row.indices[e], row.values[e]
-            if value != 0.0 and j < len(units) and units[j] > 0.0:
-                ratio = bounded(value / units[j])
+            j = row.indices[e]
+            ratio = ratio_of(row.values[e], units, j)
+            if ratio != 0.0:
                 for k in range(margins.shape[1]):
                     margins[i, k] += weights[j, k] * ratio
 
@@ -265,8 +270,8 @@ def add_terms(
     for i in range(len(terms)):
         row = row_of(rows, i)
         for e in range(len(row.indices)):
-            j, value = row.indices[e], row.values[e]
-            if value != 0.0 and j < len(units) and units[j] > 0.0:
-                ratio, term = factor * bounded(value / units[j]), term_of[j]
+            j = row.indices[e]
+            ratio = ratio_of(row.values[e], units, j)
+            if ratio != 0.0:
                 for k in range(terms.shape[2]):
-                    terms[i, term, k] += weights[j, k] * ratio
+                    terms[i, term_of[j], k] += weights[j, k] * (factor * ratio)

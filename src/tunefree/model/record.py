@@ -99,16 +99,17 @@ class FirstPassRecord:
         Of features without a slot, and those that were not taught of their first meeting, the slopes of that row count.
         """
         evidence, n_slots = self.evidence, n_features if meetings is None else meetings.n_slots(n_features)
-        known = evidence if n_slots >= evidence.n_features else evidence.with_features(np.arange(n_slots))
-        found = certify(known, objective)
+        of_all = certify(evidence, objective)
+        certificate = replace(of_all, pulls=of_all.pulls[:n_slots], largest=of_all.largest[:n_slots])
         if meetings is None or "raw" not in meetings.values:  # all features have the slots of their own numbers
-            return found
-        pulls, largest = (meetings.by_feature(own, n_features) for own in (found.pulls, found.largest))
+            return certificate
+        pulls = meetings.by_feature(certificate.pulls, n_features)
+        largest = meetings.by_feature(certificate.largest, n_features)
         alone, values = meetings.alone(), meetings.values["raw"][:n_features]
         pulls[alone.features] = np.sign(values[alone.features])[:, None] * with_room(self.log, LOGGED)[alone.sources]
         largest[: len(values)] = np.maximum(largest[: len(values)], np.abs(values))
         n_partial = meetings.n_met_once - len(alone.features) + meetings.n_partial
-        return replace(found, pulls=pulls, largest=largest, n_partial=n_partial, steepest=self.steepest)
+        return replace(certificate, pulls=pulls, largest=largest, n_partial=n_partial, steepest=self.steepest)
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same record."""
