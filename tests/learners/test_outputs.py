@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -30,7 +32,7 @@ def learn(state, gradients):
 
 def margins_of(state):
     margins = np.zeros(padded(state.n_outputs))
-    state.copy().predict(row_of(0.5, -1.0, 2.0), Scale(0.0, 1.0, 0.0), margins)
+    copy.deepcopy(state).predict(row_of(0.5, -1.0, 2.0), Scale(0.0, 1.0, 0.0), margins)
     return margins[: state.n_outputs]
 
 

@@ -12,7 +12,7 @@ from tests.losses.test_contract import CLASSIFICATION, PAGE, REGRESSION
 from tunefree import losses
 from tunefree.core.errors import ModelError
 from tunefree.losses import curvature, left_slope, slope, value
-from tunefree.losses.kinds import arrays_of, functions
+from tunefree.losses.kinds import arrays_of, functions_over
 from tunefree.losses.loops import Loop
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, measured, regression
 from tunefree.losses.switch import loss_classes, number_of, switch
@@ -181,7 +181,7 @@ def test_a_loss_from_outside_is_one_more_case():
     with pytest.raises(ModelError, match=r"LogCosh is not among the losses; give it a name with tunefree\.losses\.reg"):
         measured(regression(loss), y, at)
     losses.register("log-cosh", PAGE["log_cosh"], "regression", parameters=["SCALE"])
-    assert loss_classes() == (*before, type(loss)) and functions() is functions()
+    assert loss_classes() == (*before, type(loss)) and functions_over(loss_classes()) is functions_over(loss_classes())
     assert measured(regression(loss), y, at).tolist() == [value(loss, *pair) for pair in zip(y, at[:, 0], strict=True)]
     assert measured(regression(losses.Square()), y, at).tolist() == [0.25, 1849.0]
     compiled, plain = (answers_of(function, regression(loss), 1) for function in of_both_kinds())
@@ -198,4 +198,4 @@ class Flat(NamedTuple):
 def test_what_a_loss_lacks_is_named():
     losses.register("flat", Flat, "regression")
     with pytest.raises(ModelError, match="the Flat loss has no value"):
-        functions()
+        functions_over(loss_classes())

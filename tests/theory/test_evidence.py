@@ -15,8 +15,9 @@ from tests.strategies import KINDS, OBJECTIVES, streams
 from tunefree import losses
 from tunefree.core import rows
 from tunefree.losses import objectives
-from tunefree.losses.kinds import arrays_of, functions
+from tunefree.losses.kinds import arrays_of, functions_over
 from tunefree.losses.objectives import measured
+from tunefree.losses.switch import loss_classes
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.theory import Evidence, best_lower_bound, certify, widened
@@ -28,7 +29,7 @@ LEARNERS = ["scinol1", "scinol2", "pistol"]
 def slopes_of(objective, y, predictions):
     slopes, arrays = np.empty_like(predictions), arrays_of(objective)
     for target, prediction, slope in zip(y, predictions, slopes, strict=True):
-        functions().true_slope(*arrays, target, len(slope), prediction, slope)
+        functions_over(loss_classes()).true_slope(*arrays, target, len(slope), prediction, slope)
     return slopes
 
 
