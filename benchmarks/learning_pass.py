@@ -32,7 +32,7 @@ def main(n: int = 100_000, n_features: int = 200_000) -> None:
     for name, learner in ALL.items():
         seconds = []
         for _ in range(8):
-            state, start = learner.create(int(ids.max()) + 1), time.perf_counter()
+            state, start = learner(int(ids.max()) + 1), time.perf_counter()
             passes.learn(state, objective, X, y, np.ones(n), predictions)
             seconds.append(time.perf_counter() - start)
         entry = 1e9 / len(values)
