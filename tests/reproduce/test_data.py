@@ -8,16 +8,17 @@ import pytest
 from pyarrow import parquet
 
 from tunefree.core.errors import DataError
-from tunefree.core.rows import entry, n_rows, row, size
+from tunefree.core.rows import entries_of, n_rows, rows_at
 from tunefree.reproduce import data
 
 
-def features_of(rows):
+def features_of(X):
     """Each row as a dictionary without zeros."""
-    return [
-        {int(j): float(v) for j, v in (entry(row(rows, i), e) for e in range(size(row(rows, i)))) if v}
-        for i in range(n_rows(rows))
+    starts, ends, indices, values = (array.tolist() for array in entries_of(X))
+    pairs = [
+        zip(indices[first:last], values[first:last], strict=True) for first, last in zip(starts, ends, strict=True)
     ]
+    return [{j: value for j, value in of_row if value} for of_row in pairs]
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_mostly_empty_numbers_are_stored_without_zeros(tmp_path, monkeypatch):
 def test_rows_are_taken_in_any_order(small):
     prepared = data.prepare("Small", small)
     order = np.array([2, 0, 3, 1])
-    assert features_of(data.take(prepared.train, order)) == [features_of(prepared.train)[i] for i in order]
+    assert features_of(rows_at(prepared.train, order)) == [features_of(prepared.train)[i] for i in order]
 
 
 def test_a_file_without_its_target_is_named(small, monkeypatch):
