@@ -14,11 +14,9 @@ from tunefree.reproduce import data
 
 def features_of(X):
     """Each row as a dictionary without zeros."""
-    starts, ends, indices, values = (array.tolist() for array in entries_of(X))
-    pairs = [
-        zip(indices[first:last], values[first:last], strict=True) for first, last in zip(starts, ends, strict=True)
-    ]
-    return [{j: value for j, value in of_row if value} for of_row in pairs]
+    starts, ends, *entries = (array.tolist() for array in entries_of(X))
+    pairs = list(zip(*entries, strict=True))
+    return [{j: x for j, x in pairs[start:end] if x} for start, end in zip(starts, ends, strict=True)]
 
 
 @pytest.fixture

@@ -39,11 +39,9 @@ def named_rows(encoder, batch):
 
 def raw_rows(batch):
     """Each row's entries with a value, in their order."""
-    starts, ends, indices, values = (array.tolist() for array in entries_of(batch.rows))
-    pairs = [
-        zip(indices[first:last], values[first:last], strict=True) for first, last in zip(starts, ends, strict=True)
-    ]
-    return [[(j, value) for j, value in of_row if value != 0] for of_row in pairs]
+    starts, ends, *entries = (array.tolist() for array in entries_of(batch.rows))
+    pairs = list(zip(*entries, strict=True))
+    return [[(j, x) for j, x in pairs[start:end] if x != 0] for start, end in zip(starts, ends, strict=True)]
 
 
 def text(path, content):
