@@ -156,9 +156,11 @@ def rows_at(X: Block, places: np.ndarray) -> Block:
     >>> rows.numbers[:, 0], rows.codes[:, 0], rows.pointers, rows.values
     (array([1., 3.]), array([2, 4], dtype=int32), array([0, 1, 3]), array([1., 2., 3.]))
     """
-    counts = np.diff(X.pointers)[places]
-    pointers = np.concatenate([[0], np.cumsum(counts)])
-    words = np.repeat(X.pointers[places] - pointers[:-1], counts) + np.arange(pointers[-1])
+    pointers, words = np.zeros(len(places) + 1, np.int64), np.zeros(0, np.int64)
+    if len(X.values):
+        counts = np.diff(X.pointers)[places]
+        pointers = np.concatenate([[0], np.cumsum(counts)])
+        words = np.repeat(X.pointers[places] - pointers[:-1], counts) + np.arange(pointers[-1])
     return X._replace(
         numbers=X.numbers[places],
         codes=X.codes[places],

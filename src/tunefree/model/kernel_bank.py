@@ -394,9 +394,9 @@ class KernelBank(MemberGroup):
         self.rows, self.switched = header["rows"], header["switched"]
         if "waiting" in header:
             of_block = under("waiting.X.", arrays)
-            block = Block(**{name: array if array.ndim else array.item() for name, array in of_block.items()})
+            fields: dict[str, Any] = {name: array if array.ndim else array.item() for name, array in of_block.items()}
             others = (arrays[f"waiting.{name}"] for name in ("y", "weight", "evaluation_weight"))
-            self.waiting = [LabelledRows(block, *others)]
+            self.waiting = [LabelledRows(Block(**fields), *others)]
         for m, (member, saved) in enumerate(zip(self.members, header["members"], strict=True)):
             member.restore(under(f"{m}.", arrays), saved)
         if header["frozen"]:
