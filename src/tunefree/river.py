@@ -15,7 +15,7 @@ import numpy as np
 from river import base
 
 from tunefree.core.errors import DataError
-from tunefree.core.rows import Sparse, Table, sparse, table
+from tunefree.core.rows import Block, sparse, table
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
@@ -86,7 +86,7 @@ class _Columns:
         if self.n_dense is None:
             self.n_dense = len(self.numbers)
 
-    def block(self, rows: Sequence[_Cells]) -> Table:
+    def block(self, rows: Sequence[_Cells]) -> Block:
         """Rows as a block: a number that a row lacks is 0, and of a category that it lacks nothing is known."""
         names = list(self.numbers)[: self.n_dense or 0]
         numbers, codes = np.zeros((len(rows), len(names))), np.zeros((len(rows), len(self.categories)), np.int32)
@@ -148,17 +148,11 @@ class _Features:
         self._names: tuple[Any, ...] = ()  # of the latest row of numbers that were all known
         self._places: np.ndarray  # (names,) int32: their features
 
-    def block(self, rows: Sequence[Mapping[Any, Any]], learning: bool) -> Sparse:
+    def block(self, rows: Sequence[Mapping[Any, Any]], learning: bool) -> Block:
         """Rows as a block; strings become a feature for each value, missing values none."""
-        found = [self._numbers(x) or self._mixed(x, learning) for x in rows]
-        if len(found) == 1:
-            features, values = found[0]
-            pointers = np.array((0, len(values)))
-        else:
-            features, values = map(np.concatenate, zip(*found, strict=True))
-            pointers = np.cumsum([0, *(len(own) for _, own in found)])
-        features.flags.writeable = values.flags.writeable = pointers.flags.writeable = False
-        return Sparse(pointers, features, values, 1.0)
+        entries = [self._numbers(x) or self._mixed(x, learning) for x in rows]
+        features, values = entries[0] if len(entries) == 1 else map(np.concatenate, zip(*entries, strict=True))
+        return sparse(np.cumsum([0, *(len(of_row) for _, of_row in entries)]), features, values)
 
     def _numbers(self, x: Mapping[Any, Any]) -> tuple[np.ndarray, np.ndarray] | None:
         """Features and values of a row of finite numbers with the names of the row before; else None."""

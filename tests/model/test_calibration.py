@@ -175,7 +175,7 @@ def test_saved_pickled_and_cut_models_go_on_alike(tmp_path, learner, loss, avera
 def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch):
     monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 1000)
     X, y = stream(6000, ("a", "b", "c"))
-    columns = {f"x{j}": X.values[:, j] for j in range(4)}
+    columns = {f"x{j}": X.numbers[:, j] for j in range(4)}
     parquet.write_table(pa.table(columns | {"y": y}), tmp_path / "data.parquet", row_group_size=1000)
     source, plan = (tmp_path / "data.parquet"), Plan("y", learner="scinol2", loss="hinge", passes=2, holdout=0.1)
     train(open_source(source), plan).save(tmp_path / "whole")

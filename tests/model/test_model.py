@@ -72,11 +72,11 @@ def test_features_that_no_row_had_count_nothing(learner):
     X, y = data()
     entries, known = np.arange(0, 1201, 4), np.tile(np.arange(1, 5), 300)
     model = Model("classification", learner, n_features=5)
-    model.learn(sparse(entries, known, X.values.ravel()), Labels.of(y), np.ones(300))
+    model.learn(sparse(entries, known, X.numbers.ravel()), Labels.of(y), np.ones(300))
     features = np.column_stack([known.reshape(-1, 4), np.full(300, 10**9)]).ravel()
-    values = np.column_stack([X.values, np.full(300, 1e9)]).ravel()
+    values = np.column_stack([X.numbers, np.full(300, 1e9)]).ravel()
     unknown = model.predict(sparse(np.arange(0, 1501, 5), features, values))
-    np.testing.assert_array_equal(unknown, model.predict(sparse(entries, known, X.values.ravel())))
+    np.testing.assert_array_equal(unknown, model.predict(sparse(entries, known, X.numbers.ravel())))
 
 
 @pytest.mark.parametrize(("learner", "average"), [pair for pair in holdout_stride.args[1] if pair[0] != "pool"])

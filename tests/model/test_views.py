@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests import naive
 from tunefree.core import kernels, rows, storage
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import n_rows, part, parts, with_parts
+from tunefree.core.rows import n_rows, part
 from tunefree.learners import ALL
 from tunefree.model import views
 from tunefree.model.model import Model
@@ -28,11 +28,12 @@ def shown(view, X, learns=None, cuts=()):
     numbers, entries, edges = [], [], [0, *cuts, n_rows(X)]
     learns = np.ones(n_rows(X)) if learns is None else learns
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
-        given = parts(part(X, start, stop))
-        numbers.append(np.empty_like(given.numbers))
-        entries.append(np.empty_like(given.entries))
-        transform_rows(view, learns[start:stop], *given, numbers[-1], entries[-1])
-    return with_parts(X, np.concatenate(numbers), np.concatenate(entries))
+        piece = part(X, start, stop)
+        numbers.append(np.empty_like(piece.numbers))
+        entries.append(np.empty_like(piece.values))
+        arrays = piece.numbers, piece.pointers, piece.values
+        transform_rows(view, learns[start:stop], *arrays, numbers[-1], entries[-1])
+    return X._replace(numbers=np.concatenate(numbers), values=np.concatenate(entries))
 
 
 def state(view):
@@ -74,7 +75,7 @@ def test_centred_is_minus_the_running_mean(X):
     view = Centred.create(X.shape[1])
     expected, means = naive.centred(X)
     size = np.abs(X).max(axis=0) + 1e-300
-    np.testing.assert_allclose(shown(view, rows.dense(X)).values / size, expected / size, atol=1e-12)
+    np.testing.assert_allclose(shown(view, rows.dense(X)).numbers / size, expected / size, atol=1e-12)
     np.testing.assert_allclose(view.centres / size, means / size, atol=1e-12)
 
 
@@ -82,7 +83,7 @@ def test_centred_is_minus_the_running_mean(X):
 @given(X=columns())
 def test_steady_numbers_are_distances_from_a_centre(X):
     view = Steady.create(X.shape[1])
-    seen = shown(view, rows.dense(X)).values
+    seen = shown(view, rows.dense(X)).numbers
     for c in range(X.shape[1]):
         expected, centre, distance = naive.steady(X[:, c])
         np.testing.assert_allclose(seen[:, c], expected, rtol=1e-7, atol=1e-7)
@@ -94,7 +95,7 @@ def test_steady_numbers_are_distances_from_a_centre(X):
 @given(X=columns(exponents=3))
 def test_level_numbers_are_distances_from_a_centre_in_the_unit_of_all_columns(X):
     view = Level.create(X.shape[1])
-    seen = shown(view, rows.dense(X)).values
+    seen = shown(view, rows.dense(X)).numbers
     expected, unit = naive.level(X)
     np.testing.assert_allclose(seen, expected, rtol=1e-7, atol=1e-7)
     np.testing.assert_allclose(view.unit, unit, rtol=1e-9)
@@ -102,7 +103,7 @@ def test_level_numbers_are_distances_from_a_centre_in_the_unit_of_all_columns(X)
 
 def test_level_keeps_columns_that_vary_little_small():
     X = np.random.default_rng(0).normal(size=(500, 3)) * [1.0, 1e-3, 1.0] + 5.0
-    seen = shown(Level.create(3), rows.dense(X)).values[100:]
+    seen = shown(Level.create(3), rows.dense(X)).numbers[100:]
     np.testing.assert_allclose(seen.std(axis=0) / X[100:].std(axis=0), np.full(3, 1.6), rtol=0.15)
 
 
@@ -125,7 +126,7 @@ def test_dense_rows_and_tables_are_seen_alike(name, X, Z):
     of_table, of_dense, of_sparse = (views.ALL[name].create(width) for width in (X.shape[1], X.shape[1], 0))
     given_table = table(X, Z)
     seen = shown(of_table, given_table)
-    np.testing.assert_array_equal(seen.numbers, shown(of_dense, rows.dense(X)).values)
+    np.testing.assert_array_equal(seen.numbers, shown(of_dense, rows.dense(X)).numbers)
     np.testing.assert_array_equal(seen.values, shown(of_sparse, words(Z)).values)
     for name_of_part in ("columns", "codes", "pointers", "features"):
         assert getattr(seen, name_of_part) is getattr(given_table, name_of_part)
@@ -160,13 +161,13 @@ def test_batch_cuts_do_not_matter(name, X, data):
 def test_rows_of_weight_0_are_seen_but_not_learned(name, X, seed):
     learns = np.random.default_rng(seed).choice([0.0, 0.5, 2.0], len(X))
     one, other = (views.ALL[name].create(X.shape[1]) for _ in range(2))
-    seen = shown(one, rows.dense(X), learns).values
-    np.testing.assert_array_equal(seen[learns > 0], shown(other, rows.dense(X[learns > 0])).values)
+    seen = shown(one, rows.dense(X), learns).numbers
+    np.testing.assert_array_equal(seen[learns > 0], shown(other, rows.dense(X[learns > 0])).numbers)
     assert_same(one, other)
     before = state(one)
-    last = shown(one, rows.dense(X), np.zeros(len(X))).values
+    last = shown(one, rows.dense(X), np.zeros(len(X))).numbers
     assert_same(before, one)
-    np.testing.assert_array_equal(last, shown(one, rows.dense(X), np.zeros(len(X)), cuts=(len(X) // 2,)).values)
+    np.testing.assert_array_equal(last, shown(one, rows.dense(X), np.zeros(len(X)), cuts=(len(X) // 2,)).numbers)
 
 
 @quick
@@ -199,7 +200,7 @@ def test_one_row_a_million_times_too_large_moves_what_is_typical_little(at):
 def test_a_steadied_number_is_near_one_and_never_far_from_it():
     rng = np.random.default_rng(1)
     X = rng.standard_t(1.2, (3000, 3)) * [1e-6, 1.0, 1e6] + [0.0, 5.0, -1e8]
-    seen = shown(Steady.create(3), rows.dense(X)).values
+    seen = shown(Steady.create(3), rows.dense(X)).numbers
     assert np.abs(seen).max() <= views.WIDEST
     assert (np.abs(np.median(seen[1000:], axis=0)) < 0.2).all()
     assert ((np.abs(seen[1000:]).mean(axis=0) > 0.5) & (np.abs(seen[1000:]).mean(axis=0) < 2.0)).all()
@@ -289,7 +290,7 @@ def test_predictions_are_of_rows_as_last_seen_and_leave_the_view_alone(name, tas
     predictions = model.predict(rows.dense(X))
     assert_same(view, model.ensemble.linear.views[name])
     ((weights, units),) = model.ensemble.linear.weights()
-    seen = np.c_[np.ones(300), shown(view, rows.dense(X), np.zeros(300)).values]
+    seen = np.c_[np.ones(300), shown(view, rows.dense(X), np.zeros(300)).numbers]
     by_hand = seen @ np.divide(weights, units[:, None], out=np.zeros_like(weights), where=units[:, None] > 0)
     if task == "regression":
         by_hand = (model.objective.centre + by_hand) * model.objective.unit

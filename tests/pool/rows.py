@@ -101,15 +101,13 @@ def _signal(block: Any) -> np.ndarray:
 
 
 def _column(block: Any, number: int) -> np.ndarray:
-    if hasattr(block, "numbers"):
+    if block.numbers.shape[1]:
         return np.nan_to_num(block.numbers[:, number - 1])
-    if hasattr(block, "pointers"):
-        values = np.zeros(len(block.pointers) - 1)
-        row = np.repeat(np.arange(len(values)), np.diff(block.pointers))
-        here = block.features == number
-        values[row[here]] = block.values[here]
-        return values
-    return np.nan_to_num(block.values[:, number - 1])
+    values = np.zeros(len(block.numbers))
+    row = np.repeat(np.arange(len(values)), np.diff(block.pointers))
+    here = block.features == number
+    values[row[here]] = block.values[here]
+    return values
 
 
 def stream(kind: str = "dense", targets: str = "two", n: int = 300, seed: int = 0) -> Stream:

@@ -70,7 +70,7 @@ def test_a_record_is_restored():
 def test_a_pool_records_the_same_however_rows_come_and_after_it_was_saved():
     random = np.random.default_rng(1)
     X, n = dense(random.normal(size=(3000, 3))), 3000
-    y = [("no", "yes")[int(own)] for own in random.random(n) < 1 / (1 + np.exp(-3 * X.values[:, 0]))]
+    y = [("no", "yes")[int(own)] for own in random.random(n) < 1 / (1 + np.exp(-3 * X.numbers[:, 0]))]
     records = []
     for size, is_saved in ((n, False), (700, True)):
         model = PoolModel("classification", classes=["no", "yes"])

@@ -8,16 +8,15 @@ import pytest
 from pyarrow import parquet
 
 from tunefree.core.errors import DataError
-from tunefree.core.rows import entry, n_rows, row, size
+from tunefree.core.rows import entries_of, n_rows, rows_at
 from tunefree.reproduce import data
 
 
-def features_of(rows):
+def features_of(X):
     """Each row as a dictionary without zeros."""
-    return [
-        {int(j): float(v) for j, v in (entry(row(rows, i), e) for e in range(size(row(rows, i)))) if v}
-        for i in range(n_rows(rows))
-    ]
+    starts, ends, *entries = (array.tolist() for array in entries_of(X))
+    pairs = list(zip(*entries, strict=True))
+    return [{j: x for j, x in pairs[start:end] if x} for start, end in zip(starts, ends, strict=True)]
 
 
 @pytest.fixture
@@ -69,7 +68,7 @@ def test_mostly_empty_numbers_are_stored_without_zeros(tmp_path, monkeypatch):
 def test_rows_are_taken_in_any_order(small):
     prepared = data.prepare("Small", small)
     order = np.array([2, 0, 3, 1])
-    assert features_of(data.take(prepared.train, order)) == [features_of(prepared.train)[i] for i in order]
+    assert features_of(rows_at(prepared.train, order)) == [features_of(prepared.train)[i] for i in order]
 
 
 def test_a_file_without_its_target_is_named(small, monkeypatch):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tunefree.core.rows import entry, n_rows, row, size
+from tunefree.core.rows import entries_of
 from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.chunks import row_numbers
 from tunefree.stream.features import TableEncoder
@@ -30,22 +30,18 @@ def encoded(columns, **options):
 
 def named_rows(encoder, batch):
     """Each row as a dictionary from names to values, the constant left out; a feature twice is an error."""
-    names, found = encoder.names(), []
-    for i in range(n_rows(batch.rows)):
-        x = row(batch.rows, i)
-        held = [(int(j), float(v)) for j, v in (entry(x, k) for k in range(size(x))) if v != 0]
-        assert len({j for j, _ in held}) == len(held)
-        found.append({names[j]: v for j, v in held if j > 0})
-    return found
+    names, by_name = encoder.names(), []
+    for entries in raw_rows(batch):
+        assert len({j for j, _ in entries}) == len(entries)
+        by_name.append({names[j]: value for j, value in entries if j > 0})
+    return by_name
 
 
 def raw_rows(batch):
     """Each row's entries with a value, in their order."""
-    holdout_stride = []
-    for i in range(n_rows(batch.rows)):
-        x = row(batch.rows, i)
-        holdout_stride.append([(int(j), float(v)) for j, v in (entry(x, k) for k in range(size(x))) if v != 0])
-    return holdout_stride
+    starts, ends, *entries = (array.tolist() for array in entries_of(batch.rows))
+    pairs = list(zip(*entries, strict=True))
+    return [[(j, x) for j, x in pairs[start:end] if x != 0] for start, end in zip(starts, ends, strict=True)]
 
 
 def text(path, content):

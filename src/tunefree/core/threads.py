@@ -1,7 +1,7 @@
-"""Threads that members learn in, and one that mixes what they predicted while they learn on.
+"""Threads that members learn in, and those in which generations are grown.
 
 Compiled passes let go of Python's lock, so threads are all that is needed. Nothing depends on their number or order:
-members do not know each other, and what is asked for later is done in the order in which it is asked for.
+members do not know each other.
 """
 
 from __future__ import annotations
@@ -65,16 +65,6 @@ def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None
         future.result()
 
 
-def run(tasks: Iterable[Callable[[], None]], rows: int) -> None:
-    """Do some tasks, as :func:`each` calls a function."""
-    each(lambda task: task(), [(task,) for task in tasks], rows)
-
-
-def later(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """Call a function in a thread, in the order in which calls are asked for; at once where there is but one thread."""
-    return now(function, *arguments) if count() == 1 else _judges().submit(function, *arguments)
-
-
 def now(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
     """Call a function at once."""
     future: Future[Any] = Future()
@@ -132,17 +122,11 @@ def _workers(n: int) -> ThreadPoolExecutor:
 
 
 @cache
-def _judges() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, "tunefree-judge")
-
-
-@cache
 def _growers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(2, "tunefree-grower", lambda: setattr(_here, "works", True))
 
 
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork
     os.register_at_fork(after_in_child=_workers.cache_clear)
-    os.register_at_fork(after_in_child=_judges.cache_clear)
     os.register_at_fork(after_in_child=_growers.cache_clear)
     os.register_at_fork(after_in_child=_limit.cache_clear)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
-from tunefree.core.rows import read_only, together
+from tunefree.core.rows import Block, together
 from tunefree.core.rows import sparse as sparse_rows
 from tunefree.distributed.shards import Shard
 from tunefree.model.targets import Labels
@@ -213,7 +213,6 @@ def united(beginning: Beginning, surveys: Sequence[Survey]) -> United:
     return United(encoder, list(labels), offsets, skipped, problems, totals)
 
 
-def renumbered(X: Any, ids: np.ndarray) -> Any:
+def renumbered(X: Block, ids: np.ndarray) -> Block:
     """Rows with other features in the place of their codes and words."""
-    fields = {name: read_only(ids[getattr(X, name)], np.int32) for name in ("codes", "features") if hasattr(X, name)}
-    return X._replace(**fields)
+    return X._replace(codes=ids[X.codes], features=ids[X.features])

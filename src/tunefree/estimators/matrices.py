@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tunefree.core.rows import Dense, n_rows
+from tunefree.core.rows import Block
 from tunefree.kernel.points import as_matrix, points
 from tunefree.kernel.polynomial import LINEAR
 
 DENSE_BYTES = 2**30  # rows that take at most this are stored as an array; columns of a sparse matrix are not centred
 
 
-def matrix(blocks: list[Any], n_features: int, is_dense: bool | None = None) -> Any:
+def matrix(blocks: list[Block], n_features: int, is_dense: bool | None = None) -> Any:
     """Blocks of rows as one array or sparse matrix, without the constant.
 
     Parameters
@@ -40,11 +40,9 @@ def matrix(blocks: list[Any], n_features: int, is_dense: bool | None = None) -> 
     return whole.toarray() if is_dense else whole
 
 
-def _as_sparse(X: Any, rows: Any) -> Any:
+def _as_sparse(X: Block, rows: Any) -> Any:
     """A block's rows as a sparse matrix in which feature 0 is the constant."""
     if sparse.issparse(rows):
         return rows
-    columns = np.arange(1, rows.shape[1] + 1) if isinstance(X, Dense) else X.columns
-    pointers = np.arange(n_rows(X) + 1) * len(columns)
-    shape = (n_rows(X), 1 + int(columns.max(initial=0)))
-    return sparse.csr_array((rows.reshape(-1), np.tile(columns, n_rows(X)), pointers), shape=shape)
+    n, d = rows.shape
+    return sparse.csr_array((rows.reshape(-1), np.tile(X.columns, n), np.arange(n + 1) * d), shape=(n, 1 + d))

@@ -6,12 +6,12 @@ from typing import Any
 
 from tunefree.core import machine
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import n_rows, parts
+from tunefree.core.rows import Block, n_rows
 
 GROWING = 2  # a store of points is twice as large as it has to be, at most
 
 
-def needed(X: Any, n: int, functions: int, n_outputs: int, itemsize: int = 4) -> int:
+def needed(X: Block, n: int, functions: int, n_outputs: int, itemsize: int = 4) -> int:
     """Bytes of a support of ``n`` rows like those of a block, with coefficients and lags of some functions.
 
     Examples
@@ -20,9 +20,7 @@ def needed(X: Any, n: int, functions: int, n_outputs: int, itemsize: int = 4) ->
     >>> needed(dense([[0.0] * 100]), 10**6, 9, 1)
     1088000000
     """
-    arrays = parts(X)
-    dense, entries = arrays.numbers.shape[1], len(arrays.entries) / max(n_rows(X), 1)
-    point = itemsize * dense + (itemsize + 4) * entries
+    point = itemsize * X.numbers.shape[1] + (itemsize + 4) * len(X.values) / max(n_rows(X), 1)
     return int(GROWING * n * (point + 16 * functions * n_outputs))
 
 

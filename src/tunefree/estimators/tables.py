@@ -24,7 +24,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from tunefree.core.errors import DataError, DataWarning, listed, nearest, told_in_python
-from tunefree.core.rows import Table, part, rows_at, table, together
+from tunefree.core.rows import Block, part, rows_at, table, together
 from tunefree.stream.arrays import of_strings
 from tunefree.stream.batch import BadRows, Columns, Refused
 from tunefree.stream.columns import Number, family, missing_name, string_keys
@@ -46,7 +46,7 @@ class EncodedRows:
 
     Parameters
     ----------
-    block : Table
+    block : Block
     encoder : TableEncoder
 
     Examples
@@ -59,7 +59,7 @@ class EncodedRows:
     (array([2, 1], dtype=int32), array([1, 1], dtype=int32))
     """
 
-    def __init__(self, block: Table, encoder: TableEncoder) -> None:
+    def __init__(self, block: Block, encoder: TableEncoder) -> None:
         self.block, self.encoder = block, encoder
 
     @property
@@ -302,13 +302,13 @@ def _in_its_notation(encoder: TableEncoder, first: Columns) -> TableEncoder:
     return reader
 
 
-def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows, gaps: Counter[str]) -> Table:
+def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows, gaps: Counter[str]) -> Block:
     """The rows of a chunk; of rows to predict, missing numbers are counted by column."""
     known = {column.name for column in encoder.columns}
     for name in chunk.table.schema.names if learning else ():
         if name not in known:
             bad.note("came after the first rows, left out", NAME, chunk.row, name, chunk.table.num_rows)
-    rows: Table = encoder.encode(chunk, learning, bad, labelled=False).rows
+    rows: Block = encoder.encode(chunk, learning, bad, labelled=False).rows
     for column in [] if learning else encoder.columns:
         if isinstance(column, Number):
             array = chunk.table.column(column.name)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import n_rows, rows_at
+from tunefree.core.rows import Block, n_rows, rows_at
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.reference import evenly_spaced
 
@@ -43,7 +43,7 @@ def importance(decomposition: Decomposition, output: int | None = None) -> Impor
     return Importance(1 + order, names, means[order], errors[order], len(sizes))
 
 
-def reference_of(decomposition: Decomposition) -> object:
+def reference_of(decomposition: Decomposition) -> Block:
     """The rows of the reference, which there have to be."""
     if decomposition.reference.rows is None:
         raise ModelError("the model keeps no rows, over which columns are compared; give rows")

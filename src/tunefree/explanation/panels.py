@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import Table, as_table, n_rows, parts, read_only, rows_at, together, with_parts
+from tunefree.core.rows import Block, n_rows, rows_at, together
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import reference_of
 from tunefree.explanation.reference import evenly_spaced
@@ -57,7 +57,7 @@ class Dependence(NamedTuple):
 
 def dependence(decomposition: Decomposition, part: int, axis: Axis) -> Dependence:
     """The dependence on a part of a column, at the values of its axis."""
-    rows: Any = reference_of(decomposition)
+    rows = reference_of(decomposition)
     rows = rows_at(rows, evenly_spaced(n_rows(rows), MOST_ROWS))
     curves = decomposition.margins(together([_with_value(rows, axis, value) for value in axis.values]))
     curves = curves.reshape(len(axis.values), n_rows(rows), -1)
@@ -76,7 +76,7 @@ def axis_of(decomposition: Decomposition, part: int) -> Axis | None:
 
     Words and hashed features have no axis.
     """
-    rows, layout = as_table(reference_of(decomposition)), decomposition.layout
+    rows, layout = reference_of(decomposition), decomposition.layout
     name, kind = layout.parts[part].name, layout.parts[part].kind
     if kind == CODES:
         places = [q for q, column in enumerate(rows.code_columns.tolist()) if layout.code_source(column)[1] == part]
@@ -85,7 +85,7 @@ def axis_of(decomposition: Decomposition, part: int) -> Axis | None:
     return _axis_of_numbers(rows, layout, part, places[0]) if places else None
 
 
-def _axis_of_numbers(rows: Table, layout: Layout, part: int, place: int) -> Axis | None:
+def _axis_of_numbers(rows: Block, layout: Layout, part: int, place: int) -> Axis | None:
     missing = None
     known = np.ones(len(rows.numbers), bool)
     for q, column in enumerate(rows.code_columns.tolist()):
@@ -100,7 +100,7 @@ def _axis_of_numbers(rows: Table, layout: Layout, part: int, place: int) -> Axis
     )
 
 
-def _axis_of_codes(rows: Table, layout: Layout, name: str, place: int) -> Axis | None:
+def _axis_of_codes(rows: Block, layout: Layout, name: str, place: int) -> Axis | None:
     different, counts = np.unique(rows.codes[:, place], return_counts=True)
     often = [j for j in np.argsort(-counts, kind="stable").tolist() if different[j] > 0]
     labels = [layout.label(int(different[j])) for j in often]
@@ -143,7 +143,7 @@ def _grid(values: np.ndarray, threshold: float) -> np.ndarray:
     return np.unique(grid)
 
 
-def _with_value(rows: Any, axis: Axis, value: Any) -> Any:
+def _with_value(rows: Block, axis: Axis, value: Any) -> Block:
     """Rows in which a part has one value."""
     if not axis.is_numeric:
         return _with_code(rows, axis.column, value)
@@ -151,13 +151,13 @@ def _with_value(rows: Any, axis: Axis, value: Any) -> Any:
     return _with_number(rows, axis.column, value)
 
 
-def _with_number(rows: Any, place: int, value: float) -> Any:
-    numbers = parts(rows).numbers.copy()
+def _with_number(rows: Block, place: int, value: float) -> Block:
+    numbers = rows.numbers.copy()
     numbers[:, place] = value
-    return with_parts(rows, numbers, parts(rows).entries)
+    return rows._replace(numbers=numbers)
 
 
-def _with_code(rows: Table, place: int, code: int) -> Table:
+def _with_code(rows: Block, place: int, code: int) -> Block:
     codes = rows.codes.copy()
     codes[:, place] = code
-    return rows._replace(codes=read_only(codes, np.int32))
+    return rows._replace(codes=codes)

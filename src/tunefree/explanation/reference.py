@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import dense, n_rows, rows_at, sparse, table
+from tunefree.core.rows import Block, dense, n_rows, rows_at, sparse, table
 from tunefree.generations.columns import Columns
 from tunefree.model.model import Model
 
@@ -16,11 +16,11 @@ MOST_ROWS = 1024  # of a reference
 class Reference(NamedTuple):
     """Rows in the two ways in which members see them."""
 
-    rows: Any  # block of rows; None where there are none
+    rows: Block | None  # None where there are none
     matrix: np.ndarray  # (r, c) under the keys of the columns that trees see; one row of which nothing is known if none
 
     @classmethod
-    def of(cls, model: Model, of_table: bool, rows: Any = None) -> Reference:
+    def of(cls, model: Model, of_table: bool, rows: Block | None = None) -> Reference:
         """Some rows, at most 1,024 of them, evenly spaced; else those that a pool keeps for growing, if it does.
 
         Words are in no rows that a pool keeps: there, and where there are no rows at all, words and numbers of linear
@@ -52,7 +52,7 @@ def evenly_spaced(n: int, most: int = MOST_ROWS) -> np.ndarray:
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
 
 
-def _block(columns: Columns, matrix: np.ndarray, is_sparse: bool, of_table: bool) -> Any:
+def _block(columns: Columns, matrix: np.ndarray, is_sparse: bool, of_table: bool) -> Block:
     """Rows (r, c) under the keys of columns as the block of rows that they came from."""
     keys, known = np.array(columns.keys, np.int64), np.nan_to_num(matrix)
     if is_sparse:

@@ -7,13 +7,12 @@ for trees.
 
 from __future__ import annotations
 
-from functools import singledispatch
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from tunefree.core.kernels import kernel
-from tunefree.core.rows import Dense, Sparse, Table, n_rows, rows_at
+from tunefree.core.rows import Block, n_rows
 
 MOST_COLUMNS = 1024  # beyond which rows are too wide for trees
 
@@ -53,21 +52,26 @@ class Columns:
         """Where the columns with these keys are among those so far."""
         return [self._place[key] for key in keys.tolist()]
 
-    def matrix(self, X: Any, learned: np.ndarray | None = None) -> np.ndarray:
+    def matrix(self, X: Block, learned: np.ndarray | None = None) -> np.ndarray:
         """The columns (n, c) of a block of rows, with those at the end that rows which are learned, (n,), bring."""
-        parts = parts_of(X)
-        brought = parts_of(rows_at(X, np.flatnonzero(learned))) if learned is not None and learned.any() else []
-        for key in (key for keys, _, _ in brought for key in keys):
+        if learned is not None and learned.any():
+            self._add([*X.columns.tolist(), *(-1 - X.code_columns).tolist()], np.nan)
+            of_learned = X.features[np.repeat(learned, np.diff(X.pointers))]
+            self._add(list(range(1, 1 + _n_word_columns(X, of_learned))), 0.0)
+        matrix = np.tile(self.fills, (n_rows(X), 1))
+        for keys, values in _columns_of(X):
+            for k, key in enumerate(keys):
+                if key in self._place:
+                    matrix[:, self._place[key]] = values[:, k]
+        return matrix
+
+    def _add(self, keys: list[int], fill: float) -> None:
+        """Know columns, of which rows that do not name them have the fill."""
+        for key in keys:
             if key not in self._place and len(self.keys) <= MOST_COLUMNS:
                 self._place[key] = len(self.keys)
                 self.keys.append(key)
-                self.fills.append(0.0 if isinstance(X, Sparse) else np.nan)
-        matrix = np.tile(self.fills, (n_rows(X), 1))
-        for keys, values, is_known in parts:
-            for k, key in enumerate(keys):
-                if key in self._place:
-                    matrix[:, self._place[key]] = np.where(is_known[:, k], values[:, k], np.nan)
-        return matrix
+                self.fills.append(fill)
 
 
 def is_categorical(keys: np.ndarray) -> np.ndarray:
@@ -75,33 +79,21 @@ def is_categorical(keys: np.ndarray) -> np.ndarray:
     return keys < 0
 
 
-@singledispatch
-def parts_of(X: Any) -> list[tuple[list[int], np.ndarray, np.ndarray]]:
-    """Keys, values (n, k), and whether each value is known, of the columns of a block."""
-    raise TypeError(f"{type(X).__name__} is not a block of rows")
+def _n_word_columns(X: Block, features: np.ndarray) -> int:
+    """How many columns words of a block with these features need: each feature up to the largest has one, if words
+    are not those of texts."""
+    return 0 if X.is_table else min(int(features.max(initial=0)), MOST_COLUMNS + 1)
 
 
-@parts_of.register(Dense)
-def parts_of_dense(X):
-    return [(list(range(1, X.values.shape[1] + 1)), X.values, ~np.isnan(X.values))]
-
-
-@parts_of.register(Table)
-def parts_of_table(X):
-    numbers = X.columns.tolist(), X.numbers, ~np.isnan(X.numbers)
-    return [numbers, ([-1 - q for q in X.code_columns.tolist()], X.codes, X.codes > 0)]
-
-
-@parts_of.register(Sparse)
-def parts_of_sparse(X):
-    width = int(X.features.max(initial=0))
-    if width > MOST_COLUMNS:
-        width = MOST_COLUMNS + 1
-    values = np.zeros((n_rows(X), width))
-    row = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers))
-    kept = X.features <= width
-    values[row[kept], X.features[kept] - 1] = X.values[kept]
-    return [(list(range(1, width + 1)), values, np.ones(values.shape, bool))]
+def _columns_of(X: Block) -> list[tuple[list[int], np.ndarray]]:
+    """Keys and values (n, k) of the columns of a block."""
+    codes = np.where(X.codes > 0, X.codes, np.nan)
+    words = np.zeros((n_rows(X), _n_word_columns(X, X.features)))
+    if words.size:
+        row, is_near = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers)), X.features <= words.shape[1]
+        words[row[is_near], X.features[is_near] - 1] = X.values[is_near]
+    of_words = list(range(1, 1 + words.shape[1])), words
+    return [(X.columns.tolist(), X.numbers), ((-1 - X.code_columns).tolist(), codes), of_words]
 
 
 def _mixed(bits):

@@ -14,7 +14,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.kernels import Kernel
-from tunefree.core.rows import Dense, Sparse, Table, dense, parts, sparse
+from tunefree.core.rows import Block, dense, entries_of, sparse
 from tunefree.kernel.given import Given
 from tunefree.kernel.kernels import pair_of
 from tunefree.kernel.pairs import DotProduct, L1Distance, norm_terms, numbers, pairing, sparse_numbers
@@ -40,35 +40,17 @@ class SparsePoints(NamedTuple):
     norms: np.ndarray  # (n,)
 
 
-@singledispatch
-def points(X: Any, kernel: Any, dtype: Any) -> DensePoints | SparsePoints:
-    """A block of rows without its constant, as points of a kernel."""
-    raise TypeError(f"{type(X).__name__} is not a block of rows")
+def points(X: Block, kernel: Any, dtype: Any) -> DensePoints | SparsePoints:
+    """A block of rows without its constant, as points of a kernel.
 
-
-@points.register(Dense)
-def points_of_dense(X, kernel, dtype):
-    return dense_points(X.values, kernel, dtype)
-
-
-@points.register(Sparse)
-def points_of_sparse(X, kernel, dtype):
-    return sparse_points(X.pointers, X.features, X.values, kernel, dtype)
-
-
-@points.register(Table)
-def points_of_table(X, kernel, dtype):
-    """Numbers are entries like codes and words, even without any: those may come with later rows."""
-    n, entries = len(X.numbers), parts(X)
-    counts = np.diff(entries.pointers)
-    owners = [np.repeat(np.arange(n), width) for width in (X.numbers.shape[1], X.codes.shape[1])]
-    owner = np.concatenate([*owners, np.repeat(np.arange(n), counts)])
-    features = np.concatenate([np.tile(X.columns, n), X.codes.reshape(-1), X.features])
-    values = np.concatenate([X.numbers.reshape(-1), np.ones(X.codes.size), X.values])
-    kept = np.flatnonzero((values != 0.0) & (features > 0))
-    order = kept[np.argsort(owner[kept], kind="stable")]
-    pointers = np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=n))])
-    return sparse_points(pointers, features[order], values[order], kernel, dtype)
+    Numbers of a table are entries, even where it has no codes and words: those may come with later rows.
+    """
+    if X.numbers.shape[1] and not X.is_table:
+        return dense_points(X.numbers, kernel, dtype)
+    rows = entries_of(X)
+    is_known = (rows.values != 0.0) & (rows.indices > 0)
+    pointers = np.append(0, np.cumsum(is_known))[np.append(0, rows.ends)]
+    return sparse_points(pointers, rows.indices[is_known], rows.values[is_known], kernel, dtype)
 
 
 def dense_points(values: np.ndarray, kernel: Any, dtype: Any) -> DensePoints:

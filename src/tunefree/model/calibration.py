@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import Sparse, read_only, sparse
+from tunefree.core.rows import Block, sparse
 from tunefree.learners import ALL
 from tunefree.learners.reading import read
 from tunefree.learners.scinol import ScInOL2
@@ -137,14 +137,13 @@ def of_classes(margins: np.ndarray) -> np.ndarray:
     return np.column_stack([np.zeros(len(margins)), margins]) if margins.shape[1] == 1 else margins
 
 
-def _rows(calibration: Calibration, margins: np.ndarray, learns: np.ndarray) -> Sparse:
+def _rows(calibration: Calibration, margins: np.ndarray, learns: np.ndarray) -> Block:
     """A row for each row and class: the margin as the view shows it, and 1."""
     numbers = of_classes(margins)
-    numbers = read_only(np.where(np.isneginf(numbers), 0.0, numbers), np.float64)
+    numbers = np.where(np.isneginf(numbers), 0.0, numbers)
     n, n_classes = numbers.shape
     seen, nothing = np.empty((n, n_classes)), np.empty(0)
-    none = read_only(np.zeros(n + 1), np.int64)
-    transform_rows(calibration.view, learns, numbers, none, read_only(nothing, np.float64), seen, nothing)
+    transform_rows(calibration.view, learns, numbers, np.zeros(n + 1, np.int64), nothing, seen, nothing)
     pairs = np.stack([seen, np.ones_like(seen)], axis=-1)
     features = np.tile(np.arange(1, 2 * n_classes + 1), n)
     return sparse(np.arange(0, pairs.size + 1, 2), features, pairs.reshape(-1), intercept=False)

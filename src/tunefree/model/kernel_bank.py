@@ -15,7 +15,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import CEILING
-from tunefree.core.rows import n_rows, numbers_alone, parts, rebuilt, together
+from tunefree.core.rows import Block, n_rows, together
 from tunefree.core.states import size_of, under
 from tunefree.kernel import contract, feature_expansion, kernels
 from tunefree.kernel.backends import at_hand, backend_of
@@ -157,10 +157,10 @@ class KernelBank(MemberGroup):
         if start < n:
             self._learn(rows.part(start, n), predictions[:, start:])
 
-    def _check_kind(self, X: Any) -> None:
+    def _check_kind(self, X: Block) -> None:
         """Whether rows are like those before, which compiled code does not check."""
-        n_columns = parts(X).numbers.shape[1]
-        if self.waiting and type(self.waiting[0].X) is not type(X):
+        n_columns = X.numbers.shape[1]
+        if self.waiting and self.waiting[0].X.is_table != X.is_table:
             raise ModelError(UNLIKE)
         if self.n_columns is not None and (self.n_columns == 0) != (n_columns == 0):
             raise ModelError(UNLIKE)
@@ -172,7 +172,7 @@ class KernelBank(MemberGroup):
         most = WARMUP_ROWS if self.warmup_rows is None else self.warmup_rows
         stop = min(most - self.n_warmup, len(rows.y))
         kept = rows.part(0, stop)
-        self.n_columns = parts(rows.X).numbers.shape[1]
+        self.n_columns = rows.X.numbers.shape[1]
         self.waiting.append(LabelledRows(together([kept.X]), *(array.copy() for array in kept[1:])))
         if self.n_warmup == most:
             self.freeze()
@@ -286,18 +286,19 @@ class KernelBank(MemberGroup):
         exponents = np.array([member.exponent for member in self.members])
         return self._kernel(self.gamma * 2.0 ** float(exponents.min())), exponents - exponents.min()
 
-    def _points(self, X: Any) -> Any:
-        precision = np.float64 if self.kernel_config.double else np.float32
+    def _points(self, X: Block) -> Any:
+        """Rows as points; those of a table without codes and words may be of an array."""
+        precision, kernel = np.float64 if self.kernel_config.double else np.float32, self._kernel(1.0)
         seen = self._transformed(X)
-        found = points(seen, self._kernel(1.0), precision)
-        if self.expansion is not None and type(found) is not type(self.expansion.block):
-            numbers = numbers_alone(seen)
-            if numbers is None or isinstance(found, DensePoints):
-                raise ModelError(UNLIKE)
-            found = points(numbers, self._kernel(1.0), precision)
-        return found
+        known = None if self.expansion is None else type(self.expansion.block)
+        if known is DensePoints and seen.is_table and not (seen.codes.any() or len(seen.values)):
+            seen = seen._replace(is_table=False)
+        seen_points = points(seen, kernel, precision)
+        if known not in (None, type(seen_points)):
+            raise ModelError(UNLIKE)
+        return seen_points
 
-    def _transformed(self, X: Any) -> Any:
+    def _transformed(self, X: Block) -> Block:
         """Rows in the fixed view."""
         return X if self.view is None else transform(self.view, X, np.zeros(n_rows(X)))
 
@@ -377,7 +378,7 @@ class KernelBank(MemberGroup):
         arrays = {} if self.view is None else views.saved("view", self.view)
         if self.waiting:
             rows = self._warmup_rows()
-            header["waiting"] = type(rows.X).__name__
+            header["waiting"] = True
             arrays |= {f"waiting.{name}": getattr(rows, name) for name in ("y", "weight", "evaluation_weight")}
             arrays |= {f"waiting.X.{name}": np.asarray(value) for name, value in rows.X._asdict().items()}
         for m, member in enumerate(self.members):
@@ -392,9 +393,10 @@ class KernelBank(MemberGroup):
         self.gamma, self.n_columns = header["gamma"], header["n_columns"]
         self.rows, self.switched = header["rows"], header["switched"]
         if "waiting" in header:
-            block = rebuilt(header["waiting"], under("waiting.X.", arrays))
+            of_block = under("waiting.X.", arrays)
+            fields: dict[str, Any] = {name: array if array.ndim else array.item() for name, array in of_block.items()}
             others = (arrays[f"waiting.{name}"] for name in ("y", "weight", "evaluation_weight"))
-            self.waiting = [LabelledRows(block, *others)]
+            self.waiting = [LabelledRows(Block(**fields), *others)]
         for m, (member, saved) in enumerate(zip(self.members, header["members"], strict=True)):
             member.restore(under(f"{m}.", arrays), saved)
         if header["frozen"]:

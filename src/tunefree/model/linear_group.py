@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core import threads
-from tunefree.core.rows import entries_of, n_rows
+from tunefree.core.rows import Rows, entries_of, n_rows
 from tunefree.core.states import under
 from tunefree.model import views
 from tunefree.model.frozen_group import FrozenGroup
@@ -47,7 +47,7 @@ class LinearGroup(MemberGroup):
         meetings: FirstMeetings | None = None,
     ) -> None:
         self.meetings = meetings
-        self._met: Met | None = None  # of the latest rows
+        self._latest: tuple[Rows | None, Met | None] = None, None
         self.n_features, self.n_outputs = self.n_slots(n_features), n_outputs
         of_members = average, self.n_features, n_outputs, objective
         self.members = [Member.create(setting, *of_members) for setting in settings]
@@ -104,9 +104,13 @@ class LinearGroup(MemberGroup):
         """What is kept of first meetings, as nested arrays."""
         return () if self.meetings is None else (self.meetings.known, self.meetings.values)
 
-    def take_met(self) -> Met | None:
-        """What was met in the latest rows, handed out once; None where features have the slots of their own numbers."""
-        taken, self._met = self._met, None
+    def take_latest(self) -> tuple[Rows | None, Met | None]:
+        """The latest rows with slots, and what was met in them, handed out once.
+
+        The first is None of rows that were learned again, the second where features have the slots of their own
+        numbers.
+        """
+        taken, self._latest = self._latest, (None, None)
         return taken
 
     def _meet(self, seen: dict[str, Any], weight: np.ndarray) -> Met | None:
@@ -118,7 +122,6 @@ class LinearGroup(MemberGroup):
                 seen[view] = self.meetings.shown(met, X)
             self.reserve_features(self.meetings.first)
             self._replay(met.past)
-        self._met = met
         return met
 
     def _replay(self, past: Past) -> None:
@@ -133,7 +136,9 @@ class LinearGroup(MemberGroup):
         self._weights = None
         seen = self._transformed(X, self._views_of_members(), np.zeros(len(y)) if again else weight)
         met = self._meet(seen, weight)
-        entries = {view: entries_of(seen[view]) for view in self._views_of_members()}
+        names = self._views_of_members() if again else self._views_of_members() | {"raw"}
+        entries = {view: entries_of(seen[view]) for view in names}
+        self._latest = entries.get("raw"), met
         threads.each(
             lambda member, written: member.learn(entries[member.setting.view], y, weight, written, met),
             list(zip(self.members, predictions, strict=True)),

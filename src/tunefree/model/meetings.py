@@ -18,7 +18,7 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 
 from tunefree.core.kernels import kernel
-from tunefree.core.rows import Dense, Table, as_table, n_rows, reach, read_only, sparse
+from tunefree.core.rows import Block, n_rows, reach, sparse
 
 FIRST = 1024  # features that have slots from the start: more than Newton's matrices have room for
 LOGGED = 2**16  # rows in a log: more than members learn at a time
@@ -50,7 +50,7 @@ class Past(NamedTuple):
 class Met(NamedTuple):
     """Rows with slots instead of features, and what is to be done about first meetings."""
 
-    X: Any  # block of rows, their values as given
+    X: Any  # block of rows, their values unchanged
     kept: np.ndarray  # (e,) places of their words among those of the rows as given
     left_out: np.ndarray  # (n,) int64: entries of each row that are left out
     places: np.ndarray  # (n,) int64: where in the log each row is kept; -1 for nowhere
@@ -175,12 +175,12 @@ class Alone(NamedTuple):
     numbers: np.ndarray  # (e,) int32: of the features
     places: np.ndarray  # (e,) int64: of the entries among the words of the rows; -1 for those of codes
 
-    def rows(self, X: Any) -> Any:
+    def rows(self, X: Block) -> Block:
         """These entries of the rows, as a view shows them."""
         return sparse(self.pointers, self.numbers, _values(X, self.places), intercept=False)
 
 
-def _values(X: Any, places: np.ndarray) -> np.ndarray:
+def _values(X: Block, places: np.ndarray) -> np.ndarray:
     """The values of entries, by their places among the words of rows; 1 for codes, which have the place -1."""
     return np.where(places < 0, 1.0, np.append(X.values, 1.0)[places])
 
@@ -255,21 +255,20 @@ class FirstMeetings:
         """Whether some features have not the slots of their own numbers."""
         return len(self.known.slot_of) > 0 or bool(self.known.counts[2])
 
-    def begin(self, X: Any) -> None:
+    def begin(self, X: Block) -> None:
         """Know which features have slots from the start, by the first rows."""
         if self.first == 0:
-            numbers = X.values.shape[1] if isinstance(X, Dense) else as_table(X).numbers.shape[1]
-            self.first = max(FIRST, 1 + numbers)
+            self.first = max(FIRST, 1 + X.numbers.shape[1])
 
-    def meet(self, X: Any, weight: np.ndarray) -> Met | None:
+    def meet(self, X: Block, weight: np.ndarray) -> Met | None:
         """Meet the features of rows to be learned in order; None if all have the slots of their own numbers."""
         self.begin(X)
         if reach(X) <= self.first:
             return None
         self._make_room(reach(X))
-        rows, serials = as_table(X), np.empty(len(weight), np.int64)
-        occurrences = Occurrences.create(rows.codes.size + len(rows.values))
-        of_rows = weight, rows.codes, rows.pointers, rows.features, rows.values
+        serials = np.empty(len(weight), np.int64)
+        occurrences = Occurrences.create(X.codes.size + len(X.values))
+        of_rows = weight, X.codes, X.pointers, X.features, X.values
         meet_rows(self.known, self.first, *of_rows, serials, occurrences)
         n_fresh, n_again = occurrences.counts
         fresh, entries, again = occurrences.fresh[:n_fresh], occurrences.entries[:n_fresh], occurrences.again[:n_again]
@@ -295,26 +294,25 @@ class FirstMeetings:
         self.n_partial += int(np.count_nonzero(~lasts))
         return self._past(once[lasts])
 
-    def in_slots(self, X: Any) -> Any:
+    def in_slots(self, X: Block) -> Block:
         """Rows that are only predicted, with slots instead of features."""
         if self.first == 0 or reach(X) <= self.first:
             return X
         nothing = np.zeros(n_rows(X))
         return self._placed(X, nothing, np.full(n_rows(X), self.known.counts[1]))[0]
 
-    def note(self, met: Met, view: str, X: Any) -> None:
+    def note(self, met: Met, view: str, X: Block) -> None:
         """Keep the values of first meetings in rows as a view shows them."""
         store = self.values.get(view, np.zeros(0))
         if len(store) < len(self.known.slot_of):
             store = self.values[view] = np.concatenate([store, np.zeros(len(self.known.slot_of) - len(store))])
         store[met.fresh] = _values(X, met.entries)
 
-    def shown(self, met: Met, X: Any) -> Any:
+    def shown(self, met: Met, X: Block) -> Block:
         """Rows of a view as they were met, with slots."""
-        rows = met.X._replace(values=read_only(X.values[met.kept], np.float64))
-        return rows._replace(numbers=X.numbers) if isinstance(X, Table) else rows
+        return met.X._replace(numbers=X.numbers, values=X.values[met.kept])
 
-    def replayed(self, past: Past, view: str) -> Any:
+    def replayed(self, past: Past, view: str) -> Block:
         """Rows of one entry each: first meetings as a view showed them."""
         n = len(past.features)
         return sparse(np.arange(n + 1), past.slots, self.values[view][past.features], intercept=False)
@@ -345,18 +343,17 @@ class FirstMeetings:
         """Features without a slot whose first meeting is in the log."""
         return self._past(np.flatnonzero(self._is_alone(np.arange(len(self.known.slot_of)), MOST, MOST)))
 
-    def alone_in(self, X: Any, n_slots: int = MOST, n_met: int = MOST) -> Alone | None:
+    def alone_in(self, X: Block, n_slots: int = MOST, n_met: int = MOST) -> Alone | None:
         """Those of them that are in some rows, None if none is: as it was when there were so many slots, and so many
         rows had had a first meeting."""
         if self.first == 0 or reach(X) <= self.first:
             return None
-        rows = as_table(X)
-        words = np.flatnonzero(self._is_alone(rows.features, n_slots, n_met))
-        at_code, column = np.nonzero(self._is_alone(rows.codes, n_slots, n_met))
-        ids = np.concatenate([rows.features[words], rows.codes[at_code, column]])
+        words = np.flatnonzero(self._is_alone(X.features, n_slots, n_met))
+        at_code, column = np.nonzero(self._is_alone(X.codes, n_slots, n_met))
+        ids = np.concatenate([X.features[words], X.codes[at_code, column]])
         if not len(ids):
             return None
-        row_of = np.concatenate([np.searchsorted(rows.pointers, words, "right") - 1, at_code])
+        row_of = np.concatenate([np.searchsorted(X.pointers, words, "right") - 1, at_code])
         order = np.argsort(row_of, kind="stable")
         features, numbers = np.unique(ids, return_inverse=True)
         past = self._past(features)._replace(slots=np.arange(1, 1 + len(features), dtype=np.int32))
@@ -374,13 +371,13 @@ class FirstMeetings:
         is_logged = (serials < n_met) & (self.known.counts[1] - serials <= LOGGED)
         return inside & is_logged & ((slots == _ONCE) | (slots >= n_slots))
 
-    def n_slots_after(self, X: Any) -> int:
+    def n_slots_after(self, X: Block) -> int:
         """Slots that will have been given once rows are learned, at most."""
         self.begin(X)
         if reach(X) <= self.first:
             return self.n_slots(reach(X))
-        rows, known = as_table(X), self.known
-        met = np.concatenate([rows.codes[rows.codes >= self.first], rows.features[rows.features >= self.first]])
+        known = self.known
+        met = np.concatenate([X.codes[X.codes >= self.first], X.features[X.features >= self.first]])
         slots = known.slot_of.take(met, mode="clip") if len(known.slot_of) else np.zeros(len(met), np.int32)
         slots[met >= len(known.slot_of)] = 0
         counts = np.unique(met[slots == 0], return_counts=True)[1]
@@ -416,15 +413,12 @@ class FirstMeetings:
             self.known = Known.create(max(n_features, 3 * n_known // 2))._replace(counts=before.counts)
             self.known.slot_of[:n_known], self.known.serials[:n_known] = before.slot_of, before.serials
 
-    def _placed(self, X: Any, weight: np.ndarray, serials: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+    def _placed(self, X: Block, weight: np.ndarray, serials: np.ndarray) -> tuple[Block, np.ndarray, np.ndarray]:
         """Rows with slots, the places of their words, and how many entries of each row are left out."""
-        rows = as_table(X)
-        codes, pointers = np.empty(rows.codes.shape, np.int32), np.empty(len(weight) + 1, np.int64)
-        slots, kept = np.empty(len(rows.values), np.int32), np.empty(len(rows.values), np.int64)
+        codes, pointers = np.empty_like(X.codes), np.empty_like(X.pointers)
+        slots, kept = np.empty_like(X.features), np.empty(len(X.values), np.int64)
         left_out = np.empty(len(weight), np.int64)
-        of_rows = weight, rows.codes, rows.pointers, rows.features, rows.values
+        of_rows = weight, X.codes, X.pointers, X.features, X.values
         n = place_rows(self.known, self.first, serials, *of_rows, codes, pointers, slots, kept, left_out)
-        fields: dict[str, np.ndarray] = {"pointers": pointers, "features": slots[:n], "values": rows.values[kept[:n]]}
-        if isinstance(X, Table):
-            fields["codes"] = codes
-        return X._replace(**{name: read_only(array, array.dtype) for name, array in fields.items()}), kept[:n], left_out
+        kept = kept[:n]
+        return X._replace(codes=codes, pointers=pointers, features=slots[:n], values=X.values[kept]), kept, left_out

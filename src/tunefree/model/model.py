@@ -203,7 +203,7 @@ class Model(ScoredModel):
         self, rows: LabelledRows, again: bool, of_members: np.ndarray, mixed: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Predictions and losses of rows, which certificates are made of unless the rows were learned before."""
-        met, is_known = self.ensemble.linear.take_met(), np.ones(len(rows.y), bool)
+        (entries, met), is_known = self.ensemble.linear.take_latest(), np.ones(len(rows.y), bool)
         if self.task == "regression" and not again:
             means, sleeping = self.record.targets.add(rows.weight, rows.y), asleep(of_members)
             mixed[sleeping, 0] = np.nan_to_num(means)[sleeping]
@@ -212,7 +212,7 @@ class Model(ScoredModel):
         if again:
             self.record.is_over = True
         else:
-            rows = rows._replace(evaluation_weight=np.where(is_known, rows.evaluation_weight, 0.0))
+            rows = rows._replace(X=entries, evaluation_weight=np.where(is_known, rows.evaluation_weight, 0.0))
             self.record.add(self.objective, rows, mixed, np.nan_to_num(row_losses, posinf=np.inf), met)
         return mixed, np.where(is_known, row_losses, np.nan)
 

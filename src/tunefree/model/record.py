@@ -67,16 +67,19 @@ class FirstPassRecord:
         row_losses: np.ndarray,
         met: Met | None = None,
     ) -> None:
-        """Add rows, with their predictions (n, K) and the losses of these; ``met`` where features have slots."""
+        """Add rows, with their predictions (n, K) and the losses of these; ``met`` where features have slots.
+
+        The rows are those that :meth:`tunefree.model.linear_group.LinearGroup.take_latest` gives.
+        """
         X, y, _, weight = rows
+        of_rows = X, y, weight, predictions, row_losses
         if met is None:
-            record_evidence(self.evidence, objective, X, y, weight, predictions, row_losses)
+            record_evidence(self.evidence, objective, *of_rows)
         else:
             self.log = with_room(self.log, 1 + int(met.places.max(initial=-1)))
             self.evidence = _with_room(self.evidence, met.n_slots, predictions.shape[1], objective)
             self.replay(met.past, met.past_rows, objective)
-            of_rows = y, weight, predictions, row_losses
-            record_evidence(self.evidence, objective, met.X, *of_rows, met.places, self.log)
+            record_evidence(self.evidence, objective, *of_rows, met.places, self.log)
             steep = np.abs(self.log[met.places[met.places >= 0]]).sum(axis=1)
             self.steepest = max(self.steepest, float(steep.max(initial=0.0)))
         if self._of_classes:

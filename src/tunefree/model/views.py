@@ -1,6 +1,6 @@
 """Views: running transformations of rows, such as centring and robust scaling, before a learner sees them.
 
-A view turns a block of rows into a block of the same kind. Numbers in dense columns are transformed one by one. The
+A view turns a block of rows into another one. Numbers in dense columns are transformed one by one. The
 entries of a sparse row are all divided by one number. One-hot codes stay as they are. The statistics of a view are
 those of the rows so far, including the one that is transformed; targets are never used.
 
@@ -18,7 +18,7 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import clip, finite
-from tunefree.core.rows import parts, with_parts
+from tunefree.core.rows import Block
 
 WIDEST = 8.0  # numbers in the steady view are clipped there, in units of the typical distance from the centre
 WIDEST_LEVEL = 64.0  # likewise in the level view, in the unit that all columns share
@@ -233,9 +233,9 @@ def transform_rows(view: Any, *arrays: np.ndarray) -> None:
     KERNELS[type(view)](view, *arrays)
 
 
-def create_view(name: str, X: Any) -> Any:
+def create_view(name: str, X: Block) -> Any:
     """A view that has seen nothing, of rows like these."""
-    return ALL[name].create(parts(X).numbers.shape[1])
+    return ALL[name].create(X.numbers.shape[1])
 
 
 def saved(prefix: str, view: Any) -> dict[str, np.ndarray]:
@@ -260,7 +260,7 @@ def restored(name: str, prefix: str, arrays: dict[str, np.ndarray]) -> Any:
     return view
 
 
-def transform(view: Any, X: Any, learns: np.ndarray) -> Any:
+def transform(view: Any, X: Block, learns: np.ndarray) -> Block:
     """The rows in a view; those with ``learns`` above 0 update its statistics before they are transformed.
 
     Raises
@@ -268,9 +268,9 @@ def transform(view: Any, X: Any, learns: np.ndarray) -> Any:
     ModelError
         If rows have another number of dense columns than the view.
     """
-    numbers, pointers, entries = parts(X)
-    if len(view.centres) != numbers.shape[1]:
-        raise ModelError(f"rows of {numbers.shape[1]} dense columns, where the model has learned {len(view.centres)}")
-    shown = np.empty_like(numbers), np.empty_like(entries)
-    transform_rows(view, learns, numbers, pointers, entries, *shown)
-    return with_parts(X, *shown)
+    n_columns, n_learned = X.numbers.shape[1], len(view.centres)
+    if n_columns != n_learned:
+        raise ModelError(f"rows of {n_columns} dense columns, where the model has learned {n_learned}")
+    numbers, values = np.empty_like(X.numbers), np.empty_like(X.values)
+    transform_rows(view, learns, X.numbers, X.pointers, X.values, numbers, values)
+    return X._replace(numbers=numbers, values=values)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core import threads
-from tunefree.core.rows import Sparse, Table, n_rows
+from tunefree.core.rows import Block, n_rows
 from tunefree.generations.columns import MOST_COLUMNS
 from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
@@ -87,13 +87,12 @@ class Members:
         """Classes that the mixture knows, at least two; 0 for numbers."""
         return 0 if self.loss is not None else max(self.n_classes, 2)
 
-    def begin(self, X: Any, has_groups: bool) -> None:
+    def begin(self, X: Block, has_groups: bool) -> None:
         """Go on with the linear members that are for rows like these: one kind is for words, the other for columns."""
         self.has_groups = has_groups
         if self.growth is not None:
             self.growth.has_groups = has_groups
-        has_words_only = isinstance(X, Table) and not X.numbers.shape[1] and not X.codes.shape[1]
-        others = OF_TABLES if isinstance(X, Sparse) or has_words_only else OF_TEXTS
+        others = OF_TEXTS if X.numbers.shape[1] or X.codes.shape[1] else OF_TABLES
         self.keep([m for m, member in enumerate(self.ensemble.members) if member.setting not in others])
 
     def keep(self, stays: list[int]) -> None:
@@ -115,9 +114,9 @@ class Members:
         members = zip(self.online_places, self.ensemble.are_awake, strict=True)
         return [*(place for place, is_awake in members if is_awake), *slots]
 
-    def first_wide(self, X: Any) -> int:
-        """The first row that is too wide for trees; beyond the last if none is."""
-        if self.growth is None or not isinstance(X, Sparse):
+    def first_wide(self, X: Block) -> int:
+        """The first row that is too wide for trees, which do not see words of tables; beyond the last if none is."""
+        if self.growth is None or X.is_table:
             return n_rows(X)
         wide = np.flatnonzero(X.features > MOST_COLUMNS)
         return int(np.searchsorted(X.pointers, wide[0], "right")) - 1 if len(wide) else n_rows(X)

@@ -110,7 +110,8 @@ class PoolModel(Model):
             rows = rows._replace(evaluation_weight=np.where(unknown, 0.0, rows.evaluation_weight))
         of_evidence = rows._replace(y=targets, weight=rows.weight.copy())
         arrays = (np.ascontiguousarray(array) for array in of_evidence[1:])
-        self.record.add(objective, LabelledRows(rows.X, *arrays), margins, counted, self.ensemble.linear.take_met())
+        entries, met = self.ensemble.linear.take_latest()
+        self.record.add(objective, LabelledRows(entries, *arrays), margins, counted, met)
         return margins, losses
 
     def _margins(self, mixed: np.ndarray) -> np.ndarray:

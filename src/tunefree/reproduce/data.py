@@ -17,7 +17,7 @@ from pyarrow import compute, parquet
 from scipy.sparse import csr_array
 
 from tunefree.core.errors import DataError
-from tunefree.core.rows import Table, n_rows, sparse, table
+from tunefree.core.rows import Block, rows_at, sparse, table
 
 VARIABLE = "TUNEFREE_DATA"  # environment variable: the folder of data files without --data
 LACKS = "two thirds of Census, of which only the test part could be had"
@@ -81,9 +81,9 @@ OTHERS = {
 class Prepared(NamedTuple):
     """A data set as feature rows and class indices, split into training and test rows."""
 
-    train: Table
+    train: Block
     train_classes: np.ndarray  # (n,) indices into the labels
-    test: Table
+    test: Block
     test_classes: np.ndarray
     n_features: int  # including the constant
     labels: list[str]
@@ -154,7 +154,7 @@ def prepare(name: str, path: Path, train_rows: int = 0, test_rows: int = 0) -> P
     else:
         train, test = (random.permutation(np.flatnonzero(mask)) for mask in (is_train, ~is_train))
     train, test = train[: train_rows or None], test[: test_rows or None]
-    return Prepared(take(rows, train), classes[train], take(rows, test), classes[test], n_features, labels)
+    return Prepared(rows_at(rows, train), classes[train], rows_at(rows, test), classes[test], n_features, labels)
 
 
 def _read(data: DataSet, path: Path) -> tuple[pa.Table, np.ndarray, list[str], np.ndarray | None]:
@@ -175,7 +175,7 @@ def _read(data: DataSet, path: Path) -> tuple[pa.Table, np.ndarray, list[str], n
     return content.drop_columns([data.target, *data.drop]), classes, labels, is_train
 
 
-def _features(content: pa.Table, data: DataSet) -> tuple[Table, int]:
+def _features(content: pa.Table, data: DataSet) -> tuple[Block, int]:
     """Columns as features, numbers first, and the number of features including the constant.
 
     Numbers that are mostly 0 are stored as a sparse array.
@@ -207,12 +207,3 @@ def is_number(content: pa.Table, name: str) -> bool:
     """Whether a column is numeric."""
     kind = content.schema.field(name).type
     return pa.types.is_integer(kind) or pa.types.is_floating(kind)
-
-
-def take(rows: Table, order: np.ndarray) -> Table:
-    """The rows of a table at the given indices, in their order."""
-    shape = (n_rows(rows), int(np.max(rows.features, initial=0)) + 1)
-    words = csr_array((rows.values, rows.features, rows.pointers), shape)[order]
-    return table(
-        rows.numbers[order], rows.columns, rows.codes[order], sparse(words.indptr, words.indices, words.data)
-    )._replace(constant=rows.constant)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import n_rows
+from tunefree.core.rows import n_rows, rows_at
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import Labels
 from tunefree.reproduce import data, methods
@@ -150,7 +150,7 @@ def _margins_of_paper_learner(prepared, orders, learner, rate):
     targets, weight = prepared.targets(prepared.train_classes), np.ones(len(prepared.train_classes))
     predictions = np.empty((len(targets), prepared.n_outputs))
     for order in orders:
-        member.learn(data.take(prepared.train, order), targets[order], weight, predictions)
+        member.learn(rows_at(prepared.train, order), targets[order], weight, predictions)
         weights = member.weights(prepared.n_features, prepared.n_outputs)
         yield member.predict(prepared.test, weights, None, member.objective)
 
@@ -162,5 +162,5 @@ def _margins_of_ours(prepared, orders, learner, view):
     for epoch, order in enumerate(orders[:1] if learner == "pool" else orders):
         labels = Labels(prepared.labels, prepared.train_classes[order].astype(np.int64))
         evaluation_weight = weight if epoch == 0 else np.zeros(len(weight))
-        model.learn(data.take(prepared.train, order), labels, weight, evaluation_weight, again=epoch > 0)
+        model.learn(rows_at(prepared.train, order), labels, weight, evaluation_weight, again=epoch > 0)
         yield model.predict(prepared.test)

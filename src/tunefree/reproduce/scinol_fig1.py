@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import Table, part, table
+from tunefree.core.rows import Block, part, table
 from tunefree.model.targets import Labels
 from tunefree.reproduce import drawing, methods
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
@@ -75,7 +75,7 @@ def parts(settings: Settings, results: Results) -> list[Part]:
 class Rows(NamedTuple):
     """Rows of the synthetic data."""
 
-    X: Table
+    X: Block
     classes: np.ndarray  # (n,) 0 and 1
 
     @property

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import Table
+from tunefree.core.rows import Block
 from tunefree.reproduce import drawing
 from tunefree.reproduce.data import ALL, LACKS, prepare
 from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
@@ -55,7 +55,7 @@ def work(files: dict[str, Path], name: str) -> Arrays:
     return {"norms": np.sqrt(squares), "counts": np.array(counts)}
 
 
-def _squares(rows: Table, n_features: int) -> np.ndarray:
+def _squares(rows: Block, n_features: int) -> np.ndarray:
     """The sum of squares of each feature except the constant."""
     squares = np.bincount(rows.codes.ravel(), minlength=n_features).astype(np.float64)
     squares += np.bincount(rows.features, rows.values**2, n_features)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError
+from tunefree.core.rows import Block
 from tunefree.stream.tally import Reason, Tally
 
 
@@ -43,7 +44,7 @@ class Columns(NamedTuple):
 class Batch(NamedTuple):
     """Rows ready to be learned or predicted."""
 
-    rows: Any  # rows.Sparse or rows.Table
+    rows: Block
     target: Any  # pyarrow.Array (n,) of any type, or None; no nulls where rows must be labelled
     weight: np.ndarray  # (n,) float64: sample weights
     numbers: np.ndarray  # (n,) int64: number of each row in its file, counted from 1

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import Sparse, sparse
+from tunefree.core.rows import Block, sparse
 from tunefree.stream import keys as dictionary
 from tunefree.stream.columns import Bags, Codes, Words, as_number
 from tunefree.stream.names import FeatureNames, in_order
@@ -29,7 +29,7 @@ class Triplets(NamedTuple):
     ids: np.ndarray  # (entries,) int32: features, 0 where the word is unknown
     values: np.ndarray  # (entries,) float64
 
-    def sparse(self, n: int) -> Sparse:
+    def sparse(self, n: int) -> Block:
         """The words as n sparse rows, without unknown ones."""
         known = self.ids > 0
         pointers = np.zeros(n + 1, np.int64)

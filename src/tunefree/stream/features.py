@@ -442,7 +442,7 @@ class TableEncoder:
         faults.add(np.flatnonzero(is_missing(names)), group, lambda row: "the group is missing")
         return np.asarray(names.to_numpy(zero_copy_only=False), object)
 
-    def _rows(self, converted: Sequence[Any], chunk: Columns, learning: bool, bad: BadRows) -> rows.Table:
+    def _rows(self, converted: Sequence[Any], chunk: Columns, learning: bool, bad: BadRows) -> rows.Block:
         n = chunk.table.num_rows
         parts = [column.parts(values, learning) for column, values in zip(self.columns, converted, strict=True)]
         numbers = np.empty((n, len(self._number_names)))

@@ -114,7 +114,7 @@ class Layout(NamedTuple):
         Parameters
         ----------
         code_column : int
-            As in ``code_columns`` of a :class:`tunefree.core.rows.Table`.
+            As in ``code_columns`` of a :class:`tunefree.core.rows.Block`.
         """
         column = self.columns[code_column // MOST_CODES]
         name = column.code_names()[code_column % MOST_CODES]

@@ -186,7 +186,7 @@ def report(
         report(problem.format(token(data, place)), lines.file, lines.row + line, None, remedy)
 
 
-def to_rows(output: Output, ids: np.ndarray, merge: bool) -> rows.Sparse:
+def to_rows(output: Output, ids: np.ndarray, merge: bool) -> rows.Block:
     """The rows of an output, whose keys have the ids; entries of id 0 are dropped.
 
     With ``merge`` entries of one row with the same id become one that is their sum; without it they must be different

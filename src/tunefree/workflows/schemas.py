@@ -14,7 +14,6 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import FEATURE, OUTPUT
-from tunefree.core.rows import Dense, Sparse, Table
 from tunefree.core.schema import (
     FLOATS,
     Anything,
@@ -70,7 +69,7 @@ BANK = {
     "frozen": Flag(),
     "n_columns": Number(0, MOST_FEATURES, whole=True, may_be_none=True),
     "members": Sequence(KERNEL_MEMBER, MOST_MEMBERS),
-    "waiting": Optional(Text(("Dense", "Sparse", "Table"))),
+    "waiting": Optional(Flag()),
     "rows": COUNT,
     "switched": Number(0, whole=True, may_be_none=True),
 }
@@ -178,35 +177,27 @@ PATH = {
     "encoder": Anything(),
 }
 
-ROWS = {  # what a block of rows of each kind is made of
-    Dense: {"values": Array("float64", ("n", "d"))},
-    Sparse: {
-        "pointers": Array("int64", ("n+1",), ascends_to="e"),
-        "features": Array("int32", ("e",), 0, "D"),
-        "values": Array("float64", ("e",)),
-    },
-    Table: {
-        "numbers": Array("float64", ("n", "p")),
-        "columns": Array("int32", ("p",), 0, "D"),
-        "codes": Array("int32", ("n", "q"), 0, "D"),
-        "pointers": Array("int64", ("n+1",), ascends_to="e"),
-        "features": Array("int32", ("e",), 0, "D"),
-        "values": Array("float64", ("e",)),
-        "code_columns": Array("int32", ("q",), 0),
-    },
+WORDS = {
+    "pointers": Array("int64", ("n+1",), ascends_to="e"),
+    "features": Array("int32", ("e",), 0, "D"),
+    "values": Array("float64", ("e",)),
+}
+BLOCK = {
+    "numbers": Array("float64", ("n", "p")),
+    "columns": Array("int32", ("p",), 0, "D"),
+    "codes": Array("int32", ("n", "q"), 0, "D"),
+    "code_columns": Array("int32", ("q",), 0),
+    **WORDS,
+    "constant": Array("float64", ()),
+    "is_table": Array("bool", ()),
 }
 
 
-def _rows(prefix: str, kind: type) -> dict[str, Array]:
-    return {f"{prefix}.{name}": own for name, own in ROWS[kind].items()} | {f"{prefix}.constant": Array("float64", ())}
-
-
 def _points(prefix: str, are_sparse: bool) -> dict[str, Array]:
-    """Points of a kernel: sparse ones are rows in single or double precision."""
-    if not are_sparse:
-        return {f"{prefix}.values": Array(FLOATS, ("n", "d")), f"{prefix}.norms": Array(FLOATS, ("n",))}
-    of_rows = {f"{prefix}.{name}": own for name, own in ROWS[Sparse].items()}
-    return of_rows | {f"{prefix}.values": Array(FLOATS, ("e",)), f"{prefix}.norms": Array(FLOATS, ("n",))}
+    """Points of a kernel: sparse ones are words in single or double precision."""
+    values = Array(FLOATS, ("e",) if are_sparse else ("n", "d"))
+    arrays = (WORDS if are_sparse else {}) | {"values": values, "norms": Array(FLOATS, ("n",))}
+    return {f"{prefix}.{name}": array for name, array in arrays.items()}
 
 
 ENCODED = {
@@ -289,8 +280,7 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
     for number, bank in enumerate(header["model"]["banks"]):
         own = f"model.bank{number}"
         if "waiting" in bank:
-            kinds = {kind.__name__: kind for kind in ROWS}
-            found |= _rows(f"{own}.waiting.X", kinds[bank["waiting"]])
+            found |= {f"{own}.waiting.X.{name}": array for name, array in BLOCK.items()}
         for points in (f"{own}.expansion.support", f"{own}.expansion.open"):
             found |= _points(points, f"{points}.pointers" in arrays)
     return found | _arrays_of_learners(header["model"]) | MODEL_ARRAYS | ENCODED
