@@ -10,12 +10,12 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.declarations import Argument, Declaration, Parameter
-from tunefree.core.fields import LANES, State, padded
+from tunefree.core.declarations import Argument, Declaration
+from tunefree.core.fields import LANES, State
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")  # else kernels run as they stand
 CHECKS_BOUNDS = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
@@ -83,55 +83,68 @@ class Caller:
         arguments = [_C_TYPES[a.dtype] if a.axes is None else ctypes.c_void_p for a in kernel.arguments]
         types: list[Any] = [*arguments, *[ctypes.c_int64] * len(kernel.axes)]
         self.entry = ctypes.CFUNCTYPE(_C_TYPES[kernel.result], *types)(code.address)
-        self.axes, self.parameters = kernel.axes, kernel.parameters
-        self.has_several_outputs = "padded" in kernel.axes
-        self.dtypes = {a.name: np.dtype(a.dtype) for a in kernel.arguments}
+        self.parameters = [
+            (p.name, p.kind, [_checked(argument) for argument in p.arguments]) for p in kernel.parameters
+        ]
+        self.axes, self.has_several_outputs = kernel.axes, "padded" in kernel.axes
+        axes = [axis for argument in kernel.arguments for axis in argument.axes or ()]
+        self.lengths = kernel.lengths | {axis: int(axis) for axis in axes if axis.isdecimal()}
 
     def __call__(self, *values: Any) -> Any:
-        lengths, numbers = dict(self.kernel.lengths), []
-        for parameter, value in zip(self.parameters, values, strict=True):
-            if parameter.kind is None:
-                numbers.append(self._number(parameter.arguments[0], value, lengths))
-            elif not isinstance(value, parameter.kind):
-                raise TypeError(f"{parameter.name} must be {parameter.kind.__name__}, not {type(value).__name__}")
-            elif isinstance(value, State):
-                numbers += _addresses_of(parameter, value, lengths)
+        lengths, numbers = self.lengths.copy(), []
+        for (name, kind, arguments), value in zip(self.parameters, values, strict=True):
+            if kind is None:
+                numbers.append(_number(arguments[0], value, lengths))
+            elif type(value) is not kind:
+                raise TypeError(f"{name} must be {kind.__name__}, not {type(value).__name__}")
+            elif isinstance(value, State):  # of which type and layout of arrays are those of its class
+                for argument, block in zip(arguments, value.blocks, strict=True):
+                    _check_lengths(argument, block.shape, lengths)
+                numbers += addresses_of(value)
             else:
-                numbers += map(self._number, parameter.arguments, value, [lengths] * len(value))
+                numbers += map(_number, arguments, value, [lengths] * len(value))
         if self.has_several_outputs and lengths["padded"] % LANES:
             raise ValueError(f"{self.kernel.name} is for several outputs: their padded number is a multiple of {LANES}")
         return self.entry(*numbers, *[lengths[axis] for axis in self.axes])
 
-    def _number(self, argument: Argument, value: Any, lengths: dict[str, int]) -> Any:
-        """A number, or where an array begins if its type, its layout and its lengths are those declared."""
-        if argument.axes is None:
-            return value
-        shape = value.shape
-        if (
-            value.dtype != self.dtypes[argument.name]
-            or len(shape) != len(argument.axes)
-            or not value.flags.c_contiguous
-        ):
-            axes, lengths_of_value = ", ".join(argument.axes), ", ".join(map(str, shape))
-            problem = f"must be a contiguous array {argument.dtype}[{axes}], not {value.dtype}[{lengths_of_value}]"
-            raise TypeError(f"{argument.name} {problem}")
-        for axis, length in zip(argument.axes, shape, strict=True):
-            if length != lengths.setdefault(axis, int(axis) if axis.isdecimal() else length):
-                raise ValueError(f"{argument.name} has {length} {axis}, not {lengths[axis]}")
-        return address_of(value)
+
+class _Checked(NamedTuple):
+    """An argument, with what values are compared to."""
+
+    name: str
+    dtype: Any
+    axes: tuple[str, ...] | None
 
 
-def _addresses_of(parameter: Parameter, state: State, lengths: dict[str, int]) -> list[int]:
-    """Where the blocks of a state begin, whose types and layout are those of its class."""
-    outputs = padded(state.n_outputs)
-    if lengths.setdefault("padded", outputs) != outputs:
-        raise ValueError(f"{parameter.name} has {outputs} outputs with padding, not {lengths['padded']}")
-    blocks = state.blocks
-    for argument, block in zip(parameter.arguments, blocks, strict=True):
-        for axis, length in zip(argument.axes or (), block.shape, strict=True):
-            if not axis.isdecimal() and lengths.setdefault(axis, length) != length:
-                raise ValueError(f"{argument.name} has {length} {axis}, not {lengths[axis]}")
-    return [address_of(block) for block in blocks]
+def _checked(argument: Argument) -> _Checked:
+    return _Checked(argument.name, np.dtype(argument.dtype), argument.axes)
+
+
+def _number(argument: _Checked, value: Any, lengths: dict[str, int]) -> Any:
+    """A number, or where an array begins if its type, its layout and its lengths are those declared."""
+    name, dtype, axes = argument
+    if axes is None:
+        return value
+    shape = value.shape
+    if value.dtype != dtype or len(shape) != len(axes) or not value.flags.c_contiguous:
+        problem = f"must be a contiguous array {dtype}[{', '.join(axes)}]"
+        raise TypeError(f"{name} {problem}, not {value.dtype}[{', '.join(map(str, shape))}]")
+    _check_lengths(argument, shape, lengths)
+    return address_of(value)
+
+
+def _check_lengths(argument: _Checked, shape: tuple[int, ...], lengths: dict[str, int]) -> None:
+    """Whether an array has along each axis the length of the arrays before."""
+    for axis, length in zip(argument.axes or (), shape, strict=False):
+        if lengths.setdefault(axis, length) != length:
+            raise ValueError(f"{argument.name} has {length} {axis}, not {lengths[axis]}")
+
+
+def addresses_of(state: State) -> list[int]:
+    """Where the blocks of a state begin, which it keeps: none is ever replaced."""
+    if state.addresses is None:
+        state.addresses = [address_of(block) for block in state.blocks]
+    return state.addresses
 
 
 def address_of(array: np.ndarray) -> int:
