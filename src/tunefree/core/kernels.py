@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tunefree.core.fields import LANES, State
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")  # else kernels run as they stand
 CHECKS_BOUNDS = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
 _C_TYPES: dict[str, Any] = {"int64": ctypes.c_int64, "float64": ctypes.c_double, "bool": ctypes.c_int64, "": None}
+_NOTHING = ctypes.c_char * 0  # whose address is that of the buffer it is made from
 
 
 class Kernel(Declaration):
@@ -59,7 +60,7 @@ class Kernel(Declaration):
         if self._compiled is None:
             from tunefree.core import loading
 
-            self._compiled = loading.with_checked_bounds(self) if CHECKS_BOUNDS else Caller(self, loading.load(self))
+            self._compiled = loading.with_checked_bounds(self) if CHECKS_BOUNDS else caller(self, loading.load(self))
         return self._compiled(*values)
 
 
@@ -68,8 +69,8 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     return Kernel(function)
 
 
-class Caller:
-    """A kernel in machine code, with the checks that compiled code relies on.
+def caller(kernel: Declaration, code: Any) -> Callable[..., Any]:
+    """A kernel in machine code, with the checks that it relies on.
 
     Parameters
     ----------
@@ -77,71 +78,106 @@ class Caller:
     code : object
         With the ``address`` of the machine code, which lives as long as it.
     """
+    arguments = [_C_TYPES[a.dtype] if a.axes is None else ctypes.c_void_p for a in kernel.arguments]
+    types: list[Any] = [*arguments, *[ctypes.c_int64] * len(kernel.axes)]
+    scope: dict[str, Any] = {f"_{dtype}": np.dtype(dtype) for dtype in {a.dtype for a in kernel.arguments if a.axes}}
+    scope |= {f"_class_of_{p.name}": p.kind for p in kernel.parameters if p.kind is not None}
+    scope |= {"_entry": ctypes.CFUNCTYPE(_C_TYPES[kernel.result], *types)(code.address), "_code": code}
+    scope |= {"_wrong": wrong, "_addresses_of": addresses_of, "_address_of": address_of}
+    exec(caller_source(kernel), scope)
+    call: Callable[..., Any] = scope["call"]
+    return call
 
-    def __init__(self, kernel: Declaration, code: Any) -> None:
-        self.kernel, self.code = kernel, code
-        arguments = [_C_TYPES[a.dtype] if a.axes is None else ctypes.c_void_p for a in kernel.arguments]
-        types: list[Any] = [*arguments, *[ctypes.c_int64] * len(kernel.axes)]
-        self.entry = ctypes.CFUNCTYPE(_C_TYPES[kernel.result], *types)(code.address)
-        self.parameters = [
-            (p.name, p.kind, [_checked(argument) for argument in p.arguments]) for p in kernel.parameters
+
+def caller_source(kernel: Declaration) -> str:
+    """The source of a function that checks arguments and calls machine code: written out for a kernel, it is fast.
+
+    Examples
+    --------
+    >>> from typing import Annotated
+    >>> @kernel
+    ... def double(numbers: Annotated[np.ndarray, "float64[n]"], factor: float) -> None:
+    ...     pass
+    >>> print(caller_source(double))
+    def call(numbers, factor):
+        if numbers.dtype != _float64 or numbers.ndim != 1 or not numbers.flags.c_contiguous:
+            raise _wrong('numbers', 'float64', ('n',), numbers)
+        length_n = numbers.shape[0]
+        return _entry(_address_of(numbers), factor, length_n)
+    """
+    lengths = {axis: str(length) for axis, length in kernel.lengths.items()}
+    lines, numbers = [f"def call({', '.join(parameter.name for parameter in kernel.parameters)}):"], []
+    for name, kind, arguments in kernel.parameters:
+        if kind is not None:
+            message = f"{name} must be {kind.__name__}, not "
+            lines.append(f"if type({name}) is not _class_of_{name}:")
+            lines.append(f"    raise TypeError({message!r} + type({name}).__name__)")
+        if kind is not None and issubclass(kind, State):
+            lines += _checks_of_state(name, arguments, lengths)
+            numbers.append(f"*_addresses_of({name})")
+            continue
+        if kind is not None:
+            lines.append(f"{', '.join(argument.name for argument in arguments)}, = {name}")
+        for argument in arguments:
+            lines += _checks_of(argument, lengths) if argument.axes is not None else []
+            numbers.append(f"_address_of({argument.name})" if argument.axes is not None else argument.name)
+    if "padded" in kernel.axes:
+        message = f"{kernel.name} is for several outputs: their padded number is a multiple of {LANES}"
+        lines += [f"if {lengths['padded']} % {LANES}:", f"    raise ValueError({message!r})"]
+    lines.append(f"return _entry({', '.join([*numbers, *[lengths[axis] for axis in kernel.axes]])})")
+    return "\n    ".join(lines)
+
+
+def _checks_of(argument: Argument, lengths: dict[str, str]) -> list[str]:
+    """Lines that check an array, and name the lengths of axes that have no name yet."""
+    name, dtype, axes = argument.name, argument.dtype, argument.axes or ()
+    first = {axis: place for place, axis in enumerate(axes) if axis not in lengths and not axis.isdecimal()}
+    lengths |= {axis: f"length_{axis}" for axis in first}
+    shape = f"({''.join(lengths.get(axis, axis) + ', ' for axis in axes)})"
+    description = f"{name!r}, {dtype!r}, {axes!r}, {name}"
+    if not first:
+        return [
+            f"if {name}.dtype != _{dtype} or {name}.shape != {shape} or not {name}.flags.c_contiguous:",
+            f"    raise _wrong({description}, {shape})",
         ]
-        self.axes, self.has_several_outputs = kernel.axes, "padded" in kernel.axes
-        axes = [axis for argument in kernel.arguments for axis in argument.axes or ()]
-        self.lengths = kernel.lengths | {axis: int(axis) for axis in axes if axis.isdecimal()}
-
-    def __call__(self, *values: Any) -> Any:
-        lengths, numbers = self.lengths.copy(), []
-        for (name, kind, arguments), value in zip(self.parameters, values, strict=True):
-            if kind is None:
-                numbers.append(_number(arguments[0], value, lengths))
-            elif type(value) is not kind:
-                raise TypeError(f"{name} must be {kind.__name__}, not {type(value).__name__}")
-            elif isinstance(value, State):  # of which type and layout of arrays are those of its class
-                for argument, block in zip(arguments, value.blocks, strict=True):
-                    _check_lengths(argument, block.shape, lengths)
-                numbers += addresses_of(value)
-            else:
-                numbers += map(_number, arguments, value, [lengths] * len(value))
-        if self.has_several_outputs and lengths["padded"] % LANES:
-            raise ValueError(f"{self.kernel.name} is for several outputs: their padded number is a multiple of {LANES}")
-        return self.entry(*numbers, *[lengths[axis] for axis in self.axes])
+    lines = [
+        f"if {name}.dtype != _{dtype} or {name}.ndim != {len(axes)} or not {name}.flags.c_contiguous:",
+        f"    raise _wrong({description})",
+        *[f"length_{axis} = {name}.shape[{place}]" for axis, place in first.items()],
+    ]
+    if len(first) < len(axes):
+        lines += [f"if {name}.shape != {shape}:", f"    raise _wrong({description}, {shape})"]
+    return lines
 
 
-class _Checked(NamedTuple):
-    """An argument, with what values are compared to."""
+def _checks_of_state(name: str, arguments: Sequence[Argument], lengths: dict[str, str]) -> list[str]:
+    """Lines that check lengths of a state, once each: its arrays fit together, and are of its class's types."""
+    lines = []
+    axes = {axis: (block, place) for block, a in enumerate(arguments) for place, axis in enumerate(a.axes or ())}
+    for axis, (block, place) in axes.items():
+        length = f"{name}.blocks[{block}].shape[{place}]"
+        if axis in lengths:
+            message = f"{name} has %d {axis}, not %d"
+            lines += [f"if {length} != {lengths[axis]}:"]
+            lines += [f"    raise ValueError({message!r} % ({length}, {lengths[axis]}))"]
+        elif not axis.isdecimal():
+            lengths[axis] = f"length_{axis}"
+            lines.append(f"length_{axis} = {length}")
+    return lines
 
-    name: str
-    dtype: Any
-    axes: tuple[str, ...] | None
 
-
-def _checked(argument: Argument) -> _Checked:
-    return _Checked(argument.name, np.dtype(argument.dtype), argument.axes)
-
-
-def _number(argument: _Checked, value: Any, lengths: dict[str, int]) -> Any:
-    """A number, or where an array begins if its type, its layout and its lengths are those declared."""
-    name, dtype, axes = argument
-    if axes is None:
-        return value
-    shape = value.shape
-    if value.dtype != dtype or len(shape) != len(axes) or not value.flags.c_contiguous:
+def wrong(name: str, dtype: str, axes: tuple[str, ...], array: Any, shape: tuple[int, ...] = ()) -> Exception:
+    """What is wrong with an array that should have a type, axes, and a shape."""
+    if array.dtype != np.dtype(dtype) or array.ndim != len(axes) or not array.flags.c_contiguous:
         problem = f"must be a contiguous array {dtype}[{', '.join(axes)}]"
-        raise TypeError(f"{name} {problem}, not {value.dtype}[{', '.join(map(str, shape))}]")
-    _check_lengths(argument, shape, lengths)
-    return address_of(value)
-
-
-def _check_lengths(argument: _Checked, shape: tuple[int, ...], lengths: dict[str, int]) -> None:
-    """Whether an array has along each axis the length of the arrays before."""
-    for axis, length in zip(argument.axes or (), shape, strict=False):
-        if lengths.setdefault(axis, length) != length:
-            raise ValueError(f"{argument.name} has {length} {axis}, not {lengths[axis]}")
+        return TypeError(f"{name} {problem}, not {array.dtype}[{', '.join(map(str, array.shape))}]")
+    differing = (place for place, length in enumerate(array.shape) if length != shape[place])
+    place = next(differing)
+    return ValueError(f"{name} has {array.shape[place]} {axes[place]}, not {shape[place]}")
 
 
 def addresses_of(state: State) -> list[int]:
-    """Where the blocks of a state begin, which it keeps: none is ever replaced."""
+    """Where the arrays of a state begin, which it keeps: none is ever replaced."""
     if state.addresses is None:
         state.addresses = [address_of(block) for block in state.blocks]
     return state.addresses
@@ -150,6 +186,6 @@ def addresses_of(state: State) -> list[int]:
 def address_of(array: np.ndarray) -> int:
     """Where an array begins; four times as fast as what NumPy offers, which also serves read-only arrays."""
     try:
-        return ctypes.addressof((ctypes.c_char * 0).from_buffer(array))  # type: ignore[arg-type]
+        return ctypes.addressof(_NOTHING.from_buffer(array))  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return int(array.ctypes.data)

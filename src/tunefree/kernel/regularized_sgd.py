@@ -49,9 +49,7 @@ class RegularizedKernelSGD(KernelLearner):
     offset = setting(
         BY_THEOREM, "gamma, at least 3, so that no rate is above half of 1 / lambda; or see TUNED, BY_THEOREM"
     )
-    radius = setting(
-        0.0, "of the ball onto which f is projected; 0 for none, before with_kernel_bound for a default"
-    )
+    radius = setting(0.0, "of the ball onto which f is projected; 0 for none, before with_kernel_bound for a default")
     traits = Traits(takes_slopes_as_they_come=True)  # the ball bounds slopes where the loss does not
 
     def __init__(self, n_features: int, n_outputs: int = 1, **settings: float) -> None:
