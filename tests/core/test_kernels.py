@@ -237,6 +237,17 @@ def apart(numbers: Annotated[np.ndarray, "float64[n]"]) -> float:
     return total
 
 
+class Nothing(NamedTuple):
+    """A record without fields."""
+
+
+def test_a_record_may_have_no_fields(folder):
+    def doubled(pair: Nothing, number: float) -> float:
+        return 2.0 * number
+
+    assert Kernel(doubled, "test.doubled")(Nothing(), 1.5) == 3.0
+
+
 def test_a_kernel_may_return_a_number(folder):
     numbers = np.linspace(-3.0, 4.0, 11)
     assert apart(numbers) == apart.function(numbers)

@@ -117,7 +117,7 @@ def caller_source(kernel: Declaration) -> str:
             numbers.append(f"*_addresses_of({name})")
             continue
         if kind is not None:
-            lines.append(f"{', '.join(argument.name for argument in arguments)}, = {name}")
+            lines += [f"{argument.name} = {name}[{place}]" for place, argument in enumerate(arguments)]
         for argument in arguments:
             lines += _checks_of(argument, lengths) if argument.axes is not None else []
             numbers.append(f"_address_of({argument.name})" if argument.axes is not None else argument.name)

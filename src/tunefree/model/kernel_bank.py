@@ -192,15 +192,15 @@ class KernelBank(MemberGroup):
             known, values = expansion.open(seen, np.arange(start, stop))
             of_rows = targets[here], weights[here], evaluation_weights[here]
             for m, (member, learn) in enumerate(zip(self.members, kernels_of_members, strict=True)):
-                of_member = expansion.open_coefficients[m], expansion.open_lags[m], margins[m, here]
                 sums = values[expansion.steps[m]], known[m], first
-                learn(member.state, *member.objective_arrays, member.smoothness, *sums, *of_rows, *of_member)
+                written = expansion.open_coefficients[m], expansion.open_lags[m], margins[m, here]
+                learn(member.state, *member.objective_arrays, member.smoothness, *sums, *of_rows, *written)
             self.rows += stop - start
             if expansion.filled == BLOCK:
                 expansion = self._closed()
             start = stop
-        for member, of_member, written in zip(self.members, margins, predictions, strict=True):
-            written[:] = member.calibrated(of_member, rows.y, rows.evaluation_weight)
+        for member, of_member, predicted in zip(self.members, margins, predictions, strict=True):
+            predicted[:] = member.calibrated(of_member, rows.y, rows.evaluation_weight)
 
     def _closed(self) -> Any:
         """Close the open block; functions of too many points go on in Fourier features."""
