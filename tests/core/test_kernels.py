@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import subprocess
 import sys
 from typing import Annotated, Any, NamedTuple
@@ -97,6 +99,24 @@ def test_arguments_of_another_type_layout_or_size_are_refused(folder):
     with pytest.raises(TypeError, match="state must be Sums, not Block"):
         ADD(block, block, True, mask)
     assert not state.totals.any()
+
+
+def test_a_state_of_a_class_with_more_fields_is_refused_which_is_laid_out_otherwise(folder):
+    class Wider(Sums):
+        rates = per_feature("rates")
+
+    with pytest.raises(TypeError, match="state must be Sums, not Wider"):
+        ADD(Wider(4, 3), rows(), True, np.ones(50, bool))
+
+
+def test_no_array_of_a_state_is_replaced_and_copies_have_their_own(folder):
+    state, block, mask = Sums(4, 3), rows(), np.ones(50, bool)
+    ADD(state, block, True, mask)
+    with pytest.raises(AttributeError, match="totals of Sums is changed in place, not replaced"):
+        state.totals = np.zeros((4, 4))
+    for other in (copy.deepcopy(state), state.grown(6, 3), pickle.loads(pickle.dumps(state))):
+        ADD(other, block, True, mask)
+        np.testing.assert_array_equal(other["counts"][:4], 2.0 * state["counts"])
 
 
 def change(folder, monkeypatch, target: Kernel, changed) -> None:
@@ -215,6 +235,17 @@ def apart(numbers: Annotated[np.ndarray, "float64[n]"]) -> float:
     for number in numbers:
         total += math.tanh(number)
     return total
+
+
+class Nothing(NamedTuple):
+    """A record without fields."""
+
+
+def test_a_record_may_have_no_fields(folder):
+    def doubled(pair: Nothing, number: float) -> float:
+        return 2.0 * number
+
+    assert Kernel(doubled, "test.doubled")(Nothing(), 1.5) == 3.0
 
 
 def test_a_kernel_may_return_a_number(folder):

@@ -110,7 +110,7 @@ def test_compiled_code_computes_the_same_values(name, kind):
     block = cut(joined(nothing(block, None), 0, block, np.arange(50)), 0, BLOCK)
     store = joined(nothing(rows, kernel), 0, rows, np.arange(200))
     coefficients = np.random.default_rng(7).normal(size=(1, 1, 200))
-    found = kernel_sums.evaluate(kernel, np.zeros(1, int), block, (0, 50), store, coefficients)[:50, 0, 0]
+    found = kernel_sums.evaluate(kernel, np.zeros(1, int), block, (0, 50), store, coefficients)[0, :50, 0]
     np.testing.assert_allclose(found, one_by_one(kernel, X, Z) @ coefficients[0, 0], rtol=1e-8, atol=1e-8)
     within = kernel_sums.values_within(kernel, 1, block, (0, 50))[0, :50, :50]
     np.testing.assert_allclose(np.tril(within), np.tril(one_by_one(kernel, X, X)), rtol=1e-6, atol=1e-7)

@@ -34,9 +34,9 @@ def made(name, kind, dtype, n_rows, n_support, seed=0):
 
 
 def by_definition(name, X, Z, steps, coefficients):
-    found = np.zeros((len(X), *coefficients.shape[:2]))
+    found = np.zeros((len(steps), len(X), coefficients.shape[1]))
     for m, step in enumerate(steps):
-        found[:, m] = gram(X, Z, name, LEAST[name] * 2.0**step, 2, 1.0) @ coefficients[m].T
+        found[m] = gram(X, Z, name, LEAST[name] * 2.0**step, 2, 1.0) @ coefficients[m].T
     return found
 
 
@@ -50,12 +50,12 @@ def test_sums_over_the_support_are_those_of_the_definition(name, kind, dtype, se
     first = data.draw(st.integers(0, n_rows - 1))
     found = kernel_sums.evaluate(kernel, steps, block, (first, n_rows), store, coefficients)
     expected = by_definition(name, X, Z, steps, coefficients)
-    expected[:first] = 0.0
+    expected[:, :first] = 0.0
     tolerance = 2e-5 if dtype == np.float32 else 1e-11
     scale = 1.0 + np.abs(by_definition(name, X, Z, steps, np.abs(coefficients))).max(initial=0.0)
-    np.testing.assert_allclose(found[:n_rows], expected, rtol=0, atol=tolerance * scale)
-    assert found.shape == (BLOCK, *coefficients.shape[:2])
-    assert not found[n_rows:].any()
+    np.testing.assert_allclose(found[:, :n_rows], expected, rtol=0, atol=tolerance * scale)
+    assert found.shape == (len(steps), BLOCK, coefficients.shape[1])
+    assert not found[:, n_rows:].any()
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
@@ -91,9 +91,9 @@ def test_the_other_rows_of_a_block_change_no_bit(kind, name, dtype):
     for n in (1, 7, 64, 127):
         alone = cut(joined(nothing(rows, None), 0, rows, np.arange(n)), 0, BLOCK)
         found = kernel_sums.evaluate(kernel, steps, alone, (0, n), store, coefficients)
-        np.testing.assert_array_equal(found[:n], whole[:n])
+        np.testing.assert_array_equal(found[:, :n], whole[:, :n])
         last = kernel_sums.evaluate(kernel, steps, block, (n - 1, n), store, coefficients)
-        np.testing.assert_array_equal(last[n - 1], whole[n - 1])
+        np.testing.assert_array_equal(last[:, n - 1], whole[:, n - 1])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -102,7 +102,7 @@ def test_coefficients_of_any_size(dtype, size_of_coefficients):
     X, Z, kernel, steps, block, store, coefficients = made("rbf", "dense", dtype, 50, 1200)
     found = kernel_sums.evaluate(kernel, steps, block, (0, 50), store, size_of_coefficients * coefficients)
     expected = by_definition("rbf", X, Z, steps, coefficients)
-    np.testing.assert_allclose(found[:50] / size_of_coefficients, expected, rtol=0, atol=1e-3)
+    np.testing.assert_allclose(found[:, :50] / size_of_coefficients, expected, rtol=0, atol=1e-3)
 
 
 def test_values_that_would_be_denormal_numbers_are_0():
@@ -111,7 +111,7 @@ def test_values_that_would_be_denormal_numbers_are_0():
     rows = points(KINDS["dense"](X), kernel, np.float32)
     store = joined(nothing(rows, kernel), 0, rows, np.arange(2))
     coefficients = np.tile([0.0, 1.0], (8, 1, 1))
-    found = kernel_sums.evaluate(kernel, steps, cut(store, 0, BLOCK), (0, 1), store, coefficients)[0, :, 0]
+    found = kernel_sums.evaluate(kernel, steps, cut(store, 0, BLOCK), (0, 1), store, coefficients)[:, 0, 0]
     assert size(store) >= BLOCK
     np.testing.assert_allclose(found, np.exp(-49 / 8 * 2.0**steps), rtol=2e-4, atol=1e-35)
     assert found[-1] == 0.0

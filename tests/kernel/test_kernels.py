@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 
 from tunefree.core.errors import ModelError
 from tunefree.kernel import kernels
-from tunefree.kernel.given import Given
+from tunefree.kernel.external import External
 from tunefree.kernel.kernels import is_ladder, kernel_of, median_gamma
 from tunefree.kernel.polynomial import Polynomial
 from tunefree.kernel.precision import exponential, in_precision
@@ -81,7 +81,7 @@ def test_names_are_those_of_scikit_learn(name):
 
 def test_functions_are_kernels():
     kernel = kernel_of(np.dot, 1.0)
-    assert kernel == Given(np.dot)
+    assert kernel == External(np.dot)
     assert not is_ladder(kernel)
 
 

@@ -245,8 +245,8 @@ def certified(data, double=True):
     lipschitz = getattr(getattr(function.objective, "loss", None), "lipschitz", 1.0)
     return (
         bank,
-        float(function.record.loss),
-        float(function.record.inner),
+        float(function.state.counted_loss[0]),
+        float(function.state.counted_inner[0]),
         lipschitz * np.sqrt(function.state.norms.sum()),
     )
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.kernel.contracts import gram
 from tests.strategies import KINDS, as_dense, as_sparse, as_table
 from tunefree.core.errors import ModelError
-from tunefree.kernel.given import Given
+from tunefree.kernel.external import External
 from tunefree.kernel.kernels import kernel_of
 from tunefree.kernel.points import (
     BLOCK,
@@ -146,7 +146,7 @@ def test_a_feature_that_the_block_lacks_counts_for_the_distance():
 
 
 def test_of_a_matrix_made_beforehand_places_are_kept():
-    kernel = Given(None)
+    kernel = External(None)
     matrix = np.array([[1.0, 0.2, 0.3], [0.2, 1.0, 0.4], [0.3, 0.4, 1.0]])
     rows = points(as_dense(np.c_[np.arange(3.0), matrix]), kernel, np.float64)
     store = joined(nothing(rows, kernel), 0, rows, np.array([2, 0]))
@@ -157,14 +157,14 @@ def test_of_a_matrix_made_beforehand_places_are_kept():
 
 
 def test_sparse_rows_have_no_kernel_made_beforehand():
-    kernel = Given(np.dot)
+    kernel = External(np.dot)
     rows = block_of(points(as_sparse(drawn(5, 3)), kernel, np.float64))
     with pytest.raises(ModelError, match="takes dense rows; pass an array"):
         pairs(rows, rows, kernel)
 
 
 def test_a_function_that_gives_too_few_numbers_is_named():
-    kernel = Given(lambda X, Z: X[:, 0])
+    kernel = External(lambda X, Z: X[:, 0])
     rows = block_of(points(as_dense(drawn(6, 3)), kernel, np.float64))
     with pytest.raises(ModelError, match=r"a matrix \(128,\) for 128 x 128 rows"):
         pairs(rows, rows, kernel)

@@ -244,4 +244,4 @@ def test_wrong_parameters_are_told(wrong):
 
 def test_a_learner_wants_numbers_in_their_range():
     with pytest.raises(ModelError, match="offset"):
-        RegularizedKernelSGD.create(1, penalty=0.1, offset=1.0)
+        RegularizedKernelSGD(0, 1, penalty=0.1, offset=1.0)

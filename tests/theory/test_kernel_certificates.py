@@ -86,7 +86,7 @@ def test_slopes_that_differ_from_those_given_are_counted():
     """Targets that alternate around their mean: each prediction is on the other side of the target than the slope."""
     y = 0.5 + 0.4 ** np.arange(40)
     _, member = learned(np.zeros((40, 1)), y, objectives.regression(losses.Absolute()), "rbf")
-    assert float(member.record.deviation[()]) > 0.0
+    assert float(member.state.counted_deviation[0]) > 0.0
     certificate = certificate_of(member)
     for norm in (0.3, 0.5, 1.0):
         assert np.abs(y - norm)[1:].sum() >= certificate.weight * certificate.lower_bound(norm) - 1e-9

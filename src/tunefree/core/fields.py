@@ -141,6 +141,7 @@ class State:
     """
 
     fields: ClassVar[tuple[Field, ...]] = ()
+    addresses: list[int] | None = None  # of the blocks, once a kernel has asked for them
 
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
@@ -179,15 +180,18 @@ class State:
         return {name: float(getattr(self, name)[0]) for name in self.settings_of()}
 
     def _set_views(self) -> None:
+        names = (*BLOCKS, *names_of_arrays(type(self)))  # type: ignore[arg-type]
+        self.blocks: tuple[np.ndarray, ...] = tuple(getattr(self, name) for name in names)  # as kernels take them
         for field in self.fields:
             if field.axes in BLOCKS.values():
                 block, subscript = place_of(type(self), field)
                 setattr(self, field.name, getattr(self, block)[subscript])
 
-    @property
-    def blocks(self) -> tuple[np.ndarray, ...]:
-        """The memory, in the order in which compiled kernels take it."""
-        return tuple(getattr(self, name) for name in (*BLOCKS, *names_of_arrays(type(self))))  # type: ignore[arg-type]
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse other arrays: kernels are told once where those of a state are. Numbers change in place."""
+        if name in self.__dict__:
+            raise AttributeError(f"{name} of {type(self).__name__} is changed in place, not replaced")
+        super().__setattr__(name, value)
 
     def __getitem__(self, name: str) -> np.ndarray:
         """A field without padding: (features,), (features, outputs), (outputs,) or (1,), or of its further axes."""

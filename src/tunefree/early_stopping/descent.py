@@ -72,9 +72,9 @@ class Descent(Path):
     def _margins(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         margins = np.empty((len(self.problem.learned.y), self.problem.n_outputs))
 
-        def read(place: slice, found: np.ndarray) -> np.ndarray:
-            margins[place] = found
-            return np.zeros_like(found)
+        def read(place: slice, of_place: np.ndarray) -> np.ndarray:
+            margins[place] = of_place
+            return np.zeros_like(of_place)
 
         self.problem.space.sweep(coefficients, read)
         return margins, self.problem.space.held(coefficients)

@@ -60,8 +60,8 @@ def evaluate(problem: Problem, coefficients: np.ndarray, held: bool = True) -> E
     margins = np.empty((len(rows.y), problem.n_outputs))
     slopes, losses = np.empty_like(margins), np.empty(len(rows.y))
 
-    def answer(place: slice, found: np.ndarray) -> np.ndarray:
-        margins[place] = found
+    def answer(place: slice, of_place: np.ndarray) -> np.ndarray:
+        margins[place] = of_place
         respond(objective, rows.y[place], rows.weight[place], margins[place], slopes[place], losses[place])
         return slopes[place]
 

@@ -74,10 +74,10 @@ class TorchGram(Gram):
         with full_precision():
             for place in self._blocks(others.shape[0]):
                 block = self._sent(others[place])
-                found = self._zeros(product[place].shape)
+                total = self._zeros(product[place].shape)
                 for j in self._blocks(self.rows.shape[0]):
-                    found += self._values(block, slice(None), j) @ thin[j]
-                product[place] = found.cpu().numpy()
+                    total += self._values(block, slice(None), j) @ thin[j]
+                product[place] = total.cpu().numpy()
         return product
 
     def release(self) -> None:

@@ -201,9 +201,10 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         check_is_fitted(self)
         found = []
         for member in self._learned.model.members:
-            record, offset = member.record, member.state.offset
-            loss = float(record.loss[()] / record.weight[()]) if record.weight[()] > 0.0 else math.nan
-            offset = float(offset) if offset >= LEAST_OFFSET else math.nan
+            state, offset = member.state, member.state.settings["offset"]
+            weight = state.counted_weight[0]
+            loss = float(state.counted_loss[0] / weight) if weight > 0.0 else math.nan
+            offset = offset if offset >= LEAST_OFFSET else math.nan
             penalty, gamma = member.setting.settings["penalty"], self._gamma_of(member)
             found.append({"penalty": float(penalty), "gamma": gamma, "offset": offset, "loss": loss})
         return found

@@ -1,7 +1,7 @@
-"""Backends compute sums over a support: what an expansion asks of them, and what it tells them.
+"""Backends compute sums over a support: what an expansion asks of them, and what they hear of.
 
 An expansion keeps its points and coefficients on the processor, where they are learned and saved. A backend computes
-sums over them. It may keep a copy elsewhere, so it is told of every change.
+sums over them. It may keep a copy elsewhere, so it is notified of each change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class IncomingRows(NamedTuple):
 
     block: Any  # the open block, which they have joined
     rows: tuple[int, int]  # their first place in the block, and the one after their last
-    more: Any  # the points that they come from; those behind them are learned next
+    points: Any  # those that they come from; those behind them are learned next
     start: int  # the place of the first of them in these points
 
 
@@ -34,7 +34,7 @@ class Backend(Protocol):
     """Computes sums of kernel values times coefficients."""
 
     def sums(self, expansion: ExpansionTerms, incoming: IncomingRows) -> np.ndarray:
-        """Sums (BLOCK, M, K) of all functions at incoming rows; 0 for other rows of the block."""
+        """Sums (M, BLOCK, K) of all functions at incoming rows; 0 for other rows of the block."""
 
     def support_changed(self, block: Any, active: np.ndarray, places: np.ndarray, coefficients: np.ndarray) -> None:
         """The active rows of a block have joined the support at some places, with coefficients (M, K, BLOCK).
@@ -46,4 +46,4 @@ class Backend(Protocol):
         """Points or coefficients have changed in another way: copies of them are out of date."""
 
     def values(self, expansion: ExpansionTerms, rows: Any) -> np.ndarray:
-        """Values (n, M, K) of all functions at any rows. The points are those of the support."""
+        """Values (M, n, K) of all functions at any rows. The points are those of the support."""

@@ -2,12 +2,11 @@
 
 A learner's function is f_t = factor_t * sum_i c_i k(x_i, .), one for each output. In a round it sees the value of the
 sum at the row, and answers with the coefficient of the row itself. Shrinking, and PiSTOL's exponential, are the factor,
-so no round touches earlier coefficients. States are NamedTuples of arrays that change in place, as for linear learners
-(:mod:`tunefree.learners.contract`).
+so no round touches earlier coefficients.
 
-A learner has a class method ``create(n_outputs, **settings)``, and bodies for :func:`begin_round`, :func:`factor` and
-:func:`coefficient`, which are plain functions that are compiled. The other functions have defaults. The annotations of
-its fields are ``PerOutput``, ``Single`` or ``float``.
+A learner is a class that declares its fields, and a few plain functions, as for linear learners
+(:mod:`tunefree.learners.contract`): they are compiled, and in Python they are methods of the state. It has no features:
+the coefficients belong to the expansion (:mod:`tunefree.kernel.expansion`), which several learners share.
 
 The weighted average of f_1, f_2, .. costs a number a coefficient: with W_t the sum of the factors (times the rounds'
 weights) up to round t, coefficient c of round s contributes c (W_T - W_s), so that of x_i is c_i W_T less the sum of
@@ -16,140 +15,152 @@ its c W_s, its lag.
 
 from __future__ import annotations
 
+import copy
 import math
-from functools import singledispatch
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
+from tunefree.core.fields import State, per_output, setting, single
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import bounded, finite
 from tunefree.kernel.learners import ALL
-from tunefree.learners.contract import Scale
-from tunefree.losses.kinds import arrays_of
+from tunefree.learners.contract import Traits
+from tunefree.losses.kinds import REGRESSION, Functions
 from tunefree.losses.loops import Loop
-from tunefree.losses.regression import Regression
+from tunefree.losses.places import KIND, LIPSCHITZ
+
+SMALLEST = math.log(1e2)  # a factor of which minus the logarithm is larger goes into the coefficients
 
 
-@singledispatch
-def begin_round(state: Any, squared_norm: float, scale: Scale) -> None:
-    """A row x comes, of which k(x, x) is the squared norm; nothing is known yet of its target."""
-    raise TypeError(f"{type(state).__name__} is not a kernel learner")
+class KernelLearner(State):
+    """A learner: its fields, its traits, and the functions that follow.
 
+    Its certificate is made of what is counted over the rows of one pass: h are their evaluation weights, l is the loss,
+    and s are its slopes as they are.
 
-@singledispatch
-def factor(state: Any, k: int) -> float:
-    """What the sum for output ``k`` is multiplied by."""
-    raise TypeError(f"{type(state).__name__} is not a kernel learner")
+    Parameters
+    ----------
+    n_features : int
+        0.
+    n_outputs : int
+    **settings : float
+        Fields that are settings, where they differ from their default.
 
-
-@singledispatch
-def coefficient(state: Any, k: int, gradient: float, value: float, squared_norm: float) -> float:
-    """Learn from the gradient in margin ``k`` at a row where the sum has a value; returns the row's coefficient."""
-    raise TypeError(f"{type(state).__name__} is not a kernel learner")
-
-
-@singledispatch
-def share(state):
-    """The weight of the present function in the average, a row's weight apart; all the same by default."""
-    return 1.0
-
-
-@singledispatch
-def share_to_come(state):
-    """The weight in the average of the function after the last round; by default 0, which leaves it out."""
-    return 0.0
-
-
-@singledispatch
-def with_kernel_bound(state, objective, largest, average):
-    """The state once the largest k(x, x) of the first rows is known, and whether averages are asked for.
-
-    By default a learner does not ask for them.
-    """
-    return state
-
-
-@singledispatch
-def small_factors(state):
-    """Factors (K,) so small that they are to be taken into the coefficients; the state then has them no more.
-
-    None, the default, if there are none.
-    """
-    return
-
-
-def lipschitz_of_shifted_slopes(objective: Any) -> float:
-    """The Lipschitz constant that slopes were divided by, if they are not those at the predictions, or else infinity.
-
-    In regression slopes are taken at the margin plus the mean that includes the target, see the objective.
-    """
-    return objective.loss.lipschitz if isinstance(objective, Regression) else math.inf
-
-
-PerOutput = Annotated[np.ndarray, "float64[outputs]"]
-Single = Annotated[np.ndarray, "float64[]"]
-
-
-class Record(NamedTuple):
-    """What a learner's certificate is made of; all in place, over the rows counted.
-
-    No row is counted once ``norms`` are set: the learner's sums are then not those of the rows counted any more.
+    Examples
+    --------
+    >>> class FixedRate(KernelLearner):
+    ...     eta = setting(0.5, "step size")
+    ...     def coefficient(state, k, gradient, value, squared_norm):
+    ...         return -state.eta[0] * gradient
+    >>> float(FixedRate(0, eta=0.25).coefficient(0, -2.0, 0.0, 1.0))
+    0.5
     """
 
-    loss: Single  # sum of h l
-    inner: Single  # sum of h s f, s the slopes of the loss as it is
-    squares: Single  # sum of h |s|^2 / (2 smoothness)
-    weight: Single  # sum of h
-    rounds: Single
-    norms: PerOutput  # squared norms of the sums of slopes when the pass was over; -1 before
-    deviation: Single  # sum of h |s - s'| ||k(x, .)||, s' the slopes that the learner was given
-    paths: PerOutput  # sums of h |s'| ||k(x, .)|| over the Lipschitz constant when the pass was over; -1 before
+    traits: ClassVar[Traits] = Traits()
 
-    @classmethod
-    def create(cls, n_outputs: int) -> Record:
-        """Of no rows."""
-        loss, inner, squares, weight, rounds, deviation = (np.zeros(()) for _ in range(6))
-        norms, paths = np.full(n_outputs, -1.0), np.full(n_outputs, -1.0)
-        return cls(loss, inner, squares, weight, rounds, norms, deviation, paths)
+    average_clocks = per_output("W: sum of factors times shares times weights")
+    average_shares = single("sum of shares times weights since the average began")
+    average_rounds = single("rounds since the average began")
+    growth = setting(0.0, "by how much a round counts more in the average than the one before, in units of the first")
+
+    is_counting = single("1 while rows are counted, then 0", start=1.0)
+    counted_loss = single("sum of h l")
+    counted_inner = single("sum of h s f")
+    counted_squares = single("sum of h |s|^2 / (2 smoothness)")
+    counted_weight = single("sum of h")
+    counted_rounds = single("rows counted")
+    counted_deviation = single("sum of h |s - s'| ||k(x, .)||, s' the slopes that the learner received")
+
+    gradient = per_output("of the round", is_saved=False)
+    curvature = per_output("of the round", is_saved=False)
+    margins = per_output("of the round", is_saved=False)
+    sums = per_output("values of the sum in the round", is_saved=False)
+
+    def begin_round(state, squared_norm, scale):
+        """A row x comes, of which k(x, x) is the squared norm; nothing is known yet of its target."""
+
+    def factor(state, k):
+        """What the sum for output ``k`` is multiplied by; by default nothing."""
+        return 1.0
+
+    def coefficient(state, k, gradient, value, squared_norm):
+        """Learn from the gradient in margin ``k`` at a row where the sum has a value; returns the row's coefficient."""
+        raise NotImplementedError
+
+    def share(state):
+        """The weight of the present function in the average, a row's weight apart; all the same by default."""
+        return 1.0
+
+    def share_to_come(self) -> float:
+        """The weight in the average of the function after the last round; by default 0, which leaves it out."""
+        return 0.0
+
+    def with_kernel_bound(self, objective: Any, largest: float, is_averaged: bool) -> Self:
+        """The state once the largest k(x, x) of the first rows is known, and whether averages predict.
+
+        By default a learner does not ask for them.
+        """
+        return self
+
+    def with_settings(self, **settings: float) -> Self:
+        """The same state with other settings."""
+        other = copy.deepcopy(self)
+        for name, value in settings.items():
+            other[name][0] = value
+        return other
+
+    def take_small_factors(self) -> np.ndarray | None:
+        """Factors (K,) so small that they are to be taken into the coefficients; the state then has them no more.
+
+        None, the default, if there are none.
+        """
+        return None
+
+    def stop_counting(self) -> None:
+        """No more rows are counted where the learner's sums are not those of the rows counted any more.
+
+        By default a learner has no such sums.
+        """
+
+    def restart_average(self) -> None:
+        """Average from here on."""
+        self.average_shares[0] = self.average_rounds[0] = 0.0
+
+    def with_outputs(self, n_outputs: int, copies: bool) -> Self:
+        """The same learner with more outputs.
+
+        Where one output becomes several, it is that of class 1; whether that of class 0 ``copies`` it.
+        """
+        wider = self.grown(self.n_features, n_outputs, 1 if self.n_outputs == 1 < n_outputs else 0)
+        if copies:
+            for field in self.fields:
+                if field.axes:
+                    wider[field.name][0] = wider[field.name][1]
+        return wider
 
 
-class Average(NamedTuple):
-    """The clocks of a learner's average."""
-
-    clocks: PerOutput  # W: sum of factors times shares times weights, in place
-    shares: Single  # sum of shares times weights, in place
-    rounds: Single  # since the average began, in place
-    growth: float  # by how much a round counts more than the one before, in units of the first
-
-    @classmethod
-    def create(cls, n_outputs: int, growth: float = 0.0) -> Average:
-        """Of no rounds."""
-        return cls(np.zeros(n_outputs), np.zeros(()), np.zeros(()), growth)
+def factors_of(decay: np.ndarray) -> np.ndarray | None:
+    """The factors exp(-decay) (K,) once one of them is small, else None; the decays are then 0."""
+    if decay.max() <= SMALLEST:
+        return None
+    factors = np.exp(-decay)
+    decay[:] = 0.0
+    return factors
 
 
-class Constants(NamedTuple):
-    """What counting rows takes."""
-
-    smoothness: float  # of the objective
-    lipschitz: float  # see lipschitz_of_shifted_slopes
-    is_counted: bool  # whether rows are
-
-
-@Loop
-def learning_of(learner, functions):
+def learning_of(learner: type[KernelLearner], functions: Functions) -> Callable[..., None]:
     """The loop over the rows of a block that a learner predicts and learns."""
-    begin, predict, answer = begin_round.dispatch(learner), predicting_of(learner), answering_of(learner)
+    begin, predict, answer = learner.begin_round, predicting_of(learner), answering_of(learner)
     scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
     count = counting_of(functions)
 
     def learn(
         state: Any,
-        average: Average,
-        record: Record,
         codes: Annotated[np.ndarray, "int64[2]"],
         numbers: Annotated[np.ndarray, "float64[facts]"],
-        constants: Constants,
+        smoothness: float,
         values: Annotated[np.ndarray, "float64[block, block]"],
         known: Annotated[np.ndarray, "float64[block, outputs]"],
         first: int,
@@ -159,138 +170,102 @@ def learning_of(learner, functions):
         coefficients: Annotated[np.ndarray, "float64[outputs, block]"],
         lags: Annotated[np.ndarray, "float64[outputs, block]"],
         predictions: Annotated[np.ndarray, "float64[rows, outputs]"],
-        scratch: Annotated[np.ndarray, "float64[4, outputs]"],
     ) -> None:
-        n_outputs = len(coefficients)
-        gradient, curvature, margins, sums = scratch[0], scratch[1], scratch[2], scratch[3]
+        """Learn the rows of a block from the ``first`` on; writes coefficients, lags and predictions.
+
+        ``values`` are those of the kernel, and ``known`` the sums over the support.
+        """
+        n_outputs, gradient, margins = len(coefficients), state.gradient, state.margins
         for i in range(len(targets)):
             t, y, weight = first + i, targets[i], weights[i]
             begin(state, values[t, t], scale_of(numbers, weight))
-            predict(state, t, values[t], known[t], coefficients, sums, margins)
+            predict(state, t, values[t], known[t], coefficients)
             respond(codes, numbers, n_outputs, margins, predictions[i])
             if weight > 0.0:
-                differentiate(codes, numbers, y, weight, n_outputs, margins, gradient, curvature)
-                answer(state, average, t, weight, gradient, sums, values[t, t], coefficients, lags)
-                if constants.is_counted and evaluation_weights[i] > 0.0:
+                differentiate(codes, numbers, y, weight, n_outputs, margins, gradient, state.curvature)
+                answer(state, t, weight, values[t, t], coefficients, lags)
+                if state.is_counting[0] > 0.0 and evaluation_weights[i] > 0.0:
                     slope = gradient[0] / weight  # that was learned
-                    of_row = evaluation_weights[i], predictions[i], slope, values[t, t], gradient
-                    count(record, constants, codes, numbers, y, *of_row)
+                    of_row = evaluation_weights[i], predictions[i], slope, values[t, t]
+                    count(state, codes, numbers, smoothness, y, *of_row)
 
     return learn
 
 
-def predicting_of(learner):
+def predicting_of(learner: type[KernelLearner]) -> Callable[..., None]:
     """The function that writes the sums (K,) and margins (K,) at row t of a block."""
-    factor_of = factor.dispatch(learner)
+    factor = learner.factor
 
-    def predict(state, t, values, known, coefficients, sums, margins):
-        for k in range(len(sums)):
+    def predict(state, t, values, known, coefficients):
+        for k in range(len(coefficients)):
             total = known[k]
             for u in range(t):
                 total += coefficients[k, u] * values[u]
-            sums[k] = total
-            margins[k] = bounded(total * factor_of(state, k))
+            state.sums[k] = total
+            state.margins[k] = bounded(total * factor(state, k))
 
     return predict
 
 
-def answering_of(learner):
+def answering_of(learner: type[KernelLearner]) -> Callable[..., None]:
     """The function that writes coefficients and lags of row t, by the gradient there."""
-    factor_of, share_of, coefficient_of = (
-        factor.dispatch(learner),
-        share.dispatch(learner),
-        coefficient.dispatch(learner),
-    )
+    factor, share, coefficient = learner.factor, learner.share, learner.coefficient
 
-    def answer(state, average, t, weight, gradient, sums, squared_norm, coefficients, lags):
-        part = bounded(share_of(state) * weight * (1.0 + average.growth * average.rounds[()]))
-        average.shares[()] = bounded(average.shares[()] + part)
-        average.rounds[()] += 1.0
-        for k in range(len(sums)):
-            average.clocks[k] = bounded(average.clocks[k] + factor_of(state, k) * part)
-            coefficients[k, t] = coefficient_of(state, k, gradient[k], sums[k], squared_norm)
-            lags[k, t] = coefficients[k, t] * average.clocks[k]
+    def answer(state, t, weight, squared_norm, coefficients, lags):
+        part = bounded(share(state) * weight * (1.0 + state.growth[0] * state.average_rounds[0]))
+        state.average_shares[0] = bounded(state.average_shares[0] + part)
+        state.average_rounds[0] += 1.0
+        for k in range(len(coefficients)):
+            state.average_clocks[k] = bounded(state.average_clocks[k] + factor(state, k) * part)
+            coefficients[k, t] = coefficient(state, k, state.gradient[k], state.sums[k], squared_norm)
+            lags[k, t] = coefficients[k, t] * state.average_clocks[k]
 
     return answer
 
 
-def counting_of(functions):
-    """The function that adds a row to the record; ``slopes`` are written, those of the loss as it is."""
+def counting_of(functions: Functions) -> Callable[..., None]:
+    """The function that counts a row for the certificate; the gradient becomes the slopes of the loss as they are."""
     true_slope, loss_at = functions.true_slope, functions.loss_at
 
-    def count(record, constants, codes, numbers, y, weight, predictions, slope_learned, squared_norm, slopes):
-        n_outputs = len(predictions)
+    def count(state, codes, numbers, smoothness, y, weight, predictions, slope_learned, squared_norm):
+        n_outputs, slopes = len(predictions), state.gradient
         true_slope(codes, numbers, y, n_outputs, predictions, slopes)
-        loss, lipschitz = loss_at(codes, numbers, y, n_outputs, predictions), constants.lipschitz
-        deviation = abs(slopes[0] - slope_learned * lipschitz) if lipschitz < math.inf else 0.0
-        record.deviation[()] = finite(record.deviation[()] + weight * deviation * math.sqrt(squared_norm))
-        add_to(record, constants.smoothness, weight, predictions, loss, slopes)
+        loss, lipschitz = loss_at(codes, numbers, y, n_outputs, predictions), numbers[LIPSCHITZ]
+        if codes[KIND] == REGRESSION and lipschitz < math.inf:
+            # slopes were taken at the margin plus the mean that includes the target
+            deviation = weight * abs(slopes[0] - slope_learned * lipschitz) * math.sqrt(squared_norm)
+            state.counted_deviation[0] = finite(state.counted_deviation[0] + deviation)
+        inner, squares = 0.0, 0.0
+        for k in range(n_outputs):
+            inner += slopes[k] * predictions[k]
+            squares += slopes[k] * slopes[k]
+        state.counted_loss[0] = finite(state.counted_loss[0] + weight * loss)
+        state.counted_inner[0] = finite(state.counted_inner[0] + weight * inner)
+        state.counted_squares[0] = finite(state.counted_squares[0] + weight * squares / (2.0 * smoothness))
+        state.counted_weight[0] += weight
+        state.counted_rounds[0] += 1.0
 
     return count
 
 
-def add_to(record, smoothness, weight, predictions, loss, slopes):
-    """Gather what certificates are made of: predictions (K,), their loss and its slopes (K,)."""
-    inner, squares = 0.0, 0.0
-    for k in range(len(predictions)):
-        inner += slopes[k] * predictions[k]
-        squares += slopes[k] * slopes[k]
-    record.loss[()] = finite(record.loss[()] + weight * loss)
-    record.inner[()] = finite(record.inner[()] + weight * inner)
-    record.squares[()] = finite(record.squares[()] + weight * squares / (2.0 * smoothness))
-    record.weight[()] += weight
-    record.rounds[()] += 1.0
+LEARNING = Loop(learning_of)
 
 
-def learning(learner: type) -> Kernel:
-    """The kernel of a learner, for all losses that have a name by now."""
-    name = f"learn.{learner.__module__}.{learner.__name__}".replace("tunefree.", "")
-    return learning_of.kernel(learner, name=name, states={"state": learner})
-
-
-def learn_rows(
-    state: Any,
-    average: Average,
-    record: Record,
-    objective: Any,
-    values: np.ndarray,
-    known: np.ndarray,
-    first: int,
-    targets: np.ndarray,
-    weights: np.ndarray,
-    evaluation_weights: np.ndarray,
-    coefficients: np.ndarray,
-    lags: np.ndarray,
-    predictions: np.ndarray,
-) -> Any:
-    """Learn the rows of a block; returns the objective after them.
+def learning(learner: type[KernelLearner], has_one_output: bool) -> Kernel:
+    """The kernel of a learner, for all losses that have a name by now.
 
     Parameters
     ----------
-    state, average, record
-        Of the learner, change in place.
-    objective : objective
-    values : (BLOCK, BLOCK) array
-        Of the kernel.
-    known : (BLOCK, K) array
-        The sums over the support.
-    first : int
-        The place of the first row in the block.
-    targets, weights, evaluation_weights : (n,) arrays
-    coefficients, lags : (K, BLOCK) arrays
-        Of the rows, are written.
-    predictions : (n, K) array
-        Are written.
+    learner : class
+    has_one_output : bool
+        If not, it is one for any number of several outputs.
     """
-    arrays, is_counted = arrays_of(objective), bool(record.norms.min() < 0.0)
-    constants = Constants(float(objective.smoothness), lipschitz_of_shifted_slopes(objective), is_counted)
-    of_rows = [np.ascontiguousarray(array, np.float64) for array in (targets, weights, evaluation_weights)]
-    sums, scratch = np.ascontiguousarray(known), np.empty((4, len(coefficients)))
-    written = coefficients, lags, predictions, scratch
-    learning(type(state))(state, average, record, *arrays, constants, values, sums, first, *of_rows, *written)
-    return arrays.restored(objective)
+    kind = f"{learner.__module__}.{learner.__name__}".removeprefix("tunefree.")
+    name = f"learn.{kind}.{'one' if has_one_output else 'several'}"
+    lengths = {"padded": 1, "outputs": 1} if has_one_output else {}
+    return LEARNING.kernel(learner, name=name, states={"state": learner}, lengths=lengths)
 
 
 def all_kernels() -> list[Kernel]:
     """The kernels of the learners of the package."""
-    return [learning(ALL[name]) for name in ALL]
+    return [learning(ALL[name], has_one_output) for name in ALL for has_one_output in (True, False)]

@@ -60,25 +60,25 @@ class Expansion:
         """Rows that the functions are made of."""
         return self.n + self.filled
 
-    def open(self, more: Any, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def open(self, rows: Any, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Put rows into the open block, which has room for them.
 
         Parameters
         ----------
-        more, which : points, array
+        rows, which : points, array
             Some points, and which of them, one after another.
 
         Returns
         -------
-        known : (BLOCK, M, K) array
+        known : (M, BLOCK, K) array
             The functions' sums over the support, at these rows.
         values : (S, BLOCK, BLOCK) array
             At every step of the ladder up to theirs, kernel values of these rows and those before in the block.
         """
         first, self.filled = self.filled, self.filled + len(which)
-        self.block = joined(self.block, first, more, which)
+        self.block = joined(self.block, first, rows, which)
         block = cut(self.block, 0, BLOCK)
-        incoming = IncomingRows(block, (first, self.filled), more, int(which[0]))
+        incoming = IncomingRows(block, (first, self.filled), rows, int(which[0]))
         known = self.backend.sums(self.terms(self.coefficients), incoming)
         if not np.isfinite(known).all():
             raise ModelError(kernel_sums.NOT_FINITE)
@@ -91,20 +91,20 @@ class Expansion:
         names = keys(like_those_of(self.block, self.store), self.filled)
         places = self._known_places()
         new: list[int] = []
-        found: list[int] = []
+        of_active: list[int] = []
         for i in active.tolist():
             place = places.get(hash(names[i]))
             if place is None:
                 place = places[hash(names[i])] = self.n + len(new)
                 new.append(i)
-            found.append(place)
+            of_active.append(place)
         self._make_room(self.n + len(new))
         self.store = joined(self.store, self.n, self.block, np.array(new, np.int64))
         self.n += len(new)
-        places_of_active = np.array(found, np.int64)
+        places_of_active = np.array(of_active, np.int64)
         columns: Any = np.s_[:, :, places_of_active]
-        for at, own in ((self.coefficients, self.open_coefficients), (self.lags, self.open_lags)):
-            np.add.at(at, columns, own[:, :, active])  # a place may come twice
+        for totals, terms in ((self.coefficients, self.open_coefficients), (self.lags, self.open_lags)):
+            np.add.at(totals, columns, terms[:, :, active])  # a place may come twice
         self.backend.support_changed(self.block, active, places_of_active, self.open_coefficients)
         self.open_coefficients[:] = self.open_lags[:] = 0.0
         self.block, self.filled = joined(nothing(self.block, None), 0, self.block, np.arange(0)), 0
@@ -120,8 +120,8 @@ class Expansion:
             room = -(-max(n, 2 * self.coefficients.shape[2]) // TILE) * TILE
             shape = (self.n_functions, self.n_outputs, room)
             for name in ("coefficients", "lags"):
-                own, grown = getattr(self, name), np.zeros(shape)
-                grown[:, :, : own.shape[2]] = own
+                numbers, grown = getattr(self, name), np.zeros(shape)
+                grown[:, :, : numbers.shape[2]] = numbers
                 setattr(self, name, grown)
 
     def restart_averages(self, clocks: np.ndarray) -> None:
@@ -135,9 +135,9 @@ class Expansion:
         No block may be open. Lags then hold the whole contribution of past rounds to the average, and the clocks (K,)
         begin at 0 again.
         """
-        own, lags = self.coefficients[m, :, : self.n], self.lags[m, :, : self.n]
-        lags -= own * clocks[:, None]
-        own *= factors[:, None]
+        coefficients, lags = self.coefficients[m, :, : self.n], self.lags[m, :, : self.n]
+        lags -= coefficients * clocks[:, None]
+        coefficients *= factors[:, None]
         self.backend.invalidate()
 
     def averaged(self, clocks: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -147,11 +147,11 @@ class Expansion:
         ----------
         clocks : (M, K) array
         shares : (M,) array
-            See :class:`tunefree.kernel.contract.Average`.
+            See :class:`tunefree.kernel.contract.KernelLearner`.
         """
         parts = []
-        for own, lags in self._both():
-            totals = own * clocks[:, :, None] - lags
+        for coefficients, lags in self._both():
+            totals = coefficients * clocks[:, :, None] - lags
             parts.append(
                 np.divide(totals, shares[:, None, None], out=np.zeros_like(totals), where=shares[:, None, None] > 0)
             )
@@ -159,7 +159,7 @@ class Expansion:
 
     def scaled(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients of the functions as they are, with their factors (M, K)."""
-        first, second = (own * factors[:, :, None] for own, _ in self._both())
+        first, second = (coefficients * factors[:, :, None] for coefficients, _ in self._both())
         return first, second
 
     def _both(self) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
@@ -170,9 +170,7 @@ class Expansion:
         """Values (M, n, K) of functions at any rows."""
         tail = joined(nothing(self.store, None), 0, self.block, np.arange(self.filled))
         open_terms = ExpansionTerms(self.kernel, self.steps, tail, self.filled, coefficients[1])
-        found = self.backend.values(self.terms(coefficients[0]), rows)
-        found += ProcessorBackend().values(open_terms, rows)
-        return np.ascontiguousarray(found.transpose(1, 0, 2))
+        return self.backend.values(self.terms(coefficients[0]), rows) + ProcessorBackend().values(open_terms, rows)
 
     def terms(self, coefficients: np.ndarray) -> ExpansionTerms:
         """What a backend computes sums of: the functions over the support, with some coefficients."""
@@ -220,12 +218,12 @@ class Expansion:
     ) -> Expansion:
         """The functions that :meth:`save_state` wrote down."""
         store, block = (unpacked(arrays, name) for name in ("support.", "open."))
-        made = cls(kernel, steps, arrays["coefficients"].shape[1], block, device)
-        made._make_room(size(store))
-        made.n, made.filled, made._places = size(store), size(block), None
-        made.store = joined(made.store, 0, store, np.arange(made.n))
-        made.block = joined(made.block, 0, block, np.arange(made.filled))
+        restored = cls(kernel, steps, arrays["coefficients"].shape[1], block, device)
+        restored._make_room(size(store))
+        restored.n, restored.filled, restored._places = size(store), size(block), None
+        restored.store = joined(restored.store, 0, store, np.arange(restored.n))
+        restored.block = joined(restored.block, 0, block, np.arange(restored.filled))
         for name in ("coefficients", "lags"):
-            getattr(made, name)[:, :, : made.n] = arrays[name]
-            getattr(made, f"open_{name}")[:, :, : made.filled] = arrays[f"open_{name}"]
-        return made
+            getattr(restored, name)[:, :, : restored.n] = arrays[name]
+            getattr(restored, f"open_{name}")[:, :, : restored.filled] = arrays[f"open_{name}"]
+        return restored

@@ -87,29 +87,29 @@ class FeatureExpansion(Expansion):
     @classmethod
     def of(cls, expansion: Expansion, n_features: int) -> FeatureExpansion:
         """The same functions, whose open block is empty, in features."""
-        made = cls(expansion.kernel, expansion.steps, expansion.n_outputs, expansion.block, n_features)
+        in_features = cls(expansion.kernel, expansion.steps, expansion.n_outputs, expansion.block, n_features)
         for start in range(0, expansion.n, BLOCK):
             stop = min(start + BLOCK, expansion.n)
-            angles = made._angles(expansion.store, np.arange(start, stop))
-            made._add(angles, expansion.coefficients[:, :, start:stop], expansion.lags[:, :, start:stop])
-        return made
+            angles = in_features._angles(expansion.store, np.arange(start, stop))
+            in_features._add(angles, expansion.coefficients[:, :, start:stop], expansion.lags[:, :, start:stop])
+        return in_features
 
     @property
     def n_support(self) -> int:
         return self.filled
 
-    def open(self, more: Any, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def open(self, rows: Any, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         first, self.filled = self.filled, self.filled + len(which)
-        self.block = joined(self.block, first, more, which)
-        self.angles[first : self.filled] = self._angles(more, which)[: len(which)]
-        known = np.zeros((BLOCK, self.n_functions, self.n_outputs))
+        self.block = joined(self.block, first, rows, which)
+        self.angles[first : self.filled] = self._angles(rows, which)[: len(which)]
+        known = np.zeros((self.n_functions, BLOCK, self.n_outputs))
         values = np.zeros((int(self.steps.max()) + 1, BLOCK, BLOCK))
         for step, functions in self._by_width():
             features = self._features(self.angles, step)
             with one_for_products():
                 values[step] = features @ features.T
                 for m in functions:
-                    known[:, m] = features @ self.coefficients[m].T
+                    known[m] = features @ self.coefficients[m].T
         return known, values
 
     def close(self) -> None:
@@ -147,7 +147,7 @@ class FeatureExpansion(Expansion):
         return features
 
     def values(self, rows: Any, coefficients: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        found = np.zeros((self.n_functions, size(rows), self.n_outputs))
+        values = np.zeros((self.n_functions, size(rows), self.n_outputs))
         weights = coefficients[0].copy()
         widths = self._by_width()
         for step, functions in widths:
@@ -163,14 +163,14 @@ class FeatureExpansion(Expansion):
                 features = self._features(angles, step)
                 with one_for_products():
                     for m in functions:
-                        found[m, which] = (features @ weights[m].T)[: len(which)]
-        return found
+                        values[m, which] = (features @ weights[m].T)[: len(which)]
+        return values
 
     def compact(self) -> None:
         """There are no points to drop."""
 
     def save_state(self) -> dict[str, np.ndarray]:
-        """Arrays from which :meth:`restore` makes the same functions; directions are made anew."""
+        """Arrays from which :meth:`restore` makes the same functions; directions are drawn anew."""
         arrays = {f"open.{name}": value for name, value in packed(self.block, self.filled).items()}
         arrays |= {"coefficients": self.coefficients, "lags": self.lags}
         arrays |= {
@@ -185,12 +185,12 @@ class FeatureExpansion(Expansion):
         """The functions that :meth:`save_state` wrote down; features are always computed on the processor."""
         block = unpacked(arrays, "open.")
         n_outputs, n_features = arrays["coefficients"].shape[1:]
-        made = cls(kernel, steps, n_outputs, block, n_features)
-        made.filled = size(block)
-        made.block = joined(made.block, 0, block, np.arange(made.filled))
-        if made.filled:
-            made.angles[: made.filled] = made._angles(block, np.arange(made.filled))
+        restored = cls(kernel, steps, n_outputs, block, n_features)
+        restored.filled = size(block)
+        restored.block = joined(restored.block, 0, block, np.arange(restored.filled))
+        if restored.filled:
+            restored.angles[: restored.filled] = restored._angles(block, np.arange(restored.filled))
         for name in ("coefficients", "lags"):
-            getattr(made, name)[:] = arrays[name]
-            getattr(made, f"open_{name}")[:, :, : made.filled] = arrays[f"open_{name}"]
-        return made
+            getattr(restored, name)[:] = arrays[name]
+            getattr(restored, f"open_{name}")[:, :, : restored.filled] = arrays[f"open_{name}"]
+        return restored

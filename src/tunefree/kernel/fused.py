@@ -38,19 +38,19 @@ def ladder_sums(rungs: Any, numbers: Any, norms: Any, gamma: float, coefficients
     """
     (n_rows, n), (n_functions, n_outputs, _) = numbers.shape, coefficients.shape
     n_parts = triton.cdiv(n, POINTS)
-    found = numbers.new_zeros((n_parts, n_functions, n_outputs, n_rows))
-    own, other = (numbers, numbers) if norms is None else norms
+    sums = numbers.new_zeros((n_parts, n_functions, n_outputs, n_rows))
+    norms_of_rows, norms_of_points = (numbers, numbers) if norms is None else norms
     with torch.cuda.device_of(numbers):
         _ladder_sums[(triton.cdiv(n_rows, ROWS), n_parts)](
-            *rungs, numbers, own, other, coefficients, found, n_rows, n, coefficients.stride(1), gamma,
-            n_functions, n_outputs, len(rungs[1]) - 1, norms is not None, ROWS, POINTS,
+            *rungs, numbers, norms_of_rows, norms_of_points, coefficients, sums, n_rows, n, coefficients.stride(1),
+            gamma, n_functions, n_outputs, len(rungs[1]) - 1, norms is not None, ROWS, POINTS,
         )  # fmt: skip
-    return found.sum(dim=0, dtype=torch.float64).permute(2, 0, 1)
+    return sums.sum(dim=0, dtype=torch.float64).permute(2, 0, 1)
 
 
 @triton.jit
 def _ladder_sums(
-    order, starts, numbers, own, other, coefficients, found, n_rows, n, stride, gamma, n_functions,
+    order, starts, numbers, norms_of_rows, norms_of_points, coefficients, sums, n_rows, n, stride, gamma, n_functions,
     N_OUTPUTS: tl.constexpr,
     N_STEPS: tl.constexpr, ARE_PRODUCTS: tl.constexpr, ROWS: tl.constexpr, POINTS: tl.constexpr,
 ):  # fmt: skip
@@ -60,8 +60,8 @@ def _ladder_sums(
     there = in_rows[:, None] & in_points[None, :]
     distance = tl.load(numbers + row[:, None].to(tl.int64) * n + point[None, :], mask=there, other=0.0)
     if ARE_PRODUCTS:
-        norm = tl.load(own + row, mask=in_rows, other=0.0)[:, None]
-        norm_of_other = tl.load(other + point, mask=in_points, other=0.0)[None, :]
+        norm = tl.load(norms_of_rows + row, mask=in_rows, other=0.0)[:, None]
+        norm_of_other = tl.load(norms_of_points + point, mask=in_points, other=0.0)[None, :]
         distance = tl.abs((norm - distance) + (norm_of_other - distance))
     value = tl.exp(-gamma * distance)
     for step in tl.static_range(N_STEPS):
@@ -72,24 +72,24 @@ def _ladder_sums(
                 coefficient = tl.load(coefficients + place * stride + point, mask=in_points, other=0.0)
                 total = tl.sum(value * coefficient[None, :], axis=1)
                 start = part.to(tl.int64) * n_functions * N_OUTPUTS + place
-                tl.store(found + start * n_rows + row, total, mask=in_rows)
+                tl.store(sums + start * n_rows + row, total, mask=in_rows)
         value = value * value
 
 
 def absolute_distances(rows: Any, points: Any) -> Any:
     """Sums of absolute differences (R, n) of rows (R, d) and points (n, d), float32."""
     (n_rows, n_features), n = rows.shape, len(points)
-    found = rows.new_empty((n_rows, n))
+    distances = rows.new_empty((n_rows, n))
     with torch.cuda.device_of(rows):
         _absolute_distances[(triton.cdiv(n, POINTS_APART), triton.cdiv(n_rows, ROWS_APART))](
-            rows, points, found, n_rows, n, n_features, ROWS_APART, POINTS_APART
+            rows, points, distances, n_rows, n, n_features, ROWS_APART, POINTS_APART
         )
-    return found
+    return distances
 
 
 @triton.jit
 def _absolute_distances(
-    rows, points, found, n_rows, n, N_FEATURES: tl.constexpr, ROWS: tl.constexpr, POINTS: tl.constexpr
+    rows, points, distances, n_rows, n, N_FEATURES: tl.constexpr, ROWS: tl.constexpr, POINTS: tl.constexpr
 ):
     row = (tl.program_id(1) * ROWS + tl.arange(0, ROWS)).to(tl.int64)
     point = (tl.program_id(0) * POINTS + tl.arange(0, POINTS)).to(tl.int64)
@@ -100,4 +100,4 @@ def _absolute_distances(
         other = tl.load(points + point * N_FEATURES + j, mask=in_points, other=0.0)
         total += tl.abs(one[:, None] - other[None, :])
     there = in_rows[:, None] & in_points[None, :]
-    tl.store(found + row[:, None] * n + point[None, :], total, mask=there)
+    tl.store(distances + row[:, None] * n + point[None, :], total, mask=there)

@@ -16,7 +16,7 @@ import numpy as np
 
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
-from tunefree.core.kernels import Kernel, kernel
+from tunefree.core.kernels import Kernel
 from tunefree.kernel import kernels
 from tunefree.kernel.kernels import in_compiled_code, similarity
 from tunefree.kernel.points import BLOCK, TILE, cut, pairs
@@ -50,7 +50,7 @@ def evaluate(kernel: Any, steps: np.ndarray, block: Any, rows: tuple[int, int], 
 
     Returns
     -------
-    (BLOCK, M, K) float64 array
+    (M, BLOCK, K) float64 array
         0 for rows that are not asked for.
     """
     n_functions, n_outputs, n = coefficients.shape
@@ -74,8 +74,8 @@ def evaluate(kernel: Any, steps: np.ndarray, block: Any, rows: tuple[int, int], 
     stride = min(threads.count(), n_tiles)
     with threads.one_for_products():
         threads.each(of_tiles, [(first, stride) for first in range(stride)], (rows[1] - rows[0]) * n // PAIRS_A_ROW)
-    of_functions = np.empty((BLOCK, n_functions, n_outputs))
-    of_functions[:, order] = sums.sum(axis=0).T.reshape(BLOCK, n_functions, n_outputs)
+    of_functions = np.empty((n_functions, BLOCK, n_outputs))
+    of_functions[order] = sums.sum(axis=0).reshape(n_functions, n_outputs, BLOCK).transpose(0, 2, 1)
     return of_functions
 
 
@@ -206,19 +206,21 @@ def values_within(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) 
         numbers = pairs(block, block, kernel).astype(np.float64)
     compact, values = in_compiled_code(kernel, np.float64), np.zeros((n_steps, BLOCK, BLOCK))
     cls: Any = type(compact)
-    valuing(cls)(compact, numbers, block.norms.astype(np.float64), *rows, values[0])
+    valuing(cls)(compact, numbers, block.norms.astype(np.float64), *rows, values)
     some = slice(*rows)
     if not np.isfinite(values[0, some]).all():
         raise ModelError(NOT_FINITE)
     if np.diagonal(values[0])[some].min(initial=0.0) < 0.0:
         raise ModelError("k(x, x) is negative for some row: that is no kernel; check the matrix or function given")
-    fill_steps(values, *rows)
     return values
 
 
 @cache
 def valuing(cls: Any) -> Kernel:
-    """The kernel that turns numbers of pairs into values of a class of kernels, for points and earlier ones."""
+    """The kernel that turns numbers of pairs into values of a class of kernels, for points and earlier ones.
+
+    Each step after the first has the squares of the one before.
+    """
     value_of, exp = similarity.dispatch(cls), exponential("float64")
 
     def write_values(
@@ -227,24 +229,19 @@ def valuing(cls: Any) -> Kernel:
         norms: Annotated[np.ndarray, "float64[block]"],
         first: int,
         stop: int,
-        values: Annotated[np.ndarray, "float64[block, block]"],
+        values: Annotated[np.ndarray, "float64[steps, block, block]"],
     ) -> None:
         for b in range(first, stop):
+            row = values[0, b]
             for i in range(b + 1):
-                values[b, i] = value_of(kernel, numbers[i, b], norms[b], norms[i], exp)
+                row[i] = value_of(kernel, numbers[i, b], norms[b], norms[i], exp)
+            for step in range(1, len(values)):
+                wider, narrower = values[step - 1, b], values[step, b]
+                for i in range(b + 1):
+                    narrower[i] = wider[i] * wider[i] if wider[i] > TINY else 0.0
 
     name = f"kernel.values.{cls.__module__}.{cls.__name__}".replace("tunefree.kernel.", "")
     return Kernel(write_values, name, {"kernel": cls})
-
-
-@kernel
-def fill_steps(values: Annotated[np.ndarray, "float64[steps, block, block]"], first: int, stop: int) -> None:
-    """Square the values of some rows for all steps after the first."""
-    for step in range(1, len(values)):
-        for b in range(first, stop):
-            row, narrower = values[step - 1, b], values[step, b]
-            for i in range(b + 1):
-                narrower[i] = row[i] * row[i] if row[i] > TINY else 0.0
 
 
 def all_kernels() -> list[Kernel]:

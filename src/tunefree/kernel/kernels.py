@@ -33,7 +33,7 @@ ALL = Registry(
         "laplacian": "tunefree.kernel.laplacian:Laplacian",
         "poly": "tunefree.kernel.polynomial:Polynomial",
         "linear": "tunefree.kernel.polynomial:Linear",
-        "precomputed": "tunefree.kernel.given:Given",
+        "precomputed": "tunefree.kernel.external:External",
     },
 )
 

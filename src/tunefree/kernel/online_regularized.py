@@ -14,65 +14,48 @@ by their slopes, which come divided by the Lipschitz constant.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.fields import per_output, setting, single
 from tunefree.core.numbers import bounded
-from tunefree.kernel.contract import PerOutput, Single, begin_round, coefficient, factor, small_factors
+from tunefree.kernel.contract import KernelLearner, factors_of
 from tunefree.learners.gradient import stride_of
 
-SMALLEST = math.log(1e2)  # a factor of which minus the logarithm is larger goes into the coefficients
 
-
-class OnlineRegularized(NamedTuple):
+class OnlineRegularized(KernelLearner):
     """Online regularised learning with rates eta t^-theta and penalties lambda t^-kappa."""
 
-    stride: Single  # see stride_of, of the latest round, in place
-    rounds: Single  # t of the latest round, in place
-    decay: PerOutput  # minus the logarithm of the product of all 1 - eta_t lambda_t so far, in place
-    eta: float  # first rate, in units of scale.margin
-    theta: float
-    penalty: float  # lambda, the first one
-    kappa: float
+    stride = single("see stride_of, of the latest round")
+    rounds = single("t of the latest round")
+    decay = per_output("minus the logarithm of the product of all 1 - eta_t lambda_t so far")
+    eta = setting(1.0, "first rate, in units of scale.margin")
+    theta = setting(0.5, "rates are eta t^-theta")
+    penalty = setting(0.01, "lambda, the first one")
+    kappa = setting(0.25, "penalties are lambda t^-kappa")
 
-    @classmethod
-    def create(
-        cls, n_outputs: int = 1, eta: float = 1.0, theta: float = 0.5, penalty: float = 0.01, kappa: float = 0.25
-    ) -> OnlineRegularized:
-        """A learner that has seen nothing."""
+    def __init__(self, n_features: int, n_outputs: int = 1, **settings: float) -> None:
+        super().__init__(n_features, n_outputs, **settings)
+        eta, theta, penalty, kappa = (self.settings[name] for name in ("eta", "theta", "penalty", "kappa"))
         if not (eta > 0.0 and penalty > 0.0 and eta * penalty < 1.0 and theta >= 0.0 and kappa >= 0.0):
             raise ModelError(
                 "eta and penalty must be above 0, their product below 1, and theta and kappa at least 0, not"
                 f" {eta}, {penalty}, {theta} and {kappa}"
             )
-        return cls(np.zeros(()), np.zeros(()), np.zeros(n_outputs), eta, theta, penalty, kappa)
 
+    def begin_round(state, squared_norm, scale):
+        if scale.weight > 0.0:
+            state.stride[0] = stride_of(scale)
+            state.rounds[0] += 1.0
 
-@begin_round.register(OnlineRegularized)
-def begin_round_online(state, squared_norm, scale):
-    if scale.weight > 0.0:
-        state.stride[()] = stride_of(scale)
-        state.rounds[()] += 1.0
+    def factor(state, k):
+        return math.exp(-state.decay[k])
 
+    def coefficient(state, k, gradient, value, squared_norm):
+        rate = state.eta[0] * state.rounds[0] ** -state.theta[0]
+        state.decay[k] -= math.log1p(-rate * state.penalty[0] * state.rounds[0] ** -state.kappa[0])
+        return bounded(bounded(-rate * state.stride[0] * gradient) * math.exp(state.decay[k]))
 
-@factor.register(OnlineRegularized)
-def factor_online(state, k):
-    return math.exp(-state.decay[k])
-
-
-@coefficient.register(OnlineRegularized)
-def coefficient_online(state, k, gradient, value, squared_norm):
-    rate = state.eta * state.rounds[()] ** -state.theta
-    state.decay[k] -= math.log1p(-rate * state.penalty * state.rounds[()] ** -state.kappa)
-    return bounded(bounded(-rate * state.stride[()] * gradient) * math.exp(state.decay[k]))
-
-
-@small_factors.register(OnlineRegularized)
-def small_factors_online(state):
-    if state.decay.max() <= SMALLEST:
-        return None
-    factors = np.exp(-state.decay)
-    state.decay[:] = 0.0
-    return factors
+    def take_small_factors(self) -> np.ndarray | None:
+        return factors_of(self["decay"])

@@ -8,41 +8,22 @@ mistake.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
-import numpy as np
-
+from tunefree.core.fields import single
 from tunefree.core.numbers import bounded
-from tunefree.kernel.contract import PerOutput, Single, begin_round, coefficient, factor
+from tunefree.kernel.contract import KernelLearner
 from tunefree.learners.contract import Traits
 
 
-class KernelPerceptron(NamedTuple):
+class KernelPerceptron(KernelLearner):
     """The perceptron, for classification only; it has no settings."""
 
-    outputs: PerOutput  # zeros: how many outputs there are
-    weight: Single  # of the latest row, in place
+    weight = single("of the latest row")
+    traits = Traits(classifies_only=True)
 
-    @classmethod
-    def create(cls, n_outputs: int = 1) -> KernelPerceptron:
-        """A learner that has seen nothing."""
-        return cls(np.zeros(n_outputs), np.zeros(()))
+    def begin_round(state, squared_norm, scale):
+        state.weight[0] = scale.weight
 
-
-KernelPerceptron.traits = Traits(classifies_only=True)  # type: ignore[attr-defined]
-
-
-@begin_round.register(KernelPerceptron)
-def begin_round_perceptron(state, squared_norm, scale):
-    state.weight[()] = scale.weight
-
-
-@factor.register(KernelPerceptron)
-def factor_perceptron(state, k):
-    return 1.0
-
-
-@coefficient.register(KernelPerceptron)
-def coefficient_perceptron(state, k, gradient, value, squared_norm):
-    label = -math.copysign(1.0, gradient)
-    return bounded(label * state.weight[()]) if gradient != 0.0 and label * value <= 0.0 else 0.0
+    def coefficient(state, k, gradient, value, squared_norm):
+        label = -math.copysign(1.0, gradient)
+        return bounded(label * state.weight[0]) if gradient != 0.0 and label * value <= 0.0 else 0.0

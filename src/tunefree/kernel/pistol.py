@@ -18,60 +18,54 @@ multiplies f_t by a slowly growing number.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
-import numpy as np
-
+from tunefree.core.fields import per_output, setting, single
 from tunefree.core.numbers import CEILING, LARGEST, LOG_CEILING, bounded
-from tunefree.kernel.contract import PerOutput, Single, begin_round, coefficient, factor
+from tunefree.kernel.contract import KernelLearner
 
 
-class KernelPiSTOL(NamedTuple):
-    """PiSTOL (Algorithm 3), a copy for each output."""
+class KernelPiSTOL(KernelLearner):
+    """PiSTOL (Algorithm 3), a copy for each output; the defaults are the paper's in its experiments, where L = 2."""
 
-    norms: PerOutput  # ||g||^2, in place
-    slopes: PerOutput  # sum of |s| ||k(x, .)||, in place
-    largest: Single  # M, in place
-    first: Single  # M after the first row that was learned; 0 before it, in place
-    rounds: Single  # t, in place
-    margin: Single  # scale.margin of the latest round, in place
-    a: float  # the theory asks for at least 2.25
-    b: float  # in units of scale.margin; 0 for one that grows with the rounds
+    norms = per_output("||g||^2")
+    slopes = per_output("sum of |s| ||k(x, .)||")
+    largest = single("M")
+    first = single("M after the first row that was learned; 0 before it")
+    rounds = single("t")
+    margin = single("scale.margin of the latest round", start=1.0)
+    counted_norms = per_output("norms when counting stopped")
+    counted_slopes = per_output("slopes when counting stopped")
+    a = setting(0.125, "the theory asks for at least 2.25")
+    b = setting(0.0, "in units of scale.margin; 0 for one that grows with the rounds")
 
-    @classmethod
-    def create(cls, n_outputs: int = 1, a: float = 0.125, b: float = 0.0) -> KernelPiSTOL:
-        """A learner that has seen nothing; the defaults are the paper's in its experiments, where L = 2."""
-        largest, first, rounds = (np.zeros(()) for _ in range(3))
-        return cls(np.zeros(n_outputs), np.zeros(n_outputs), largest, first, rounds, np.ones(()), a, b)
+    def begin_round(state, squared_norm, scale):
+        state.margin[0] = scale.margin
+        if scale.weight > 0.0:
+            state.rounds[0] += 1.0
+            size = min(scale.slope * math.sqrt(squared_norm), CEILING)
+            if state.largest[0] == 0.0:
+                state.first[0] = size
+            state.largest[0] = max(state.largest[0], size)
 
+    def factor(state, k):
+        largest = state.largest[0]
+        if largest == 0.0:
+            return 0.0
+        # log alpha = log a + log M + log(M + A): alpha itself could overflow
+        log_alpha = math.log(state.a[0]) + math.log(largest) + math.log(largest + state.slopes[k])
+        norm = state.norms[k]
+        exponent = math.exp(min(math.log(norm / 2.0) - log_alpha, LOG_CEILING)) if norm > 0.0 else 0.0
+        b = state.b[0] if state.b[0] > 0.0 else math.sqrt(2.0 * state.a[0] * state.rounds[0])
+        return b * state.margin[0] * math.exp(min(exponent - log_alpha, LOG_CEILING))
 
-@begin_round.register(KernelPiSTOL)
-def begin_round_pistol(state, squared_norm, scale):
-    state.margin[()] = scale.margin
-    if scale.weight > 0.0:
-        state.rounds[()] += 1.0
-        size = min(scale.slope * math.sqrt(squared_norm), CEILING)
-        if state.largest[()] == 0.0:
-            state.first[()] = size
-        state.largest[()] = max(state.largest[()], size)
+    def coefficient(state, k, gradient, value, squared_norm):
+        change = gradient * (gradient * squared_norm - 2.0 * value)
+        state.norms[k] = min(max(state.norms[k] + change, 0.0), LARGEST)
+        state.slopes[k] = min(state.slopes[k] + abs(gradient) * math.sqrt(squared_norm), CEILING)
+        return bounded(-gradient)
 
-
-@factor.register(KernelPiSTOL)
-def factor_pistol(state, k):
-    largest = state.largest[()]
-    if largest == 0.0:
-        return 0.0
-    # log alpha = log a + log M + log(M + A): alpha itself could overflow
-    log_alpha = math.log(state.a) + math.log(largest) + math.log(largest + state.slopes[k])
-    norm = state.norms[k]
-    exponent = math.exp(min(math.log(norm / 2.0) - log_alpha, LOG_CEILING)) if norm > 0.0 else 0.0
-    b = state.b if state.b > 0.0 else math.sqrt(2.0 * state.a * state.rounds[()])
-    return b * state.margin[()] * math.exp(min(exponent - log_alpha, LOG_CEILING))
-
-
-@coefficient.register(KernelPiSTOL)
-def coefficient_pistol(state, k, gradient, value, squared_norm):
-    change = gradient * (gradient * squared_norm - 2.0 * value)
-    state.norms[k] = min(max(state.norms[k] + change, 0.0), LARGEST)
-    state.slopes[k] = min(state.slopes[k] + abs(gradient) * math.sqrt(squared_norm), CEILING)
-    return bounded(-gradient)
+    def stop_counting(self) -> None:
+        """The norm is that of the slopes counted so far: from here on rows come again, or functions are others."""
+        if self.is_counting[0] > 0.0:
+            self.counted_norms[:], self.counted_slopes[:] = self.norms, self.slopes
+            self.is_counting[0] = 0.0

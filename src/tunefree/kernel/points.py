@@ -15,7 +15,7 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.kernels import Kernel
 from tunefree.core.rows import Block, dense, entries_of, sparse
-from tunefree.kernel.given import Given
+from tunefree.kernel.external import External
 from tunefree.kernel.kernels import pair_of
 from tunefree.kernel.pairs import DotProduct, L1Distance, norm_terms, numbers, pairing, sparse_numbers
 from tunefree.kernel.precision import DTYPES
@@ -77,7 +77,7 @@ def nothing(like: Any, kernel: Any) -> Any:
 
 @nothing.register(DensePoints)
 def nothing_dense(like, kernel):
-    width = 1 if kernel == Given(None) else like.values.shape[1]  # of a matrix made beforehand, its place in it
+    width = 1 if kernel == External(None) else like.values.shape[1]  # of a precomputed matrix, its place in it
     return DensePoints(np.zeros((0, width), like.values.dtype), np.zeros(0, like.norms.dtype))
 
 
@@ -213,7 +213,7 @@ def unpacked(arrays: dict[str, np.ndarray], prefix: str) -> Any:
 
 @singledispatch
 def like_those_of(block: Any, store: Any) -> Any:
-    """A block's points as a store keeps them: of a row of a matrix made beforehand, its place in it."""
+    """A block's points as a store keeps them: of a row of a precomputed matrix, its place in it."""
     raise TypeError(f"{type(block).__name__} holds no points")
 
 
@@ -260,7 +260,7 @@ def pairs_dense(store, block, kernel):
 
 @pairs.register(SparsePoints)
 def pairs_sparse(store, block, kernel):
-    if isinstance(kernel, Given):
+    if isinstance(kernel, External):
         raise ModelError("a kernel given as a matrix or a function takes dense rows; pass an array")
     return sparse_numbers(pair_of(kernel), block, store, BLOCK)
 

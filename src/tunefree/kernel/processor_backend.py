@@ -26,10 +26,10 @@ class ProcessorBackend:
 
     def values(self, expansion: ExpansionTerms, rows: Any) -> np.ndarray:
         kernel, steps, store, n, coefficients = expansion
-        values_of_rows = np.zeros((size(rows), *coefficients.shape[:2]))
+        values_of_rows = np.zeros((len(steps), size(rows), coefficients.shape[1]))
         for start in range(0, size(rows), BLOCK):
             which = np.arange(start, min(start + BLOCK, size(rows)))
             block = cut(joined(nothing(rows, None), 0, rows, which), 0, BLOCK)
             sums = kernel_sums.evaluate(kernel, steps, block, (0, len(which)), store, coefficients[:, :, :n])
-            values_of_rows[which] = sums[: len(which)]
+            values_of_rows[:, which] = sums[:, : len(which)]
         return values_of_rows

@@ -10,42 +10,22 @@ constant are divided by it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
+from tunefree.core.fields import setting, single
 from tunefree.core.numbers import bounded
-from tunefree.kernel.contract import PerOutput, Single, begin_round, coefficient, factor
+from tunefree.kernel.contract import KernelLearner
 from tunefree.learners.contract import Traits
 from tunefree.learners.gradient import stride_of
 
 
-class KernelSGD(NamedTuple):
+class KernelSGD(KernelLearner):
     """Stochastic gradient descent with a fixed rate; its average is Algorithm 1 of Orabona 2014."""
 
-    outputs: PerOutput  # zeros: how many outputs there are
-    stride: Single  # see stride_of, of the latest round, in place
-    eta: float  # in units of scale.margin
+    stride = single("see stride_of, of the latest round")
+    eta = setting(1.0, "in units of scale.margin")
+    traits = Traits(takes_slopes_as_they_come=True)
 
-    @classmethod
-    def create(cls, n_outputs: int = 1, eta: float = 1.0) -> KernelSGD:
-        """A learner that has seen nothing."""
-        return cls(np.zeros(n_outputs), np.zeros(()), eta)
+    def begin_round(state, squared_norm, scale):
+        state.stride[0] = stride_of(scale)
 
-
-KernelSGD.traits = Traits(takes_slopes_as_they_come=True)  # type: ignore[attr-defined]
-
-
-@begin_round.register(KernelSGD)
-def begin_round_sgd(state, squared_norm, scale):
-    state.stride[()] = stride_of(scale)
-
-
-@factor.register(KernelSGD)
-def factor_sgd(state, k):
-    return 1.0
-
-
-@coefficient.register(KernelSGD)
-def coefficient_sgd(state, k, gradient, value, squared_norm):
-    return bounded(-state.eta * state.stride[()] * gradient)
+    def coefficient(state, k, gradient, value, squared_norm):
+        return bounded(-state.eta[0] * state.stride[0] * gradient)

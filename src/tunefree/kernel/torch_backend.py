@@ -93,31 +93,31 @@ class Support:
             f" {free / 1e9:.1f} are free; {REMEDY}"
         )
 
-    def extend(self, more: Rows) -> None:
+    def extend(self, rows: Rows) -> None:
         """Put points behind those that are there; their coefficients are 0."""
-        n, width = len(more.norms), more.values.shape[1]
+        n, width = len(rows.norms), rows.values.shape[1]
         self.make_room(self.n + n, width)
-        self.points.values[self.n : self.n + n, :width] = more.values
-        self.points.norms[self.n : self.n + n] = more.norms
+        self.points.values[self.n : self.n + n, :width] = rows.values
+        self.points.norms[self.n : self.n + n] = rows.norms
         self.n += n
 
     def sums(self, kernel: Any, steps: np.ndarray, rows: Rows, coefficients: Any) -> Any:
         """Sums (R, M, K) over the points, in double precision."""
-        found = torch.zeros((len(rows.norms), *coefficients.shape[:2]), dtype=torch.float64, device=rows.norms.device)
+        total = torch.zeros((len(rows.norms), *coefficients.shape[:2]), dtype=torch.float64, device=rows.norms.device)
         if len(rows.norms) > 0 and len(steps) > 0:
             width = max(PAIRS // len(rows.norms) // UNIT, 1) * UNIT
             with full_precision():
                 for start in range(0, self.n, width):
                     here = slice(start, min(start + width, self.n))
                     tile = Rows(self.points.values[here], self.points.norms[here])
-                    found += sums_of_tile(kernel, steps, rows, tile, coefficients[:, :, here])
-        return found
+                    total += sums_of_tile(kernel, steps, rows, tile, coefficients[:, :, here])
+        return total
 
 
 class Ahead(NamedTuple):
     """Rows that are learned next, and their sums over the support as it was before any of them was learned."""
 
-    more: Any  # the points they come from
+    points: Any  # those that they come from
     start: int  # of the first of them
     rows: Rows
     sums: Any  # (R, M, K) float64 tensor
@@ -149,30 +149,31 @@ class TorchBackend:
         first, last = incoming.rows
         start, stop = incoming.start, incoming.start + last - first
         seen = self._ahead
-        fits = seen is not None and seen.more is incoming.more
+        fits = seen is not None and seen.points is incoming.points
         if seen is None or not (fits and seen.start <= start and stop <= seen.start + len(seen.rows.norms)):
             seen = self._ahead = self._sums_ahead(expansion, incoming)
         here = slice(start - seen.start, stop - seen.start)
         rows = Rows(seen.rows.values[here], seen.rows.norms[here])
         changes = seen.since.sums(expansion.kernel, expansion.steps, rows, seen.since.coefficients)
-        found = np.zeros((BLOCK, *seen.sums.shape[1:]))
-        found[first:last] = (seen.sums[here] + changes).cpu().numpy()
-        return found
+        n_functions, n_outputs = seen.sums.shape[1:]
+        sums = np.zeros((n_functions, BLOCK, n_outputs))
+        sums[:, first:last] = (seen.sums[here] + changes).permute(1, 0, 2).cpu().numpy()
+        return sums
 
     def _sums_ahead(self, expansion: ExpansionTerms, incoming: IncomingRows) -> Ahead:
         """Compute the sums of the next rows over the present support."""
-        stop = min(incoming.start + self.ahead, size(incoming.more))
-        more = cut(incoming.more, incoming.start, stop)
-        width = max(width_of(more), width_of(cut(incoming.block, 0, BLOCK)))
+        stop = min(incoming.start + self.ahead, size(incoming.points))
+        points = cut(incoming.points, incoming.start, stop)
+        width = max(width_of(points), width_of(cut(incoming.block, 0, BLOCK)))
         support = self._support_of(expansion, width)
         places = slice(0, expansion.n) if self._stale is ... else np.array(sorted(set(self._stale)), np.int64)
         support.coefficients[:, :, self._index(places)] = self._tensor(expansion.coefficients[:, :, places], support)
         self._stale = []
-        rows = self._rows(more, support.width)
+        rows = self._rows(points, support.width)
         sums = support.sums(expansion.kernel, expansion.steps, rows, support.coefficients)
         since = Support(self.device, rows.norms.dtype, expansion.coefficients.shape[:2])
         since.make_room(stop - incoming.start + BLOCK, support.width)
-        return Ahead(incoming.more, incoming.start, rows, sums, since)
+        return Ahead(incoming.points, incoming.start, rows, sums, since)
 
     def support_changed(self, block: Any, active: np.ndarray, places: np.ndarray, coefficients: np.ndarray) -> None:
         if self._stale is not ...:
@@ -187,15 +188,16 @@ class TorchBackend:
     def values(self, expansion: ExpansionTerms, rows: Any) -> np.ndarray:
         support = self._support_of(expansion, 0)
         if self._read[0] is not expansion.coefficients:
-            own = expansion.coefficients[:, :, : expansion.n]
-            self._read = (expansion.coefficients, self._tensor(own, support))
-        found = np.zeros((size(rows), *expansion.coefficients.shape[:2]))
+            coefficients = expansion.coefficients[:, :, : expansion.n]
+            self._read = (expansion.coefficients, self._tensor(coefficients, support))
+        n_functions, n_outputs, _ = expansion.coefficients.shape
+        values = np.zeros((n_functions, size(rows), n_outputs))
         for start in range(0, size(rows), self.ahead):
             here = slice(start, min(start + self.ahead, size(rows)))
             those = self._rows(cut(rows, here.start, here.stop), support.width)
             sums = support.sums(expansion.kernel, expansion.steps, those, self._read[1])
-            found[here] = sums.cpu().numpy()
-        return found
+            values[:, here] = sums.permute(1, 0, 2).cpu().numpy()
+        return values
 
     def _support_of(self, expansion: ExpansionTerms, width: int) -> Support:
         """The copy of the support, with all its points and room for features."""
@@ -306,12 +308,12 @@ def laid_out_dense(points, width):
 
 @laid_out.register(SparsePoints)
 def laid_out_sparse(points, width):
-    found = np.zeros((size(points), width), points.values.dtype)
+    dense = np.zeros((size(points), width), points.values.dtype)
     here = slice(points.pointers[0], points.pointers[-1])
     owner = np.repeat(np.arange(size(points)), np.diff(points.pointers))
     known = points.features[here] < width
-    found[owner[known], points.features[here][known]] = points.values[here][known]
-    return found
+    dense[owner[known], points.features[here][known]] = points.values[here][known]
+    return dense
 
 
 def sums_of_tile(kernel: Any, steps: np.ndarray, rows: Rows, tile: Rows, coefficients: Any) -> Any:
@@ -326,14 +328,14 @@ def sums_of_tile(kernel: Any, steps: np.ndarray, rows: Rows, tile: Rows, coeffic
         rungs = [torch.tensor(part.astype(np.int32), device=rows.values.device) for part in rungs_of(steps)]
         return fused.ladder_sums(rungs, numbers, norms, kernel.gamma, coefficients)
     values = torch_similarity(kernel, rows, tile)
-    found = values.new_zeros((len(values), *coefficients.shape[:2]))
+    sums = values.new_zeros((len(values), *coefficients.shape[:2]))
     order, starts = (part.tolist() for part in rungs_of(steps))
     for first, stop in pairwise(starts):
         for m in order[first:stop]:
-            found[:, m] = values @ coefficients[m].T
+            sums[:, m] = values @ coefficients[m].T
         if stop < len(order):
             values = torch.nn.functional.threshold_(values, TINY, 0.0).square_()
-    return found
+    return sums
 
 
 @cache
@@ -346,7 +348,7 @@ def fused_kernels(device: Any) -> Any:
 
         one = torch.ones((1, 1), device=device)
         rungs = [torch.tensor(part, dtype=torch.int32, device=device) for part in ([0], [0, 1])]
-        found = fused.ladder_sums(rungs, fused.absolute_distances(one, one), None, 1.0, one[None])
-        return fused if found.item() == 1.0 else None
-    except Exception:  # no Triton, or none for this device, or no C compiler that it needs: each its own class
+        total = fused.ladder_sums(rungs, fused.absolute_distances(one, one), None, 1.0, one[None])
+        return fused if total.item() == 1.0 else None
+    except Exception:  # no Triton, or none for this device, or no C compiler that it needs: each another class
         return None

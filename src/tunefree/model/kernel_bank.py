@@ -79,7 +79,7 @@ class KernelBank(MemberGroup):
         average: bool,
         warmup_rows: int | None = None,
     ) -> None:
-        self.members = [KernelMember.create(setting, n_outputs, objective, n_classes) for setting in settings]
+        self.members = [KernelMember(setting, n_outputs, objective, n_classes) for setting in settings]
         self.warmup_rows = warmup_rows
         self.n_outputs, self.kernel_config, self.average = n_outputs, kernel_config, average
         backend_of(kernel_config.device)  # what is wrong with it shows now, not after the first rows
@@ -132,9 +132,9 @@ class KernelBank(MemberGroup):
     @property
     def nbytes(self) -> int:
         """Bytes of the functions, of what the members know, and of the rows kept back; not those on a device."""
-        of_members = [[member.state, member.average, member.record] for member in self.members]
+        states = [member.state for member in self.members]
         expansion = {} if self.expansion is None else dict(vars(self.expansion))
-        return size_of([of_members, expansion, self.waiting])
+        return size_of([states, expansion, self.waiting])
 
     @property
     def uses_threads(self) -> bool:
@@ -180,27 +180,27 @@ class KernelBank(MemberGroup):
 
     def _learn(self, rows: LabelledRows, predictions: np.ndarray) -> None:
         """Learn rows with view and kernel fixed; writes what was predicted of them (M, n, K)."""
-        X, y, weight, evaluation_weight = rows
-        expansion, seen = self.expansion, self._points(X)
-        margins = np.zeros((len(self.members), len(y), self.n_outputs))
+        expansion, seen = self.expansion, self._points(rows.X)
+        targets, weights, evaluation_weights = (np.ascontiguousarray(array, np.float64) for array in rows[1:])
+        margins = np.zeros((len(self.members), len(targets), self.n_outputs))
+        kernels_of_members = [contract.learning(type(member.state), self.n_outputs == 1) for member in self.members]
         start = 0
-        while start < len(y):
+        while start < len(targets):
             first = expansion.filled
-            stop = min(start + BLOCK - first, len(y))
+            stop = min(start + BLOCK - first, len(targets))
             here = slice(start, stop)
             known, values = expansion.open(seen, np.arange(start, stop))
-            for m, member in enumerate(self.members):
-                member.objective = contract.learn_rows(
-                    member.state, member.average, member.record, member.objective,
-                    values[expansion.steps[m]], known[:, m], first, y[here], weight[here], evaluation_weight[here],
-                    expansion.open_coefficients[m], expansion.open_lags[m], margins[m, here],
-                )  # fmt: skip
+            of_rows = targets[here], weights[here], evaluation_weights[here]
+            for m, (member, learn) in enumerate(zip(self.members, kernels_of_members, strict=True)):
+                sums = values[expansion.steps[m]], known[m], first
+                written = expansion.open_coefficients[m], expansion.open_lags[m], margins[m, here]
+                learn(member.state, *member.objective_arrays, member.smoothness, *sums, *of_rows, *written)
             self.rows += stop - start
             if expansion.filled == BLOCK:
                 expansion = self._closed()
             start = stop
-        for member, of_member, written in zip(self.members, margins, predictions, strict=True):
-            written[:] = member.calibrated(of_member, y, evaluation_weight)
+        for member, of_member, predicted in zip(self.members, margins, predictions, strict=True):
+            predicted[:] = member.calibrated(of_member, rows.y, rows.evaluation_weight)
 
     def _closed(self) -> Any:
         """Close the open block; functions of too many points go on in Fourier features."""
@@ -211,16 +211,16 @@ class KernelBank(MemberGroup):
             n_features = feature_expansion.affordable(most)
             self.expansion, self.switched = FeatureExpansion.of(self.expansion, n_features), self.rows
             for member in self.members:
-                member.close_record()
+                member.state.stop_counting()
         return self.expansion
 
     def _fold_factors(self) -> None:
         """Multiply factors that have become small into the coefficients, before their numbers leave the range."""
         for m, member in enumerate(self.members):
-            factors = contract.small_factors(member.state)
+            factors = member.state.take_small_factors()
             if factors is not None:
-                self.expansion.fold(m, factors, member.average.clocks)
-                member.average.clocks[:] = 0.0
+                self.expansion.fold(m, factors, member.state["average_clocks"])
+                member.state.average_clocks[:] = 0.0
 
     def freeze(self) -> None:
         """Fix view and kernel by the rows kept back, if there are any, and learn these.
@@ -276,7 +276,7 @@ class KernelBank(MemberGroup):
         n = min(TRIED, len(first.y))
         rows = first.part(0, n)._replace(evaluation_weight=first.weight[:n])
         trial._learn(rows, np.empty((len(candidates), n, self.n_outputs)))
-        return [float(member.record.loss[()]) for member in trial.members]
+        return [float(member.state.counted_loss[0]) for member in trial.members]
 
     def _kernel(self, gamma: float) -> Any:
         return kernels.kernel_of(self.kernel_config.name, gamma, self.kernel_config.degree, self.kernel_config.constant)
@@ -327,13 +327,13 @@ class KernelBank(MemberGroup):
         return other
 
     def _coefficients(self) -> tuple[np.ndarray, np.ndarray]:
-        outputs = range(self.n_outputs)
-        factors = np.array([[contract.factor(member.state, k) for k in outputs] for member in self.members])
+        states = [member.state for member in self.members]
+        factors = np.array([[state.factor(k) for k in range(self.n_outputs)] for state in states])
         if not self.average:
             return self.expansion.scaled(factors)
-        to_come = np.array([contract.share_to_come(member.state) for member in self.members])
-        clocks = np.array([member.average.clocks for member in self.members]) + factors * to_come[:, None]
-        shares = np.array([member.average.shares[()] for member in self.members]) + to_come
+        to_come = np.array([state.share_to_come() for state in states])
+        clocks = np.array([state["average_clocks"] for state in states]) + factors * to_come[:, None]
+        shares = np.array([state.average_shares[0] for state in states]) + to_come
         return self.expansion.averaged(np.minimum(clocks, CEILING), np.minimum(shares, CEILING))
 
     def begin_pass(self) -> None:
@@ -341,9 +341,9 @@ class KernelBank(MemberGroup):
         self._read = None
         self.freeze()
         if self.frozen:
-            self.expansion.restart_averages(np.array([member.average.clocks for member in self.members]))
+            self.expansion.restart_averages(np.array([member.state["average_clocks"] for member in self.members]))
         for member in self.members:
-            member.restart_average()
+            member.begin_pass()
 
     def move(self, device: str | None) -> None:
         """Compute on another device from now on; the functions stay what they are."""

@@ -1,46 +1,56 @@
-"""A kernel learner as a member of a model: its state, its average, its objective and its calibration."""
+"""A kernel learner as a member of a model: its state, its objective and its calibration."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.states import filled, flatten
-from tunefree.kernel import contract
+from tunefree.core.states import filled, flatten, under
+from tunefree.kernel.contract import KernelLearner
 from tunefree.kernel.learners import ALL
-from tunefree.learners.contract import traits_of
+from tunefree.losses.kinds import arrays_of
 from tunefree.losses.objectives import with_slopes_as_they_come
 from tunefree.model import calibration
 from tunefree.model.members import Setting, name_of
 
 
-@dataclass
 class KernelMember:
-    """One learner of a bank of kernel learners."""
+    """One learner of a bank of kernel learners.
 
-    setting: Setting
-    state: Any
-    average: contract.Average
-    record: contract.Record
-    objective: Any
-    calibration: Any  # None where margins are predicted as they are
+    Parameters
+    ----------
+    setting : Setting
+    n_outputs : int
+    objective : objective
+    n_classes : int or None
+        None where margins are predicted as they are.
+    """
 
-    @classmethod
-    def create(cls, setting: Setting, n_outputs: int, objective: Any, n_classes: int | None) -> KernelMember:
-        """A member that has seen no row; ``n_classes`` is None where margins are predicted as they are."""
-        own = {name: value for name, value in setting.settings.items() if name not in ("width", "growth")}
+    def __init__(self, setting: Setting, n_outputs: int, objective: Any, n_classes: int | None) -> None:
+        self.setting = setting
+        settings = {name: value for name, value in setting.settings.items() if name != "width"}
         try:
-            state = ALL[setting.learner].create(n_outputs, **own)
+            self.state: KernelLearner = ALL[setting.learner](0, n_outputs, **settings)
         except TypeError:
-            raise ModelError(f"{setting.learner} has no setting among {', '.join(own)}") from None
-        average = contract.Average.create(n_outputs, setting.settings.get("growth", 0.0))
-        made = calibration.Calibration.create(n_classes) if n_classes is not None else None
-        record = contract.Record.create(n_outputs)
-        return cls(setting, state, average, record, as_learned(objective, state), made)
+            raise ModelError(f"{setting.learner} has no setting among {', '.join(settings)}") from None
+        self.calibration = None if n_classes is None else calibration.Calibration.create(n_classes)
+        self.objective = objective
+
+    @property
+    def objective(self) -> Any:
+        """The objective, with what is known of the targets so far."""
+        return self.objective_arrays.restored(self._objective)
+
+    @objective.setter
+    def objective(self, objective: Any) -> None:
+        """As the learner wants it: with slopes clipped at the steepest before, or not."""
+        if self.state.traits.takes_slopes_as_they_come:
+            objective = with_slopes_as_they_come(objective)
+        self._objective, self.objective_arrays = objective, arrays_of(objective)
+        self.smoothness = float(objective.smoothness)
 
     @property
     def name(self) -> str:
@@ -66,16 +76,10 @@ class KernelMember:
             return self.objective.predictions_of(margins)
         return like_margins(calibration.log_odds(self.calibration, margins), margins.shape[1])
 
-    def close_record(self) -> None:
-        """The certificate is of the rows so far: from here on the learner's sums are of rows that come again as well,
-        or of other functions."""
-        if hasattr(self.state, "norms") and (self.record.norms < 0.0).any():
-            self.record.norms[:], self.record.paths[:] = self.state.norms, self.state.slopes
-
-    def restart_average(self) -> None:
-        """Average from here on: functions of a later pass are better than those of the first."""
-        self.close_record()
-        self.average.shares[()] = self.average.rounds[()] = 0.0
+    def begin_pass(self) -> None:
+        """Count no row twice, and average from here on: later functions are better than those of the first pass."""
+        self.state.stop_counting()
+        self.state.restart_average()
 
     def add_class(self, objective: Any, placed: np.ndarray, n_classes: int) -> None:
         """Know one more class; new margins are ``placed`` (new K, old K) times the old ones.
@@ -83,42 +87,29 @@ class KernelMember:
         Where the margin of two classes becomes that of class 1 under a softmax, the gradients of the rows before are
         those of class 0 too, with the other sign, which nothing has kept: no certificate holds any more.
         """
-        if placed.shape[1] == 1 and placed[0, 0] == 0.0 and self.record.rounds[()] > 0.0:
-            self.record.inner[()] = math.inf
-        known = self.state, self.average, self.record
-        self.state, self.average, self.record = (spread(state, np.abs(placed)) for state in known)
-        widened = as_learned(objective, self.state)
-        self.objective = widened._replace(steepest=max(widened.steepest, self.objective.steepest))
+        was_one = placed.shape[1] == 1 < len(placed)
+        steepest, rows = self.objective.steepest, self.state.counted_rounds[0]
+        if was_one and placed[0, 0] == 0.0 and rows > 0.0:
+            self.state.counted_inner[0] = math.inf
+        self.state = self.state.with_outputs(len(placed), copies=was_one and placed[0, 0] != 0.0)
+        self.objective = objective
+        self.objective = self.objective._replace(steepest=max(self.objective.steepest, steepest))
         if self.calibration is not None:
-            self.calibration = calibration.add_classes(self.calibration, n_classes, int(self.record.rounds[()]))
+            self.calibration = calibration.add_classes(self.calibration, n_classes, int(rows))
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` fills a member of the same setting."""
-        arrays: dict[str, np.ndarray] = {}
-        scalars: dict[str, float] = {}
-        for name in ("state", "average", "record", "calibration"):
-            if getattr(self, name) is not None:
-                more = flatten(name, getattr(self, name), 2**31)
-                arrays, scalars = arrays | more[0], scalars | more[1]
-        objective = {name: value for name, value in self.objective._asdict().items() if name != "loss"}
-        return arrays, {"scalars": scalars, "objective": objective}
+        arrays, _ = flatten("state", self.state)
+        if self.calibration is not None:
+            arrays |= flatten("calibration", self.calibration)[0]
+        return arrays, {"objective": {name: v for name, v in self.objective._asdict().items() if name != "loss"}}
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
-        for name in ("state", "average", "record", "calibration"):
-            if getattr(self, name) is not None:
-                setattr(self, name, filled(name, getattr(self, name), arrays, header["scalars"]))
+        self.state.restore(under("state.", arrays))
+        if self.calibration is not None:
+            self.calibration = filled("calibration", self.calibration, arrays, {})
         self.objective = self.objective._replace(**header["objective"])
-
-
-def as_learned(objective: Any, state: Any) -> Any:
-    """The objective as the learner wants it, with slopes clipped at the steepest before or not."""
-    return with_slopes_as_they_come(objective) if traits_of(state).takes_slopes_as_they_come else objective
-
-
-def spread(state: Any, placed: np.ndarray) -> Any:
-    """The state with its statistics of each output, (K,) arrays, multiplied by ``placed`` (new K, old K)."""
-    return type(state)(*(placed @ value if getattr(value, "ndim", 0) == 1 else value for value in state))
 
 
 def like_margins(log_odds: np.ndarray, n_outputs: int) -> np.ndarray:

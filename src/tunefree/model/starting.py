@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.numbers import CEILING
-from tunefree.kernel import contract, kernel_sums
+from tunefree.kernel import kernel_sums
 from tunefree.kernel.points import BLOCK, cut, joined, nothing, size
-from tunefree.kernel.regularized_sgd import LEAST_OFFSET
+from tunefree.kernel.regularized_sgd import LEAST_OFFSET, TUNED
 
 TRIED = 1000  # rows on which candidates are tried
 FIRST_RATES = tuple(4.0**exponent for exponent in range(-3, 4))  # over the largest k(x, x)
@@ -24,14 +24,14 @@ FIRST_RATES = tuple(4.0**exponent for exponent in range(-3, 4))  # over the larg
 Losses = Callable[[list[tuple[int, Any]]], list[float]]
 
 
-def starting_states(members: list[Any], average: bool, largest: float, losses_of: Losses) -> list[Any]:
+def starting_states(members: list[Any], is_averaged: bool, largest: float, losses_of: Losses) -> list[Any]:
     """The members' states with all that depends on the kernel.
 
     Parameters
     ----------
     members : list
         Each has a ``state`` and an ``objective``.
-    average : bool
+    is_averaged : bool
         Whether averages of their functions are to predict.
     largest : float
         Bound on k(x, x), see :func:`largest_diagonal`.
@@ -39,13 +39,14 @@ def starting_states(members: list[Any], average: bool, largest: float, losses_of
         The progressive losses of candidates on the first TRIED rows. A candidate is the place of a member, and a state
         for it.
     """
-    states = [contract.with_kernel_bound(own.state, own.objective, largest, average) for own in members]
-    asking = [m for m, state in enumerate(states) if getattr(state, "offset", 0.0) < 0.0]
-    tried = [(m, offset) for m in asking for offset in offsets(float(states[m].penalty), largest)]
-    row_losses = losses_of([(m, states[m]._replace(offset=offset)) for m, offset in tried]) if tried else []
-    for asked in asking:
-        best = min((loss, offset) for loss, (m, offset) in zip(row_losses, tried, strict=True) if m == asked)
-        states[asked] = states[asked]._replace(offset=best[1])
+    states = [member.state.with_kernel_bound(member.objective, largest, is_averaged) for member in members]
+    tuned = [m for m, state in enumerate(states) if state.settings.get("offset") == TUNED]
+    candidates = [(m, offset) for m in tuned for offset in offsets(states[m].settings["penalty"], largest)]
+    states_of = [(m, states[m].with_settings(offset=offset)) for m, offset in candidates]
+    row_losses = losses_of(states_of) if candidates else []
+    for place in tuned:
+        best = min((loss, offset) for loss, (m, offset) in zip(row_losses, candidates, strict=True) if m == place)
+        states[place] = states[place].with_settings(offset=best[1])
     return states
 
 
@@ -59,13 +60,13 @@ def largest_diagonal(kernel: Any, rows: Any) -> float:
     >>> largest_diagonal(LINEAR, dense_points(np.array([[3.0, 4.0], [1.0, 0.0]]), LINEAR, np.float64))
     25.0
     """
-    found = 0.0
+    most = 0.0
     for start in range(0, size(rows), BLOCK):
         which = np.arange(start, min(start + BLOCK, size(rows)))
         block = cut(joined(nothing(rows, None), 0, rows, which), 0, BLOCK)
-        own = np.diagonal(kernel_sums.values_within(kernel, 1, block, (0, len(which)))[0])[: len(which)]
-        found = max(found, float(own.max()))
-    return min(found, CEILING) if found > 0.0 else 1.0
+        values = kernel_sums.values_within(kernel, 1, block, (0, len(which)))[0]
+        most = max(most, float(np.diagonal(values)[: len(which)].max()))
+    return min(most, CEILING) if most > 0.0 else 1.0
 
 
 def offsets(penalty: float, largest: float) -> list[float]:
@@ -76,5 +77,5 @@ def offsets(penalty: float, largest: float) -> list[float]:
     >>> offsets(0.1, 1.0)
     [3.0, 4.0, 19.0, 79.0, 319.0, 1279.0]
     """
-    found = {max(2.0 * largest / (penalty * rate) - 1.0, LEAST_OFFSET) for rate in FIRST_RATES}
-    return sorted(min(offset, CEILING) for offset in found)
+    distinct = {max(2.0 * largest / (penalty * rate) - 1.0, LEAST_OFFSET) for rate in FIRST_RATES}
+    return sorted(min(offset, CEILING) for offset in distinct)

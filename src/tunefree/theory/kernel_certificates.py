@@ -96,27 +96,27 @@ def certificate_of(function: Any, gamma: float = 1.0) -> KernelCertificate | Non
         its slopes are then clipped.
     """
     lipschitz = getattr(getattr(function.objective, "loss", None), "lipschitz", 1.0)  # 1 for the multinomial loss
-    state, record = function.state, function.record
-    if not (hasattr(state, "norms") and lipschitz < math.inf) or record.rounds[()] == 0.0:
+    state = function.state
+    if not (hasattr(state, "norms") and lipschitz < math.inf) or state.counted_rounds[0] == 0.0:
         return None
-    is_over = (record.norms >= 0.0).all()
-    norms, paths = (record.norms, record.paths) if is_over else (state.norms, state.slopes)
-    inner, largest, first = float(record.inner[()]), float(state.largest[()]), float(state.first[()])
+    names = ("norms", "slopes") if state.is_counting[0] > 0.0 else ("counted_norms", "counted_slopes")
+    norms, paths = (state[name].copy() for name in names)
+    inner, largest, first = float(state.counted_inner[0]), float(state.largest[0]), float(state.first[0])
     with np.errstate(divide="ignore", invalid="ignore"):
         growth = np.where(paths > 0.0, paths / first, 0.0)
     return KernelCertificate(
-        loss=float(record.loss[()]),
+        loss=float(state.counted_loss[0]),
         inner=inner if abs(inner) <= LARGEST else math.inf,
-        weight=float(record.weight[()]),
-        rounds=int(record.rounds[()]),
-        pulls=np.array([[lipschitz * math.sqrt(float(norms.sum())) + float(record.deviation[()])]]),
+        weight=float(state.counted_weight[0]),
+        rounds=int(state.counted_rounds[0]),
+        pulls=np.array([[lipschitz * math.sqrt(float(norms.sum())) + float(state.counted_deviation[0])]]),
         largest=np.ones(1),
-        bends=float(record.squares[()]),
+        bends=float(state.counted_squares[0]),
         gamma=gamma,
         reach=np.full(len(paths), largest),
         paths=paths / largest if largest > 0.0 else paths,
         growth=growth,
-        a=state.a,
-        b=state.b,
+        a=float(state.a[0]),
+        b=float(state.b[0]),
         lipschitz=lipschitz if has_theorem(function.objective) and abs(inner) <= LARGEST else math.inf,
     )

@@ -10,7 +10,6 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, reach
 from tunefree.generations.growing import n_leaves, n_outputs
 from tunefree.generations.leaves import FrozenLeaves
-from tunefree.kernel import contract
 from tunefree.kernel.points import BLOCK, DensePoints, size
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.pool.model import PoolModel
@@ -147,8 +146,8 @@ def _check_expansion(bank: Any, model: Any) -> None:
     _fit(expansion.filled < BLOCK, "the open block of support points is full")
     _fit(expansion.n_functions == len(bank.members), "there are not as many functions as members")
     for member in bank.members:  # what is read of a state to predict; roots of negative numbers raise errors
-        read = [contract.factor(member.state, k) for k in range(model.n_outputs)]
-        _fit(np.isfinite([*read, contract.share_to_come(member.state)]).all(), "a kernel learner has no finite factor")
+        factors = [member.state.factor(k) for k in range(model.n_outputs)]
+        _fit(np.isfinite([*factors, member.state.share_to_come()]).all(), "a kernel learner has no finite factor")
     precision = np.float64 if bank.kernel_config.double else np.float32
     for points in (expansion.store, expansion.block):
         _fit(type(points) is type(expansion.block), "support points are of two kinds")

@@ -27,6 +27,7 @@ from tunefree.core.schema import (
     check_arrays,
     check_header,
 )
+from tunefree.kernel.learners import ALL as KERNEL_LEARNERS
 from tunefree.learners import ALL, averaged
 from tunefree.model.meetings import LOGGED
 from tunefree.model.passes import OF_ROW
@@ -287,12 +288,15 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
 
 
 def _arrays_of_learners(model: dict[str, Any]) -> dict[str, Array]:
-    """The fields that the learners of linear members declare."""
+    """The fields that learners declare."""
     linear = [setting for setting in model["member_settings"] if not is_kernel(setting["learner"])]
     found: dict[str, Array] = {}
     for number, setting in enumerate(linear):
         cls = averaged(ALL[setting["learner"]]) if model["average"] else ALL[setting["learner"]]
         found |= of_state(f"model.{number}.learner", cls, {FEATURE: "S", OUTPUT: "K"})
+    for setting in model["member_settings"]:
+        if is_kernel(setting["learner"]):
+            found |= of_state("model.bank#.#.state", KERNEL_LEARNERS[setting["learner"]], {OUTPUT: "K"})
     return found
 
 

@@ -1,4 +1,4 @@
-"""A kernel whose values are computed by others: a matrix made beforehand, or a function of two arrays."""
+"""A kernel whose values are computed by others: a precomputed matrix, or a function of two arrays."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from tunefree.kernel.kernels import in_compiled_code, pair_of, similarity, torch
 from tunefree.kernel.pairs import norm_terms, numbers
 
 
-class Given(NamedTuple):
-    """A kernel given by its values; they are the numbers of pairs of rows themselves."""
+class External(NamedTuple):
+    """A kernel of which the values are the numbers of pairs of rows themselves."""
 
     function: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None  # None for a matrix
 
     @classmethod
-    def create(cls, gamma: float = 1.0, degree: int = 3, coef0: float = 1.0) -> Given:
-        """A matrix made beforehand; it has no parameters."""
+    def create(cls, gamma: float = 1.0, degree: int = 3, coef0: float = 1.0) -> External:
+        """A precomputed matrix; it has no parameters."""
         return cls(None)
 
 
-class GivenValue(NamedTuple):
-    """What compiled code knows of a kernel that is given: nothing."""
+class ExternalValue(NamedTuple):
+    """What compiled code knows of such a kernel: nothing."""
 
 
-@pair_of.register(Given)
-def pair_of_given(kernel):
+@pair_of.register(External)
+def pair_of_external(kernel):
     return kernel
 
 
-@in_compiled_code.register(Given)
-def given_in_compiled_code(kernel: Given, dtype: Any) -> GivenValue:
-    return GivenValue()
+@in_compiled_code.register(External)
+def external_in_compiled_code(kernel: External, dtype: Any) -> ExternalValue:
+    return ExternalValue()
 
 
-@similarity.register(GivenValue)
-def similarity_given(kernel, pair, norm, other_norm, exp=np.exp):
+@similarity.register(ExternalValue)
+def similarity_external(kernel, pair, norm, other_norm, exp=np.exp):
     return pair
 
 
-@norm_terms.register(Given)
-def norm_terms_given(pair, values):
+@norm_terms.register(External)
+def norm_terms_external(pair, values):
     return values * values
 
 
-@numbers.register(Given)
-def numbers_given(pair, block, store):
+@numbers.register(External)
+def numbers_external(pair, block, store):
     if pair.function is None:
         return np.ascontiguousarray(block.values[:, 1 + store.values[:, 0].astype(np.int64)].T)
     values = np.asarray(pair.function(block.values, store.values), block.values.dtype)
@@ -57,6 +57,6 @@ def numbers_given(pair, block, store):
     return np.ascontiguousarray(values.T)
 
 
-@torch_similarity.register(Given)
-def torch_similarity_given(kernel, rows, others):
+@torch_similarity.register(External)
+def torch_similarity_external(kernel, rows, others):
     raise ModelError("a kernel given as a matrix or a function is computed on the processor; leave the device out")
