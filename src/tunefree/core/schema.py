@@ -116,15 +116,15 @@ def check_header(value: Any, kind: Any, where: str = "") -> None:
             return
         if not isinstance(value, list) or len(value) > kind.most:
             raise ModelError(f"{where} is {_shown(value)}, not a list of at most {kind.most:,} as it should be")
-        for place, own in enumerate(value):
-            check_header(own, kind.of, f"{where}.{place}")
+        for place, entry in enumerate(value):
+            check_header(entry, kind.of, f"{where}.{place}")
     elif isinstance(kind, Mapping):
         if not isinstance(value, dict):
             raise ModelError(f"{where} is {_shown(value)}, not a mapping as it should be")
-        for name, own in value.items():
-            check_header(own, kind.of, f"{where}.{name}")
+        for name, entry in value.items():
+            check_header(entry, kind.of, f"{where}.{name}")
     elif not _fits(value, kind):
-        raise ModelError(f"{where} is {_shown(value)}, not {_told(kind)}")
+        raise ModelError(f"{where} is {_shown(value)}, not {_described(kind)}")
 
 
 def _check_names(value: Any, kinds: dict[str, Any], where: str) -> None:
@@ -153,7 +153,7 @@ def _fits(value: Any, kind: Any) -> bool:
     return is_number and kind.low <= value <= kind.high
 
 
-def _told(kind: Any) -> str:
+def _described(kind: Any) -> str:
     if isinstance(kind, Text):
         return "a string" if kind.choices is None else f"one of {', '.join(map(str, kind.choices))}"
     if not isinstance(kind, Number):
@@ -215,8 +215,8 @@ def _check_shape(name: str, array: np.ndarray, kind: Array, known: dict[str, int
         raise ModelError(f"{name} has {array.ndim} axes, not {len(kind.shape)}")
     for length, expected in zip(array.shape, kind.shape, strict=True):
         if isinstance(expected, str):
-            plain, more = expected.removesuffix("+1"), int(expected.endswith("+1"))
-            known.setdefault(_scoped(name, plain), length - more)
+            added = int(expected.endswith("+1"))
+            known.setdefault(_scoped(name, expected.removesuffix("+1")), length - added)
             expected = _length(name, expected, known)
         if expected is not None and length != expected:
             shape = " x ".join(map(str, array.shape))

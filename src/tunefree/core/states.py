@@ -76,5 +76,5 @@ def size_of(part: Any, length: int = 0) -> int:
     if isinstance(part, State):
         return size_of(part.blocks, length)
     if isinstance(part, dict):
-        return sum(size_of(own, length) for own in part.values())
-    return sum(size_of(own, length) for own in part) if isinstance(part, tuple | list) else 0
+        return sum(size_of(value, length) for value in part.values())
+    return sum(size_of(value, length) for value in part) if isinstance(part, tuple | list) else 0

@@ -104,9 +104,9 @@ def _described(arrays: list[tuple[str, np.ndarray]], text: str) -> bytes:
         kind = "BOOL" if array.dtype == bool else f"{array.dtype.kind.upper()}{8 * array.dtype.itemsize}"
         header[name] = {"dtype": kind, "shape": array.shape, "data_offsets": [start, start + array.nbytes]}
         start += array.nbytes
-    made = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    made += b" " * (-len(made) % 8)
-    return len(made).to_bytes(8, "little") + made
+    beginning = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    beginning += b" " * (-len(beginning) % 8)
+    return len(beginning).to_bytes(8, "little") + beginning
 
 
 def save_parts(
@@ -116,8 +116,8 @@ def save_parts(
 
     The arrays of a part are named after it, and its header is an entry of that of the file.
     """
-    arrays = {f"{part}.{name}": array for part, (own, _) in parts.items() for name, array in own.items()}
-    save(path, arrays, {part: own for part, (_, own) in parts.items()} | header)
+    arrays = {f"{part}.{name}": array for part, (of_part, _) in parts.items() for name, array in of_part.items()}
+    save(path, arrays, {part: header_of_part for part, (_, header_of_part) in parts.items()} | header)
 
 
 def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -205,8 +205,8 @@ def _header_of(path: Any, file: BinaryIO) -> tuple[dict[str, Any], bytes]:
 
 def _digest(header: dict[str, Any], beginning: bytes, file: BinaryIO) -> str:
     """The digest of a file, of which all is still to be read but its beginning."""
-    told = str(header.get("digest", ""))
-    blank = beginning.replace(_BEFORE_DIGEST + told.encode(), _BEFORE_DIGEST + _BLANK.encode(), 1)
+    recorded = str(header.get("digest", ""))
+    blank = beginning.replace(_BEFORE_DIGEST + recorded.encode(), _BEFORE_DIGEST + _BLANK.encode(), 1)
     digest = new_digest()
     digest.update(blank)
     while piece := file.read(_PIECE):

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tunefree.core.rows import Block
-from tunefree.kernel.points import as_matrix, points
-from tunefree.kernel.polynomial import LINEAR
+from tunefree.core.rows import Block, compressed, n_rows, reach
 
 DENSE_BYTES = 2**30  # rows that take at most this are stored as an array; columns of a sparse matrix are not centred
 
@@ -29,20 +27,16 @@ def matrix(blocks: list[Block], n_features: int, is_dense: bool | None = None) -
     -------
     ndarray or csr_array of shape (n_rows, n_features - 1)
     """
-    found = [as_matrix(points(X, LINEAR, np.float64)) for X in blocks]
-    if all(isinstance(rows, np.ndarray) for rows in found):
-        return np.concatenate(found)
-    found = [_as_sparse(X, rows) for X, rows in zip(blocks, found, strict=True)]
-    for rows in found:
-        rows.resize((rows.shape[0], n_features))
-    whole = sparse.vstack(found, format="csr")[:, 1:]
+    if all(X.numbers.shape[1] and not X.is_table for X in blocks):
+        return np.concatenate([X.numbers for X in blocks])
+    whole = sparse.vstack([_as_sparse(X, n_features) for X in blocks], format="csr")[:, 1:]
     is_dense = whole.shape[0] * whole.shape[1] * 8 <= DENSE_BYTES if is_dense is None else is_dense
     return whole.toarray() if is_dense else whole
 
 
-def _as_sparse(X: Block, rows: Any) -> Any:
-    """A block's rows as a sparse matrix in which feature 0 is the constant."""
-    if sparse.issparse(rows):
-        return rows
-    n, d = rows.shape
-    return sparse.csr_array((rows.reshape(-1), np.tile(X.columns, n), np.arange(n + 1) * d), shape=(n, 1 + d))
+def _as_sparse(X: Block, n_features: int) -> sparse.csr_array:
+    """A block's rows as a sparse matrix, whose column 0, of the constant, is empty."""
+    pointers, features, values = compressed(X)
+    rows = sparse.csr_array((values, features, pointers), shape=(n_rows(X), reach(X)))
+    rows.resize((n_rows(X), n_features))
+    return rows

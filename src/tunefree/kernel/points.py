@@ -14,7 +14,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.kernels import Kernel
-from tunefree.core.rows import Block, dense, entries_of, sparse
+from tunefree.core.rows import Block, compressed, dense, sparse
 from tunefree.kernel.external import External
 from tunefree.kernel.kernels import pair_of
 from tunefree.kernel.pairs import DotProduct, L1Distance, norm_terms, numbers, pairing, sparse_numbers
@@ -47,10 +47,7 @@ def points(X: Block, kernel: Any, dtype: Any) -> DensePoints | SparsePoints:
     """
     if X.numbers.shape[1] and not X.is_table:
         return dense_points(X.numbers, kernel, dtype)
-    rows = entries_of(X)
-    is_known = (rows.values != 0.0) & (rows.indices > 0)
-    pointers = np.append(0, np.cumsum(is_known))[np.append(0, rows.ends)]
-    return sparse_points(pointers, rows.indices[is_known], rows.values[is_known], kernel, dtype)
+    return sparse_points(*compressed(X), kernel, dtype)
 
 
 def dense_points(values: np.ndarray, kernel: Any, dtype: Any) -> DensePoints:

@@ -22,11 +22,11 @@ import math
 
 from tunefree.core.fields import per_coordinate, per_feature, setting, single
 from tunefree.core.numbers import LARGEST, LOG_CEILING, bounded
-from tunefree.learners.contract import Learner, Traits
-from tunefree.learners.units import exceeds, largest_value, new_unit, write_margins
+from tunefree.learners.contract import Traits
+from tunefree.learners.units import ScaledLearner, exceeds, new_unit, write_margins
 
 
-class Kotlowski(Learner):
+class Kotlowski(ScaledLearner):
     """Kotlowski's Algorithm 1: invariant to the scale of each feature, with nothing to tune; it starts cautiously.
 
     Settings: ``alpha``, how cautiously weights grow (the theory asks for 9/8), ``epsilon``, the initial scale of the
@@ -34,8 +34,6 @@ class Kotlowski(Learner):
     features; 0, the default, if it is not known.
     """
 
-    inverse = per_feature("1 / unit_i; 0 until the feature is first seen")
-    largest = per_feature("largest bound |x_i| / unit_i, from 1 to 2")
     squares = per_feature("S_i^2 / unit_i^2")
     gradients = per_coordinate("h_i / unit_i: minus the sum of gradients")
     bets = per_coordinate("unit_i w_i / factor in the latest round with feature i", is_saved=False)
@@ -77,9 +75,6 @@ class Kotlowski(Learner):
 
     def factor(state, k):
         return factor_of_all(state)
-
-    def magnitude(state, j):
-        return largest_value(state, j)
 
 
 def update_magnitudes(state, row, slope):

@@ -18,20 +18,18 @@ from __future__ import annotations
 
 import math
 
-from tunefree.core.fields import EVEN, ODD, per_coordinate, per_feature, setting, single
+from tunefree.core.fields import EVEN, ODD, per_coordinate, setting, single
 from tunefree.core.numbers import CEILING, LARGEST, bounded
-from tunefree.learners.contract import Learner, Traits
-from tunefree.learners.units import exceeds, largest_value, new_unit, write_margins
+from tunefree.learners.contract import Traits
+from tunefree.learners.units import ScaledLearner, exceeds, new_unit, write_margins
 
 
-class NAG(Learner):
+class NAG(ScaledLearner):
     """Normalized adaptive gradient descent: invariant to the scale of each feature, but its step size is a setting.
 
     Settings: ``eta``, the step size in units of the natural size of a margin (the spread of the target in regression).
     """
 
-    inverse = per_feature("1 / unit_i; 0 until the feature is first seen")
-    largest = per_feature("s_i / unit_i, from 1 to 2")
     squares = per_coordinate("G_i / unit_i^2: sum of squared gradients", parity=EVEN)
     bets = per_coordinate("unit_i w_i", parity=ODD, is_halved=True)
     rounds = single("t: sum of the rounds' weights")
@@ -57,9 +55,6 @@ class NAG(Learner):
 
     def coordinate(state, j, k):
         return state.bets[j, k] * state.largest[j]
-
-    def magnitude(state, j):
-        return largest_value(state, j)
 
     def leave_out(state, scale, n_features):
         state.left_out[0] = n_features if scale.weight > 0.0 else 0.0

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import math
 
-from tunefree.core.fields import EVEN, ODD, per_coordinate, per_feature, setting, single
+from tunefree.core.fields import EVEN, ODD, per_coordinate, setting, single
 from tunefree.core.numbers import CEILING
-from tunefree.learners.contract import Learner, Traits
-from tunefree.learners.units import exceeds, largest_value, new_unit, write_margins
+from tunefree.learners.contract import Traits
+from tunefree.learners.units import ScaledLearner, exceeds, new_unit, write_margins
 
 
 def update_magnitudes(state, row, slope):
@@ -42,11 +42,9 @@ def variance_of(state, j, k):
     return state.squares[j, k] + state.largest[j] * state.largest[j]
 
 
-class ScInOL1(Learner):
+class ScInOL1(ScaledLearner):
     """Scale-invariant online learner 1 (Algorithm 1)."""
 
-    inverse = per_feature("1 / unit_i; 0 until the feature is first seen")
-    largest = per_feature("M_i / unit_i, from 1 to 2")
     gradients = per_coordinate("G_i / unit_i: minus the sum of gradients", parity=ODD)
     squares = per_coordinate("S_i^2 / unit_i^2: sum of squared gradients", parity=EVEN)
     stake_scale = per_coordinate("scale.margin that beta_i is in units of", parity=EVEN)
@@ -81,9 +79,6 @@ class ScInOL1(Learner):
     def coordinate(state, j, k):
         return bet_scinol1(state, j, k) * state.largest[j]
 
-    def magnitude(state, j):
-        return largest_value(state, j)
-
 
 def limit_stake(state, j, k, share, scale):
     """beta_i <- min(beta_i, epsilon (S_i^2 + M_i^2) / (x_i^2 t)), as if the natural margin had been known before."""
@@ -105,11 +100,9 @@ def bet_scinol1(state, j, k):
     return math.copysign(min(state.stakes[j, k] * growth / (2.0 * spread), CEILING), theta)
 
 
-class ScInOL2(Learner):
+class ScInOL2(ScaledLearner):
     """Scale-invariant online learner 2 (Algorithm 2)."""
 
-    inverse = per_feature("1 / unit_i; 0 until the feature is first seen")
-    largest = per_feature("M_i / unit_i, from 1 to 2")
     gradients = per_coordinate("G_i / unit_i: minus the sum of gradients", parity=ODD)
     squares = per_coordinate("S_i^2 / unit_i^2: sum of squared gradients", parity=EVEN)
     wealth_scale = per_coordinate("scale.margin for which eta_i was given epsilon", parity=EVEN)
@@ -145,9 +138,6 @@ class ScInOL2(Learner):
 
     def coordinate(state, j, k):
         return bet_scinol2(state, j, k) * state.largest[j]
-
-    def magnitude(state, j):
-        return largest_value(state, j)
 
 
 def bet_scinol2(state, j, k):

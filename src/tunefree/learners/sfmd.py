@@ -20,19 +20,17 @@ import math
 
 from tunefree.core.fields import EVEN, per_coordinate, per_feature, setting, single
 from tunefree.core.numbers import CEILING, LARGEST, bounded
-from tunefree.learners.contract import Learner, Traits
-from tunefree.learners.units import exceeds, largest_value, new_unit, write_margins
+from tunefree.learners.contract import Traits
+from tunefree.learners.units import ScaledLearner, exceeds, new_unit, write_margins
 
 
-class SFMD(Learner):
+class SFMD(ScaledLearner):
     """Scale-free mirror descent: invariant to the scale of each feature, but its step size is a setting.
 
     Settings: ``eta``, the step size in units of the natural size of a margin (the spread of the target in regression),
     and ``dimension``, the number of features; 0, the default, if it is not known.
     """
 
-    inverse = per_feature("1 / unit_i; 0 until the feature is first seen")
-    largest = per_feature("M_i / unit_i, from 1 to 2")
     steepest = per_feature("L_i: bound on the slopes of the rounds with feature i")
     gradients = per_coordinate("G_i / unit_i: minus the sum of gradients")
     squares = per_coordinate("S_i - L_i^2: sum of squared gradients, each over M_i^2 at its time", parity=EVEN)
@@ -74,9 +72,6 @@ class SFMD(Learner):
 
     def factor(state, k):
         return factor_of_all(state)
-
-    def magnitude(state, j):
-        return largest_value(state, j)
 
 
 def update_magnitudes(state, row):

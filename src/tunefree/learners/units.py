@@ -1,10 +1,10 @@
-"""Statistics in units of the power of two next below a feature's largest value.
+"""Learners whose statistics are in units of the power of two next below a feature's largest value.
 
 A learner that is invariant to the scale of each feature keeps M_i, the largest |x_i| so far, as two fields: ``inverse``
-is 1 / unit_i, with unit_i the power of two next below M_i, and ``largest`` is M_i / unit_i. Its other statistics are in
-units too, and are rescaled, without rounding, when M_i reaches the next power of two. All arithmetic is on
-x_i / unit_i: whatever the scale of a feature nothing overflows, and multiplying it by a power of two changes no
-prediction by one bit.
+is 1 / unit_i, with unit_i the power of two next below M_i, and ``largest`` is M_i / unit_i. Some multiply x_i by the
+bound on the slope of the round. Its other statistics are in units too, and are rescaled, without rounding, when M_i
+reaches the next power of two. All arithmetic is on x_i / unit_i: whatever the scale of a feature nothing overflows, and
+multiplying it by a power of two changes no prediction by one bit.
 
 The magnitudes of a whole row are updated before anything else is done with it. So little is done then for each feature
 that the processor fetches the statistics of many at once. What follows finds them in its cache.
@@ -12,7 +12,19 @@ that the processor fetches the statistics of many at once. What follows finds th
 
 from __future__ import annotations
 
+from tunefree.core.fields import per_feature
 from tunefree.core.numbers import LARGEST, bounded, unit_below
+from tunefree.learners.contract import Learner
+
+
+class ScaledLearner(Learner):
+    """A learner that keeps its statistics in units."""
+
+    inverse = per_feature("1 / unit_i; 0 until the feature is first seen")
+    largest = per_feature("M_i / unit_i, from 1 to 2")
+
+    def magnitude(state, j):
+        return largest_value(state, j)
 
 
 def exceeds(state, j, size):

@@ -7,21 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class LossOfMargins(NamedTuple):
-    """What both have in common."""
+class OfClasses:
+    """What all objectives of classes have in common."""
 
-    loss: Any  # loss of a margin
-    steepest: float  # largest absolute slope so far, returned
-
-    @property
-    def task(self) -> str:
-        """Classes are learned."""
-        return "classification"
-
-    @property
-    def smoothness(self) -> float:
-        """The Lipschitz constant of the gradient in the Euclidean norm: that of each slope."""
-        return float(self.loss.smoothness)
+    task = "classification"
 
     def predictions_of(self, margins: np.ndarray) -> np.ndarray:
         """The predictions (n, K) that margins (n, K) stand for: the margins."""
@@ -32,9 +21,21 @@ class LossOfMargins(NamedTuple):
         return targets
 
 
-class Binary(LossOfMargins):
+class LossOfMargins(NamedTuple):
+    """The fields of objectives by a loss of single margins."""
+
+    loss: Any  # loss of a margin
+    steepest: float  # largest absolute slope so far, returned
+
+    @property
+    def smoothness(self) -> float:
+        """The Lipschitz constant of the gradient in the Euclidean norm: that of each slope."""
+        return float(self.loss.smoothness)
+
+
+class Binary(LossOfMargins, OfClasses):
     """One margin, targets -1 and +1."""
 
 
-class OneAgainstAll(LossOfMargins):
+class OneAgainstAll(LossOfMargins, OfClasses):
     """K margins, targets 0 .. K - 1; the sum of the binary losses of each class against the others."""

@@ -8,38 +8,21 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from tunefree.core.numbers import finite
+from tunefree.losses.labels import OfClasses
 
 
-class Multinomial(NamedTuple):
-    """K margins, targets 0 .. K - 1; minus the log-probability of the class under the softmax of the margins."""
+class Steepness(NamedTuple):
+    """The field of the objective."""
 
     steepest: float  # 1, which no slope exceeds
 
-    @property
-    def task(self) -> str:
-        """Classes are learned."""
-        return "classification"
 
-    def predictions_of(self, margins: np.ndarray) -> np.ndarray:
-        """The predictions (n, K) that margins (n, K) stand for: the margins."""
-        return margins
+class Multinomial(Steepness, OfClasses):
+    """K margins, targets 0 .. K - 1; minus the log-probability of the class under the softmax of the margins."""
 
-    def labels_of(self, targets: np.ndarray) -> np.ndarray:
-        """Targets as labels, as they are."""
-        return targets
-
-    @property
-    def loss(self) -> None:
-        """There is no loss of a single margin."""
-        return
-
-    @property
-    def smoothness(self) -> float:
-        """The Lipschitz constant of the gradient in the Euclidean norm."""
-        return 0.5
+    loss = None  # of a single margin there is none
+    smoothness = 0.5  # the Lipschitz constant of the gradient in the Euclidean norm
 
 
 def peak_of(margins, n_outputs):

@@ -12,14 +12,8 @@ from tunefree.learners.contract import Scale
 
 KIND, LOSS = range(2)  # places in codes
 STEEPEST, GRAIN, UNIT, CENTRE, SPREAD, MARGIN, MASS, LIPSCHITZ, N_NUMBERS = range(9)  # places in numbers
-PLACES = {
-    "steepest": STEEPEST,
-    "grain": GRAIN,
-    "unit": UNIT,
-    "centre": CENTRE,
-    "spread": SPREAD,
-    "margin": MARGIN,
-    "mass": MASS,
+PLACES = {  # of the fields of objectives
+    name: place for place, name in enumerate(("steepest", "grain", "unit", "centre", "spread", "margin", "mass"))
 }
 LARGEST_SLOPE = 1e300  # what the slope of a loss times a sample weight may be
 LEAST_BOUND = 1e-150  # of a slope that is not 0

@@ -277,14 +277,14 @@ class Schema(NamedTuple):
 
 def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
     """Those of a model whose banks have the rows and points that its header, and the names of arrays, tell."""
-    found: dict[str, Array] = {}
+    declared: dict[str, Array] = {}
     for number, bank in enumerate(header["model"]["banks"]):
-        own = f"model.bank{number}"
+        prefix = f"model.bank{number}"
         if "waiting" in bank:
-            found |= {f"{own}.waiting.X.{name}": array for name, array in BLOCK.items()}
-        for points in (f"{own}.expansion.support", f"{own}.expansion.open"):
-            found |= _points(points, f"{points}.pointers" in arrays)
-    return found | _arrays_of_learners(header["model"]) | MODEL_ARRAYS | ENCODED
+            declared |= {f"{prefix}.waiting.X.{name}": array for name, array in BLOCK.items()}
+        for points in (f"{prefix}.expansion.support", f"{prefix}.expansion.open"):
+            declared |= _points(points, f"{points}.pointers" in arrays)
+    return declared | _arrays_of_learners(header["model"]) | MODEL_ARRAYS | ENCODED
 
 
 def _arrays_of_learners(model: dict[str, Any]) -> dict[str, Array]:
