@@ -112,14 +112,15 @@ def test_compiled_code_computes_the_same_values(name, kind):
     coefficients = np.random.default_rng(7).normal(size=(1, 1, 200))
     found = kernel_sums.evaluate(kernel, np.zeros(1, int), block, (0, 50), store, coefficients)[0, :50, 0]
     np.testing.assert_allclose(found, one_by_one(kernel, X, Z) @ coefficients[0, 0], rtol=1e-8, atol=1e-8)
-    within = kernel_sums.values_within(kernel, 1, block, (0, 50))[0, :50, :50]
-    np.testing.assert_allclose(np.tril(within), np.tril(one_by_one(kernel, X, X)), rtol=1e-6, atol=1e-7)
+    within = np.zeros((1, BLOCK, BLOCK))
+    kernel_sums.write_values_within(kernel, block, (0, 50), within)
+    np.testing.assert_allclose(np.tril(within[0, :50, :50]), np.tril(one_by_one(kernel, X, X)), rtol=1e-6, atol=1e-7)
 
 
 @by_kernel
 def test_compiled_code_holds_numbers_in_the_type_of_the_rows(name):
     kernel = kernel_of(name, GAMMA)
-    compact = in_compiled_code(kernel, np.float32)
+    compact = in_compiled_code(kernel, np.dtype(np.float32))
     assert compact == kernel and type(compact) is type(kernel)
     for before, after in zip(kernel, kernel_sums.fields_in(type(kernel), "float32")(kernel), strict=True):
         assert type(after) is (np.float32 if isinstance(before, float) else type(before))

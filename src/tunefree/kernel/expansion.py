@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.threads import one_for_products
 from tunefree.kernel import kernel_sums
 from tunefree.kernel.backend import ExpansionTerms, IncomingRows
 from tunefree.kernel.backends import backend_of
@@ -45,6 +46,7 @@ class Expansion:
         self.block, self.filled = joined(nothing(like, None), 0, like, np.arange(0)), 0
         self.open_coefficients = np.zeros((n_functions, n_outputs, BLOCK))
         self.open_lags = np.zeros((n_functions, n_outputs, BLOCK))
+        self.open_values = np.zeros((int(self.steps.max(initial=0)) + 1, BLOCK, BLOCK))  # of the kernel, at each step
         self._places: dict[int, int] | None = {}  # of the support points, by the hash of their keys
 
     @property
@@ -73,17 +75,18 @@ class Expansion:
         known : (M, BLOCK, K) array
             The functions' sums over the support, at these rows.
         values : (S, BLOCK, BLOCK) array
-            At every step of the ladder up to theirs, kernel values of these rows and those before in the block.
+            At each step of the ladder up to theirs, kernel values of these rows and those before in the block.
         """
         first, self.filled = self.filled, self.filled + len(which)
         self.block = joined(self.block, first, rows, which)
         block = cut(self.block, 0, BLOCK)
         incoming = IncomingRows(block, (first, self.filled), rows, int(which[0]))
-        known = self.backend.sums(self.terms(self.coefficients), incoming)
+        with one_for_products():  # once for both
+            known = self.backend.sums(self.terms(self.coefficients), incoming)
+            kernel_sums.write_values_within(self.kernel, block, incoming.rows, self.open_values)
         if not np.isfinite(known).all():
             raise ModelError(kernel_sums.NOT_FINITE)
-        n_steps = int(self.steps.max(initial=0)) + 1
-        return known, kernel_sums.values_within(self.kernel, n_steps, block, (first, self.filled))
+        return known, self.open_values
 
     def close(self) -> None:
         """Close the open block: its rows that have a coefficient join the support."""
@@ -181,6 +184,7 @@ class Expansion:
         self.kernel, self.steps = kernel, np.asarray(steps, np.int64)
         for name in ("coefficients", "lags", "open_coefficients", "open_lags"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[stays]))
+        self.open_values = np.zeros((int(self.steps.max(initial=0)) + 1, BLOCK, BLOCK))
         self.backend.invalidate()
         self.compact()
 

@@ -48,7 +48,7 @@ def norm_terms_external(pair, values):
 
 
 @numbers.register(External)
-def numbers_external(pair, block, store):
+def numbers_external(pair, block, store, out=None):
     if pair.function is None:
         return np.ascontiguousarray(block.values[:, 1 + store.values[:, 0].astype(np.int64)].T)
     values = np.asarray(pair.function(block.values, store.values), block.values.dtype)

@@ -103,14 +103,13 @@ class FeatureExpansion(Expansion):
         self.block = joined(self.block, first, rows, which)
         self.angles[first : self.filled] = self._angles(rows, which)[: len(which)]
         known = np.zeros((self.n_functions, BLOCK, self.n_outputs))
-        values = np.zeros((int(self.steps.max()) + 1, BLOCK, BLOCK))
         for step, functions in self._by_width():
             features = self._features(self.angles, step)
             with one_for_products():
-                values[step] = features @ features.T
+                self.open_values[step] = features @ features.T
                 for m in functions:
                     known[m] = features @ self.coefficients[m].T
-        return known, values
+        return known, self.open_values
 
     def close(self) -> None:
         """Add what the rows of the open block have learned to the weights."""

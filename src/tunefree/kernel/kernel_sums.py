@@ -8,6 +8,7 @@ coefficients. Nothing depends on the order in which a processor adds.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Annotated, Any, get_type_hints
@@ -17,10 +18,11 @@ import numpy as np
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.kernels import Kernel
+from tunefree.core.numbers import EXPONENT_BITS
 from tunefree.kernel import kernels
 from tunefree.kernel.kernels import in_compiled_code, similarity
 from tunefree.kernel.points import BLOCK, TILE, cut, pairs
-from tunefree.kernel.precision import DTYPES, exponential, in_precision
+from tunefree.kernel.precision import DTYPES, NAMES, exponential, in_precision
 
 NOT_FINITE = "a kernel value is not a finite number; scale the features, or choose another kernel"
 AT_ONCE = 4  # points added before sums are written back
@@ -28,9 +30,18 @@ CHUNK = 256  # points summed up in the precision of kernel values
 PAIRS_A_ROW = 2048  # so many kernel values take as long as a row of a linear learner, which is what threads go by
 TINY = 1e-18  # kernel values below are 0: their squares would be denormal numbers, which are slow
 LEAST_UNIT = 1e-300  # of coefficients
+SIZE_BITS = 2**63 - 1  # all but the sign
 
 
-def evaluate(kernel: Any, steps: np.ndarray, block: Any, rows: tuple[int, int], store: Any, coefficients: np.ndarray):
+def evaluate(
+    kernel: Any,
+    steps: np.ndarray,
+    block: Any,
+    rows: tuple[int, int],
+    store: Any,
+    coefficients: np.ndarray,
+    n: int | None = None,
+) -> np.ndarray:
     """Values of functions at rows of a block.
 
     Parameters
@@ -45,38 +56,61 @@ def evaluate(kernel: Any, steps: np.ndarray, block: Any, rows: tuple[int, int], 
         From which to which of them values are asked for.
     store : points
         The support, a whole number of tiles.
-    coefficients : (M, K, n) float64 array
-        Of M functions with K outputs; n at most the size of the store.
+    coefficients : (M, K, n or more) float64 array
+        Of M functions with K outputs.
+    n : int, optional
+        How many points there are, at most the size of the store; by default as many as coefficients.
 
     Returns
     -------
     (M, BLOCK, K) float64 array
         0 for rows that are not asked for.
     """
-    n_functions, n_outputs, n = coefficients.shape
-    n_tiles, dtype = -(-n // TILE), block.values.dtype
-    order, starts = rungs_of(steps)
-    sums = np.zeros((n_tiles, n_functions * n_outputs, BLOCK))
-    compact = in_compiled_code(kernel, dtype.type)
-    cls: Any = type(compact)
-    weigh = weighing(cls, dtype.name)
+    n_functions, n_outputs, capacity = coefficients.shape
+    n, n_sums = capacity if n is None else n, n_functions * n_outputs
+    n_tiles, dtype, compact = -(-n // TILE), block.values.dtype, in_compiled_code(kernel, block.values.dtype)
+    order, starts = rungs_of(np.repeat(steps, n_outputs))
+    coefficients = np.ascontiguousarray(coefficients).reshape(n_sums, capacity)
+    scale, weigh = SCALING[NAMES[dtype]], weighing(type(compact), NAMES[dtype])
+    sums = np.zeros((n_tiles, n_sums, BLOCK))
 
     def of_tiles(first: int, stride: int) -> None:
-        scratch = np.zeros((AT_ONCE + n_functions * n_outputs, BLOCK), dtype)
+        units, scaled = np.empty(n_sums), workspace("scaled", (TILE, n_sums), dtype)
+        scratch = workspace("scratch", (AT_ONCE + n_sums, BLOCK), dtype)
         for t in range(first, n_tiles, stride):
-            start, stop = t * TILE, min((t + 1) * TILE, n)
+            start = t * TILE
             tile = cut(store, start, start + TILE)
-            scaled, units = in_units(coefficients[order, :, start:stop].reshape(-1, stop - start), dtype)
-            numbers, n_points = pairs(tile, block, kernel), len(scaled)
-            of_tile = numbers[:n_points], block.norms, tile.norms[:n_points]
-            weigh(compact, starts * n_outputs, scaled, units, *of_tile, *rows, scratch, sums[t])
+            numbers = pairs(tile, block, kernel, workspace("numbers", (TILE, BLOCK), dtype))
+            n_points = scale(coefficients, start, min(start + TILE, n), units, scaled)
+            of_tile = numbers, block.norms, tile.norms
+            weigh(compact, order, starts, scaled, units, *of_tile, n_points, *rows, scratch, sums[t])
 
     stride = min(threads.count(), n_tiles)
     with threads.one_for_products():
         threads.each(of_tiles, [(first, stride) for first in range(stride)], (rows[1] - rows[0]) * n // PAIRS_A_ROW)
-    of_functions = np.empty((n_functions, BLOCK, n_outputs))
-    of_functions[order] = sums.sum(axis=0).reshape(n_functions, n_outputs, BLOCK).transpose(0, 2, 1)
-    return of_functions
+    of_functions = sums.sum(axis=0).reshape(n_functions, n_outputs, BLOCK)
+    return np.ascontiguousarray(of_functions.transpose(0, 2, 1))
+
+
+class _Workspaces(threading.local):
+    """The arrays of a thread."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+
+
+def workspace(name: str, shape: tuple[int, int], dtype: Any) -> np.ndarray:
+    """An array of the thread's, which is overwritten each time: new memory would take as long as the sums.
+
+    The system takes memory of this size back when it is free, and clears it page by page when it is asked for again.
+    """
+    array = _workspaces.arrays.get(name)
+    if array is None or array.shape != shape or array.dtype != dtype:
+        array = _workspaces.arrays[name] = np.empty(shape, dtype)
+    return array
+
+
+_workspaces = _Workspaces()
 
 
 def rungs_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -91,25 +125,6 @@ def rungs_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return order, np.searchsorted(steps[order], np.arange(steps.max(initial=-1) + 2))
 
 
-def in_units(coefficients: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients (F, n) as (n, F), in units (F,) of powers of two in which single precision holds them all.
-
-    Zeros follow up to a multiple of AT_ONCE.
-
-    Examples
-    --------
-    >>> scaled, units = in_units(np.array([[3.0, 0.0, 1.0]]), np.dtype(np.float32))
-    >>> scaled.T, units
-    (array([[1.5, 0. , 0.5, 0. ]], dtype=float32), array([2.]))
-    """
-    n_sums, n = coefficients.shape
-    largest = np.abs(coefficients).max(axis=1, initial=0.0)
-    units = np.ldexp(1.0, np.frexp(np.where(largest > LEAST_UNIT, largest, 1.0))[1] - 1)
-    scaled = np.zeros((-(-n // AT_ONCE) * AT_ONCE, n_sums), dtype)
-    scaled[:n] = (coefficients / units[:, None]).T
-    return scaled, units
-
-
 @cache
 def weighing(cls: Any, dtype: str) -> Kernel:
     """The kernel that adds up values of a class of kernels times coefficients."""
@@ -117,35 +132,76 @@ def weighing(cls: Any, dtype: str) -> Kernel:
 
     def weigh(
         kernel: Any,
+        order: Annotated[np.ndarray, "int64[sums]"],
         starts: Annotated[np.ndarray, "int64[edges]"],
-        scaled: Annotated[np.ndarray, "real[points, sums]"],
+        scaled: Annotated[np.ndarray, "real[tile, sums]"],
         units: Annotated[np.ndarray, "float64[sums]"],
-        numbers: Annotated[np.ndarray, "real[points, block]"],
+        numbers: Annotated[np.ndarray, "real[tile, block]"],
         norms: Annotated[np.ndarray, "real[block]"],
-        other_norms: Annotated[np.ndarray, "real[points]"],
+        other_norms: Annotated[np.ndarray, "real[tile]"],
+        n_points: int,
         first: int,
-        stop: int,
+        last: int,
         scratch: Annotated[np.ndarray, "real[scratch, block]"],
         written: Annotated[np.ndarray, "float64[sums, block]"],
     ) -> None:
         # slices, so that loops over them begin at 0, and are compiled to vectors
-        compact, values, sums = cls(*fields(kernel)), scratch[:AT_ONCE, first:stop], scratch[AT_ONCE:, first:stop]
-        norms_of_rows = norms[first:stop]
-        for i in range(0, len(scaled), AT_ONCE):
+        compact, values, sums = cls(*fields(kernel)), scratch[:AT_ONCE, first:last], scratch[AT_ONCE:, first:last]
+        norms_of_rows = norms[first:last]
+        clear(sums)
+        for i in range(0, n_points, AT_ONCE):
             for p in range(AT_ONCE):
-                row, value, other_norm = numbers[i + p, first:stop], values[p], other_norms[i + p]
+                row, value, other_norm = numbers[i + p, first:last], values[p], other_norms[i + p]
                 for b in range(len(value)):
                     value[b] = value_of(compact, row[b], norms_of_rows[b], other_norm, exp)
             for step in range(len(starts) - 1):
-                for s in range(starts[step], starts[step + 1]):
+                for place in range(starts[step], starts[step + 1]):
+                    s = order[place]
                     add_points(scaled, i, s, values, sums[s])
                 if step + 2 < len(starts):
                     square(values)
-            if (i + AT_ONCE) % CHUNK == 0 or i + AT_ONCE >= len(scaled):
-                flush(sums, units, written[:, first:stop])
+            if (i + AT_ONCE) % CHUNK == 0 or i + AT_ONCE >= n_points:
+                flush(sums, units, written[:, first:last])
 
     name = f"kernel.weigh.{cls.__module__}.{cls.__name__}".replace("tunefree.kernel.", "")
     return in_precision(weigh, dtype, name, {"kernel": cls})
+
+
+def scale(
+    coefficients: Annotated[np.ndarray, "float64[sums, points]"],
+    start: int,
+    stop: int,
+    units: Annotated[np.ndarray, "float64[sums]"],
+    scaled: Annotated[np.ndarray, "real[tile, sums]"],
+) -> int:
+    """Write some points' coefficients in units of powers of two, in which single precision holds them all.
+
+    Returns how many there are with zeros behind them, up to a multiple of AT_ONCE.
+    """
+    n = (stop - start + AT_ONCE - 1) // AT_ONCE * AT_ONCE
+    for s in range(len(units)):
+        of_points, largest = coefficients[s, start:stop], np.int64(0)
+        for i in range(len(of_points)):  # numbers above 0 are in the order of their bits, which are compared faster
+            largest = max(largest, np.int64(np.float64(of_points[i]).view(np.int64) & SIZE_BITS))
+        unit = np.int64(largest & EXPONENT_BITS).view(np.float64)
+        units[s] = unit if unit > LEAST_UNIT else 1.0
+        inverse = 1.0 / units[s]
+        for i in range(len(of_points)):
+            scaled[i, s] = of_points[i] * inverse
+        for i in range(len(of_points), n):
+            scaled[i, s] = 0.0
+    return n
+
+
+SCALING = {dtype: in_precision(scale, dtype, "kernel.scale") for dtype in DTYPES}
+
+
+def clear(sums):
+    """Write zeros."""
+    for s in range(len(sums)):
+        total = sums[s]
+        for b in range(len(total)):
+            total[b] = 0.0
 
 
 def add_points(scaled, i, s, values, total):
@@ -168,9 +224,9 @@ def square(values):
 def flush(sums, units, written):
     """Add sums to those in double precision, and begin them anew."""
     for s in range(len(units)):
-        total, at, unit = sums[s], written[s], units[s]
+        total, of_sum, unit = sums[s], written[s], units[s]
         for b in range(len(total)):
-            at[b] += unit * total[b]
+            of_sum[b] += unit * total[b]
             total[b] = 0.0
 
 
@@ -192,27 +248,27 @@ def fields_in(cls: Any, dtype: str, count: int | None = None) -> Callable[[Any],
     return fields_in_single_precision if is_single else fields
 
 
-def values_within(kernel: Any, n_steps: int, block: Any, rows: tuple[int, int]) -> np.ndarray:
-    """Kernel values (S, BLOCK, BLOCK) of a block's points among themselves, in double precision.
+def write_values_within(kernel: Any, block: Any, rows: tuple[int, int], values: np.ndarray) -> None:
+    """Write kernel values (S, BLOCK, BLOCK) of a block's points among themselves, in double precision, at S steps.
 
-    Only those are computed of the rows from one to another, and of pairs of which the second is no later row.
+    Only those are written of the rows from one to another, and of pairs of which the second is no later row.
 
     Raises
     ------
     ModelError
         If a value is no number, or k(x, x) is negative.
     """
+    numbers = workspace("within", (BLOCK, BLOCK), np.dtype(np.float64))
     with threads.one_for_products():
-        numbers = pairs(block, block, kernel).astype(np.float64)
-    compact, values = in_compiled_code(kernel, np.float64), np.zeros((n_steps, BLOCK, BLOCK))
+        numbers[:] = pairs(block, block, kernel)
+    compact = in_compiled_code(kernel, np.dtype(np.float64))
     cls: Any = type(compact)
     valuing(cls)(compact, numbers, block.norms.astype(np.float64), *rows, values)
     some = slice(*rows)
-    if not np.isfinite(values[0, some]).all():
+    if not np.isfinite(values[0, some, : rows[1]]).all():
         raise ModelError(NOT_FINITE)
     if np.diagonal(values[0])[some].min(initial=0.0) < 0.0:
         raise ModelError("k(x, x) is negative for some row: that is no kernel; check the matrix or function given")
-    return values
 
 
 @cache
@@ -246,6 +302,6 @@ def valuing(cls: Any) -> Kernel:
 
 def all_kernels() -> list[Kernel]:
     """The kernels of this module, for all kernels of the package."""
-    compact = [in_compiled_code(kernels.kernel_of(name, 1.0), np.float64) for name in kernels.ALL]
+    compact = [in_compiled_code(kernels.kernel_of(name, 1.0), np.dtype(np.float64)) for name in kernels.ALL]
     classes = dict.fromkeys(map(type, compact))
-    return [*map(valuing, classes), *[weighing(cls, dtype) for cls in classes for dtype in DTYPES]]
+    return [*SCALING.values(), *map(valuing, classes), *[weighing(cls, dtype) for cls in classes for dtype in DTYPES]]

@@ -23,6 +23,7 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.registry import Registry
 from tunefree.kernel.pairs import matrix_norms, matrix_numbers, self_numbers
+from tunefree.kernel.precision import MOST
 
 MOST_SAMPLED = 512  # rows of which the median distance is taken
 
@@ -123,7 +124,7 @@ def similarity(kernel: Any, pair: Any, norm: Any, other_norm: Any, exp: Any = np
 @singledispatch
 def in_compiled_code(kernel: Any, dtype: Any) -> Any:
     """The kernel as compiled code can hold it: its numbers are in the range of the pairs' type."""
-    most = float(np.finfo(dtype).max)  # a width of distances near 0 is beyond single precision
+    most = MOST[dtype]  # a width of distances near 0 is beyond single precision
     return type(kernel)(*(min(max(v, -most), most) if isinstance(v, float) else v for v in kernel))
 
 

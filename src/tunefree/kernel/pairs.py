@@ -24,7 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from tunefree.core.kernels import Kernel
-from tunefree.kernel.precision import DTYPES, in_precision
+from tunefree.kernel.precision import DTYPES, NAMES, in_precision
 
 AT_ONCE = 4  # features added before a sum is written back
 
@@ -54,23 +54,26 @@ def norm_terms_absolute(pair, values):
 
 
 @singledispatch
-def numbers(pair: Any, block: Any, store: Any) -> np.ndarray:
-    """The numbers (m, n) of pairs of m dense points of a store and a block's n, with their ``values`` and ``norms``."""
+def numbers(pair: Any, block: Any, store: Any, out: np.ndarray | None = None) -> np.ndarray:
+    """The numbers (m, n) of pairs of m dense points of a store and a block's n, with their ``values`` and ``norms``.
+
+    They may be written to an array ``out``.
+    """
     raise TypeError(f"{type(pair).__name__} is not a number of pairs of rows")
 
 
 @numbers.register(DotProduct)
-def numbers_by_products(pair, block, store):
-    return store.values @ block.values.T
+def numbers_by_products(pair, block, store, out=None):
+    return np.matmul(store.values, block.values.T, out=out)
 
 
 @numbers.register(L1Distance)
-def numbers_by_differences(pair, block, store):
+def numbers_by_differences(pair, block, store, out=None):
     width = -(-block.values.shape[1] // AT_ONCE) * AT_ONCE
     values, others = (np.zeros((len(points.values), width), block.values.dtype) for points in (store, block))
     values[:, : store.values.shape[1]], others[:, : block.values.shape[1]] = store.values, block.values
-    sums = np.empty((len(values), len(others)), values.dtype)
-    DIFFERENCES[sums.dtype.name](values, np.ascontiguousarray(others.T), store.norms, block.norms, sums)
+    sums = np.empty((len(values), len(others)), values.dtype) if out is None else out
+    DIFFERENCES[NAMES[sums.dtype]](values, np.ascontiguousarray(others.T), store.norms, block.norms, sums)
     return sums
 
 
@@ -218,8 +221,8 @@ def entry(e, end, index_of, laid_out, features, values):
     return laid_out[index_of[feature] if is_known else len(laid_out) - 1], values[last]
 
 
-def sparse_numbers(pair: Any, block: Any, store: Any, n_rows: int) -> np.ndarray:
-    """The numbers (m, n_rows) of pairs of sparse points of a store and of a block.
+def sparse_numbers(pair: Any, block: Any, store: Any, n_rows: int, out: np.ndarray | None = None) -> np.ndarray:
+    """The numbers (m, n_rows) of pairs of sparse points of a store and of a block, which may be written to ``out``.
 
     The block is laid out with a row for each of its features, and one of zeros.
     """
@@ -232,9 +235,10 @@ def sparse_numbers(pair: Any, block: Any, store: Any, n_rows: int) -> np.ndarray
     index_of[distinct] = np.arange(len(distinct))
     laid_out = np.zeros((len(distinct) + 1, n_rows), block.values.dtype)
     laid_out[index_of[features], owners] = block.values[here]
-    sums = np.zeros((len(store.norms), n_rows), block.values.dtype)
+    sums = np.empty((len(store.norms), n_rows), block.values.dtype) if out is None else out
+    sums[:] = 0.0
     cls: Any = type(pair)
-    run = pairing(cls, sums.dtype.name, n_rows)
+    run = pairing(cls, NAMES[sums.dtype], n_rows)
     run(pair, index_of, laid_out, store.pointers, store.features, store.values, sums)
     return sums
 

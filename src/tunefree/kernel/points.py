@@ -245,21 +245,24 @@ def keys_sparse(store, n):
 
 
 @singledispatch
-def pairs(store: Any, block: Any, kernel: Any) -> np.ndarray:
-    """The number of each pair (n, BLOCK) of a store's points and a block's, as the kernel takes it."""
+def pairs(store: Any, block: Any, kernel: Any, out: np.ndarray | None = None) -> np.ndarray:
+    """The number of each pair (n, BLOCK) of a store's points and a block's, as the kernel takes it.
+
+    They may be written to an array ``out``.
+    """
     raise TypeError(f"{type(store).__name__} holds no points")
 
 
 @pairs.register(DensePoints)
-def pairs_dense(store, block, kernel):
-    return numbers(pair_of(kernel), block, store)
+def pairs_dense(store, block, kernel, out=None):
+    return numbers(pair_of(kernel), block, store, out)
 
 
 @pairs.register(SparsePoints)
-def pairs_sparse(store, block, kernel):
+def pairs_sparse(store, block, kernel, out=None):
     if isinstance(kernel, External):
         raise ModelError("a kernel given as a matrix or a function takes dense rows; pass an array")
-    return sparse_numbers(pair_of(kernel), block, store, BLOCK)
+    return sparse_numbers(pair_of(kernel), block, store, BLOCK, out)
 
 
 def all_kernels() -> list[Kernel]:

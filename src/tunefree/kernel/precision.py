@@ -12,6 +12,8 @@ import numpy as np
 from tunefree.core.kernels import Kernel
 
 DTYPES = ("float32", "float64")
+NAMES = {np.dtype(name): name for name in DTYPES}
+MOST = {np.dtype(name): float(np.finfo(name).max) for name in DTYPES}
 # 2^f for 0 <= f <= 1, the best polynomial of degree 6: its error is a tenth of the rounding of single precision
 POWERS_OF_TWO = tuple(map(np.float32, (1, 0.6931472, 0.2402266, 0.055502538, 0.009630109, 0.001298158, 0.000195426)))
 LOG2_OF_E, LEAST_EXPONENT = np.float32(math.log2(math.e)), np.float32(-125.0)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.core.threads import one_for_products
 from tunefree.kernel import kernel_sums
 from tunefree.kernel.backend import ExpansionTerms, IncomingRows
 from tunefree.kernel.points import BLOCK, cut, joined, nothing, size
@@ -16,7 +17,7 @@ class ProcessorBackend:
 
     def sums(self, expansion: ExpansionTerms, incoming: IncomingRows) -> np.ndarray:
         kernel, steps, store, n, coefficients = expansion
-        return kernel_sums.evaluate(kernel, steps, incoming.block, incoming.rows, store, coefficients[:, :, :n])
+        return kernel_sums.evaluate(kernel, steps, incoming.block, incoming.rows, store, coefficients, n)
 
     def support_changed(self, block: Any, active: np.ndarray, places: np.ndarray, coefficients: np.ndarray) -> None:
         pass
@@ -27,9 +28,10 @@ class ProcessorBackend:
     def values(self, expansion: ExpansionTerms, rows: Any) -> np.ndarray:
         kernel, steps, store, n, coefficients = expansion
         values_of_rows = np.zeros((len(steps), size(rows), coefficients.shape[1]))
-        for start in range(0, size(rows), BLOCK):
-            which = np.arange(start, min(start + BLOCK, size(rows)))
-            block = cut(joined(nothing(rows, None), 0, rows, which), 0, BLOCK)
-            sums = kernel_sums.evaluate(kernel, steps, block, (0, len(which)), store, coefficients[:, :, :n])
-            values_of_rows[:, which] = sums[:, : len(which)]
+        with one_for_products():  # once for all blocks
+            for start in range(0, size(rows), BLOCK):
+                which = np.arange(start, min(start + BLOCK, size(rows)))
+                block = cut(joined(nothing(rows, None), 0, rows, which), 0, BLOCK)
+                sums = kernel_sums.evaluate(kernel, steps, block, (0, len(which)), store, coefficients, n)
+                values_of_rows[:, which] = sums[:, : len(which)]
         return values_of_rows

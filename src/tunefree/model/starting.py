@@ -60,12 +60,12 @@ def largest_diagonal(kernel: Any, rows: Any) -> float:
     >>> largest_diagonal(LINEAR, dense_points(np.array([[3.0, 4.0], [1.0, 0.0]]), LINEAR, np.float64))
     25.0
     """
-    most = 0.0
+    most, values = 0.0, np.zeros((1, BLOCK, BLOCK))
     for start in range(0, size(rows), BLOCK):
         which = np.arange(start, min(start + BLOCK, size(rows)))
         block = cut(joined(nothing(rows, None), 0, rows, which), 0, BLOCK)
-        values = kernel_sums.values_within(kernel, 1, block, (0, len(which)))[0]
-        most = max(most, float(np.diagonal(values)[: len(which)].max()))
+        kernel_sums.write_values_within(kernel, block, (0, len(which)), values)
+        most = max(most, float(np.diagonal(values[0])[: len(which)].max()))
     return min(most, CEILING) if most > 0.0 else 1.0
 
 
