@@ -1,18 +1,19 @@
-"""Kernel PiSTOL in bounded memory: test error, memory and time for limits on support points and Fourier features.
+"""Kernel PiSTOL in bounded memory, by limits on support points and Fourier features.
 
-Binary tasks of standardised features, one pass, all bandwidths of the grid at once.
+Prints test error, memory and processor time of binary tasks with standardised features: one pass, all bandwidths of the
+grid at once.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
-from datasets import ALL, load, matrices
+from common import names_in, parser_of
+from datasets import ALL, few, load, matrices
 
 from tunefree.core import rows
 from tunefree.kernel import feature_expansion
@@ -50,10 +51,10 @@ class Data(NamedTuple):
     y_test: np.ndarray
 
 
-def data_of(name: str) -> Data:
+def data_of(name: str, quick: bool) -> Data:
     """The rows of a data set with binary targets."""
     task, split = TASKS[name], load(next(data for data in ALL if data.name == name))
-    m = matrices(split)
+    m = matrices(few(split) if quick else split)
     signs = np.array([1.0 if task.positive(label) else -1.0 for label in m.classes])
     X, y = m.X[: task.most], signs[m.y[: task.most]]
     centre, scale = X.mean(axis=0), X.std(axis=0)
@@ -61,23 +62,24 @@ def data_of(name: str) -> Data:
     return Data((X - centre) / scale, y, (m.X_test - centre) / scale, signs[m.y_test])
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print a row for each data set and limit."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", default="letter_recognition,adult")
+    parser = parser_of(__doc__)
+    parser.add_argument("--sets", type=names_in, default=("letter_recognition", "adult"))
+    options = parser.parse_args(arguments)
     print("| set | max_support | features | error | switched after | MB | seconds |\n|---|---|---|---|---|---|---|")
-    for name in parser.parse_args().sets.split(","):
-        data = data_of(name)
+    for name in ("adult",) if options.quick else options.sets:
+        data = data_of(name, options.quick)
         y, y_test = ((signs > 0).astype(np.int64) for signs in (data.y, data.y_test))
-        for bound, n_features in BOUNDS:
-            choice, started = KernelConfig(max_support=bound), time.perf_counter()
+        for bound, n_features in ((128, 64),) if options.quick else BOUNDS:
+            choice, started = KernelConfig(max_support=bound), time.process_time()
             model = Model(
                 "classification", "kernel-pistol", "smoothed-hinge", True, {"growth": 1.0}, "steady", [0, 1],
                 data.X.shape[1] + 1, choice,
             )  # fmt: skip
             with patch.object(feature_expansion, "affordable", lambda _, n=n_features: n):
                 model.learn(rows.dense(data.X), Labels([0, 1], y), np.ones(len(y)))
-            seconds = time.perf_counter() - started
+            seconds = time.process_time() - started
             wrong = model.errors(Labels([0, 1], y_test), model.predict(rows.dense(data.X_test))).mean()
             size = sum(array.nbytes for array in model.save_state()[0].values()) / 1e6
             cells = name, bound, n_features, f"{100 * wrong:.2f}", model.switched, f"{size:.1f}", f"{seconds:.0f}"
