@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from functools import cache
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -99,11 +100,17 @@ def test_arguments_of_another_type_layout_or_size_are_refused(folder):
     assert not state.totals.any()
 
 
-def change(folder, monkeypatch, target: Kernel, changed) -> None:
+@cache
+def text_of_add() -> str:
+    """The text that would be in the package."""
+    return text_of(ADD)
+
+
+def change(folder, monkeypatch, changed) -> None:
     """A package whose text of a kernel is changed."""
-    text = text_of(target)
+    text = text_of_add()
     path = folder / "texts.xz"
-    path.write_bytes(loading.packed({target.name: changed(loading.first_line(target.digest, text) + "\n" + text)}))
+    path.write_bytes(loading.packed({ADD.name: changed(loading.first_line(ADD.digest, text) + "\n" + text)}))
     monkeypatch.setattr(loading, "TEXTS", path)
 
 
@@ -125,7 +132,7 @@ def for_arm(text: str) -> str:
     ids=["stale", "damaged", "cut", "another processor", "empty"],
 )
 def test_text_that_does_not_fit_is_compiled_anew(changed, folder, monkeypatch):
-    change(folder, monkeypatch, ADD, changed)
+    change(folder, monkeypatch, changed)
     state, plain, block, mask = Sums(4, 3), Sums(4, 3), rows(), np.ones(50, bool)
     notices: list[str] = []
     monkeypatch.setattr(loading.compilation, "begins", lambda: notices.append("compiled"))
@@ -135,13 +142,13 @@ def test_text_that_does_not_fit_is_compiled_anew(changed, folder, monkeypatch):
 
 
 def test_text_that_fits_is_not_compiled_anew(folder, monkeypatch):
-    change(folder, monkeypatch, ADD, lambda text: text)
+    change(folder, monkeypatch, lambda text: text)
     monkeypatch.setattr(loading.compilation, "begins", lambda: pytest.fail("compiled"))
     Kernel(add, states={"state": Sums})(Sums(4, 3), rows(), True, np.ones(50, bool))
 
 
 def test_damaged_machine_code_is_replaced(folder, monkeypatch):
-    change(folder, monkeypatch, ADD, lambda text: text)
+    change(folder, monkeypatch, lambda text: text)
     loading.load(ADD)
     (path,) = folder.glob("*.code")
     whole = path.read_bytes()

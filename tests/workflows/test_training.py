@@ -266,13 +266,13 @@ def test_killed_at_any_moment_and_resumed(stream, tmp_path):
     assert kills > 0 and output.read_bytes() == whole
 
 
-def test_a_checkpoint_of_another_plan_is_refused(stream, tmp_path, monkeypatch):
-    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 1000)
-    checkpoint = tmp_path / "model.checkpoint"
-    train(open_source(stream), Plan(target="rich"), None, checkpoint, 5000)
+def test_a_checkpoint_of_another_plan_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 100)
+    stream, checkpoint = written(pa.table(people(400)), tmp_path / "people.parquet"), tmp_path / "model.checkpoint"
+    train(open_source(stream), Plan(target="rich"), None, checkpoint, 150)
     assert not Trained.load(checkpoint).progress.complete
     with pytest.raises(ModelError, match="other options"):
-        train(open_source(stream), Plan(target="job"), None, checkpoint, 5000, resume=True)
+        train(open_source(stream), Plan(target="job"), None, checkpoint, 150, resume=True)
 
 
 @pytest.mark.parametrize(
