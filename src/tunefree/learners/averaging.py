@@ -83,7 +83,7 @@ def averaged(learner: type[Learner]) -> Any:
     return type(f"Averaged{learner.__name__}", (Averaged, learner), members)
 
 
-def with_averages() -> list[type[Learner]]:
+def with_averages() -> list[Any]:
     """All learners that have a name, and the classes that average their iterates."""
     return [*ALL.values(), *(averaged(learner) for learner in ALL.values() if learner.traits.can_be_averaged)]
 
