@@ -15,6 +15,7 @@ from pyarrow import csv
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
+from tunefree.cli import app as cli
 from tunefree.workflows import training
 
 pytestmark = pytest.mark.usefixtures("heard")
@@ -84,17 +85,27 @@ def test_ctrl_c_in_other_commands_is_one_line(run, data, monkeypatch):  # noqa: 
     assert run("compare", data, "-t", "rich", "-q") == (130, "", "tunefree: interrupted; nothing was written\n")
 
 
+def is_told_of_a_full_device(status, err):
+    return status == 2 and "No space left" in err and len(err.splitlines()) == 1
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
-def test_a_full_device_is_one_line(data, tmp_path):
+def test_a_full_device_is_one_line(run, data, tmp_path, monkeypatch, capfd):  # noqa: F811
     model = tmp_path / "m"
-    tunefree = [sys.executable, "-m", "tunefree.cli"]
-    subprocess.run([*tunefree, "train", data, "-t", "rich", "-o", model, *QUICK, "-q"], check=True)
-    commands = (["predict", model, data], ["inspect", model], ["inspect", model, "--json"], ["--help"])
-    for command in commands:
-        with open("/dev/full", "w") as full:
-            done = subprocess.run([*tunefree, *command], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-        assert done.returncode == 2
-        assert "No space left" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+    assert run("train", data, "-t", "rich", "-o", model, *QUICK, "-q")[0] == 0
+    for command in (["predict", model, data], ["--help"]):
+        with open("/dev/full", "w") as full:  # a process also writes at its end
+            program = [sys.executable, "-m", "tunefree.cli", *command]
+            done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert is_told_of_a_full_device(done.returncode, done.stderr), done.stderr
+    for options in ([], ["--json"]):
+        with open("/dev/full", "w") as full, monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["tunefree", "inspect", str(model), *options])
+            patch.setattr(sys, "stdout", full)
+            with pytest.raises(SystemExit) as end:
+                cli.main()
+        err = capfd.readouterr().err
+        assert is_told_of_a_full_device(end.value.code, err), err
 
 
 @pytest.mark.parametrize(("labels", "advised"), [(["yes"], False), ([True], False), ([3], True), ([2.5], True)])

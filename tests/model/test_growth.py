@@ -20,7 +20,7 @@ from tunefree.workflows.plan import Plan
 from tunefree.workflows.prediction import predict
 from tunefree.workflows.training import Trained, learn_more, train
 
-FEW, MANY = 25, 500
+FEW, MANY = 10, 500
 
 
 def margins(trained, source):

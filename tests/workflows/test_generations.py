@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
 import sys
-import time
 from dataclasses import replace
 from functools import partial
 
@@ -14,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests.workflows.test_training import model_bytes, people, written
+from tests.workflows.test_training import killed_and_resumed, model_bytes, people, written
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
 from tunefree.stream.batch import BadRows
@@ -27,13 +24,15 @@ from tunefree.workflows.training import Trained, learn_more, train
 
 PLAN = Plan(target="rich", ignore=("pay",))
 N = 600
+OTHER_FORMATS = ("csv", "jsonl", "svm")
 
 
 class Crash(Exception):
     pass
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl", "vw", "svm"])
+# The pool with each format; quickly with a table and a file of lines, since test_training.py resumes each format.
+@pytest.mark.parametrize("suffix", ["parquet", "vw", *(pytest.param(s, marks=pytest.mark.slow) for s in OTHER_FORMATS)])
 def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 100)
     monkeypatch.setattr("tunefree.stream.tables.read_tables", partial(read_tables, block_size=2000))
@@ -62,27 +61,14 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix):
 
 
 def test_killed_at_any_moment_and_resumed(tmp_path):
-    parquet.write_table(pa.table(people(5000)), tmp_path / "people.parquet", row_group_size=500)
-    command = [sys.executable, "-m", "tunefree.cli", "train", str(tmp_path / "people.parquet"), "--target", "rich"]
-    command += ["--quiet", "--checkpoint-every", "1000"]
-    subprocess.run([*command, "-o", str(tmp_path / "whole")], check=True)
-    output, checkpoint = tmp_path / "model", tmp_path / "model.checkpoint"
-    rng, kills = np.random.default_rng(0), 0
-    for kill in (True, True, False):
-        written_at = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
-        process = subprocess.Popen([*command, "-o", str(output), "--resume"])
-        while kill and process.poll() is None:
-            if checkpoint.exists() and checkpoint.stat().st_mtime_ns != written_at:
-                time.sleep(0.2 * rng.random())
-                process.send_signal(signal.SIGKILL)
-                kills += 1
-                break
-            time.sleep(0.001)
-        process.wait()
-        assert not output.exists() or output.read_bytes() == (tmp_path / "whole").read_bytes()
-    assert kills > 0 and process.returncode == 0
-    assert output.read_bytes() == (tmp_path / "whole").read_bytes()
-    assert not checkpoint.exists()
+    data, output = tmp_path / "people.parquet", tmp_path / "model"
+    parquet.write_table(pa.table(people(5000)), data, row_group_size=500)
+    command = [sys.executable, "-m", "tunefree.cli", "train", str(data), "--target", "rich", "--ignore", "pay"]
+    whole, kills = model_bytes(train(open_source(str(data)), PLAN), tmp_path / "whole"), 0
+    for was_killed in killed_and_resumed([*command, "--quiet", "--checkpoint-every", "1000"], output, 2):
+        kills += was_killed
+        assert not output.exists() or output.read_bytes() == whole
+    assert kills > 0 and output.read_bytes() == whole
 
 
 def test_a_model_goes_on_from_its_file_as_from_memory(tmp_path):

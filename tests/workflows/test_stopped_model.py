@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 from sklearn.metrics import log_loss, mean_absolute_error
 
-from tests.cli.test_cli import data, model, run  # noqa: F401 - fixtures
+from tests.cli.test_cli import FILES, data, model, run  # noqa: F401 - fixtures
 from tests.workflows.test_training import people
 from tunefree import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.core import storage
@@ -53,9 +53,12 @@ def table(kind, n=300, seed=0):
 def early(run, data, tmp_path):  # noqa: F811
     """A model stopped early, of the people's table."""
     path = tmp_path / "early.model"
-    status, out, err = run("train", data, "-t", "rich", "--method", "early-stopping", "-o", path)
-    assert status == 0, err
-    assert "held-out log-loss" in out and "stopped at" in out
+    if "early" not in FILES:
+        status, out, err = run("train", data, "-t", "rich", "--method", "early-stopping", "-o", path)
+        assert status == 0, err
+        assert "held-out log-loss" in out and "stopped at" in out
+        FILES["early"] = path.read_bytes()
+    path.write_bytes(FILES["early"])
     return path
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
@@ -133,6 +132,8 @@ def _lbfgs(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.nda
         at = flat.reshape(weights.shape)
         gradient = X.T @ ((_probabilities(X @ at) - Y) * problem.weights[:, None]) + penalty[:, None] * at
         return _objective(X, codes, problem.weights, penalty, at), gradient.ravel()
+
+    from scipy.optimize import minimize  # which takes longer to import than most models to grow
 
     options = {"maxiter": MOST_ITERATIONS, "ftol": NEAR}
     solution = minimize(value_and_gradient, weights.ravel(), jac=True, method="L-BFGS-B", options=options)

@@ -21,7 +21,6 @@ from functools import cache, singledispatch
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from tunefree.core.kernels import Kernel
 from tunefree.kernel.precision import DTYPES, NAMES, in_precision
@@ -146,12 +145,12 @@ def self_numbers_of_distances(pair, norms):
 def inner_products(left: Any, right: Any) -> np.ndarray:
     """Dot products (n, m) of the rows of two arrays or CSR matrices, as a contiguous array."""
     products = left @ right.T
-    return np.ascontiguousarray(products.toarray() if sparse.issparse(products) else products)
+    return np.ascontiguousarray(products if isinstance(products, np.ndarray) else products.toarray())
 
 
 def squared_norms(rows: Any) -> np.ndarray:
     """|x|^2 of each row, in float64."""
-    if sparse.issparse(rows):
+    if not isinstance(rows, np.ndarray):
         return np.asarray(rows.multiply(rows).sum(axis=1), np.float64).reshape(-1)
     return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
 

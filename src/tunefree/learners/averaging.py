@@ -15,6 +15,7 @@ from typing import Any, Self
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import per_coordinate, per_feature, per_output, single
 from tunefree.core.numbers import bounded
+from tunefree.learners import ALL
 from tunefree.learners.contract import Learner
 
 
@@ -80,6 +81,11 @@ def averaged(learner: type[Learner]) -> Any:
         "__module__": learner.__module__,
     }
     return type(f"Averaged{learner.__name__}", (Averaged, learner), members)
+
+
+def with_averages() -> list[Any]:
+    """All learners that have a name, and the classes that average their iterates."""
+    return [*ALL.values(), *(averaged(learner) for learner in ALL.values() if learner.traits.can_be_averaged)]
 
 
 def _predict(
