@@ -65,7 +65,8 @@ def call_of(kernel: Declaration) -> Any:
     """A function, compiled by Numba, that calls the machine code of a kernel of contiguous arrays and numbers."""
     import numba
 
-    values, places, types = [], {}, []
+    places: dict[str, str] = {}
+    values, types = [], []
     for name, dtype, axes in kernel.arguments:
         values.append(name if axes is None else f"{name}.ctypes")
         places |= {axis: f"{name}.shape[{place}]" for place, axis in enumerate(axes or ())}
@@ -78,7 +79,7 @@ def call_of(kernel: Declaration) -> Any:
     # Numba links what it compiles, and ends the process where a name means nothing; this code never runs.
     llvm.add_symbol(symbol_of(kernel), 1)
     wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return numba.njit([tuple(types)], forceinline=True, **wrappers, **OPTIONS)(scope["call"])
+    return numba.njit([tuple(types)], forceinline=True, **wrappers, **OPTIONS)(scope["call"])  # type: ignore[call-overload]
 
 
 def entry_source(kernel: Declaration) -> str:
