@@ -146,7 +146,7 @@ def number_type(dtype: str) -> Any:
 def text_of(kernel: Declaration) -> str:
     """The LLVM text of a kernel, in which only its entry can be called."""
     entry = entry_of(kernel)
-    module = llvm.parse_assembly(without_aliases(entry.inspect_llvm(), entry.native_name.removeprefix("cfunc.")))
+    module = llvm.parse_assembly(as_one_function(entry.inspect_llvm(), entry.native_name))
     for function in [function for function in module.functions if not function.is_declaration]:
         if function.name == entry.native_name:
             function.name = symbol_of(kernel)
@@ -169,17 +169,25 @@ def text_of(kernel: Declaration) -> str:
     return text
 
 
-def without_aliases(text: str, name: str) -> str:
-    """Text that promises that the arrays of a function do not overlap, so that LLVM need not check that in each loop.
+def as_one_function(text: str, name: str) -> str:
+    """Text in which a function that C calls becomes one with that of Numba that it calls.
+
+    It is promised that its arrays do not overlap, so that LLVM need not check that in each loop.
 
     Examples
     --------
-    >>> without_aliases("define void @f(ptr %arg.x, ptr %arg.y)", "f")
-    'define void @f(ptr noalias %arg.x, ptr noalias %arg.y)'
+    >>> print(as_one_function("define void @cfunc.f(ptr %x, ptr %y) {\\n  call i32 @f(ptr %x, ptr %y) #0", "cfunc.f"))
+    define void @cfunc.f(ptr noalias %x, ptr noalias %y) {
+      call i32 @f(ptr %x, ptr %y) alwaysinline
     """
-    heading = re.search(rf"^define [^\n]*@{re.escape(name)}\(.*$", text, re.MULTILINE)
-    assert heading is not None
-    return text.replace(heading[0], heading[0].replace("ptr %", "ptr noalias %"), 1)
+    lines = []
+    for line in text.splitlines():
+        if line.startswith("define") and f"@{name}(" in line:
+            line = line.replace("ptr %", "ptr noalias %")
+        elif f"call i32 @{name.removeprefix('cfunc.')}(" in line:
+            line = re.sub(r" #\d+$", " alwaysinline", line)
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def symbol_of(kernel: Declaration) -> str:

@@ -136,9 +136,9 @@ def differentiator(slope: Callable[..., float], curvature: Callable[..., float])
         y: float,
         weight: float,
         n_outputs: int,
-        margins: Annotated[np.ndarray, "float64[margins]"],
-        gradient: Annotated[np.ndarray, "float64[slopes]"],
-        curvatures: Annotated[np.ndarray, "float64[curvatures]"],
+        margins: Annotated[np.ndarray, "float64[outputs]"],
+        gradient: Annotated[np.ndarray, "float64[outputs]"],
+        curvatures: Annotated[np.ndarray, "float64[outputs]"],
     ) -> None:
         kind, loss = codes[KIND], codes[LOSS]
         if kind == MULTINOMIAL:
@@ -199,7 +199,7 @@ def writer_of_slopes(slope: Callable[..., float]) -> Callable[..., None]:
         y: float,
         n_outputs: int,
         predictions: Annotated[np.ndarray, "float64[outputs]"],
-        slopes: Annotated[np.ndarray, "float64[slopes]"],
+        slopes: Annotated[np.ndarray, "float64[outputs]"],
     ) -> None:
         kind, loss = codes[KIND], codes[LOSS]
         if kind == MULTINOMIAL:
