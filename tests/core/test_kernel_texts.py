@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import llvmlite.binding as llvm
 import pytest
 
 from tunefree.cli.kernel_texts import all_kernels
-from tunefree.core.loading import TEXTS, first_line, unpacked
+from tunefree.core.loading import TEXTS, packaged_text, unpacked
 
 KERNELS = {kernel.name: kernel for kernel in all_kernels()}
 
@@ -17,8 +19,8 @@ def test_each_kernel_has_a_text_and_each_text_a_kernel():
 
 @pytest.mark.parametrize("name", sorted(KERNELS))
 def test_text_is_of_the_sources_as_they_stand(name):
-    first, _, text = unpacked(TEXTS)[name].partition("\n")
-    assert first == first_line(KERNELS[name].digest, text), "run make kernels"
+    _, digest, _ = re.findall("[0-9a-f]{64}", unpacked(TEXTS)[name].partition("\n")[0])
+    assert digest == KERNELS[name].digest and packaged_text(KERNELS[name]), "run make kernels"
 
 
 @pytest.mark.parametrize("name", sorted(KERNELS))

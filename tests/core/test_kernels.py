@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import re
 import subprocess
 import sys
 from functools import cache
@@ -130,20 +131,20 @@ def change(folder, monkeypatch, changed) -> None:
     """A package whose text of a kernel is changed."""
     text = text_of_add()
     path = folder / "texts.xz"
-    path.write_bytes(loading.packed({ADD.name: changed(loading.first_line(ADD.digest, text) + "\n" + text)}))
+    path.write_bytes(loading.packed({ADD.name: changed(loading.first_line(ADD, text) + "\n" + text)}))
     monkeypatch.setattr(loading, "TEXTS", path)
 
 
 def for_arm(text: str) -> str:
     """Text with the right checksums, for another processor."""
     body = 'target triple = "aarch64-unknown-linux-gnu"\n' + text.partition("\n")[2]
-    return loading.first_line(ADD.digest, body) + "\n" + body
+    return loading.first_line(ADD, body) + "\n" + body
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        lambda text: text.replace("; sources ", "; sources 0", 1),
+        lambda text: re.sub("[0-9a-f]{64}", 64 * "0", text, count=2),
         lambda text: text.replace("fmul", "fadd", 1),
         lambda text: text[: len(text) // 2],
         for_arm,
@@ -161,8 +162,12 @@ def test_text_that_does_not_fit_is_compiled_anew(changed, folder, monkeypatch):
     assert state.totals.tobytes() == plain.totals.tobytes() and notices == ["compiled"]
 
 
-def test_text_that_fits_is_not_compiled_anew(folder, monkeypatch):
-    change(folder, monkeypatch, lambda text: text)
+@pytest.mark.parametrize("count", [0, 1], ids=["as exported", "after a change of comments"])
+def test_text_that_fits_is_not_compiled_anew(count, folder, monkeypatch):
+    def touched(text):
+        return re.sub("files [0-9a-f]{64}", "files " + 64 * "0", text, count=count) if count else text
+
+    change(folder, monkeypatch, touched)
     monkeypatch.setattr(loading.compilation, "begins", lambda: pytest.fail("compiled"))
     Kernel(add, states={"state": Sums})(Sums(4, 3), rows(), True, np.ones(50, bool))
 
@@ -261,18 +266,67 @@ def test_a_kernel_may_return_a_number(folder):
 
 
 def test_digest_follows_functions_and_constants_and_no_comments(monkeypatch):
-    from tunefree.core.declarations import sources_of
+    from tunefree.core.declarations import functions_of
 
-    def digest() -> str:
-        sources_of.cache_clear()
-        return Kernel(add, states={"state": Sums}).digest
+    def digests() -> tuple[str, str]:
+        functions_of.cache_clear()
+        kernel = Kernel(add, states={"state": Sums})
+        return kernel.digest, kernel.fingerprint
 
-    before = digest()
-    assert digest() == before
+    def differ(others: tuple[str, str]) -> bool:
+        return all(one != other for one, other in zip(digests(), others, strict=True))
+
+    before = digests()
+    assert digests() == before
     monkeypatch.setitem(add.__globals__, "SHRINK", 0.25)
-    assert digest() != before
+    assert differ(before)
     monkeypatch.undo()
-    assert digest() == before
+    assert digests() == before
     monkeypatch.setitem(add.__globals__, "shrunk", lambda number: SHRINK * number)
-    assert digest() != before
-    sources_of.cache_clear()
+    assert differ(before)
+    functions_of.cache_clear()
+
+
+def test_fingerprint_follows_the_file(tmp_path):
+    from tunefree.core.declarations import place_of_source
+
+    def place(source: str) -> tuple[str, ...]:
+        path = tmp_path / "written.py"
+        path.write_text(source)
+        scope: dict[str, Any] = {}
+        exec(compile(source, path, "exec"), scope)
+        return place_of_source(scope["f"])
+
+    source = "def f():\n    return 1\n"
+    assert place(source) == place(source) != place(source + "# a comment\n")
+
+
+def halve(number: float, halves: Annotated[np.ndarray, "float64[n]"]) -> float:
+    """Write a number, and return its half."""
+    for i in range(len(halves)):
+        halves[i] = SHRINK * number
+    return SHRINK * number
+
+
+def sum_halves(
+    numbers: Annotated[np.ndarray, "float64[rows]"], halves: Annotated[np.ndarray, "float64[rows, n]"]
+) -> float:
+    """The sum of halves."""
+    total = 0.0
+    for i in range(len(numbers)):
+        total += halve(numbers[i], halves[i])
+    return total
+
+
+def test_a_kernel_calls_the_machine_code_of_its_parts(folder):
+    part = Kernel(halve, "test.halve")
+    whole, alone = (Kernel(sum_halves, "test.sum_halves", parts=parts) for parts in ((part,), ()))
+    assert whole.parts == (part,) and "@test_halve" in text_of(whole) and "@test_halve" not in text_of(alone)
+    assert whole.digest != alone.digest and whole.fingerprint != alone.fingerprint
+    numbers = np.random.default_rng(0).normal(size=5)
+    answers = []
+    for function in (whole, alone, sum_halves):
+        halves = np.zeros((5, 3))
+        answers.append((function(numbers, halves), halves.tobytes()))
+    assert answers[0] == answers[1] == answers[2]
+    assert len(list(folder.glob("test.halve-*.code"))) == 1

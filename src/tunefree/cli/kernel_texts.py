@@ -83,7 +83,7 @@ def print_part(number: int, processes: int) -> None:
     """Print the texts of the kernels with these numbers, each after its name and before a form feed."""
     for kernel in all_kernels()[number::processes]:
         text = text_of(kernel)
-        print(f"{kernel.name}\n{first_line(kernel.digest, text)}\n{text}", end="\f")
+        print(f"{kernel.name}\n{first_line(kernel, text)}\n{text}", end="\f")
 
 
 if __name__ == "__main__":

@@ -13,10 +13,12 @@ import ast
 import functools
 import hashlib
 import inspect
+import os
 import re
 import textwrap
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -24,7 +26,7 @@ import numpy as np
 
 from tunefree.core.fields import BLOCKS, FEATURE, LANES, OUTPUT, State, fields_in, names_of_arrays
 
-EDITION = "1"  # to be raised with each change of exporter or loader that changes the code of kernels
+EDITION = "2"  # to be raised with each change of exporter or loader that changes the code of kernels
 _NUMBERS = {int: "int64", float: "float64", bool: "bool"}
 
 
@@ -56,6 +58,9 @@ class Declaration:
         Parameters that are states; and records whose class is no annotation, as of kernels that differ in it.
     lengths : mapping of str to int
         Axes whose length is known when the kernel is compiled.
+    parts : sequence of Declaration
+        Kernels of arrays and numbers whose functions this one may call: it calls their machine code, which is compiled
+        once for all kernels that do. All other functions are compiled into the kernel.
     """
 
     def __init__(
@@ -64,8 +69,10 @@ class Declaration:
         name: str = "",
         states: Mapping[str, type[Any]] | None = None,
         lengths: Mapping[str, int] | None = None,
+        parts: Sequence[Declaration] = (),
     ) -> None:
         self.function, self.states, self.lengths = function, dict(states or {}), dict(lengths or {})
+        self._possible_parts = tuple(parts)
         self.name = name or f"{function.__module__.removeprefix('tunefree.')}.{function.__name__}"
         functools.update_wrapper(self, function)  # type: ignore[arg-type]
 
@@ -97,12 +104,32 @@ class Declaration:
         return [axis for axis in axes if not axis.isdecimal() and axis not in self.lengths]
 
     @functools.cached_property
+    def parts(self) -> tuple[Declaration, ...]:
+        """The kernels whose machine code this one calls."""
+        functions = functions_of(self.function, frozenset(part.function for part in self._possible_parts))
+        return tuple(part for part in self._possible_parts if part.function in functions)
+
+    @functools.cached_property
     def digest(self) -> str:
         """What tells whether text was exported from the kernel as it stands."""
+        return self._digest_with(sources_of)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """What tells the same at a tenth of the cost, and differs as well where comments or other functions do."""
+        try:
+            return self._digest_with(place_of_source)
+        except OSError:  # what was written in a notebook has no file
+            return self.digest
+
+    def _digest_with(self, code_of: Callable[[Callable[..., Any]], tuple[str, ...]]) -> str:
         parts = [EDITION, str(LANES), repr(self.arguments), repr(self.lengths), self.result]
         of_states = [cls for cls in self.states.values() if issubclass(cls, State)]
         parts += [repr([(field.name, field.axes) for field in cls.fields]) for cls in of_states]
-        return hashlib.sha256("\0".join([*parts, *sources_of(self.function)]).encode()).hexdigest()
+        parts += [repr((part.name, part.arguments)) for part in self.parts]
+        functions = functions_of(self.function)
+        sources = [source for function in functions for source in (*code_of(function), *constants_of(function))]
+        return hashlib.sha256("\0".join([*parts, *dict.fromkeys(sources)]).encode()).hexdigest()
 
 
 def _parameter(name: str, hint: Any) -> Parameter:
@@ -140,28 +167,58 @@ def _arguments_of_state(name: str, cls: type[State]) -> list[Argument]:
 
 def globals_of(function: Callable[..., Any]) -> dict[str, Any]:
     """What a function refers to by name: the functions that it calls, and constants."""
-    variables = inspect.getclosurevars(function)
-    return dict(sorted({**variables.globals, **variables.nonlocals}.items()))
+    code, scope = function.__code__, function.__globals__
+    variables = {name: scope[name] for name in code.co_names if name in scope}
+    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    return dict(sorted((variables | {name: cell.cell_contents for name, cell in cells}).items()))
+
+
+@functools.cache
+def functions_of(
+    function: Callable[..., Any], ends: frozenset[Callable[..., Any]] = frozenset()
+) -> dict[Callable[..., Any], None]:
+    """A function and all functions that it calls, in the order in which it names them; not those that ``ends`` call."""
+    functions = {function: None}
+    if function not in ends:
+        for value in map(plain, globals_of(function).values()):
+            if is_plain(value):
+                functions |= functions_of(value, ends)
+    return functions
 
 
 @functools.cache
 def sources_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The code of a function, of all functions that it calls, and the constants that these read.
+    """The code of a function without comments, docstrings and annotations.
 
-    Comments, docstrings and annotations are left out. Code is written as Python writes it: the same from any version,
-    where the names of nodes differ from one version to the next.
+    It is written as Python writes it: the same from any version, where the names of nodes differ from one version to
+    the next.
     """
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    sources = [ast.unparse(_bare(tree))]
+    return (ast.unparse(_bare(ast.parse(textwrap.dedent(inspect.getsource(function))))),)
+
+
+def place_of_source(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Where the code of a function is, by the content of the file."""
+    code = function.__code__
+    status = os.stat(code.co_filename)
+    content = digest_of_file(code.co_filename, status.st_mtime_ns, status.st_size)
+    return content, code.co_qualname, str(code.co_firstlineno)
+
+
+@functools.cache
+def digest_of_file(path: str, time: int, size: int) -> str:
+    """A digest of a file that was last changed at a time."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def constants_of(function: Callable[..., Any]) -> list[str]:
+    """The constants that a function reads."""
+    constants = []
     for name, value in globals_of(function).items():
-        value = plain(value)
-        if is_plain(value):
-            sources += sources_of(value)
-        elif isinstance(value, int | float | str | tuple) or getattr(value, "_fields", None):
-            sources.append(f"{name} = {getattr(value, '_fields', value)!r}")
+        if isinstance(value, int | float | str | tuple) or getattr(value, "_fields", None):
+            constants.append(f"{name} = {getattr(value, '_fields', value)!r}")
         elif isinstance(value, np.generic | np.ndarray):
-            sources.append(f"{name} = {value.dtype} {value.tolist()!r}")
-    return tuple(dict.fromkeys(sources))
+            constants.append(f"{name} = {value.dtype} {value.tolist()!r}")
+    return constants
 
 
 def _bare(tree: ast.AST) -> ast.AST:

@@ -1,13 +1,14 @@
 """Kernels as LLVM text, by Numba's public interface: ``njit``, ``cfunc``, ``carray`` and ``inspect_llvm``.
 
-The text is for any processor: it is simplified here, and made into vectors when it is loaded.
+The text is for any processor, and what takes LLVM long is done here: what is loaded needs only machine code made of it.
+Its vectors have LANES numbers; where a processor has shorter ones, LLVM makes several of one.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CellType, FunctionType
 from typing import Any
 
@@ -35,15 +36,21 @@ LIBRARY_FUNCTIONS = {  # that kernels may call; those that end with f are of sin
 
 
 @functools.cache
-def jitted(function: Callable[..., Any], is_entry: bool = False, **options: Any) -> Any:
+def jitted(
+    function: Callable[..., Any], parts: tuple[Declaration, ...] = (), is_entry: bool = False, **options: Any
+) -> Any:
     """A copy of a plain function, compiled by Numba, that calls such copies of the functions it calls.
 
-    Only an entry can be called from Python.
+    Functions of ``parts`` are called as their machine code. Only an entry can be called from Python.
     """
     import numba
 
-    named = {name: plain(value) for name, value in globals_of(function).items()}
-    callees = {name: jitted(value, **options) for name, value in named.items() if is_plain(value)}
+    linked = {part.function: part for part in parts}
+    callees = {}
+    for name, value in globals_of(function).items():
+        callee = plain(value)
+        if is_plain(callee):
+            callees[name] = call_of(linked[callee]) if callee in linked else jitted(callee, parts, **options)
     names = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     cells = tuple(CellType(callees.get(name, cell.cell_contents)) for name, cell in names)
     scope = {**function.__globals__, **callees}
@@ -51,6 +58,28 @@ def jitted(function: Callable[..., Any], is_entry: bool = False, **options: Any)
     copy = FunctionType(function.__code__, scope, function.__name__, None, cells)
     wrappers = {"no_cpython_wrapper": not is_entry, "no_cfunc_wrapper": True}
     return numba.njit(forceinline=True, **wrappers, **OPTIONS, **options)(copy)  # type: ignore[call-overload]
+
+
+@functools.cache
+def call_of(kernel: Declaration) -> Any:
+    """A function, compiled by Numba, that calls the machine code of a kernel of contiguous arrays and numbers."""
+    import numba
+
+    places: dict[str, str] = {}
+    values, types = [], []
+    for name, dtype, axes in kernel.arguments:
+        values.append(name if axes is None else f"{name}.ctypes")
+        places |= {axis: f"{name}.shape[{place}]" for place, axis in enumerate(axes or ())}
+        number = number_type(dtype)
+        types.append(number if axes is None else numba.types.Array(number, len(axes), "C"))
+    names = ", ".join(argument.name for argument in kernel.arguments)
+    source = f"def call({names}):\n    return code({', '.join([*values, *[places[axis] for axis in kernel.axes]])})\n"
+    scope = {"code": numba.types.ExternalFunction(symbol_of(kernel), signature_of(kernel))}
+    exec(source, scope)
+    # Numba links what it compiles, and ends the process where a name means nothing; this code never runs.
+    llvm.add_symbol(symbol_of(kernel), 1)
+    wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return numba.njit([tuple(types)], forceinline=True, **wrappers, **OPTIONS)(scope["call"])  # type: ignore[call-overload]
 
 
 def entry_source(kernel: Declaration) -> str:
@@ -84,27 +113,40 @@ def entry_of(kernel: Declaration) -> Any:
     """The function that C calls, compiled by Numba."""
     import numba
 
-    scope: dict[str, Any] = {"carray": numba.carray, "kernel": jitted(kernel.function)}
+    scope: dict[str, Any] = {"carray": numba.carray, "kernel": jitted(kernel.function, kernel.parts)}
     for parameter in kernel.parameters:
         if parameter.kind is not None:
             is_state = issubclass(parameter.kind, State)
             kind = views_type(parameter.kind) if is_state else parameter.kind
             scope[f"{parameter.name}_{'views' if is_state else 'record'}"] = kind
     exec(entry_source(kernel), scope)
-    numbers = {"bool": numba.boolean, "": numba.void}
+    return numba.cfunc(signature_of(kernel), **OPTIONS)(scope["entry"])
+
+
+def signature_of(kernel: Declaration) -> Any:
+    """The types of a kernel's machine code, as Numba names them."""
+    import numba
+
     types = []
     for argument in kernel.arguments:
-        number = numbers.get(argument.dtype) or getattr(numba.types, argument.dtype)
         is_flag = argument.axes is None and argument.dtype == "bool"
+        number = number_type(argument.dtype)
         types.append(numba.int64 if is_flag else number if argument.axes is None else numba.types.CPointer(number))
-    result = numba.int64 if kernel.result == "bool" else numbers.get(kernel.result) or getattr(numba, kernel.result)
-    return numba.cfunc(result(*types, *[numba.int64] * len(kernel.axes)), **OPTIONS)(scope["entry"])
+    result = numba.int64 if kernel.result == "bool" else number_type(kernel.result)
+    return result(*types, *[numba.int64] * len(kernel.axes))
+
+
+def number_type(dtype: str) -> Any:
+    """The type of a number, or of nothing, as Numba names it."""
+    import numba
+
+    return {"bool": numba.boolean, "": numba.void}.get(dtype) or getattr(numba.types, dtype)
 
 
 def text_of(kernel: Declaration) -> str:
     """The LLVM text of a kernel, in which only its entry can be called."""
     entry = entry_of(kernel)
-    module = llvm.parse_assembly(entry.inspect_llvm())
+    module = llvm.parse_assembly(as_one_function(entry.inspect_llvm(), entry.native_name))
     for function in [function for function in module.functions if not function.is_declaration]:
         if function.name == entry.native_name:
             function.name = symbol_of(kernel)
@@ -113,16 +155,39 @@ def text_of(kernel: Declaration) -> str:
     for variable in [variable for variable in module.global_variables if not variable.is_declaration]:
         variable.linkage = "internal"
     for _ in range(2):  # counts of references, which Numba adds, can be left out once all is one function
-        optimise(module)
-    check_symbols(module)
+        optimise(module, has_vectors=False)
+    optimise(module, has_vectors=True)
+    check_symbols(module, kernel.parts)
     parts = [function for function in module.functions if function.linkage == llvm.Linkage.internal]
     for number, function in enumerate(parts):  # Numba's names count what a process has compiled before
         function.name = f"part{number}"
     named = ("target ", "source_filename", "; ModuleID")
     text = "\n".join(line for line in str(module).splitlines() if not line.startswith(named))
+    text = re.sub(r'^(!\d+ = distinct !{[^"\n]*), !"[^"\n]*"}$', r"\1}", text, flags=re.MULTILINE)  # names of scopes
     if re.search(r"store \w+ (poison|undef)", text):  # as with Numba before 0.67 (docs/decisions.md)
         raise ValueError(f"this version of Numba compiles {kernel.name} wrongly")
     return text
+
+
+def as_one_function(text: str, name: str) -> str:
+    """Text in which a function that C calls becomes one with that of Numba that it calls.
+
+    It is promised that its arrays do not overlap, so that LLVM need not check that in each loop.
+
+    Examples
+    --------
+    >>> print(as_one_function("define void @cfunc.f(ptr %x, ptr %y) {\\n  call i32 @f(ptr %x, ptr %y) #0", "cfunc.f"))
+    define void @cfunc.f(ptr noalias %x, ptr noalias %y) {
+      call i32 @f(ptr %x, ptr %y) alwaysinline
+    """
+    lines = []
+    for line in text.splitlines():
+        if line.startswith("define") and f"@{name}(" in line:
+            line = line.replace("ptr %", "ptr noalias %")
+        elif f"call i32 @{name.removeprefix('cfunc.')}(" in line:
+            line = re.sub(r" #\d+$", " alwaysinline", line)
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def symbol_of(kernel: Declaration) -> str:
@@ -130,21 +195,25 @@ def symbol_of(kernel: Declaration) -> str:
     return re.sub(r"\W", "_", kernel.name)
 
 
-def check_symbols(module: Any) -> None:
-    """Refuse code that calls what the C library does not have: linking it would end the process."""
+def check_symbols(module: Any, parts: Iterable[Declaration] = ()) -> None:
+    """Refuse code that calls what neither the C library nor the parts have: linking it would end the process."""
     declared = {function.name for function in module.functions if function.is_declaration}
     declared |= {variable.name for variable in module.global_variables if variable.is_declaration}
     foreign = {name for name in declared if not name.startswith("llvm.")} - LIBRARY_FUNCTIONS
+    foreign -= set(map(symbol_of, parts))
     if foreign:
         raise ValueError(f"a kernel refers to {', '.join(sorted(foreign))}")
 
 
-def optimise(module: Any) -> None:
-    """Bring all into one function, and simplify it for any processor."""
+def optimise(module: Any, has_vectors: bool) -> None:
+    """Bring all into one function, and simplify it for any processor; at last loops become vectors."""
     llvm.initialize_native_target()
-    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(cpu="generic")
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    triple = llvm.get_process_triple()
+    features = "+avx2" if triple.startswith("x86_64") else ""  # of LANES numbers; by default there are fewer
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu="generic", features=features)
+    options = llvm.create_pipeline_tuning_options(speed_level=3 if has_vectors else 2)
+    options.loop_vectorization = has_vectors
+    options.loop_interleaving = options.slp_vectorization = options.loop_unrolling = False  # more code, no gain
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
     references = llvm.create_new_module_pass_manager()

@@ -28,7 +28,7 @@ class Kernel(Declaration):
 
     Parameters
     ----------
-    function, name, states, lengths
+    function, name, states, lengths, parts
         As of :class:`tunefree.core.declarations.Declaration`.
 
     Raises

@@ -13,6 +13,7 @@ import lzma
 import os
 import re
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,18 +52,13 @@ def host() -> Any:
     return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=3, jit=True)
 
 
-def machine_code(text: str, machine: Any) -> bytes:
-    """Machine code of LLVM text, which names no system or the one of the machine."""
+def machine_code(text: str, machine: Any, parts: Iterable[Declaration] = ()) -> bytes:
+    """Machine code of LLVM text, which names no system or the one of the machine, and calls these kernels."""
     module = llvm.parse_assembly(text)
     if module.triple not in ("", machine.triple):
         raise ValueError(f"text for {module.triple}, not {machine.triple}")
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    check_symbols(module)
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = True
-    options.loop_unrolling = options.slp_vectorization = False  # they take time to compile, and gain nothing
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    check_symbols(module, parts)
     code: bytes = machine.emit_object(module)
     return code
 
@@ -70,8 +66,11 @@ def machine_code(text: str, machine: Any) -> bytes:
 def packaged_text(kernel: Declaration) -> str:
     """The text in the package, if it was exported from these sources and is whole."""
     first, _, text = unpacked(TEXTS)[kernel.name].partition("\n")
-    if first != first_line(kernel.digest, text):
-        raise ValueError("its text is damaged, or was exported from other sources")
+    fingerprint, digest, checksum = re.findall("[0-9a-f]{64}", first)
+    if checksum != hashlib.sha256(text.encode()).hexdigest():
+        raise ValueError("the text is damaged")
+    if fingerprint != kernel.fingerprint and digest != kernel.digest:
+        raise ValueError("the text was exported from other sources")
     return text
 
 
@@ -96,18 +95,19 @@ def unpacked(path: Path) -> dict[str, str]:
     return {name: text for name, _, text in (text.partition("\n") for text in texts)}
 
 
-def first_line(digest: str, text: str) -> str:
+def first_line(kernel: Declaration, text: str) -> str:
     """What stands before the text of a kernel in its file."""
-    return f"; sources {digest}, text {hashlib.sha256(text.encode()).hexdigest()}"
+    checksum = hashlib.sha256(text.encode()).hexdigest()
+    return f"; files {kernel.fingerprint}, sources {kernel.digest}, text {checksum}"
 
 
 def new_code(kernel: Declaration, machine: Any) -> bytes:
     """Machine code of the text in the package, or else of the text that Numba writes now."""
     with contextlib.suppress(OSError, KeyError, ValueError, RuntimeError, lzma.LZMAError, EOFError):
-        return machine_code(packaged_text(kernel), machine)
+        return machine_code(packaged_text(kernel), machine, kernel.parts)
     # a kernel from outside, or text that is stale, damaged, or of a later LLVM, which cannot be read
     compilation.begins()
-    return machine_code(text_of(kernel), machine)
+    return machine_code(text_of(kernel), machine, kernel.parts)
 
 
 def cache_folder() -> Path | None:
@@ -121,7 +121,7 @@ def cache_folder() -> Path | None:
 
 def cache_path(kernel: Declaration, folder: Path) -> Path:
     """Where the machine code of a kernel is kept, for this processor and compiler."""
-    key = hashlib.sha256(repr((kernel.digest, llvmlite.__version__, processor())).encode()).hexdigest()
+    key = hashlib.sha256(repr((kernel.fingerprint, llvmlite.__version__, processor())).encode()).hexdigest()
     return folder / f"{re.sub(r'[^0-9A-Za-z.]', '-', kernel.name)}-{key[:32]}.code"
 
 
@@ -156,24 +156,33 @@ def remove_old(folder: Path) -> None:
                 path.unlink()
 
 
-def linked(kernel: Declaration, code: bytes, machine: Any) -> Code:
-    """Machine code that can be called; the machine is used up."""
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    return Code(engine.get_function_address(symbol_of(kernel)), engine)
-
-
-def load(kernel: Declaration) -> Code:
-    """A kernel in machine code, by the quickest way that there is."""
-    machine, folder = host(), cache_folder()
+def machine_code_of(kernel: Declaration, machine: Any) -> bytes:
+    """The machine code of a kernel, by the quickest way that there is."""
+    folder = cache_folder()
     path = None if folder is None else cache_path(kernel, folder)
     code = None if path is None else cached_code(path)
     if code is None:
         code = new_code(kernel, machine)
         if path is not None:
             write_code(path, code)
-    return linked(kernel, code, machine)
+    return code
+
+
+@functools.cache
+def machine_code_of_part(kernel: Declaration) -> bytes:
+    """The machine code of a kernel that others call."""
+    return machine_code_of(kernel, host())
+
+
+def load(kernel: Declaration) -> Code:
+    """A kernel in machine code, with that of the kernels which it calls."""
+    machine = host()
+    codes = machine_code_of(kernel, machine), *map(machine_code_of_part, kernel.parts)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)  # which uses the machine up
+    for code in codes:
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return Code(engine.get_function_address(symbol_of(kernel)), engine)
 
 
 def with_checked_bounds(kernel: Declaration) -> Any:

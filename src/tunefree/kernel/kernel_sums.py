@@ -71,7 +71,8 @@ def evaluate(
     n_tiles, dtype, compact = -(-n // TILE), block.values.dtype, in_compiled_code(kernel, block.values.dtype)
     order, starts = rungs_of(np.repeat(steps, n_outputs))
     coefficients = np.ascontiguousarray(coefficients).reshape(n_sums, capacity)
-    scale, weigh = SCALING[NAMES[dtype]], weighing(type(compact), NAMES[dtype])
+    cls: Any = type(compact)
+    scale, weigh = SCALING[NAMES[dtype]], weighing(cls, NAMES[dtype])
     sums = np.zeros((n_tiles, n_sums, BLOCK))
 
     def of_tiles(first: int, stride: int) -> None:

@@ -124,7 +124,7 @@ def similarity(kernel: Any, pair: Any, norm: Any, other_norm: Any, exp: Any = np
 @singledispatch
 def in_compiled_code(kernel: Any, dtype: Any) -> Any:
     """The kernel as compiled code can hold it: its numbers are in the range of the pairs' type."""
-    most = MOST[dtype]  # a width of distances near 0 is beyond single precision
+    most = MOST[np.dtype(dtype)]  # a width of distances near 0 is beyond single precision
     return type(kernel)(*(min(max(v, -most), most) if isinstance(v, float) else v for v in kernel))
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import clip, finite
 from tunefree.losses import contract
 from tunefree.losses.labels import Binary, OneAgainstAll
@@ -36,7 +37,7 @@ from tunefree.losses.places import (
     slope_bound,
 )
 from tunefree.losses.regression import Regression, in_grains, observe, prediction_of
-from tunefree.losses.switch import number_of, switch
+from tunefree.losses.switch import loss_classes, number_of, switch
 
 KINDS: Any = (Binary, OneAgainstAll, Multinomial, Regression)
 BINARY, ONE_AGAINST_ALL, MULTINOMIAL, REGRESSION = range(len(KINDS))
@@ -113,10 +114,32 @@ def functions_over(classes: tuple[type, ...]) -> Functions:
     return Functions(scale_of, respond, *of_objectives, value, slope, curvature)
 
 
+@cache
+def kernels_over(classes: tuple[type, ...]) -> tuple[Kernel, ...]:
+    """Those of these functions that have all losses as cases, as kernels: loops over rows call their machine code."""
+    functions = functions_over(classes)
+    names = "differentiate", "loss_at", "true_slope", "left_slope", "value_of", "slope_of", "curvature_of"
+    return tuple(Kernel(getattr(functions, name), f"losses.{name}") for name in names)
+
+
+def all_kernels() -> list[Kernel]:
+    """The kernels of the losses of the package."""
+    return [*kernels_over(loss_classes())]
+
+
 def differentiator(slope: Callable[..., float], curvature: Callable[..., float]) -> Callable[..., None]:
     """:attr:`Functions.differentiate` from the switches over losses."""
 
-    def differentiate(codes, numbers, y, weight, n_outputs, margins, gradient, curvatures):
+    def differentiate(
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        y: float,
+        weight: float,
+        n_outputs: int,
+        margins: Annotated[np.ndarray, "float64[outputs]"],
+        gradient: Annotated[np.ndarray, "float64[outputs]"],
+        curvatures: Annotated[np.ndarray, "float64[outputs]"],
+    ) -> None:
         kind, loss = codes[KIND], codes[LOSS]
         if kind == MULTINOMIAL:
             differentiate_multinomial(y, weight, n_outputs, margins, gradient, curvatures)
@@ -149,7 +172,13 @@ def target_of(kind, y, k):
 def loss_function(value: Callable[..., float]) -> Callable[..., float]:
     """:attr:`Functions.loss_at` from the switch over losses."""
 
-    def loss_at(codes, numbers, y, n_outputs, predictions):
+    def loss_at(
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        y: float,
+        n_outputs: int,
+        predictions: Annotated[np.ndarray, "float64[outputs]"],
+    ) -> float:
         kind, loss = codes[KIND], codes[LOSS]
         if kind == MULTINOMIAL:
             return multinomial_loss(y, n_outputs, predictions)
@@ -164,7 +193,14 @@ def loss_function(value: Callable[..., float]) -> Callable[..., float]:
 def writer_of_slopes(slope: Callable[..., float]) -> Callable[..., None]:
     """:attr:`Functions.true_slope`, or the left one, from the switch over losses."""
 
-    def write_slopes(codes, numbers, y, n_outputs, predictions, slopes):
+    def write_slopes(
+        codes: Annotated[np.ndarray, "int64[2]"],
+        numbers: Annotated[np.ndarray, "float64[facts]"],
+        y: float,
+        n_outputs: int,
+        predictions: Annotated[np.ndarray, "float64[outputs]"],
+        slopes: Annotated[np.ndarray, "float64[outputs]"],
+    ) -> None:
         kind, loss = codes[KIND], codes[LOSS]
         if kind == MULTINOMIAL:
             write_multinomial_slopes(y, n_outputs, predictions, slopes)

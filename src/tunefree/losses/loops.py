@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tunefree.core.kernels import Kernel
-from tunefree.losses.kinds import functions_over
+from tunefree.losses.kinds import functions_over, kernels_over
 from tunefree.losses.switch import loss_classes
 
 
@@ -66,7 +66,7 @@ class Loop:
         key = loss_classes(), parts, tuple((lengths or {}).items())
         if key not in self._kernels:
             loop = self.make(*parts, functions_over(key[0]))
-            self._kernels[key] = Kernel(loop, name, states, lengths)
+            self._kernels[key] = Kernel(loop, name, states, lengths, kernels_over(key[0]))
         return self._kernels[key]
 
     def __call__(self, *values: Any) -> Any:

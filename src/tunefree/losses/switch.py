@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -116,7 +116,9 @@ def case(number: int, cls: Any, body: Callable[..., float], others: Callable[...
     """A plain function that calls a body with the loss if it has a number, and else others."""
     fields = fields_up_to(len(cls._fields))
 
-    def this_or_other(loss, numbers, y, prediction):
+    def this_or_other(
+        loss: int, numbers: Annotated[np.ndarray, "float64[facts]"], y: float, prediction: float
+    ) -> float:
         if loss == number:
             return body(cls(*fields(numbers)), y, prediction)
         return others(loss, numbers, y, prediction)

@@ -183,7 +183,8 @@ class KernelBank(MemberGroup):
         expansion, seen = self.expansion, self._points(rows.X)
         targets, weights, evaluation_weights = (np.ascontiguousarray(array, np.float64) for array in rows[1:])
         margins = np.zeros((len(self.members), len(targets), self.n_outputs))
-        kernels_of_members = [contract.learning(type(member.state), self.n_outputs == 1) for member in self.members]
+        classes = {type(member.state) for member in self.members}
+        learning = {cls: contract.learning(cls, self.n_outputs == 1) for cls in classes}
         start = 0
         while start < len(targets):
             first = expansion.filled
@@ -191,16 +192,17 @@ class KernelBank(MemberGroup):
             here = slice(start, stop)
             known, values = expansion.open(seen, np.arange(start, stop))
             of_rows = targets[here], weights[here], evaluation_weights[here]
-            for m, (member, learn) in enumerate(zip(self.members, kernels_of_members, strict=True)):
+            for m, member in enumerate(self.members):
                 sums = values[expansion.steps[m]], known[m], first
                 written = expansion.open_coefficients[m], expansion.open_lags[m], margins[m, here]
-                learn(member.state, *member.objective_arrays, member.smoothness, *sums, *of_rows, *written)
+                of_member = member.state, *member.objective_arrays, member.smoothness
+                learning[type(member.state)](*of_member, *sums, *of_rows, *written)
             self.rows += stop - start
             if expansion.filled == BLOCK:
                 expansion = self._closed()
             start = stop
-        for member, of_member, predicted in zip(self.members, margins, predictions, strict=True):
-            predicted[:] = member.calibrated(of_member, rows.y, rows.evaluation_weight)
+        for m, member in enumerate(self.members):
+            predictions[m] = member.calibrated(margins[m], rows.y, rows.evaluation_weight)
 
     def _closed(self) -> Any:
         """Close the open block; functions of too many points go on in Fourier features."""
