@@ -8,7 +8,7 @@ as much as its weight.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, Self
 
@@ -80,6 +80,13 @@ def averaged(learner: type[Learner]) -> Any:
         "__module__": learner.__module__,
     }
     return type(f"Averaged{learner.__name__}", (Averaged, learner), members)
+
+
+def with_averages(learners: Iterable[type[Learner]]) -> list[type[Learner]]:
+    """Classes of learners, and those of their averages."""
+    classes = dict.fromkeys(learners)
+    can_be_averaged = [learner for learner in classes if learner.traits.can_be_averaged]
+    return list(classes | dict.fromkeys(map(averaged, can_be_averaged)))
 
 
 def _predict(
