@@ -7,7 +7,7 @@ import pytest
 
 from tests.generations.problems import KINDS, TASKS, TREES, columns, numbers, problem
 from tunefree.core.errors import ModelError
-from tunefree.generations import growing
+from tunefree.generations import growing, linear
 from tunefree.generations.linear import STRENGTHS
 from tunefree.generations.problem import Problem
 from tunefree.losses import Absolute, Square
@@ -173,6 +173,19 @@ def test_linear_models_are_those_of_their_penalty(strength):
     shares = 1.0 / (1.0 + np.exp(-growing.apply(model, X)[1][place, :, 0]))
     slope = X.T @ (shares - classes.targets) + model.weights[place, 1:, 0] / strength
     assert np.abs(slope).max() < 1e-3 and abs(np.sum(shares - classes.targets)) < 1e-3
+
+
+@pytest.mark.parametrize("task", ["two", "three"])
+def test_many_weights_are_found_by_another_method(task, monkeypatch):
+    rows, losses = problem(task), []
+    X, codes = linear.design(rows.columns, *linear._features(rows)), rows.targets.astype(int)
+    for most in (linear.MOST_WEIGHTS, 0):  # Newton's method, and L-BFGS
+        monkeypatch.setattr(linear, "MOST_WEIGHTS", most)
+        path = growing.grow("linear", rows, 0).weights
+        penalties = [np.r_[1e-10, np.full(X.shape[1] - 1, 1.0 / strength)] for strength in STRENGTHS]
+        pairs = zip(penalties, path, strict=True)
+        losses.append([linear._objective(X, codes, rows.weights, *pair) for pair in pairs])
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
 
 
 @pytest.mark.parametrize("kind", TREES)
