@@ -10,8 +10,8 @@ from sklearn.preprocessing import StandardScaler
 import tunefree
 from tests.workflows.test_training import people
 from tunefree import OnlineClassifier
-from tunefree.workflows.early_stopping import descend
-from tunefree.workflows.trained_estimators import TrainedClassifier
+from tunefree.estimators.early_stopping import descend
+from tunefree.estimators.training import TrainedClassifier
 
 
 def test_an_estimator_shows_what_it_learned():

@@ -17,7 +17,7 @@ from tunefree.core.errors import TunefreeError
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows import model_files
-from tunefree.workflows.early_stopping import descend
+from tunefree.estimators.early_stopping import descend
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.training import train
 

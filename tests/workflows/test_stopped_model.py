@@ -21,7 +21,7 @@ from tunefree.model.targets import Labels
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows import model_files, stopped_model
-from tunefree.workflows.early_stopping import descend
+from tunefree.estimators.early_stopping import descend
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.prediction import predict
 from tunefree.workflows.stopped_model import StoppedModel

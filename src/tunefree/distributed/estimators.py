@@ -12,7 +12,7 @@ from tunefree.core.errors import told_in_python
 from tunefree.distributed import dask_training
 from tunefree.distributed.collections import TARGET
 from tunefree.distributed.shards import FEWEST_ROWS
-from tunefree.workflows.trained_estimators import TrainedClassifier, TrainedRegressor
+from tunefree.estimators.model_file import estimator_of
 
 train = told_in_python()(dask_training.train)
 
@@ -21,7 +21,6 @@ class _DaskEstimator(BaseEstimator):
     """What both estimators share: a client, and rows of a shard."""
 
     _task: str
-    _local: Any
     client: Any
     shard_rows: int
 
@@ -56,7 +55,7 @@ class _DaskEstimator(BaseEstimator):
             trained = train(client, X.assign(**{TARGET: y}), TARGET, **options)
         else:
             trained = train(client, X, y=y, **options)
-        self.local_ = self._local(trained)
+        self.local_ = estimator_of(trained)
         return self
 
     def _lazily(self, method: str, X: Any, dtype: Any, width: int | None = None) -> Any:
@@ -110,11 +109,11 @@ class DaskTuneFreeClassifier(ClassifierMixin, _DaskEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    local_ : TrainedClassifier
+    local_ : TuneFreeClassifier
         The model, which predicts rows in memory.
     """
 
-    _task, _local = "classification", TrainedClassifier
+    _task = "classification"
 
     def __init__(self, client: Any = None, shard_rows: int = FEWEST_ROWS, class_weight: Any = None) -> None:
         self.client, self.shard_rows, self.class_weight = client, shard_rows, class_weight
@@ -160,11 +159,11 @@ class DaskTuneFreeRegressor(RegressorMixin, _DaskEstimator):
 
     Attributes
     ----------
-    local_ : TrainedRegressor
+    local_ : TuneFreeRegressor
         The model, which predicts rows in memory.
     """
 
-    _task, _local = "regression", TrainedRegressor
+    _task = "regression"
 
     def __init__(self, client: Any = None, shard_rows: int = FEWEST_ROWS, loss: str = "square") -> None:
         self.client, self.shard_rows, self.loss = client, shard_rows, loss

@@ -63,7 +63,7 @@ def table_of_columns(trained: Predictor, most: int) -> list[Table]:
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
+    trained : Trained
     most : int
         Columns that are listed; 0 for all.
     """
@@ -90,7 +90,7 @@ def missing_shares(trained: Predictor) -> dict[str, float]:
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
+    trained : Trained
     """
     growth = trained.model.pool.members.growth if isinstance(trained.model, PoolModel) else None
     if growth is None or not growth.whole.rows:

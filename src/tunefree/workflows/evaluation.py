@@ -159,7 +159,7 @@ def evaluate(
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
+    trained : Trained
     source : Source
     bad : BadRows
         What happens to rows that cannot be used.

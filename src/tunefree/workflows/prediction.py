@@ -50,7 +50,7 @@ def predict(
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
+    trained : Trained
     source : Source
     bad : BadRows
         What happens to rows that cannot be used.
@@ -203,7 +203,7 @@ def write(
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
+    trained : Trained
     source : Source
     output : str
         Name of a file that ends in .csv, .parquet or .pq; ``"-"`` for standard output.

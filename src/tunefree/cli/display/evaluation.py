@@ -30,7 +30,7 @@ def show_evaluation(
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
+    trained : Trained
     result : Evaluation
     of_rows : dict, optional
         Print JSON, and in it what is said of rows that were skipped or odd.
