@@ -56,7 +56,7 @@ class WholeOnly:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        update_wrapper(self, function)
+        update_wrapper(self, function)  # type: ignore[arg-type]
 
     def __get__(self, estimator: Any, owner: type | None = None) -> Any:
         if estimator is None:

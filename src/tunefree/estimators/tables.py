@@ -228,11 +228,12 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
         If rows that are not learned differ from those that were: in one warning, a line for each oddity.
     """
     with told_in_python(CALLED, "tunefree.train"):
-        encoder = None if reset else encoder_of(estimator)
+        encoder: Any = None if reset else encoder_of(estimator)
         if is_of_text(encoder):
-            rows = EncodedRows(text_rows.rows_of(encoder, X, learning), encoder)
-            _name_columns(estimator, [], encoder.n_features - 1, False)
-            return rows
+            block = text_rows.rows_of(encoder, X, learning)
+            if learning:
+                _name_columns(estimator, [], encoder.n_features - 1, False)
+            return EncodedRows(block, encoder)
         return _encode(estimator, X, learning, reset, as_array)
 
 

@@ -2,9 +2,9 @@
 
 A model does not depend on where its rows are cut into batches. So rows that come one by one are kept, and learned
 together once there are many, or once a method is called that predicts, explains or saves. Attributes are of the rows
-learned before, and reading them learns nothing. What an estimator has checked before is not checked again: rows are kept
-only where they are arrays of float64 with as many columns as before, labels are known, and parameters are as they were.
-All else goes the long way.
+learned before, and reading them learns nothing. What an estimator has checked before is not checked again: rows are
+kept only where they are arrays of float64 with as many columns as before, labels are known, and parameters are as they
+were. All else goes the long way.
 """
 
 from __future__ import annotations

@@ -83,7 +83,6 @@ class Model(ScoredModel):
     """
 
     kind = "linear"  # of models, see tunefree.workflows.model_files
-    only_predicts = False  # whether what learning needs was left out
 
     def __init__(
         self,
@@ -106,6 +105,11 @@ class Model(ScoredModel):
         self.ensemble = Ensemble(self.options, self.n_features, self.n_outputs, len(self.classes))
         self.aggregation = aggregation_of(self.options, len(self.members), len(self.classes))
         self.record = FirstPassRecord(self.options, self.n_slots, self.n_outputs)
+
+    @property
+    def only_predicts(self) -> bool:
+        """Whether what learning needs was left out."""
+        return False
 
     @property
     def learner(self) -> str:

@@ -18,7 +18,7 @@ from tunefree.model.targets import ScoredModel
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import Source, open_source
-from tunefree.workflows.prediction import Predicted, Predictor, apart, identities, marks, predict, writer
+from tunefree.workflows.prediction import Predicted, apart, identities, marks, predict, writer
 from tunefree.workflows.reading import no_rows
 from tunefree.workflows.training import Trained
 
@@ -56,7 +56,7 @@ def decomposition_of(trained: Trained, rows: Any = None) -> Decomposition:
     return Decomposition(trained.model, Layout.of_encoder(trained.encoder), rows)
 
 
-def terms_of(trained: Predictor, data: Any = None) -> Decomposition | None:
+def terms_of(trained: Trained, data: Any = None) -> Decomposition | None:
     """The terms of a model of any kind; None if it has none that can be compared.
 
     Parameters

@@ -284,7 +284,7 @@ PATH_ARRAYS = {
     "model.descent.y": Array(FLOATS, ("n",)),
     "model.descent.weight": Array(FLOATS, ("n",), 0),
     "model.descent.path.iteration": Array("int64", ("n",), 1),
-    "model.descent.path.*": Array("float64", ("n",), may_be_infinite=True),
+    "model.descent.path.*": Array("float64", ("n",), may_be_infinite=True, may_be_missing=True),
     "model.*": Array("float64|float32|int64"),
 }
 
