@@ -120,12 +120,13 @@ def test_what_inspect_tells(run, early, tmp_path):  # noqa: F811
     assert told["classes"] == ["no", "yes"] and told["rows"] == 2000 and told["iterations"] == 500
     assert [feature["feature"] for feature in told["features"]] == ["age", "job=pilot"]
     loaded = load(early)
-    assert told["stop"] == loaded.model.stop and told["validation_loss"] == loaded.model.path.validation_loss[loaded.model.stop - 1]
-    spread = loaded.model.estimator.fitted_path_.standards
-    weights = loaded.model.estimator.coef_[0] * spread.unit * spread.spread
+    stop, estimator = loaded.model.stop, loaded.model.estimator
+    assert told["stop"] == stop and told["validation_loss"] == loaded.model.path.validation_loss[stop - 1]
+    spread = estimator.fitted_path_.standards
+    weights = estimator.coef_[0] * spread.unit * spread.spread
     assert told["features"][0]["weights"] == pytest.approx([np.abs(weights).max()])
     status, out, _ = run("inspect", early)
-    assert status == 0 and "job=pilot" in out and f"iteration {loaded.model.stop} of 500" in out
+    assert status == 0 and "job=pilot" in out and f"iteration {stop} of 500" in out
 
 
 def test_what_inspect_tells_of_a_kernel(run, data, tmp_path):  # noqa: F811

@@ -12,7 +12,6 @@ from tunefree.core.errors import told_in_python
 from tunefree.distributed import dask_training
 from tunefree.distributed.collections import TARGET
 from tunefree.distributed.shards import FEWEST_ROWS
-from tunefree.estimators.model_file import estimator_of
 
 train = told_in_python()(dask_training.train)
 
@@ -52,10 +51,9 @@ class _DaskEstimator(BaseEstimator):
         client = get_client() if self.client is None else self.client
         options = {"task": self._task, "shard_rows": self.shard_rows, **self._plan()}
         if hasattr(X, "columns"):
-            trained = train(client, X.assign(**{TARGET: y}), TARGET, **options)
+            self.local_ = train(client, X.assign(**{TARGET: y}), TARGET, **options)
         else:
-            trained = train(client, X, y=y, **options)
-        self.local_ = estimator_of(trained)
+            self.local_ = train(client, X, y=y, **options)
         return self
 
     def _lazily(self, method: str, X: Any, dtype: Any, width: int | None = None) -> Any:
