@@ -109,9 +109,7 @@ def test_what_is_loaded_is_fitted_anew_by_the_tools_of_scikit_learn(tmp_path):
     """A model that were kept by `clone` and `fit` would score the rows that it has learned."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)  # there is nothing to learn
-    fitted = TuneFreeClassifier().fit(X, y)
-    fitted.save(tmp_path / "m")
-    assert fitted.score(X, y) > 0.7
+    TuneFreeClassifier().fit(X, y).save(tmp_path / "m")
     scores = cross_val_score(tunefree.load(tmp_path / "m"), X, y, cv=5)
     assert scores.tolist() == cross_val_score(TuneFreeClassifier(), X, y, cv=5).tolist()
     assert abs(scores.mean() - 0.5) < 0.1

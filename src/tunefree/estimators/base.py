@@ -176,7 +176,6 @@ class OnlineEstimator(LearnsLater, Reported, Explaining, Saving, Weighted, Learn
         return certificate
 
     def _record(self) -> Trained:
-        self._learn_waiting()
         trained, passes = self._learned, max(int(self.n_iter_), 1)
         if trained.progress.complete:
             return trained

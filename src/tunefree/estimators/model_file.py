@@ -115,6 +115,8 @@ class Saving:
         >>> model, model.predict({"age": [61], "job": ["clerk"]}).tolist()
         (ScInOLClassifier(epochs=3), ['yes'])
         """
+        check_is_fitted(self)
+        self._learn_waiting()
         self._trained(target).save(path, only_for_prediction=only_for_prediction)
         lost = [name for name, value in _parameters(self).items() if not _is_plain(value)]
         if lost:
@@ -132,6 +134,9 @@ class Saving:
         plan = trained.plan if target is None else replace(trained.plan, target=target)
         kind, encoder = _source(self, trained, plan.target)
         return replace(trained, plan=plan, kind=kind, encoder=encoder, estimator=_described(self))
+
+    def _learn_waiting(self) -> None:
+        """Learn rows that wait, where they may wait."""
 
     def _record(self) -> Trained:
         raise NotImplementedError
@@ -156,7 +161,7 @@ def estimator_of(trained: Trained) -> Any:
     """
     described, model = trained.estimator or _of_plan(trained), trained.model
     ending = "Classifier" if model.task == "classification" else "Regressor"
-    if not described["class"].endswith(ending):
+    if not ESTIMATORS[described["class"]].__name__.endswith(ending):
         raise ModelError(f"{described['class']} has a model of {model.task}")
     made = model.estimator if model.kind == "path" else unfitted(described["class"], described["parameters"])
     made._restore(trained if trained.progress.complete else ended(trained))

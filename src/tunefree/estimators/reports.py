@@ -36,6 +36,8 @@ class Reported:
         >>> "scinol2" in page.html
         True
         """
+        check_is_fitted(self)
+        self._learn_waiting()  # type: ignore[attr-defined]
         with told_in_python():
             return REPORTS["page"](self.trained_, test)  # type: ignore[attr-defined]
 
