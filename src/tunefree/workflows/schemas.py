@@ -130,8 +130,8 @@ RISES = {
 }
 
 # Types of labels; NumPy's strings are as long as the longest.
-LABELS = ("str", "object", "bool", "float16", "float32", "float64")
-LABELS += tuple(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64))
+LABELS = {"str", "object", "bool", "float16", "float32", "float64"}
+LABELS |= {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 
 # What is known of an estimator beside its model, see tunefree.estimators.model_file.
 ESTIMATOR = {
