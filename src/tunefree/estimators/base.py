@@ -323,8 +323,8 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
     def _restore(self, trained: Trained) -> None:
         super()._restore(trained)
         labels = labels_of(trained.model.classes, trained.estimator)
-        is_sortable = len(set(map(type, labels.tolist()))) == 1
-        self.classes_ = np.sort(labels) if is_sortable else labels
+        is_mixed = len({type(label) for label in labels.tolist()}) > 1
+        self.classes_ = labels if is_mixed else np.sort(labels)
         self._closed = self.classes_ if trained.plan.classes else None
 
     def _know(self, classes: np.ndarray) -> None:

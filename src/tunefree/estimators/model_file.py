@@ -175,10 +175,8 @@ def unfitted(name: str, parameters: dict[str, Any]) -> Any:
 
 def labels_of(classes: list[Any], described: dict[str, Any] | None) -> np.ndarray:
     """Labels as an array of the type that they had."""
-    kind = ((described or {}).get("fitted") or {}).get("labels")
-    if kind is None and len({type(label) for label in classes}) > 1:
-        kind = "object"
-    return np.array(classes, kind)
+    kind, types = ((described or {}).get("fitted") or {}).get("labels"), {type(label) for label in classes}
+    return np.array(classes, "object" if kind is None and len(types) > 1 and types != {int, float} else kind)
 
 
 def _of_plan(trained: Trained) -> dict[str, Any]:

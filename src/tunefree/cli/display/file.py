@@ -29,7 +29,7 @@ def show_file(path: str | os.PathLike[str], as_json: bool) -> None:
         If it is no model file, or damaged.
     """
     arrays, header = storage.load(path)
-    listed = [
+    listed: list[dict[str, Any]] = [
         {"name": name, "type": str(array.dtype), "shape": list(array.shape), "bytes": array.nbytes}
         for name, array in sorted(arrays.items())
     ]
@@ -39,9 +39,11 @@ def show_file(path: str | os.PathLike[str], as_json: bool) -> None:
     rows = [
         [array["name"], array["type"], " x ".join(map(str, array["shape"])), f"{array['bytes']:,}"] for array in listed
     ]
-    total = f"{sum(array['bytes'] for array in listed):,}"
-    table = Table(f"{len(listed):,} arrays, {total} bytes", ["array", "type", "shape", "bytes"], rows, "", 2)
-    show_blocks(plain_console(), [Facts(_facts(header)), table])
+    total = sum(array["bytes"] for array in listed)
+    title = f"{len(listed):,} arrays, {total:,} bytes"
+    show_blocks(
+        plain_console(), [Facts(_facts(header)), Table(title, ["array", "type", "shape", "bytes"], rows, "", 2)]
+    )
 
 
 def _facts(header: dict[str, Any]) -> list[tuple[str, str]]:
