@@ -51,7 +51,7 @@ def check_first_row(dirty: Dirty, path: str) -> None:
 def train_in_python(dirty: Dirty, path: str):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        trained = tunefree.train(source_of(dirty, path), plan=plan_of(dirty)).trained
+        trained = tunefree.train(source_of(dirty, path), plan=plan_of(dirty)).trained_
     check_notes([str(warning.message) for warning in caught if warning.category is DataWarning], dirty)
     return trained
 

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ClassOf, Json, ModelFile, check_outputs, unless_standard
+from tunefree.cli.options import ClassOf, Json, ModelFile, check_outputs, refuse, unless_standard
+
+OF_THE_MODEL = "is of the model; leave it out, or leave --file out"
 
 
 def inspect(
@@ -37,6 +39,9 @@ def inspect(
         ),
     ] = None,
     class_: ClassOf = None,
+    file: Annotated[
+        bool, typer.Option("--file", help="List what the file holds: its arrays with their shapes and bytes.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """What a model has learned: its members, and its columns and features by importance.
@@ -51,6 +56,12 @@ def inspect(
     from tunefree.cli.display.weights import show_weights
     from tunefree.workflows import explanation, model_files
 
+    if file:
+        from tunefree.cli.display.file import show_file
+
+        refuse([name for name, value in (("plot", plot), ("rows", rows), ("weights", weights)) if value], OF_THE_MODEL)
+        show_file(model, json)
+        return
     if plot:
         from tunefree.report import pictures
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -58,8 +58,9 @@ def path(
     """
     from tunefree.cli.display.path import show_path
     from tunefree.core import storage
+    from tunefree.estimators import early_stopping
     from tunefree.report import pictures
-    from tunefree.workflows import early_stopping, model_files
+    from tunefree.workflows import model_files
 
     if plot:
         pictures.check(plot)
@@ -70,9 +71,10 @@ def path(
         found = model_files.load(files.data[0], "path")
     else:
         found = early_stopping.descend(files.source(), problem.plan(files), kernel, iterations)
-    found = found if at is None else found.at(at)
+    if at is not None:
+        found = replace(found, model=found.model.at(at))
     if output:
         found.save(output)
     show_path(found, json)
     if plot:
-        pictures.draw_path(found.estimator, plot)
+        pictures.draw_path(found.model.estimator, plot)

@@ -57,7 +57,7 @@ def learn(cluster: Cluster, source: Source, plan: Plan, checkpoint: Path | None,
             checkpoint=checkpoint,
             resume=resume,
             tell=tell,
-        )
+        ).trained_
 
 
 @contextmanager

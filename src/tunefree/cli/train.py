@@ -322,14 +322,14 @@ def _left(checkpoint: Path, plan: Plan) -> str:
 
 def _refuse_for_early_stopping(options: dict[str, Any]) -> None:
     """Raise an error if an option has a value that says how rows are learned one by one."""
-    from tunefree.workflows.early_stopping import ROW_BY_ROW
+    from tunefree.estimators.early_stopping import ROW_BY_ROW
 
     refuse([name for name, value in options.items() if value], ROW_BY_ROW)
 
 
 def _stop_early(files: Files, plan: Plan, kernel: bool, output: Path, quiet: bool) -> None:
     """Learn from all rows in memory."""
-    from tunefree.workflows.early_stopping import descend
+    from tunefree.estimators.early_stopping import descend
 
     found = descend(files.source(), plan, "rbf" if kernel else None)
     found.save(output)
