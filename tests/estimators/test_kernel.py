@@ -115,7 +115,7 @@ def test_kernels_are_learned_where_they_are_asked_for(circles):
         TuneFreeClassifier(kernel="auto").fit(X[:200], y[:200])
 
 
-ONE_PASS = {"epochs": 1, "shuffle": False}
+ONE_PASS = {"passes": 1, "shuffle": False}
 OF_KERNELS = {
     "pistol": lambda: KernelPiSTOLClassifier(**ONE_PASS),
     "pistol raw": lambda: KernelPiSTOLClassifier(view="raw", **ONE_PASS),

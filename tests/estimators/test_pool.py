@@ -489,8 +489,8 @@ def test_what_is_no_table(cls):
         cls().fit(pd.DataFrame(index=range(40)), y)
     with pytest.raises(ValueError, match="Input y contains NaN|Unknown label type"):
         cls().fit(X, [None, *y[1:].tolist()])
-    with pytest.raises(DataError, match="categorical_features: there is no column 'x3'"):
-        cls(categorical_features=["x3"]).fit(frame, y)
+    with pytest.raises(DataError, match="categorical: there is no column 'x3'"):
+        cls(categorical=["x3"]).fit(frame, y)
     index = frame.index[::-1] + 7  # rows are taken in their order, whatever their labels
     of_series = pd.Series(y, index=index), pd.Series(np.arange(40) % 3 + 1.0, index=index[::-1])
     odd = cls().fit(frame.set_index(index), of_series[0], of_series[1], groups=pd.Series(np.arange(40) // 4))

@@ -217,7 +217,7 @@ def test_speeds_are_those_of_the_kernels():
 
 def test_estimators_warn_once_and_survive_pickling():
     X, y = noisy(2600)
-    model = KernelPiSTOLClassifier(max_support=1024, epochs=1)
+    model = KernelPiSTOLClassifier(max_support=1024, passes=1)
     with pytest.warns(UserWarning, match="go on in random Fourier features") as told:
         model.fit(X, y)
     assert len(told) == 1
@@ -234,7 +234,7 @@ def test_estimators_warn_once_and_survive_pickling():
 def test_pools_are_bounded_too():
     X, y = noisy(3000)
     with pytest.warns(UserWarning, match="go on in random Fourier features"):
-        model = TuneFreeClassifier(kernel=True, max_support=512, epochs=1).fit(X, y)
+        model = TuneFreeClassifier(kernel=True, max_support=512, passes=1).fit(X, y)
     assert model.score(X, y) > 0.6
 
 
@@ -245,7 +245,7 @@ def test_a_fit_that_cannot_be_held_in_memory_is_refused_with_the_remedies():
             with pytest.raises(ValueError, match="max_support.*without kernels"):
                 refused.fit(X, y)
         TuneFreeClassifier().fit(X, y)
-        KernelPiSTOLClassifier(max_support=10, epochs=1).fit(X, y)
+        KernelPiSTOLClassifier(max_support=10, passes=1).fit(X, y)
 
 
 def test_bytes_needed_are_about_those_taken():

@@ -121,7 +121,7 @@ def test_a_model_of_python_predicts_on_the_command_line(files, as_array):
     named = pd.DataFrame(X, columns=["x0", "x1"]) if as_array else table
     csv.write_csv(arrow(named.assign(label=y)), files / "data.csv")
     frame = pd.read_csv(files / "data.csv").drop(columns="label")
-    model = ScInOLClassifier(epochs=3).fit(X if as_array else frame, y)
+    model = ScInOLClassifier(passes=3).fit(X if as_array else frame, y)
     model.save(files / "m", target="label")
     command("predict", files / "m", files / "data.csv", "-o", files / "p.csv")
     expected = model.predict_proba(X if as_array else frame)
@@ -151,7 +151,7 @@ def test_sparse_rows_are_svmlight_text(tmp_path):
     np.testing.assert_allclose(read(tmp_path / "p.csv")["prediction"], model.predict(X), atol=1e-9)
 
 
-@pytest.mark.parametrize("model", [KernelPiSTOLClassifier(epochs=1)])
+@pytest.mark.parametrize("model", [KernelPiSTOLClassifier(passes=1)])
 def test_kernels_on_arrays_are_saved_too(tmp_path, model):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2))

@@ -139,12 +139,12 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     verbose : bool, default=False
         Whether ``fit`` prints a line when the pass is over, and one when code is compiled. On a terminal it also draws
         a bar.
-    categorical_features : array-like of str, int or bool, optional
+    categorical : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
-    text_features : array-like of str, int or bool, optional
+    text : array-like of str, int or bool, optional
         Columns whose words become features, beside strings that are mostly different from each other and long or of
-        several words; ``categorical_features`` takes a column away from these.
+        several words; ``categorical`` takes a column away from these.
 
     Attributes
     ----------
@@ -205,8 +205,8 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         random_state: Any = 0,
         class_weight: Any = None,
         warm_start: bool = False,
-        categorical_features: Any = None,
-        text_features: Any = None,
+        categorical: Any = None,
+        text: Any = None,
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -217,8 +217,8 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         self.random_state = random_state
         self.class_weight = class_weight
         self.warm_start = warm_start
-        self.categorical_features = categorical_features
-        self.text_features = text_features
+        self.categorical = categorical
+        self.text = text
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, groups: Any = None) -> Any:
@@ -316,12 +316,12 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     verbose : bool, default=False
         Whether ``fit`` prints a line when the pass is over, and one when code is compiled. On a terminal it also draws
         a bar.
-    categorical_features : array-like of str, int or bool, optional
+    categorical : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
-    text_features : array-like of str, int or bool, optional
+    text : array-like of str, int or bool, optional
         Columns whose words become features, beside strings that are mostly different from each other and long or of
-        several words; ``categorical_features`` takes a column away from these.
+        several words; ``categorical`` takes a column away from these.
 
     Attributes
     ----------
@@ -372,8 +372,8 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         n_jobs: int | None = -1,
         random_state: Any = 0,
         warm_start: bool = False,
-        categorical_features: Any = None,
-        text_features: Any = None,
+        categorical: Any = None,
+        text: Any = None,
         verbose: bool = False,
     ) -> None:
         self.loss = loss
@@ -384,8 +384,8 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.warm_start = warm_start
-        self.categorical_features = categorical_features
-        self.text_features = text_features
+        self.categorical = categorical
+        self.text = text
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
