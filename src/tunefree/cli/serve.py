@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ModelFile, Notations, check_outputs
+from tunefree.cli.options import ModelFile, check_outputs
+from tunefree.workflows.plan import NOTATIONS, Plan
 
 
 def serve(
     model: ModelFile,
-    notations: Notations,
+    plan: Annotated[Plan, NOTATIONS],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Where the model is saved as it learns; by default nowhere."),
@@ -46,7 +47,7 @@ def serve(
         raise ModelError(f"{missing.name} is not installed; pip install 'tunefree[serve]'") from None
 
     check_outputs([output], [])  # it may be MODEL, which then goes on
-    service = Service(Trained.load(model), output, id, remember, save_every, notations.given)
+    service = Service(Trained.load(model), output, id, remember, save_every, plan.column_types)
     if output is None:
         typer.echo("what is learned here is lost when the server ends; --output FILE saves it", err=True)
     uvicorn.run(application(service), host=host, port=port, log_level="info", access_log=False)

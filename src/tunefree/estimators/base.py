@@ -141,6 +141,7 @@ class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebo
         model = self._learned.model
         options, passes = model.options, max(int(self.n_iter_), 1)
         plan: dict[str, Any] = {"target": target, "task": model.task, "learner": options.learner, "loss": options.loss}
+        plan |= {"learner": "pool", "kernel": options.kernel_config.name} if options.learner == "kernel-pool" else {}
         closed = getattr(self, "_closed", None)
         plan |= {} if closed is None else {"classes": [str(label) for label in closed.tolist()]}
         progress = {

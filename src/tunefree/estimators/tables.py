@@ -23,7 +23,8 @@ import pyarrow.compute as pc
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from tunefree.core.errors import DataError, DataWarning, listed, nearest, told_in_python
+from tunefree.core.errors import DataError, DataWarning, listed, nearest
+from tunefree.core.parameters import naming
 from tunefree.core.rows import Table, part, rows_at, table, together
 from tunefree.stream.arrays import of_strings
 from tunefree.stream.batch import BadRows, Columns, Refused
@@ -43,19 +44,20 @@ ROLES = ("categorical", "text")  # parameters of estimators that say what column
 class EncodedRows:
     """Rows of a table, which are indexed like those of an array.
 
-    Parameters
-    ----------
-    block : Table
-    encoder : TableEncoder
+        Parameters
+        ----------
+        block : Table
+        encoder : TableEncoder
 
-    Examples
-    --------
-    >>> from tunefree.core.rows import table
-    >>> from tunefree.stream.columns import Category
-    >>> encoder = TableEncoder([Category("job")])
-    >>> rows = EncodedRows(table(np.zeros((3, 0)), [], [[1], [2], [1]]), encoder)
-    >>> rows[1:].block.codes[:, 0], rows[np.array([0, 0])].block.codes[:, 0]
-    (array([2, 1], dtype=int32), array([1, 1], dtype=int32))
+        Examples
+        --------
+        >>> from tunefree.core.parameters import naming
+    from tunefree.core.rows import table
+        >>> from tunefree.stream.columns import Category
+        >>> encoder = TableEncoder([Category("job")])
+        >>> rows = EncodedRows(table(np.zeros((3, 0)), [], [[1], [2], [1]]), encoder)
+        >>> rows[1:].block.codes[:, 0], rows[np.array([0, 0])].block.codes[:, 0]
+        (array([2, 1], dtype=int32), array([1, 1], dtype=int32))
     """
 
     def __init__(self, block: Table, encoder: TableEncoder) -> None:
@@ -173,7 +175,7 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     DataWarning
         If rows that are not learned differ from those that were: in one warning, a line for each oddity.
     """
-    with told_in_python({role: role for role in ROLES}, "tunefree.train"):
+    with naming("tunefree.train", ROLES):
         return _encode(estimator, X, learning, reset, as_array)
 
 

@@ -78,7 +78,7 @@ def copy_of(trained: Trained, encoder: tuple[dict[str, np.ndarray], dict[str, An
         parts["rises"] = trained.rises.save_state()
     header: dict[str, Any] = {
         "source": trained.kind,
-        "plan": trained.plan.saved(),
+        "plan": trained.plan.changed(),
         "progress": asdict(trained.progress),
     }
     header |= {name: described for name, (_, described) in parts.items()}

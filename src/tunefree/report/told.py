@@ -18,7 +18,7 @@ from tunefree.workflows.training import Trained
 SORTED = (
     "the rows are sorted by the target, or grouped by it: {changes:,} of the neighbouring targets looked at"
     " differ, and {expected:,.0f} would in a random order. The losses are of predicting the next row in this order;"
-    " they tell nothing of other rows, and the model leans to the last rows it saw. Train with --shuffle."
+    " they tell nothing of other rows, and the model leans to the last rows it saw. Train with `shuffle=True`."
 )
 OF_GROUPS = (
     "the target depends on the number of the row (a test of level {level:g}), as it does where rows of a group are"
@@ -27,7 +27,7 @@ OF_GROUPS = (
 DEPENDENT = (
     "the target depends on the number of the row: it drifts, or neighbouring rows are alike (a test of level"
     " {level:g}). The losses are of predicting the next row; new rows in another order may be predicted worse. If the"
-    " order has no meaning, train with --shuffle."
+    " order has no meaning, train with `shuffle=True`."
 )
 
 

@@ -122,7 +122,7 @@ class BadRows:
         self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "correct the row"
     ) -> None:
         """Raise a DataError, or count the row when bad rows are skipped."""
-        remedy += ", or pass --on-bad-row skip" if self.has_options else ""
+        remedy += ", or pass `on_bad_row='skip'`" if self.has_options else ""
         error = DataError(problem, file, row, column, remedy)
         if not self.skip:
             raise error
@@ -138,7 +138,7 @@ class BadRows:
             self.tally.unlabelled += 1
         else:
             can_skip = self.has_options and self.skip_unlabelled is not None
-            self.report(problem, file, row, column, remedy + (", pass --unlabelled skip" if can_skip else ""))
+            self.report(problem, file, row, column, remedy + (", pass `unlabelled='skip'`" if can_skip else ""))
 
     def note(
         self, problem: str, file: str, row: int, column: str | None = None, rows: int = 1, remedy: str = ""

@@ -98,7 +98,7 @@ class FileNotation:
         same = usual.fits_all(strings) and usual.numbers(strings).equals(chosen.numbers(strings))
         if self.given.notation is None and not same:
             problem = f"numbers are read {chosen.told()}, where training had them {usual.told()}"
-            self.notes.append(Note(name, problem, "--decimal and --thousands decide"))
+            self.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
         return chosen
 
     def of_dates(self, name: str, trained: str | None) -> str | None:
@@ -110,7 +110,7 @@ class FileNotation:
         found = None if is_iso else date_format_of(strings, self.order == CONTINENTAL) or trained
         if found != trained:
             problem = f"dates are read as {found or _ISO}, where training had them as {trained or _ISO}"
-            self.notes.append(Note(name, problem, f"--date '{name}=FORMAT' decides"))
+            self.notes.append(Note(name, problem, f"`date={name + '=FORMAT'!r}` decides"))
         return found
 
 
@@ -151,7 +151,7 @@ def as_written(encoder: Any, sample: Columns | None, given: ColumnTypes) -> Any:
     own.notations = {name: notation for name, notation in found.items() if notation is not None}
     own.notes = file.notes
     if given.notation is not None and file.strings is not None and not file.strings.keys() & {*numbers, *roles}:
-        remedy = "leave --decimal and --thousands out"
+        remedy = "leave `decimal` and `thousands` out"
         raise DataError("no column of numbers is written as text", sample and sample.file, remedy=remedy)
     return own
 

@@ -254,7 +254,7 @@ def open_source(
     if format is not None:
         formats.named(format)
     if not 1 <= max_line_bytes <= MOST_LINE_BYTES:
-        raise DataError(f"--max-line-bytes must lie between 1 and {MOST_LINE_BYTES:,}, not {max_line_bytes:,}")
+        raise DataError(f"`max_line_bytes` must lie between 1 and {MOST_LINE_BYTES:,}, not {max_line_bytes:,}")
     known = None if encoding is None else _known_encoding(encoding)
     found = expand(paths)
     files = tuple(
@@ -285,7 +285,7 @@ def _paths(data: Any) -> list[str] | None:
 def _format_of(file: str) -> str:
     found = formats.by_extension(file) or formats.by_line(_first_line(file))
     if found is None:
-        remedy = f"pass --format, one of {', '.join(formats.names())}"
+        remedy = f"pass `format`, one of {', '.join(formats.names())}"
         raise DataError("its format cannot be told", file, remedy=remedy)
     return found.name
 

@@ -6,7 +6,7 @@ Rows are encoded as for online learning, but without their constant: the estimat
 from __future__ import annotations
 
 import time
-from dataclasses import fields
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,28 +15,23 @@ from scipy import sparse
 from tunefree.core.errors import ModelError
 from tunefree.estimators.matrices import matrix
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
-from tunefree.estimators.preparation import kernel_names
 from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
-from tunefree.workflows.plan import PROBLEM, Plan
+from tunefree.workflows.plan import EARLY_STOPPING, Plan
 from tunefree.workflows.reading import ahead, begin, check_learned
 from tunefree.workflows.roles import note_roles
 from tunefree.workflows.stopped_model import PathModel, StoppedModel
 from tunefree.workflows.targets import target_of
 
-ROW_BY_ROW = "is for learning row by row; leave it out, or name another --method"
 
-
-def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: int = 500) -> StoppedModel:
+def descend(source: Source, plan: Plan, iterations: int = 500) -> StoppedModel:
     """Read a source and compute its path, which is stopped where rows held out are predicted best.
 
     Parameters
     ----------
     source : Source
     plan : Plan
-        What is to be learned from which rows (``PROBLEM``). Its other fields must have their defaults.
-    kernel : {"linear", "rbf", "laplacian", "poly"}, optional
-        None for weights of the features.
+        What is to be learned from which rows, and with which kernel; without one it is weights of the features.
     iterations : int, default 500
         Length of the path.
 
@@ -47,7 +42,7 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
     Raises
     ------
     DataError, ModelError
-        If a row cannot be used, the plan has a field for learning row by row, or the estimator refuses rows or loss.
+        If a row cannot be used, the plan says how to learn row by row, or the estimator refuses rows or loss.
 
     Examples
     --------
@@ -57,11 +52,9 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
     >>> found.rows, len(found.path), bool(found.path.training_error[-1] < 0.05)
     (200, 20, True)
     """
-    if kernel is not None and kernel not in kernel_names():
-        raise ModelError(f"unknown kernel {kernel!r}; choose one of {', '.join(kernel_names())}")
     if iterations < 1:
         raise ModelError(f"the number of iterations must be at least 1, not {iterations}")
-    plan.refuse({field.name for field in fields(plan)} - set(PROBLEM), ROW_BY_ROW)
+    plan = replace(plan, learner=EARLY_STOPPING)
     bad = plan.bad_rows()
     reading = begin(source, plan, bad)
     note_roles(reading, bad)
@@ -70,7 +63,7 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
     weight = np.concatenate([batch.weight for batch in read])
     chosen: dict[str, Any] = {} if plan.loss is None else {"loss": plan.loss}
     kind: Any = IterativeRegularizationClassifier if task == "classification" else IterativeRegularizationRegressor
-    model = PathModel(task, [], kind(kernel=kernel, max_iter=int(iterations), **chosen))
+    model = PathModel(task, [], kind(kernel=plan.kernel, max_iter=int(iterations), **chosen))
     for label in classes:
         model.add_class(label)
     targets = _targets(model, read)

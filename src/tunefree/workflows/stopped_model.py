@@ -155,7 +155,7 @@ class StoppedModel:
 
     file_kind: ClassVar[str] = "path"
     other_kind: ClassVar[str] = (
-        "it was learned row by row and has no path; train with --method early-stopping, or give the data"
+        "it was learned row by row and has no path; train with `learner='early-stopping'`, or give the data"
     )
 
     @property
@@ -207,7 +207,7 @@ class StoppedModel:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model and the whole path to a file."""
         model = {"task": self.task, "classes": self.model.classes, "is_dense": self.model.is_dense}
-        header = {"source": self.kind, "plan": self.plan.saved(), "rows": self.rows, "skipped": self.skipped}
+        header = {"source": self.kind, "plan": self.plan.changed(), "rows": self.rows, "skipped": self.skipped}
         parts = {"estimator": stored.flat(self.estimator), "encoder": self.encoder.state()}
         model_files.save(path, self.file_kind, parts, {**header, "model": model})
 
@@ -223,4 +223,4 @@ class StoppedModel:
         estimator = stored.restored(arrays["estimator"], header["estimator"])
         encoder = encoder_of(header["source"]).restore(arrays.get("encoder", {}), header["encoder"])
         model = PathModel(**header["model"], estimator=estimator)
-        return cls(model, encoder, header["source"], Plan.restore(header["plan"]), header["rows"], header["skipped"])
+        return cls(model, encoder, header["source"], Plan(**header["plan"]), header["rows"], header["skipped"])

@@ -10,22 +10,20 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from tunefree.core.errors import DataError, DataWarning, ModelError, in_python, nearest, told_in_python
+from tunefree.core.errors import DataError, DataWarning, ModelError
+from tunefree.core.parameters import naming
 from tunefree.core.rows import sparse as sparse_rows
 from tunefree.estimators import tables, validation
 from tunefree.estimators.notebook import ShownInNotebooks
 from tunefree.losses.objectives import chosen
-from tunefree.stream import source as sources
 from tunefree.stream.batch import Lines, Position, Refused
 from tunefree.stream.formats import TABLE
-from tunefree.stream.source import Source
+from tunefree.stream.source import Source, open_source
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.workflows import explanation, model_files, training
-from tunefree.workflows.doubts import as_argument, doubts_of_columns
-from tunefree.workflows.plan import Plan
+from tunefree.workflows.doubts import doubts_of_columns
+from tunefree.workflows.plan import Plan, plan_of
 from tunefree.workflows.rare_classes import rare_classes
-
-open_source = told_in_python()(sources.open_source)
 
 
 class TrainedEstimator(ShownInNotebooks, BaseEstimator):
@@ -95,8 +93,7 @@ class TrainedEstimator(ShownInNotebooks, BaseEstimator):
         """
         if not hasattr(self.trained, "report"):
             raise ModelError(f"there is no report: {training.Trained.other_kind}")
-        with told_in_python():
-            return self.trained.report(test)
+        return self.trained.report(test)
 
     def history(self) -> Any:
         """Progressive losses along the stream, as a table whose ``to_pandas()`` is a data frame.
@@ -204,7 +201,7 @@ class TrainedEstimator(ShownInNotebooks, BaseEstimator):
         """How the training went."""
         return self.trained.progress
 
-    @told_in_python(owner="tunefree.train")
+    @naming("tunefree.train")
     def _rows(self, X: Any) -> Any:
         """A block of the model's rows."""
         if self.kind != TABLE and _are_lines(X):
@@ -435,15 +432,11 @@ def train(
     """
     if plan is not None and options:
         raise ModelError(f"pass a plan, or {', '.join(sorted(options))}, not both")
-    known = list(Plan.__dataclass_fields__)
-    if unknown := sorted(set(options) - set(known)):
-        raise ModelError(f"there is no option {unknown[0]!r}; {nearest(unknown[0], known, 'options', len(known))}")
-    with told_in_python():
-        source = data if isinstance(data, Source) else open_source(data)
-        on_the_way = watcher, checkpoint, checkpoint_every, resume
-        trained = training.train(source, plan or Plan(**options), *on_the_way, memory_limit=memory_limit)
-    lines = [*rare_classes(trained, "classes=[...]"), *map(str, trained.progress.oddities)]
-    for line in [*map(in_python, lines), *map(str, doubts_of_columns(trained, as_argument))]:
+    plan = plan or plan_of(options)
+    source = data if isinstance(data, Source) else open_source(data)
+    on_the_way = watcher, checkpoint, checkpoint_every, resume
+    trained = training.train(source, plan, *on_the_way, memory_limit=memory_limit)
+    for line in [*rare_classes(trained), *map(str, trained.progress.oddities), *map(str, doubts_of_columns(trained))]:
         warnings.warn(line, DataWarning, stacklevel=2)
     return estimator_of(trained)
 

@@ -17,6 +17,7 @@ from tunefree.core.registry import Registry
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
+from tunefree.model.pool import usual_view
 from tunefree.model.targets import RunningMetrics
 from tunefree.pool.groups import digests
 from tunefree.pool.model import class_of
@@ -90,7 +91,7 @@ class Trained:
 
     file_kind: ClassVar[str] = "linear"
     other_kind: ClassVar[str] = (
-        "it holds a regularization path, which is not certified, explained or gone on with; train by another --method"
+        "it holds a regularization path, which is not certified, explained or gone on with; train by another `learner`"
     )
 
     def save(self, path: str | os.PathLike[str], encoder: Any = None, held: Columns | None = None) -> None:
@@ -111,7 +112,7 @@ class Trained:
             parts["rises"] = self.rises.save_state()
         if held is not None:
             parts["held"] = whole_groups.save_state(held)
-        header = {"source": self.kind, "plan": self.plan.saved(), "progress": asdict(self.progress)}
+        header = {"source": self.kind, "plan": self.plan.changed(), "progress": asdict(self.progress)}
         model_files.save(path, self.file_kind, parts, header)
 
     def report(self, test: Any = None) -> Any:
@@ -142,7 +143,7 @@ class Trained:
             class_of(header["model"]["learner"]).restore(arrays["model"], header["model"]),
             encoder_of(header["source"]).restore(arrays.get("encoder", {}), header["encoder"]),
             header["source"],
-            Plan.restore(header["plan"]),
+            Plan(**header["plan"]),
             Progress.restore(header["progress"]),
             TargetSample.restore(arrays["order"], header["order"]) if "order" in header else None,
             whole_groups.restored(arrays["held"], header["held"]) if "held" in header else None,
@@ -209,8 +210,8 @@ def train(
     """
     watcher = watcher or Watcher()
     if checkpoint_every < 0:
-        raise ModelError(f"--checkpoint-every must be at least 0, not {checkpoint_every}")
-    if plan.passes > 1 and plan.shuffle is None:
+        raise ModelError(f"`checkpoint_every` must be at least 0, not {checkpoint_every}")
+    if plan.passes > 1 and not plan.shuffle:
         source.check_rewindable("train with one pass")
     plan, unread, limit = with_weights(plan, source), plan.bad_rows(), MemoryLimit(limit_of(memory_limit), watcher.tell)
     with _in_order(source, plan, unread, earlier) as rows:
@@ -281,7 +282,7 @@ def continued(trained: Trained) -> Trained:
     """
     progress = trained.progress
     if not progress.complete:
-        raise ModelError("the model is a checkpoint of a training that has not ended; go on with that by --resume")
+        raise ModelError("the model is a checkpoint of a training that has not ended; go on with that by `resume=True`")
     learned, held_out = progress.progressive[:1], progress.held_out[:1]
     first = {"progressive": learned, "held_out": held_out, "rows": progress.first_rows}
     begun = replace(progress, complete=False, number=0, position=Position(), **first)  # type: ignore[arg-type]
@@ -301,7 +302,7 @@ def ended(trained: Trained) -> Trained:
 
 def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None) -> AbstractContextManager[Source]:
     """The source in the order in which its rows are to be learned."""
-    if plan.shuffle is None:
+    if not plan.shuffle:
         return nullcontext(source)
     if source.rewindable:
         reading = begin(source, plan, BadRows(skip=True))  # mistakes in names show before all rows are moved
@@ -311,7 +312,7 @@ def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None)
         if earlier is None
         else in_its_notation(source, earlier.encoder, bad, grows=True)
     )
-    return shuffled(source, plan.shuffle, bad, chunks, known)
+    return shuffled(source, plan.seed, bad, chunks, known)
 
 
 def _train(
@@ -403,12 +404,13 @@ def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     check(plan, task, classes, complete=bool(plan.classes))
     if not any(not oddity.rows for oddity in bad.tally.oddities()):  # before rows were moved, their order told more
         note_roles(reading, bad)
-    chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), plan.view, classes
-    kernel = KernelConfig(max_support=plan.max_support, device=plan.device)
+    view = plan.view or usual_view(plan.learner)
+    chosen = task, plan.model_learner, plan.loss, plan.average, dict(plan.settings), view, classes
+    kernel = KernelConfig(plan.kernel or "rbf", max_support=plan.max_support, device=plan.device)
 
     def make(n_features: int, settings: list[Setting] | None = None) -> Model:
         # Features that are hashed are as many as there is room for, and few are met once.
-        return class_of(plan.learner)(*chosen, n_features, kernel, settings, replays=not plan.hash_bits)
+        return class_of(plan.model_learner)(*chosen, n_features, kernel, settings, replays=not plan.hash_bits)
 
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
     order = TargetSample(task == "regression")

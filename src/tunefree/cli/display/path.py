@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from rich.table import Table
 
-from tunefree.cli.display.common import plain_table
+from tunefree.cli.display.common import note_of, plain_table
 from tunefree.core.console import plain_console
 from tunefree.report.told import listed, oddities_told
 from tunefree.report.told_columns import lines_of_kinds
@@ -56,7 +56,7 @@ def show_path(stopped: StoppedModel, as_json: bool) -> None:
     seconds = "" if stopped.seconds is None else f" in {stopped.seconds:.2f} s"
     console.print(f"{stopped.task}, {stopped.rows:,} rows{skipped}; {len(stopped.path):,} iterations{seconds}")
     for line in oddities_told(stopped.oddities):
-        console.print(f"note: {line}")
+        console.print(note_of(line))
 
 
 def show_stopped(stopped: StoppedModel, output: Path) -> None:
@@ -84,7 +84,7 @@ def show_stopped(stopped: StoppedModel, output: Path) -> None:
     console = plain_console()
     console.print(table)
     for line in oddities_told(stopped.oddities):
-        console.print(f"note: {line}")
+        console.print(note_of(line))
     if stopped.stop == len(stopped.path) and not math.isnan(stopped.path.validation_loss[-1]):
         console.print("hint: rows held out were best predicted at the end; tunefree path --iterations makes it longer")
 
