@@ -181,7 +181,7 @@ def test_what_stands_for_missing_and_bytes_that_are_no_text(tmp_path):
     parquet.write_table(pa.table(table | {"s": broken}), tmp_path / "broken.parquet")
     view = tunefree.columns(str(tmp_path / "broken.parquet"), target="y")
     assert "40 of the rows read cannot be used" in " ".join(view.unusable)
-    trained = tunefree.train(str(tmp_path / "broken.parquet"), target="y", learner="scinol2", skip_bad_rows=True)
+    trained = tunefree.train(str(tmp_path / "broken.parquet"), target="y", learner="scinol2", on_bad_row="skip")
     assert trained.progress.skipped == 40
 
 
@@ -231,7 +231,7 @@ def test_columns_says_what_training_says(written):
 def test_passes_and_a_random_order_keep_what_was_told(tmp_path, written):
     told = [
         tunefree.train(str(written), target="claim", learner="nag", **how).progress.oddities
-        for how in ({}, {"passes": 2}, {"shuffle": 3})
+        for how in ({}, {"passes": 2}, {"shuffle": True, "seed": 3})
     ]
     assert told[0] and all(own == told[0] for own in told)
 
@@ -258,7 +258,7 @@ def test_other_ways_to_learn_tell_the_same(run, written, tmp_path):  # noqa: F81
     told = "note: column 'paid': alone predicts"
     assert told in run("compare", written, "-t", "claim", *QUICK, "-q")[1]
     assert told in run("path", written, "-t", "claim", "--iterations", "5")[1]
-    early = ("--method", "early-stopping", "-o", tmp_path / "e")
+    early = ("--learner", "early-stopping", "-o", tmp_path / "e")
     assert told in run("train", written, "-t", "claim", *early)[1]
     for how in ((), ("--shuffle",)):
         text = written.read_bytes()

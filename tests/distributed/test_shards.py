@@ -126,7 +126,7 @@ def test_rows_that_cannot_be_used_are_counted_as_by_one_reader(tmp_path):
         lines[number] = f"about {number}," + lines[number].split(",", 1)[1]
     lines[150] += ",more"
     path.write_text("\n".join(lines) + "\n")
-    plan = Plan(target="rich", numeric=("age",), skip_bad_rows=True)
+    plan = Plan(target="rich", numeric=("age",), on_bad_row="skip")
     found, _, cut_up = read_all(path, plan, Cut(1, 2048))
     bad = plan.bad_rows()
     list(begin(open_source(path), plan, bad).batches)

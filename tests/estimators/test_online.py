@@ -82,8 +82,8 @@ def test_choices_that_make_no_sense():
     for wrong, message in (
         (OnlineClassifier("pool"), r"use TuneFreeClassifier\(\)"),
         (OnlineRegressor("pool"), r"use TuneFreeRegressor\(\)"),
-        (OnlineClassifier("kernel-pool"), r"use TuneFreeClassifier\(kernel=True\)"),
-        (OnlineRegressor("kernel-pool"), r"use TuneFreeRegressor\(kernel=True\)"),
+        (OnlineClassifier("kernel-pool"), r"use TuneFreeClassifier\(kernel='rbf'\)"),
+        (OnlineRegressor("kernel-pool"), r"use TuneFreeRegressor\(kernel='rbf'\)"),
         (OnlineClassifier("sgd"), "unknown learner"),
         (OnlineClassifier(view="sideways"), "unknown view"),
         (OnlineClassifier("adagrad", settings={"eta": -1.0}), "above 0"),

@@ -100,10 +100,10 @@ def test_the_selection_lists_members_awake_by_their_weights(fitted):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_support": 9}, "max_support has no effect with kernel=False; pass kernel=True"),
-        ({"device": "cpu"}, "device has no effect with kernel=False; pass kernel=True"),
+        ({"max_support": 9}, "max_support has no effect without a kernel; pass kernel='rbf'"),
+        ({"device": "cpu"}, "device has no effect without a kernel; pass kernel='rbf'"),
         ({"kernel": "auto"}, "kernel must be True or False"),
-        ({"kernel": True, "max_support": 0}, "max_support must be a whole number above 0"),
+        ({"kernel": "rbf", "max_support": 0}, "max_support must be a whole number above 0"),
         ({"shuffle": 1}, "shuffle must be True or False"),
     ],
     ids=str,

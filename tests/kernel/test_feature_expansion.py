@@ -234,14 +234,14 @@ def test_estimators_warn_once_and_survive_pickling():
 def test_pools_are_bounded_too():
     X, y = noisy(3000)
     with pytest.warns(UserWarning, match="go on in random Fourier features"):
-        model = TuneFreeClassifier(kernel=True, max_support=512, passes=1).fit(X, y)
+        model = TuneFreeClassifier(kernel="rbf", max_support=512, passes=1).fit(X, y)
     assert model.score(X, y) > 0.6
 
 
 def test_a_fit_that_cannot_be_held_in_memory_is_refused_with_the_remedies():
     X, y = noisy(300)
     with patch.object(machine, "memory", lambda: 2**14):
-        for refused in (KernelPiSTOLClassifier(), TuneFreeClassifier(kernel=True), KernelPiSTOLRegressor()):
+        for refused in (KernelPiSTOLClassifier(), TuneFreeClassifier(kernel="rbf"), KernelPiSTOLRegressor()):
             with pytest.raises(ValueError, match="max_support.*without kernels"):
                 refused.fit(X, y)
         TuneFreeClassifier().fit(X, y)

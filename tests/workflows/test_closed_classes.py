@@ -97,7 +97,7 @@ def test_classes_of_a_training_in_python(learner):
     table = rows()
     with pytest.raises(DataError, match="row 701.*'goo' is not among the classes"):
         tunefree.train(table, target="label", learner=learner, classes=["no", "yes"])
-    model = tunefree.train(table, target="label", learner=learner, classes=["no", "yes"], skip_bad_rows=True)
+    model = tunefree.train(table, target="label", learner=learner, classes=["no", "yes"], on_bad_row="skip")
     assert model.classes_.tolist() == ["no", "yes"]
     codes = {"x": table["x"], "code": np.arange(1200) % 2}
     assert tunefree.train(codes, target="code", classes=[2, 1, 0]).classes_.tolist() == [0, 1, 2]
@@ -108,7 +108,7 @@ def test_classes_of_a_training_in_python(learner):
 def test_all_rows_of_the_first_batch_may_be_of_other_classes():
     table = rows()
     table["label"][:1000] = "goo"
-    plan = Plan(target="label", learner="scinol2", classes=("no", "yes"), skip_bad_rows=True)
+    plan = Plan(target="label", learner="scinol2", classes=("no", "yes"), on_bad_row="skip")
     assert train(open_source(table), plan).progress.skipped == 1000
 
 
@@ -121,8 +121,8 @@ def test_rare_classes_are_reported(odd, places, tmp_path, run):  # noqa: F811
     assert places in lines[0] and "--classes" in lines[0]
     with pytest.warns(UserWarning, match=f"'goo'.*{places}.*classes="):
         tunefree.train(rows(odd=odd), target="label", learner="scinol2")
-    shuffled = train(open_source(str(tmp_path / "odd.csv")), Plan(target="label", learner="scinol2", shuffle=1))
-    assert all(str(row + 1) in rare_classes(shuffled, "--classes")[0] for row in odd)
+    shuffled = train(open_source(str(tmp_path / "odd.csv")), Plan(target="label", learner="scinol2", shuffle=True, seed=1))
+    assert all(str(row + 1) in rare_classes(shuffled)[0] for row in odd)
 
 
 @pytest.mark.parametrize("table", [rows(1200, (1, 2, 3)), rows(1000, (700,)), rows(1200, ())])

@@ -163,7 +163,7 @@ def test_text_without_columns_has_no_groups(tmp_path):
     ("options", "problem"),
     [
         ({"learner": "scinol2"}, "--group is for the pool"),
-        ({"shuffle": 0}, "--group keeps the rows of a group together, and --shuffle parts them"),
+        ({"shuffle": True}, "`group` keeps the rows of a group together, and `shuffle` parts them"),
         ({"target": "home"}, "--target and --group name the same column, 'home'"),
     ],
 )

@@ -41,7 +41,12 @@ NAMED = re.compile(
     (?:=('(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | \[[^\]]*\] | [\w.=]+))?`""",
     re.VERBOSE,
 )
-OTHER_OPTIONS = {"earlier": "--from"}  # parameters whose option has another name
+# Parameters whose option has another name, or that follow the name of a learner.
+OTHER_OPTIONS = {
+    "earlier": "--from",
+    "settings": "--learner NAME:SETTING",
+    **{name: f"--learner NAME:{name}" for name in ("view", "average", "max_support", "device")},
+}
 KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a string"}
 
 

@@ -23,7 +23,7 @@ class Named(OnlineEstimator):
         check_settings(self._task, self.learner, self.loss, bool(self.average), settings, self.view)
         if self.learner in POOLS:
             kind = "Classifier" if self._task == "classification" else "Regressor"
-            kernel = "" if self.learner == "pool" else "kernel=True"
+            kernel = "" if self.learner == "pool" else "kernel='rbf'"
             raise ValueError(f"{self.learner} is no single learner: use TuneFree{kind}({kernel})")
         numbers = {name: value for name, value in settings.items() if np.ndim(value) == 0}
         return self.learner, settings | validation.positive(**numbers)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
 from tunefree.estimators.fit_display import FitDisplay
+from tunefree.estimators.preparation import kernel_names
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.pool.model import are_many
@@ -22,22 +23,24 @@ class Pooled(OnlineEstimator):
     """What the two estimators share."""
 
     loss: str
-    kernel: bool
+    kernel: str | None
     max_support: int | None
     device: str | None
 
     def _learner(self) -> tuple[str, dict[str, float]]:
-        return "kernel-pool" if self.kernel else "pool", {}
+        return "pool" if self.kernel is None else "kernel-pool", {}
 
     def _kernel_config(self) -> KernelConfig:
-        return KernelConfig(device=self.device, max_support=self.max_support)
+        return KernelConfig(self.kernel or "rbf", device=self.device, max_support=self.max_support)
 
     def _check_parameters(self) -> None:
-        switches = ("kernel", "shuffle", "warm_start", "verbose")
+        switches = ("shuffle", "warm_start", "verbose")
         validation.switches(**{name: getattr(self, name) for name in switches})
+        if self.kernel not in (None, *(names := kernel_names())):
+            raise ValueError(f"kernel must be None, {', '.join(map(repr, names))}, not {self.kernel!r}")
         for name in ("max_support", "device"):
-            if getattr(self, name) is not None and not self.kernel:
-                raise ValueError(f"{name} has no effect with kernel=False; pass kernel=True, or leave {name} out")
+            if getattr(self, name) is not None and self.kernel is None:
+                raise ValueError(f"{name} has no effect without a kernel; pass kernel='rbf', or leave {name} out")
         if self.max_support is not None:
             validation.whole(max_support=self.max_support)
         loss_of(self._task, str(self.loss))
@@ -114,14 +117,14 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
 
     Parameters
     ----------
-    kernel : bool, default=False
-        Whether functions of Gaussian kernels of nine bandwidths, on two views of the rows, join the pool, learned by
-        PiSTOL [5]_. Time and memory then grow with the number of rows of small margin.
+    kernel : {"rbf", "laplacian", "poly", "linear"}, optional
+        The kernel of functions that join the pool: of nine bandwidths, if it has one, on two views of the rows, learned
+        by PiSTOL [5]_. Time and memory then grow with the number of rows of small margin.
     max_support : int, optional
-        Maximum number of support points of each view, with ``kernel=True``. Beyond it the functions continue in random
+        Maximum number of support points of each view, with a kernel. Beyond it the functions continue in random
         Fourier features, with bounded memory and a warning.
     device : str, optional
-        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``, with ``kernel=True``; by default compiled
+        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``, with a kernel; by default compiled
         code is used.
     shuffle : bool, default=True
         Whether ``fit`` draws the order of the rows; the model then depends only on the weighted set of rows. With False
@@ -197,7 +200,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     def __init__(
         self,
         *,
-        kernel: bool = False,
+        kernel: str | None = None,
         max_support: int | None = None,
         device: str | None = None,
         shuffle: bool = True,
@@ -294,14 +297,14 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     loss : str, default="square"
         ``"square"`` predicts the mean, ``"absolute"`` the median, ``"quantile:0.9"`` a quantile; also
         ``"absolute-power:1.5"``, ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with the parameter after the colon.
-    kernel : bool, default=False
-        Whether functions of Gaussian kernels of nine bandwidths, on two views of the rows, join the pool, learned by
-        PiSTOL [5]_. Time and memory then grow with the number of rows of small margin.
+    kernel : {"rbf", "laplacian", "poly", "linear"}, optional
+        The kernel of functions that join the pool: of nine bandwidths, if it has one, on two views of the rows, learned
+        by PiSTOL [5]_. Time and memory then grow with the number of rows of small margin.
     max_support : int, optional
-        Maximum number of support points of each view, with ``kernel=True``. Beyond it the functions continue in random
+        Maximum number of support points of each view, with a kernel. Beyond it the functions continue in random
         Fourier features, with bounded memory and a warning.
     device : str, optional
-        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``, with ``kernel=True``; by default compiled
+        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``, with a kernel; by default compiled
         code is used.
     shuffle : bool, default=True
         Whether ``fit`` draws the order of the rows; the model then depends only on the weighted set of rows. With False
@@ -365,7 +368,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         self,
         *,
         loss: str = "square",
-        kernel: bool = False,
+        kernel: str | None = None,
         max_support: int | None = None,
         device: str | None = None,
         shuffle: bool = True,

@@ -218,14 +218,13 @@ def open_source(
         Files, patterns (``*``, ``**``) or directories; "-" is standard input. Or a table: a DataFrame, a dict of
         arrays, a two-dimensional array, and whatever else :func:`tunefree.stream.frames.read_frame` takes.
     format : str, optional
-        The name of the files' format (:func:`tunefree.stream.formats.names`). If None, the extension of the first
-        file tells, else its first line.
+        One of arrow, csv, json, parquet, svmlight, vw; by default the extension or first line tells.
     delimiter : str, optional
-        Between the fields of a CSV line; guessed if None.
+        Between the fields of a CSV line; guessed by default.
     encoding : str, optional
-        Of text, such as ``"latin-1"``; UTF-8, or UTF-16 where a byte-order mark says so, if None.
+        Of text, such as latin-1; by default UTF-8, or UTF-16 by its first bytes.
     max_line_bytes : int, default 64 MiB
-        Of text; a longer line, which may be a file without line ends or a quote that is never closed, is an error.
+        Of text; a longer line is an error, as of a file without line ends.
     given : ColumnTypes, optional
         How the data to be predicted write numbers and dates (``decimal``, ``thousands``, ``na_values``, ``date``);
         found if they are not given. For training the plan says it.

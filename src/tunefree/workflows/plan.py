@@ -40,8 +40,6 @@ def _flag(text: str) -> bool:
 POOL, EARLY_STOPPING = "pool", "early-stopping"
 ON_BAD = ERROR, SKIP = "error", "skip"
 TASKS = "classification", "regression"
-KERNELS = "rbf", "laplacian", "poly", "linear"
-VIEWS = "raw", "centred", "steady", "level"  # a test compares these two with what they name, which loads slowly
 NOTATIONS = "decimal", "thousands", "na_values", "date"  # how columns are written
 TYPES = ("decimal", "thousands", "na_values", "numeric", "categorical", "date")  # what is said of columns
 # Parameters that say what is to be learned from which rows. The others are for learning row by row.
@@ -165,9 +163,9 @@ class Plan(Parameters):
     seed: int = parameter(0, "Of the random order of `shuffle`.", LEARNING, low=0, scopes=(DRAWN,))
     kernel: str | None = parameter(
         None,
-        "The kernel of functions that join the pool, at many widths, or of another learner; for tables.",
+        "rbf, laplacian, poly or linear: the kernel of functions that join the pool, at many widths; for tables.",
         LEARNING,
-        choices=KERNELS,
+        metavar="NAME",
         scopes=(KERNEL, ONE_MACHINE),
     )
     loss: str | None = parameter(
@@ -191,7 +189,6 @@ class Plan(Parameters):
         None,
         "How a single learner sees numbers: raw, centred, steady (each column scaled robustly) or level (by one "
         "scale); by default steady with a kernel, else raw.",
-        choices=VIEWS,
         scopes=(SINGLE, ONE_MACHINE),
     )
     average: bool = parameter(
@@ -208,7 +205,9 @@ class Plan(Parameters):
         "Where PyTorch computes sums of kernels, such as cuda; by default compiled code.",
         scopes=(WITH_KERNEL, ONE_MACHINE),
     )
-    passes: int = parameter(1, "Number of passes over the rows.", EXPERTS, low=1, scopes=(SINGLE, ONE_MACHINE))
+    passes: int = parameter(
+        1, "Number of passes over the rows.", EXPERTS, low=1, scopes=(ROW_BY_ROW, SINGLE, ONE_MACHINE)
+    )
     hash_bits: int = parameter(
         0, "Hash features to 2^BITS instead of an exact dictionary.", EXPERTS, low=0, high=30, metavar="BITS"
     )
@@ -228,7 +227,6 @@ class Plan(Parameters):
             (len(set(self.classes)) < len(self.classes), f"{labels}: name each label once"),
             (len(self.classes) == 1, f"{labels}: name at least two labels"),
             (self.classes and self.task == "regression", OF_NUMBERS),
-            (self.kernel not in (None, *KERNELS[:2]) and self.is_pool, "`kernel` of the pool is rbf or laplacian"),
             (
                 self.group is not None and self.shuffle,
                 "`group` keeps the rows of a group together, and `shuffle` parts them; leave `shuffle` out, and sort "
@@ -238,7 +236,16 @@ class Plan(Parameters):
             if is_wrong:
                 raise ModelError(message)
         self.check_scopes(self.scopes)
+        self._check_kernel()
         self._check_roles()
+
+    def _check_kernel(self) -> None:
+        """Raise an error if there is no such kernel."""
+        if self.kernel is not None:
+            from tunefree.kernel import kernels  # which loads slowly
+
+            if self.kernel not in (names := [name for name in kernels.ALL if name != "precomputed"]):
+                raise ModelError(f"unknown `kernel` {self.kernel!r}; choose one of {', '.join(names)}")
 
     def _check_roles(self) -> None:
         """Raise an error if a column is named for two roles."""

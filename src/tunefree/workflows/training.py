@@ -187,8 +187,7 @@ def train(
     earlier : Trained, optional
         A model of the same plan that goes on with these rows; see :func:`learn_more`.
     memory_limit : str, optional
-        What the parts of the model may take, such as ``"4G"``; by default a quarter of the machine's memory. Members
-        are dropped before it is exceeded (:mod:`tunefree.workflows.memory_limit`).
+        What the model may take, such as 4G; parts of it sleep before it does. By default a quarter of the memory.
 
     Returns
     -------
