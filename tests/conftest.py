@@ -34,7 +34,12 @@ def group_of(nodeid):
     path, _, test = nodeid.partition("::")
     path, parameters = PurePath(path), test.partition("[")[2].rstrip("]")
     estimator = re.match(r"(\w+?)(Classifier|Regressor)\(", parameters)
-    if path.parent.name == "kernel" or path.name in OF_KERNELS or "Kernel" in parameters or "(kernel='rbf')" in parameters:
+    if (
+        path.parent.name == "kernel"
+        or path.name in OF_KERNELS
+        or "Kernel" in parameters
+        or "(kernel='rbf')" in parameters
+    ):
         return "kernel"
     if path.parent.name in OF_THE_POOL or parameters.startswith(("TuneFree", "pool")):
         return "pool"

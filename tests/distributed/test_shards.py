@@ -115,7 +115,7 @@ def test_a_shard_that_cannot_be_read_is_named_and_skipped_if_asked(tmp_path):
         problems += [kept.problem] if kept.problem else []
     assert len(problems) == 1 and "row 200" in problems[0] and str(path) in problems[0]
     bad = next(own for own in cut_up if local_rows.read(own, beginning, True).problem)
-    with pytest.raises(DataError, match="shard .* of .*row 200.*on-bad-shard skip"):
+    with pytest.raises(DataError, match="shard .* of .*row 200.*on_bad_shard='skip'"):
         local_rows.read(bad, beginning, False)
 
 

@@ -262,7 +262,7 @@ def test_training_tells_of_the_switch(tmp_path):
     path, model = tmp_path / "rows.csv", str(tmp_path / "model")
     lines = [",".join([*map(repr, x), f"c{k}"]) for x, k in zip(X.tolist(), y, strict=True)]
     path.write_text("\n".join(["a,b,c,goal", *lines]))
-    arguments = ["train", str(path), "-t", "goal", "-o", model, "--learner", "kernel-pistol", "--max-support", "1024"]
+    arguments = ["train", str(path), "-t", "goal", "-o", model, "--learner", "kernel-pistol:max_support=1024"]
     shown = CliRunner().invoke(app, arguments)
     assert shown.exit_code == 0
     assert shown.stderr.count("random Fourier features") == 1

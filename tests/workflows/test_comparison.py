@@ -195,7 +195,7 @@ def test_every_option_of_compare(run, tmp_path):  # noqa: F811
         (["--learner", "x"], "unknown learner 'x'"),
         (["--plot", "plot.xlsx"], "name the file so"),
         (["--plot", "no/such/folder/plot.png"], "directory"),
-        (["--on-bad-row", "x"], "error or skip"),
+        (["--on-bad-row", "x"], "--on-bad-row must be"),
         (["--loss", "x"], "unknown loss"),
     ],
 )

@@ -79,4 +79,4 @@ def test_the_count_is_resumed(tmp_path, monkeypatch):
 def test_what_it_cannot_be(run, tmp_path):  # noqa: F811
     given = write(tmp_path, "csv", False, "given")
     status, _, err = run("train", given, "-t", "y", "-o", tmp_path / "m", "--unlabelled", "learn")
-    assert status == 2 and "--unlabelled is error or skip" in err
+    assert status == 2 and "--unlabelled must be 'error' or 'skip'" in err

@@ -88,7 +88,7 @@ def check(plan: Plan, shard_rows: int, on_bad_shard: str) -> None:
     if on_bad_shard not in ("error", "skip"):
         raise ModelError(f"`on_bad_shard` must be 'error' or 'skip', not {on_bad_shard!r}")
     if shard_rows < 1:
-        raise ModelError(f"`shard_rows` must be at least 1, not {shard_rows}")
+        raise ModelError(f"shard_rows must be at least 1, not {shard_rows}")
 
 
 def parts_of_files(engine: Any, source: Source, cut: Cut) -> phases.Parts:
