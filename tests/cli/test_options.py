@@ -9,15 +9,18 @@ import sys
 from dataclasses import dataclass
 from typing import Annotated
 
+import pyarrow as pa
 import pytest
 import typer
+from pyarrow import csv, parquet
 from typer.testing import CliRunner
 
 import tunefree
 from tests.cli.test_cli import data, run  # noqa: F401 - fixtures
+from tests.workflows.test_training import people
 from tunefree.cli import app as cli
 from tunefree.cli.options import Files, Run, ungrouped
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.core.parameters import PANELS, Parameters, option, parameter, records_of, words_of
 from tunefree.workflows.plan import OF_LEARNER, PROBLEM, Plan
 
@@ -316,3 +319,71 @@ def test_quiet_training_prints_nothing_of_its_memory(tmp_path, recwarn):
     told, quiet = (CliRunner().invoke(cli.app, [*command, *silence]) for silence in ([], ["-q"]))
     assert "of the 2 MiB of --memory-limit" in " ".join(told.output.split())
     assert (quiet.exit_code, quiet.output, list(recwarn)) == (0, "", [])
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A folder with a model of classes and one of numbers, and the rows that they learned."""
+    folder, table = tmp_path_factory.mktemp("models"), pa.table(people(300))
+    for name, target, other in (("classes", "rich", "pay"), ("numbers", "pay", "rich")):
+        csv.write_csv(table.drop_columns(other), folder / f"{name}.csv")
+        trained = tunefree.train(str(folder / f"{name}.csv"), target=target, learner="scinol2")
+        trained.save(folder / f"{name}.model")
+    parquet.write_table(table.drop_columns("pay"), folder / "classes.parquet")
+    (folder / "rows.svm").write_text("1 1:2\n-1 2:3\n" * 20)
+    return folder
+
+
+WITHOUT_EFFECT = [
+    ("inspect classes.model --weights - --plot x.png", "--plot has no effect on the weights"),
+    ("inspect classes.model --weights - --json", "--json has no effect"),
+    ("inspect classes.model --weights - --top 3", "--top has no effect"),
+    ("inspect classes.model --class maybe", "there is no class 'maybe'"),
+    ("inspect numbers.model --class yes", "the model predicts numbers"),
+    ("explain numbers.model numbers.csv --class yes", "the model predicts numbers"),
+    ("predict numbers.model numbers.csv --top 2", "--top is for classes"),
+    ("predict classes.model classes.parquet --delimiter ;", "--delimiter has no effect on parquet files; leave it out"),
+    ("evaluate classes.model classes.parquet --encoding latin-1", "--encoding has no effect on parquet files"),
+    ("columns classes.parquet --max-line-bytes 9", "--max-line-bytes has no effect on parquet files"),
+    ("report classes.model --on-bad-row skip", "--on-bad-row is for data on which the model is judged"),
+    ("report classes.model --format csv", "--format is for data on which the model is judged"),
+    ("serve classes.model --save-every 5", "--save-every is of a file that is saved"),
+    ("train rows.svm -t y -o m", "svmlight text has no columns to name a target; leave --target out, or give a table"),
+    ("train rows.svm --delimiter ; -o m", "--delimiter has no effect on svmlight files"),
+    ("path classes.csv -t rich --holdout 0.1", "No such option: --holdout"),
+    ("columns classes.csv -t rich --loss hinge", "No such option: --loss"),
+]
+
+
+@pytest.mark.parametrize(("words", "problem"), WITHOUT_EFFECT)
+def test_what_has_no_effect_on_other_commands_is_an_error(run, models, monkeypatch, words, problem):  # noqa: F811
+    monkeypatch.chdir(models)
+    before = sorted(models.iterdir())
+    status, out, err = run(*words.split())
+    assert (status, out) == (2, "") and problem in " ".join(err.split())
+    assert sorted(models.iterdir()) == before
+
+
+def test_what_has_no_effect_in_python_is_an_error(models):
+    table = {"x": [1.0, 2.0] * 50, "y": ["a", "b"] * 50}
+    for options, problem in (
+        ({"checkpoint_every": 5}, "`checkpoint_every` is of a checkpoint"),
+        ({"resume": True}, "`resume` is of a checkpoint"),
+        ({"learner": "early-stopping", "memory_limit": "1G"}, "`memory_limit` is for learning row by row"),
+        ({"learner": "early-stopping", "passes": 2}, "`passes` is for learning row by row"),
+        ({"epochs": 2}, "there is no parameter 'epochs'"),
+    ):
+        with pytest.raises(ModelError, match=problem):
+            tunefree.train(table, target="y", **options)
+    for options in ({"format": "csv"}, {"delimiter": ";"}, {"encoding": "latin-1"}, {"max_line_bytes": 99}):
+        with pytest.raises(DataError, match=f"`{next(iter(options))}` is for files, and this is a table; leave it out"):
+            tunefree.open_source(table, **options)
+
+
+def test_early_stopping_is_a_learner_at_both_doors(run, models, tmp_path):  # noqa: F811
+    early = ("--learner", "early-stopping", "--kernel", "rbf", "-q")
+    assert run("train", models / "classes.csv", "-t", "rich", *early, "-o", tmp_path / "m")[0] == 0
+    model = tunefree.train(str(models / "classes.csv"), target="rich", learner="early-stopping", kernel="rbf")
+    model.save(tmp_path / "n")
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
+    assert model.predict({"age": [30.0], "job": ["cook"]}).shape == (1,)

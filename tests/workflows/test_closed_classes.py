@@ -127,8 +127,8 @@ def test_rare_classes_are_reported(odd, places, tmp_path, run):  # noqa: F811
     status, out, _ = run("train", tmp_path / "odd.csv", "-o", tmp_path / "m", *QUICK)
     lines = [line for line in out.splitlines() if "'goo'" in line]
     assert status == 0 and len(lines) == 1
-    assert places in lines[0] and "`classes`" in lines[0]
-    with pytest.warns(UserWarning, match=f"'goo'.*{places}.*classes="):
+    assert places in lines[0] and "--classes" in lines[0]
+    with pytest.warns(UserWarning, match=f"'goo'.*{places}.*`classes`"):
         tunefree.train(rows(odd=odd), target="label", learner="scinol2")
     shuffled = train(
         open_source(str(tmp_path / "odd.csv")), Plan(target="label", learner="scinol2", shuffle=True, seed=1)

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from tunefree.cli.options import NEW_ROWS, EvaluationFiles, ModelFile, bad_rows_of, check_outputs, tell_of_rows
+from tunefree.core.errors import ModelError
+from tunefree.core.parameters import option
 from tunefree.workflows.plan import Plan
 
 
@@ -28,6 +30,8 @@ def report(
     from tunefree.report import page
     from tunefree.workflows.training import Trained
 
+    for name in {**plan.changed(), **test.changed()} if not test.data else ():
+        raise ModelError(f"{option(name)} is for data on which the model is judged; leave it out, or give some")
     bad = bad_rows_of(plan)
     check_outputs([output], [model, *test.data])
     trained = Trained.load(model)

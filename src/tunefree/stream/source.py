@@ -18,6 +18,7 @@ from tunefree.stream.lines import open_text, read_lines
 from tunefree.stream.live import LiveStream
 from tunefree.stream.notation import ColumnTypes
 
+WITHOUT_DELIMITER = ("json", "svmlight", "vw")  # formats of text
 MOST_LINE_BYTES = 1 << 30  # Arrow's parsers count the bytes of a block in 32 bits
 _FIRST_LINE = 1 << 16  # bytes in which the first line is looked for
 
@@ -248,7 +249,14 @@ def open_source(
     'vw'
     """
     paths = _paths(data)
+    of_files = {
+        "format": format is not None,
+        "delimiter": delimiter is not None,
+        "encoding": encoding is not None,
+        "max_line_bytes": max_line_bytes != LONGEST_LINE,
+    }
     if paths is None:
+        _refuse(of_files, "is for files, and this is a table")
         return Source((), None, data, given=given)
     if format is not None:
         formats.named(format)
@@ -260,7 +268,17 @@ def open_source(
         TextFile(file, known, max_line_bytes, None, own) for file, own in zip(found, partitions_of(found), strict=True)
     )
     name = format or _format_of(files[0])
+    of_files["format"] = False
+    if formats.named(name).text:
+        of_files = {"delimiter": of_files["delimiter"] and name in WITHOUT_DELIMITER}
+    _refuse(of_files, f"has no effect on {name} files")
     return Source(files, name, None, delimiter, given, typed=name != "csv")
+
+
+def _refuse(parameters: dict[str, bool], why: str) -> None:
+    """Raise an error if one of some parameters was passed, which have no effect."""
+    for name in (name for name, is_passed in parameters.items() if is_passed):
+        raise DataError(f"`{name}` {why}", remedy="leave it out")
 
 
 def _known_encoding(name: str) -> str:

@@ -73,9 +73,10 @@ def begin(source: Source, plan: Plan, bad: BadRows, labelled: bool = True) -> Re
     """
     if labelled and source.kind == TABLE and plan.target is None:
         raise DataError("no target is named", source.name, remedy="name the column to predict with `target`")
-    if plan.group is not None and source.kind != "table":
-        problem = f"{source.kind} text has no columns to name a group"
-        raise DataError(problem, source.name, remedy="leave `group` out, or give a table")
+    for role in ("target", "group") if source.kind != TABLE else ():
+        if getattr(plan, role) is not None:
+            problem = f"{source.kind} text has no columns to name a {role}"
+            raise DataError(problem, source.name, remedy=f"leave `{role}` out, or give a table")
     encoder, chunks = blank_encoder(source, plan, bad)
     if plan.group is not None:
         chunks = whole_groups(chunks, plan.group, begins=True)

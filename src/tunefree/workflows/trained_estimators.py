@@ -22,7 +22,8 @@ from tunefree.stream.source import Source, open_source
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.workflows import explanation, model_files, training
 from tunefree.workflows.doubts import doubts_of_columns
-from tunefree.workflows.plan import Plan, plan_of
+from tunefree.workflows.early_stopping import descend
+from tunefree.workflows.plan import EARLY_STOPPING, ROW_BY_ROW, Plan, plan_of
 from tunefree.workflows.rare_classes import rare_classes
 
 
@@ -434,8 +435,13 @@ def train(
         raise ModelError(f"pass a plan, or {', '.join(sorted(options))}, not both")
     plan = plan or plan_of(options)
     source = data if isinstance(data, Source) else open_source(data)
-    on_the_way = watcher, checkpoint, checkpoint_every, resume
-    trained = training.train(source, plan, *on_the_way, memory_limit=memory_limit)
+    on_the_way = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "resume": resume}
+    on_the_way |= {"watcher": watcher, "memory_limit": memory_limit}
+    if plan.learner == EARLY_STOPPING:
+        for name in [name for name, value in on_the_way.items() if value]:
+            raise ModelError(f"`{name}` {ROW_BY_ROW.says}; leave it out, or {ROW_BY_ROW.remedy}")
+        return estimator_of(descend(source, plan))
+    trained = training.train(source, plan, **on_the_way)
     for line in [*rare_classes(trained), *map(str, trained.progress.oddities), *map(str, doubts_of_columns(trained))]:
         warnings.warn(line, DataWarning, stacklevel=2)
     return estimator_of(trained)

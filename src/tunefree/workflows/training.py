@@ -210,6 +210,9 @@ def train(
     watcher = watcher or Watcher()
     if checkpoint_every < 0:
         raise ModelError(f"`checkpoint_every` must be at least 0, not {checkpoint_every}")
+    for name, value in (("checkpoint_every", checkpoint_every), ("resume", resume)):
+        if value and checkpoint is None:
+            raise ModelError(f"`{name}` is of a checkpoint; leave it out, or name the file of one by `checkpoint`")
     if plan.passes > 1 and not plan.shuffle:
         source.check_rewindable("train with one pass")
     plan, unread, limit = with_weights(plan, source), plan.bad_rows(), MemoryLimit(limit_of(memory_limit), watcher.tell)
