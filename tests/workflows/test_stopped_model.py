@@ -177,7 +177,7 @@ def test_a_path_of_data_may_be_written_too(run, data, early, tmp_path):  # noqa:
 def test_little_memory_changes_no_bit(tmp_path):
     source = open_source(people(400))
     found = descend(source, Plan(target="rich", ignore=("pay",), learner="early-stopping", kernel="rbf"), 30)
-    estimator = type(found.estimator)(kernel="rbf", max_iter=30, memory_limit=2**18)
+    estimator = type(found.estimator)(kernel="rbf", max_iter=30, gram_bytes=2**18)
     rows = matrices.matrix([batch.rows for batch, _ in predict(found, source, BadRows())], found.model.n_features)
     found.model.estimator = estimator.fit(rows, found.model.codes(Labels.of(people(400)["rich"]))[0])
     assert estimator.fitted_path_.descent.stride > 1

@@ -33,7 +33,7 @@ from tunefree.core.parameters import (
 )
 from tunefree.stream import formats
 from tunefree.stream.files import LONGEST_LINE
-from tunefree.workflows.plan import ERROR, NOTATIONS, ON_BAD, ONE_MACHINE, POOLED, ROW_BY_ROW, SHARDS, SKIP, Plan
+from tunefree.workflows.plan import ERROR, HERE, NOTATIONS, ON_BAD, ONE_MACHINE, POOLED, ROW_BY_ROW, SHARDS, SKIP, Plan
 
 if TYPE_CHECKING:
     from tunefree.stream.batch import BadRows
@@ -53,7 +53,6 @@ Ids = Annotated[
     list[str] | None,
     typer.Option(metavar="COL", help="A column of the data to write first; may be given again.", show_default=False),
 ]
-Plot = Annotated[Path | None, typer.Option(help="Draw it: a .png, .svg or .pdf file.", show_default=False)]
 ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote.", show_default=False)]
 
 
@@ -99,19 +98,17 @@ class Run(Parameters):
         None,
         "What the model may take, such as 4G; parts of it sleep before it does. By default a quarter of the memory.",
         LEARNING,
-        scopes=(ROW_BY_ROW, ONE_MACHINE),
+        scopes=HERE,
         metavar="SIZE",
     )
     earlier: Path | None = parameter(
         None,
         "A model that goes on with these rows as it was; it may be OUTPUT.",
         RESUMING,
-        scopes=(ROW_BY_ROW, ONE_MACHINE),
+        scopes=HERE,
         metavar="MODEL",
     )
-    checkpoint_every: int = parameter(
-        0, "Rows between checkpoints in OUTPUT.checkpoint.", RESUMING, low=0, scopes=(ROW_BY_ROW, ONE_MACHINE)
-    )
+    checkpoint_every: int = parameter(0, "Rows between checkpoints in OUTPUT.checkpoint.", RESUMING, low=0, scopes=HERE)
     checkpoint: bool = parameter(
         False, "Of shards: keep each round in OUTPUT.checkpoint, for `resume`.", RESUMING, scopes=(SHARDS,)
     )
@@ -140,12 +137,10 @@ class Run(Parameters):
         "Serve the report to this machine while the model learns; 0 for any port that is free.",
         OUTPUT,
         low=0,
-        scopes=(ROW_BY_ROW, ONE_MACHINE),
+        scopes=HERE,
         metavar="PORT",
     )
-    verbose: bool = parameter(
-        False, "A line at each power of two rows.", OUTPUT, scopes=(ROW_BY_ROW, ONE_MACHINE), short="-v"
-    )
+    verbose: bool = parameter(False, "A line at each power of two rows.", OUTPUT, scopes=HERE, short="-v")
     quiet: bool = parameter(False, "Print nothing but errors.", OUTPUT, short="-q")
 
     def __post_init__(self) -> None:

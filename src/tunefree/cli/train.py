@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tunefree.cli.options import Files, Run, check_outputs
+from tunefree.core.console import plain_console
 from tunefree.core.errors import ModelError
-from tunefree.core.parameters import OUTPUT
+from tunefree.core.parameters import OUTPUT, as_options
 from tunefree.workflows.plan import EARLY_STOPPING, Plan
 
 if TYPE_CHECKING:
@@ -60,14 +63,42 @@ def checkpoint_of(output: Path) -> Path:
 
 def _spread(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
     """Learn shards on a cluster."""
-    from tunefree.cli.spread import learn
+    from tunefree.distributed.dask_training import train
 
+    console = plain_console(stderr=True)
     checkpoint = checkpoint_of(output) if run.checkpoint or run.resume else None
-    trained = learn(files.source(), plan, run, checkpoint)
+    rounds: dict[str, Any] = {"on_bad_shard": run.on_bad_shard, "checkpoint": checkpoint, "resume": run.resume}
+    with _client(run) as client:
+
+        def tell(line: str) -> None:
+            if not run.quiet:
+                console.print(f"{as_options(line)}; {len(client.scheduler_info()['workers'])} workers")
+
+        trained = train(client, files.source(), plan=plan, tell=tell, **rounds)
     _save(trained, output, run)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     return trained
+
+
+@contextmanager
+def _client(run: Run) -> Iterator[Any]:
+    """A client of the cluster."""
+    try:
+        from distributed import Client
+        from tunefree.distributed.cluster import local_cluster
+    except ImportError:
+        raise ModelError("Dask is not installed; pip install 'tunefree[dask]'") from None
+    if run.scheduler is None:
+        with local_cluster(run.workers or 1, dashboard_address="127.0.0.1:0") as local, Client(local) as client:
+            yield client
+        return
+    try:
+        client = Client(run.scheduler, timeout=10)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"--scheduler {run.scheduler}: no cluster answers ({error})") from None
+    with client:
+        yield client
 
 
 def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:

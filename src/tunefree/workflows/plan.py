@@ -61,6 +61,7 @@ KERNEL = Scope("is for the pool, early stopping and learners in a kernel's space
 WITH_KERNEL = Scope("is for learners with a kernel", "pass `kernel='rbf'`")
 SHARDS = Scope("is for shards", "learn these by `workers` or `scheduler`")
 ONE_MACHINE = Scope("is for one machine", "learn no shards")
+HERE = ROW_BY_ROW, ONE_MACHINE
 DRAWN = Scope("is of the order that `shuffle` draws", "pass `shuffle=True`")
 
 
@@ -143,7 +144,7 @@ class Plan(Parameters):
         (),
         "All labels; a row with another one cannot be used. By default a new label becomes a class.",
         LEARNING,
-        scopes=(ROW_BY_ROW, ONE_MACHINE),
+        scopes=HERE,
         metavar="LABEL",
     )
     holdout: float = parameter(
@@ -152,13 +153,13 @@ class Plan(Parameters):
         LEARNING,
         low=0,
         high=0.5,
-        scopes=(ROW_BY_ROW, ONE_MACHINE),
+        scopes=HERE,
     )
     shuffle: bool = parameter(
         False,
         "Learn the rows in a random order, by way of files on the disk; for files that are sorted.",
         LEARNING,
-        scopes=(ROW_BY_ROW, ONE_MACHINE),
+        scopes=HERE,
     )
     seed: int = parameter(0, "Of the random order of `shuffle`.", LEARNING, low=0, scopes=(DRAWN,))
     kernel: str | None = parameter(

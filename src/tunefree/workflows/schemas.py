@@ -163,7 +163,7 @@ PATH = {
     "model": {"task": TASK, "classes": CLASSES, "is_dense": Optional(Flag())},
     "estimator": {
         "estimator": Text(),
-        "parameters": {"transformer": Optional(NONE), "memory_limit": Optional(SIZE), "device": Optional(NAME)},
+        "parameters": {"transformer": Optional(NONE), "gram_bytes": Optional(SIZE), "device": Optional(NAME)},
         "descent": {"schedule": STEPS, "stride": Number(1, 2**31, whole=True)},
         "kernel": Anything(),
         "plain": {
