@@ -197,7 +197,7 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
     >>> def count(files: Files, plan: Annotated[Plan, ("ignore", "seed"), {"shuffle": True}], top: int = 20) -> None:
     ...     print(files.data, files.format, plan.ignore, plan.seed, plan.shuffle, top)
     >>> list(inspect.signature(ungrouped(count)).parameters)
-    ['data', 'format', 'delimiter', 'encoding', 'ignore', 'max_line_bytes', 'seed', 'top']
+    ['format', 'delimiter', 'encoding', 'ignore', 'seed', 'max_line_bytes', 'data', 'top']
     >>> options = dict(format=None, delimiter=None, encoding=None, max_line_bytes=9, ignore=["id"], seed=2, top=3)
     >>> ungrouped(count)(data=["people.csv"], **options)
     ['people.csv'] None ('id',) 2 True 3

@@ -70,9 +70,9 @@ def plan_of(parameters: dict[str, Any]) -> Plan:
 
     Examples
     --------
-    >>> plan_of({"tagret": "income"})
+    >>> plan_of({"hash_bit": 18})
     Traceback (most recent call last):
-    tunefree.core.errors.ModelError: there is no parameter 'tagret'; did you mean 'target'?
+    tunefree.core.errors.ModelError: there is no parameter 'hash_bit'; did you mean 'hash_bits'?
     """
     for name in parameters:
         if name not in (known := list(records_of(Plan))):

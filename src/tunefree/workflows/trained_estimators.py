@@ -435,7 +435,7 @@ def train(
         raise ModelError(f"pass a plan, or {', '.join(sorted(options))}, not both")
     plan = plan or plan_of(options)
     source = data if isinstance(data, Source) else open_source(data)
-    on_the_way = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "resume": resume}
+    on_the_way: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "resume": resume}
     on_the_way |= {"watcher": watcher, "memory_limit": memory_limit}
     if plan.learner == EARLY_STOPPING:
         for name in [name for name, value in on_the_way.items() if value]:
