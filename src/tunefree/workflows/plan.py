@@ -72,7 +72,7 @@ def plan_of(parameters: dict[str, Any]) -> Plan:
     --------
     >>> plan_of({"hash_bit": 18})
     Traceback (most recent call last):
-    tunefree.core.errors.ModelError: there is no parameter 'hash_bit'; did you mean 'hash_bits'?
+    tunefree.core.errors.ModelError: there is no parameter 'hash_bit'; did you mean 'hash_bits' or 'class_weight'?
     """
     for name in parameters:
         if name not in (known := list(records_of(Plan))):
