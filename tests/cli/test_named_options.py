@@ -69,7 +69,6 @@ OF_TRAINING = {
     "workflows/resuming.py": {"earlier"},
     "workflows/columns.py": {"on_bad_row", "unlabelled"},  # what a training can do
     "workflows/plan.py": {"classes", "group", "holdout", "kernel", "learner", "scheduler", "shuffle", "workers"},
-    "workflows/reading.py": {"group"},  # likewise
 }
 
 
