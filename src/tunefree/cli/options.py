@@ -296,12 +296,11 @@ def unless_standard(output: Path | str | None) -> Path | None:
 
 def figures_of_rows(bad: BadRows) -> dict[str, Any]:
     """For JSON: how many rows were skipped, and why; and what is odd about rows that were used."""
-    tally = bad.tally
-    return {
-        "skipped": tally.count,
-        "reasons": [asdict(reason) for reason in tally.reasons()],
-        "oddities": [asdict(oddity) | {"remedy": as_options(oddity.remedy)} for oddity in tally.oddities()],
-    }
+    tally, texts = bad.tally, ("problem", "remedy")
+    figures: dict[str, Any] = {"skipped": tally.count}
+    for name, counted in (("reasons", tally.reasons()), ("oddities", tally.oddities())):
+        figures[name] = [asdict(own) | {text: as_options(getattr(own, text)) for text in texts} for own in counted]
+    return figures
 
 
 def tell_of_rows(bad: BadRows) -> None:
@@ -314,4 +313,4 @@ def tell_of_rows(bad: BadRows) -> None:
     for reason, place, rows in told if len(told) > 1 else []:
         typer.echo(f"  {rows}: {reason}; the first: {place}", err=True)
     for line in oddities_told(bad.tally.oddities()):
-        typer.echo(f"note: {as_options(line)}", err=True)
+        typer.echo(f"note: {line}", err=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.core.parameters import as_options
 from tunefree.model.model import Model
 from tunefree.model.targets import MOST_SUMMED, RunningMetrics
 from tunefree.pool.model import PoolModel
@@ -114,7 +115,7 @@ def reasons_told(reasons: list[Reason]) -> list[list[str]]:
     >>> reasons_told([Reason("… is not a number", "age", 1200, "a.csv", 7)])
     [['… is not a number', "a.csv, row 7, column 'age'", '1,200']]
     """
-    return [[reason.problem, reason.place, f"{reason.rows:,}"] for reason in reasons]
+    return [[as_options(reason.problem), reason.place, f"{reason.rows:,}"] for reason in reasons]
 
 
 def oddities_told(oddities: list[Reason]) -> list[str]:
@@ -129,7 +130,7 @@ def oddities_told(oddities: list[Reason]) -> list[str]:
     >>> oddities_told([Reason("a category that is new", "job", 1200, "a.csv", 7)])
     ["column 'job': a category that is new (1,200 rows, the first: a.csv, row 7)"]
     """
-    lines = [str(oddity) for oddity in sorted(oddities, key=lambda oddity: (oddity.rows > 0, -oddity.rows))]
+    lines = [as_options(str(oddity)) for oddity in sorted(oddities, key=lambda oddity: (oddity.rows > 0, -oddity.rows))]
     more = len(lines) - MOST_ODDITIES
     return lines if more <= 0 else [*lines[:MOST_ODDITIES], f"and {more:,} more of this kind"]
 

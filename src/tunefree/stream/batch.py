@@ -82,12 +82,12 @@ class BadRows:
     target : str, optional
         The column of the labels.
     names_columns : bool, default=False
-        Whether there are options that say what a column is, such as ``--categorical``.
+        Whether there are parameters that say what a column is, such as ``categorical``.
     comparison : Comparison, optional
         Of rows that are predicted with those that were learned; begun by their encoder.
     """
 
-    has_options: ClassVar[bool] = True  # whether errors may name options of the command line
+    has_options: ClassVar[bool] = True  # whether errors may name parameters that decide it otherwise
 
     skip: bool = False
     skip_unlabelled: bool | None = False
@@ -155,14 +155,14 @@ class BadRows:
         rows : int, default 1
             How many there are; 0 of a column as a whole.
         remedy : str, optional
-            The option that decides it otherwise; left out where there are no options.
+            The parameter that decides it otherwise; left out where there is none.
         """
         oddity = Reason(problem, column or "", rows, *self.origin(file, row), remedy if self.has_options else "")
         self.tally.note(oddity)
 
 
 class Refused(BadRows):
-    """A row that cannot be used is an error, and no option of the command line changes that.
+    """A row that cannot be used is an error, and no parameter changes that.
 
     Examples
     --------

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from tunefree.cli.display.common import note_of, plain_table
 from tunefree.core.console import plain_console
+from tunefree.core.parameters import as_options
 from tunefree.report.told import listed, oddities_told
 from tunefree.report.told_columns import lines_of_kinds
 from tunefree.workflows.comparison import in_figures
@@ -38,7 +39,7 @@ def show_path(stopped: StoppedModel, as_json: bool) -> None:
             "rows": stopped.rows,
             "skipped": stopped.skipped,
             "stop": stopped.stop,
-            "notes": [str(oddity) for oddity in stopped.oddities],
+            "notes": [as_options(str(oddity)) for oddity in stopped.oddities],
         }
         figures |= {} if stopped.seconds is None else {"seconds": stopped.seconds}
         typer.echo(json.dumps(figures | {"path": records}))
