@@ -87,7 +87,7 @@ class Files(Parameters):
         from tunefree.stream.source import open_source
 
         source = open_source(self.data, self.format, self.delimiter, self.encoding, self.max_line_bytes)
-        return source if plan is None else replace(source, given=plan.column_types)
+        return source if plan is None else replace(source, column_types=plan.column_types)
 
 
 @dataclass(frozen=True)
