@@ -106,7 +106,7 @@ def test_train_takes_tables_and_files_without_a_plan(files):
     assert repr(by_name) == "TrainedClassifier(target='label', learner='scinol2')"
     numbers = tunefree.train(table.assign(rich=y == "rich")[["age", "rich"]], target="rich", ignore=[], **SCINOL)
     assert numbers.predict([[30.0], [50.0]]).dtype == bool
-    with pytest.raises(ModelError, match="no option 'taget'; did you mean 'target'"):
+    with pytest.raises(ModelError, match="no parameter 'taget'; did you mean 'target'"):
         tunefree.train(table, taget="age")
     with pytest.raises(ModelError, match="pass a plan, or target, not both"):
         tunefree.train(table, tunefree.Plan(), target="age")
