@@ -21,9 +21,9 @@ ROWS = 3000  # for training and for tests, at most
 SETS = ("spambase", "satellite", "shuttle", "bank_additional_full", "adult")
 TARGETS = ("class", "target", "y", "income", "label")
 LEARNERS = {
-    "each feature": lambda preset, epochs: PiSTOLClassifier(preset=preset, epochs=epochs),
-    "one copy": lambda preset, epochs: PiSTOLClassifier(preset=preset, coordinate=False, epochs=epochs),
-    "kernel": lambda preset, epochs: KernelPiSTOLClassifier(preset=preset, epochs=epochs),
+    "each feature": lambda preset, passes: PiSTOLClassifier(preset=preset, passes=passes),
+    "one copy": lambda preset, passes: PiSTOLClassifier(preset=preset, coordinate=False, passes=passes),
+    "kernel": lambda preset, passes: KernelPiSTOLClassifier(preset=preset, passes=passes),
 }
 PASSES = {"each feature": 10, "one copy": 10, "kernel": 5}
 
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         cells = []
         for kind, create in LEARNERS.items():
             for preset in ("theory", "practice"):
-                models = [create(preset, epochs).fit(train, codes) for epochs in (1, PASSES[kind])]
+                models = [create(preset, passes).fit(train, codes) for passes in (1, PASSES[kind])]
                 errors = [100 * (1 - model.score(test, hidden)) for model in models]
                 cells.append(f"{models[0].progressive_loss_:.3f} / {errors[0]:.1f} / {errors[1]:.1f}")
         print(f"| {name} | {len(train)} | " + " | ".join(cells) + " |", flush=True)

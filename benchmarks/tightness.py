@@ -178,7 +178,7 @@ def of_numbers(data: Rows) -> None:
 def of_functions(data: Rows, n: int = 3000) -> None:
     """Kernel PiSTOL with the preset theory, against the SVM of a norm."""
     X, y = (data.X[:n, 1:] - data.X[:n, 1:].mean(0)) / data.X[:n, 1:].std(0), data.y[:n]
-    model = KernelPiSTOLClassifier(preset="theory", gamma=0.5 / X.shape[1], view="raw", epochs=1, shuffle=False).fit(
+    model = KernelPiSTOLClassifier(preset="theory", gamma=0.5 / X.shape[1], view="raw", passes=1, shuffle=False).fit(
         X, y
     )
     (certificate,) = model.certificates_

@@ -42,15 +42,15 @@ def trained(tmp_path_factory):
     return folder
 
 
-OF_LEARNERS = "is for single learners: the pool"
+OF_LEARNERS = "is for single learners: the pool makes one pass"
 REFUSED = [  # options that have no effect on the pool, and what the error says
-    (("--passes", "3"), f"--passes {OF_LEARNERS} makes one pass; leave it out, or name a learner by --learner"),
-    (("--view", "steady"), "--view is for single learners: members of the pool have their views"),
-    (("--average",), f"--average {OF_LEARNERS} mixes its members"),
-    (("--set", "eta=0.1"), f"--set {OF_LEARNERS} has nothing to set"),
-    (("--max-support", "9"), "--max-support is for learners with a kernel; leave it out, or pass --kernel"),
-    (("--device", "cpu"), "--device is for learners with a kernel"),
-    (("--learner", "nag", "--for-prediction"), "--for-prediction is for the pool"),
+    (("--passes", "3"), f"--passes {OF_LEARNERS}"),
+    (("--learner", "pool:view=steady"), f"--learner NAME:view {OF_LEARNERS}"),
+    (("--learner", "pool:average"), f"--learner NAME:average {OF_LEARNERS}"),
+    (("--learner", "pool:eta=0.1"), f"--learner NAME:SETTING {OF_LEARNERS}"),
+    (("--learner", "pool:max_support=9"), "--learner NAME:max_support is for learners with a kernel"),
+    (("--learner", "nag:device=cpu"), "--learner NAME:device is for learners with a kernel"),
+    (("--learner", "nag", "--only-for-prediction"), "--only-for-prediction is for the pool"),
     (("--loss", "hinge"), "the pool learns probabilities"),
     (("--group", "rich"), "--target and --group name the same column, 'rich'"),
     (("--group", "job", "--shuffle"), "--group keeps the rows of a group together"),
@@ -81,7 +81,7 @@ EFFECTIVE = [
     ("--categorical", "age"),
     ("--weight", "age"),
     ("--group", "age"),
-    ("--for-prediction",),
+    ("--only-for-prediction",),
 ]
 
 
@@ -94,7 +94,7 @@ def test_other_options_have_an_effect(run, data, tmp_path):  # noqa: F811
         assert run("predict", path, data, "-o", tmp_path / "p.csv")[0] == 0
         found[options] = (tmp_path / "p.csv").read_bytes(), path.stat().st_size
     assert len({content for content, _ in found.values()}) == len(found)
-    assert found["--for-prediction",][1] < 0.8 * found[()][1]
+    assert found["--only-for-prediction",][1] < 0.8 * found[()][1]
 
 
 def test_checkpoints_reports_and_pages_on_the_way_change_no_model(run, data, tmp_path):  # noqa: F811
@@ -180,7 +180,7 @@ def test_a_model_goes_on_with_further_rows(run, trained, tmp_path):  # noqa: F81
 
 def test_a_model_for_prediction_predicts_as_the_whole_and_learns_no_more(run, data, tmp_path):  # noqa: F811
     start = "train", data, "-t", "rich", "-q", "-o"
-    assert run(*start, tmp_path / "whole")[0] == run(*start, tmp_path / "small", "--for-prediction")[0] == 0
+    assert run(*start, tmp_path / "whole")[0] == run(*start, tmp_path / "small", "--only-for-prediction")[0] == 0
     found = []
     for name in ("whole", "small"):
         assert run("predict", tmp_path / name, data, "-o", tmp_path / "p.csv")[0] == 0

@@ -58,7 +58,7 @@ def test_training(run, data, model, monkeypatch):  # noqa: F811
 
 
 def test_early_stopping(run, data, model):  # noqa: F811
-    status, out, err = run("train", data, "-t", TARGET, "-o", model, "--method", "early-stopping")
+    status, out, err = run("train", data, "-t", TARGET, "-o", model, "--learner", "early-stopping")
     assert status == 0 and shows(out, model, *CLASSES.values()), err
     status, out, err = run("inspect", model)
     assert status == 0 and shows(out, TARGET, NUMBER, f"{CATEGORY}={CATEGORIES['pilot']}"), err

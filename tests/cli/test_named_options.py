@@ -1,8 +1,9 @@
-"""Options that messages name: each is one of the command that the message comes from, or is named with its command."""
+"""Parameters that messages name: each is an option of the command that the message comes from, or is named with it."""
 
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ import tunefree
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_names import file, table  # noqa: F401 - a fixture
 from tunefree.cli.app import options_of, worded
-from tunefree.core.errors import OPTION, DataError, ModelError, in_python
+from tunefree.core.errors import DataError, ModelError
+from tunefree.core.parameters import NAMED, OTHER_OPTIONS, as_options, naming
 
 SOURCE = Path(tunefree.__file__).parent
 LEARNING = ("train", "compare", "path")  # commands that read data without a model
@@ -28,11 +30,12 @@ COMMANDS = {
     "workflows/closed_classes.py": ("train",),
     "workflows/columns.py": ("columns",),
     "workflows/comparison.py": ("compare",),
-    "workflows/early_stopping.py": ("train",),
+    "workflows/doubts.py": ("train",),
     "workflows/explanation.py": (),
     "workflows/memory_limit.py": ("train",),
     "workflows/plan.py": LEARNING,
     "workflows/prediction.py": ("predict",),
+    "workflows/rare_classes.py": ("train",),
     "workflows/reading.py": LEARNING,
     "workflows/repeats.py": ("train",),
     "workflows/resuming.py": READING,
@@ -55,43 +58,48 @@ COMMANDS = {
 # Options that a command lacks, in messages that it can end in. What they decide was decided as the model was trained,
 # so they are named with the command that has them.
 OF_TRAINING = {
-    "stream/columnar.py": {"--numeric"},  # noted in training only
-    "stream/columns.py": {"--categorical", "--ignore"},
-    "stream/delimited.py": {"--categorical"},
-    "stream/features.py": {"--categorical", "--numeric"},
-    "stream/partitions.py": {"--ignore"},  # noted in training only
-    "stream/svmlight.py": {"--hash-bits"},
-    "stream/batch.py": {"--unlabelled"},  # left out by BadRows where the command has none
-    "workflows/resuming.py": {"--from"},
-    "workflows/plan.py": {"--holdout", "--kernel", "--learner", "--method", "--passes", "--seed", "--set", "--shuffle"}
-    | {"--classes"},  # of plans that only train can make
-    "workflows/reading.py": {"--group"},  # likewise
-    "report/told_reliability.py": {"--class-weight", "--threshold"},  # with the commands that have them
+    "stream/columnar.py": {"numeric"},  # noted in training only
+    "stream/frames.py": {"numeric"},  # of frames, which commands do not read
+    "stream/columns.py": {"categorical", "ignore"},
+    "stream/delimited.py": {"categorical"},
+    "stream/features.py": {"categorical", "numeric"},
+    "stream/partitions.py": {"ignore"},  # noted in training only
+    "stream/svmlight.py": {"hash_bits"},
+    "stream/batch.py": {"unlabelled"},  # left out by BadRows where the command has none
+    "workflows/resuming.py": {"earlier"},
+    "workflows/columns.py": {"on_bad_row", "unlabelled"},  # what a training can do
+    "workflows/plan.py": {"classes", "group", "holdout", "kernel", "learner", "scheduler", "shuffle", "workers"},
 }
 
 
+OF_LEARNERS = set(OTHER_OPTIONS) - {"earlier"}  # which follow a learner's name
+
+
 def named(path):
-    """Options in the strings of a file that are no docstrings."""
+    """Parameters in the strings of a file that are no docstrings."""
     tree = ast.parse(path.read_text())
-    told = {
+    docstrings = {
         id(node.body[0].value)
         for node in ast.walk(tree)
         if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module)) and isinstance(node.body[0], ast.Expr)
     }
     strings = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    return {f"--{match[1]}" for own in strings if id(own) not in told for match in OPTION.finditer(own.value)}
+    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    texts = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    texts += [node.value for node in strings if id(node) not in docstrings | inside]
+    return {match[1] for text in texts for match in re.finditer(r"(?<!`)`([a-z][a-z_]*)(?:=[^`]*)?`(?!`)", text)}
 
 
 def test_messages_name_options_that_their_commands_have():
     known, lacking = options_of(), {}
-    every = set().union(*known.values(), {"--help", "--version"})
+    present = set().union(*known.values(), OTHER_OPTIONS)
     for path in sorted(SOURCE.rglob("*.py")):
-        name, options = path.relative_to(SOURCE).as_posix(), named(path)
-        assert options <= every, (name, options - every)
-        if options:
+        name, parameters = path.relative_to(SOURCE).as_posix(), named(path)
+        assert parameters <= present, (name, parameters - present)
+        if parameters:
             [commands, *_] = [commands for prefix, commands in COMMANDS.items() if name.startswith(prefix)] or [None]
-            assert commands is not None, f"{name} names {options}: say from which commands its messages come"
-            missing = {option for command in commands for option in options - known[command]}
+            assert commands is not None, f"{name} names {parameters}: say from which commands its messages come"
+            missing = {one for command in commands for one in parameters - known[command] - OF_LEARNERS}
             lacking |= {name: missing} if missing else {}
     assert lacking == OF_TRAINING
 
@@ -102,9 +110,10 @@ def test_what_training_decided_is_named_with_its_command(run, tmp_path, file, co
     text = file.read_text().splitlines()
     (tmp_path / "bad.csv").write_text("\n".join([*text[:3], "lots,1,cook,no", "1,1,cook,"]))
     _, _, err = run(command, tmp_path / "m", tmp_path / "bad.csv")
-    lacking = {option for option in OPTION.findall(err) if f"--{option[0]}" not in options_of()[command]}
+    named_options = re.findall(r"--([a-z][a-z-]*)", err)
+    lacking = {one for one in named_options if one.replace("-", "_") not in options_of()[command]}
     assert "bad.csv, row 3, column 'leak'" in err and "--on-bad-row skip" in err
-    assert all(f"--{option} of `tunefree train`" in err for option, _ in lacking)
+    assert all(f"--{one} of `tunefree train`" in err for one in lacking)
 
 
 def test_a_row_without_a_label_in_evaluation_names_no_option_that_is_not_there(run, tmp_path, file):  # noqa: F811
@@ -122,24 +131,37 @@ def test_a_row_without_a_label_in_evaluation_names_no_option_that_is_not_there(r
 
 
 def test_a_message_in_the_words_of_a_command():
-    message = "it is '--text x' (--hash-bits 20); pass --on-bad-row skip"
-    assert worded(message, ["train"]) == worded(message, []) == worded(message, ["strange"]) == message
-    assert worded(message, ["predict"]) == message.replace("20", "20 of `tunefree train`")
+    message = "it is '`text`' (`hash_bits=20`); pass `on_bad_row='skip'`"
+    options = "it is '`text`' (--hash-bits 20); pass --on-bad-row skip"
+    assert worded(message, ["train"]) == options
+    assert worded(message, ["predict"]) == options.replace("20", "20 of `tunefree train`")
 
 
 @pytest.mark.parametrize(
-    ("message", "python"),
+    ("message", "options"),
     [
-        ("pass --task regression", "pass task='regression'"),
-        ("pass --ignore 'a b'", "pass ignore='a b'"),
-        ("give --na-values, or --hash-bits 20.", "give na_values, or hash_bits=20."),
-        ("--seed must be at least 0", "shuffle must be at least 0"),
-        ("the value '--text' is no --text", "the value '--text' is no text"),
-        ("pass --unlabelled skip, or --on-bad-row skip", "pass skip_unlabelled=True, or skip_bad_rows=True"),
+        ("pass `task='regression'`", "pass --task regression"),
+        ("pass `ignore='a b'`", "pass --ignore 'a b'"),
+        ("give `na_values`, or `hash_bits=20`.", "give --na-values, or --hash-bits 20."),
+        ("`seed` must be at least 0", "--seed must be at least 0"),
+        ("the value '`text`' is no `text`", "the value '`text`' is no --text"),
+        ("pass `shuffle=True`, or `classes=['a', 'b']`", "pass --shuffle, or --classes a --classes b"),
+        ("pass `ignore='a`b'`; go on by `earlier`", "pass --ignore 'a`b'; go on by --from"),
+        ("`date='day=FORMAT'` decides, or `threshold=P`", "--date day=FORMAT decides, or --threshold P"),
+        ("of `tunefree train --ignore x`", "of `tunefree train --ignore x`"),
+        ("name it by `settings` or `view`", "name it by --learner NAME:SETTING or --learner NAME:view"),
     ],
 )
-def test_a_message_in_python(message, python):
-    assert in_python(message) == python
+def test_a_message_on_the_command_line(message, options):
+    assert as_options(message) == options
+
+
+def test_what_has_a_parameter_is_named():
+    with (
+        pytest.raises(ModelError, match=r"pass `text`, or `seed=3` of train; not '`ignore`'"),
+        naming("train", ["text"]),
+    ):
+        raise ModelError("pass `text`, or `seed=3`; not '`ignore`'")
 
 
 @pytest.mark.parametrize(
@@ -149,11 +171,11 @@ def test_a_message_in_python(message, python):
 def test_python_names_parameters(options):
     with pytest.raises((DataError, ModelError)) as raised:
         tunefree.train(table(), **{"target": "rich", "learner": "scinol2"} | options)
-    assert "--" not in str(raised.value)
+    assert "--" not in str(raised.value) and NAMED.search(str(raised.value))
 
 
 def test_estimators_name_what_has_the_parameter():
     rows = {"x": ["1,5", "2,5", "3,5"] * 20, "job": ["cook", "clerk", "cook"] * 20}
     model = tunefree.OnlineClassifier().fit(rows, [0, 1, 0] * 20)
-    with pytest.raises(DataError, match="'many' is not a number .na_values of tunefree.train says"):
+    with pytest.raises(DataError, match="'many' is not a number .`na_values` of tunefree.train says"):
         model.predict({"x": ["many"], "job": ["cook"]})

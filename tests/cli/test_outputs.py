@@ -36,7 +36,7 @@ OVERWRITING = [
     *[("train", "data.csv", "-t", "y", "-o", name) for name in NAMES],
     ("train", "*.csv", "-t", "y", "-o", "data.csv"),
     ("train", ".", "-t", "y", "-o", "data.csv"),
-    ("train", "data.csv", "-t", "y", "-o", "data.csv", "--method", "early-stopping"),
+    ("train", "data.csv", "-t", "y", "-o", "data.csv", "--learner", "early-stopping"),
     *[("predict", "people.model", "data.csv", "-o", name) for name in NAMES],
     ("predict", "people.model", "data.csv", "-o", "people.model"),
     ("explain", "people.model", "data.csv", "-o", "link.csv"),
@@ -83,7 +83,7 @@ UNWRITABLE = {
 }
 WRITING = [
     ("train", "data.csv", "-t", "y", "-o"),
-    ("train", "data.csv", "-t", "y", "--method", "early-stopping", "-o"),
+    ("train", "data.csv", "-t", "y", "--learner", "early-stopping", "-o"),
     ("predict", "people.model", "data.csv", "-o"),
     ("explain", "people.model", "data.csv", "-o"),
     ("path", "data.csv", "-t", "y", "-o"),

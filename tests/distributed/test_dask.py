@@ -13,7 +13,14 @@ from scipy import sparse
 from tests.distributed.data import parquet_of, people, shards
 from tunefree.cli import app
 from tunefree.core.errors import DataError, ModelError
-from tunefree.distributed import DaskTuneFreeClassifier, DaskTuneFreeRegressor, local_cluster, phases, train
+from tunefree.distributed import (
+    DaskTuneFreeClassifier,
+    DaskTuneFreeRegressor,
+    dask_training,
+    local_cluster,
+    phases,
+    train,
+)
 from tunefree.distributed.cluster import KEEPING_MEMORY
 from tunefree.distributed.engines import Here
 from tunefree.estimators.model_file import estimator_of
@@ -103,7 +110,7 @@ def test_arrays_of_unknown_and_uneven_chunks_are_joined(client, tmp_path):
 def test_what_cannot_be_spread_is_told(client, tmp_path):
     with pytest.raises(DataError, match="no such file"):
         train(client, str(tmp_path / "nothing.csv"), target="rich")
-    with pytest.raises(ModelError, match="on_bad_shard is error or skip"):
+    with pytest.raises(ModelError, match="`on_bad_shard` must be 'error' or 'skip'"):
         train(client, "a.csv", target="rich", on_bad_shard="maybe")
     with pytest.raises(DataError, match="standard input"):
         train(client, "-", target="rich")
@@ -181,11 +188,12 @@ def test_a_shard_of_one_class_and_an_empty_one_are_learned(client):
     )
 
 
-def test_the_command_line_learns_on_a_cluster_that_is_there(run_cli, tmp_path):
+def test_the_command_line_learns_on_a_cluster_that_is_there(run_cli, tmp_path, monkeypatch):
+    monkeypatch.setitem(dask_training.train.__kwdefaults__, "shard_rows", 1)
     path, model = parquet_of(tmp_path, people(600), 3), tmp_path / "some.model"
     settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(protocol="tcp://", **settings) as cluster:
-        options = ["--scheduler", cluster.scheduler_address, "--shard-rows", "1", "--checkpoint"]
+        options = ["--scheduler", cluster.scheduler_address, "--checkpoint"]
         status, out, err = run_cli("train", path, "-t", "rich", "-o", model, *options)
     assert status == 0 and "progressive log-loss" in out
     assert "read 600 rows in 3 shards" in err and "1 workers" in err
@@ -199,7 +207,7 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run_cli, tmp_path):
         (["--workers", "1", "--scheduler", "tcp://x:1"], "give one of them"),
         (["--workers", "1", "--holdout", "0.1"], "--holdout is for one machine"),
         (["--workers", "1", "--from", model], "--from is for one machine"),
-        (["--workers", "1", "--on-bad-shard", "mend"], "--on-bad-shard is error or skip"),
+        (["--workers", "1", "--on-bad-shard", "mend"], "--on-bad-shard must be 'error' or 'skip'"),
     ):
         status, _, err = run_cli("train", path, "-t", "rich", "-o", model, *wrong)
         assert status == 2 and problem in err, err

@@ -72,6 +72,6 @@ def test_a_worker_without_memory_is_told(tmp_path, monkeypatch):
             writer.write_table(some)
     with (
         processes(1, memory_limit="600MB") as client,
-        pytest.raises(ModelError, match="3 workers died .* want of memory.*--shard-rows"),
+        pytest.raises(ModelError, match="3 workers died .* want of memory.*shard_rows"),
     ):
         train(client, str(tmp_path / "many.parquet"), target="y", shard_rows=10**7)

@@ -97,7 +97,7 @@ def test_balanced_classes_weigh_as_when_their_weights_are_given(data, tmp_path):
 
 
 def test_what_cannot_be_learned_is_told(data, tmp_path):
-    with pytest.raises(ModelError, match="--holdout is for one machine"):
+    with pytest.raises(ModelError, match="`holdout` is for one machine"):
         learned(data[0], Plan(target="rich", holdout=0.1))
     one_class = people(100).set_column(2, "rich", [["yes"] * 100])
     with pytest.raises(DataError, match="one class only"):

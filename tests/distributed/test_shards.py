@@ -115,7 +115,7 @@ def test_a_shard_that_cannot_be_read_is_named_and_skipped_if_asked(tmp_path):
         problems += [kept.problem] if kept.problem else []
     assert len(problems) == 1 and "row 200" in problems[0] and str(path) in problems[0]
     bad = next(own for own in cut_up if local_rows.read(own, beginning, True).problem)
-    with pytest.raises(DataError, match="shard .* of .*row 200.*on-bad-shard skip"):
+    with pytest.raises(DataError, match="shard .* of .*row 200.*on_bad_shard='skip'"):
         local_rows.read(bad, beginning, False)
 
 
@@ -126,7 +126,7 @@ def test_rows_that_cannot_be_used_are_counted_as_by_one_reader(tmp_path):
         lines[number] = f"about {number}," + lines[number].split(",", 1)[1]
     lines[150] += ",more"
     path.write_text("\n".join(lines) + "\n")
-    plan = Plan(target="rich", numeric=("age",), skip_bad_rows=True)
+    plan = Plan(target="rich", numeric=("age",), on_bad_row="skip")
     found, _, cut_up = read_all(path, plan, Cut(1, 2048))
     bad = plan.bad_rows()
     list(begin(open_source(path), plan, bad).batches)

@@ -151,7 +151,7 @@ MODELS = {
 def test_estimators_learn_what_the_processor_learns(case, memory, scattered, device, tmp_path):
     model, (X, y) = MODELS[case]
     X = sparse.csr_array(np.where(np.abs(X) > np.median(np.abs(X), axis=0), X, 0.0)) if scattered else X
-    settings = {"kernel_params": {"precision": "float64"}, "max_iter": ITERATIONS, "memory_limit": memory}
+    settings = {"kernel_params": {"precision": "float64"}, "max_iter": ITERATIONS, "gram_bytes": memory}
     expected = model.set_params(**settings, device=None).fit(X, y)
     expected, path = expected.at(ITERATIONS), expected.path_
     fitted = [model.set_params(device=device).fit(X, y).at(ITERATIONS) for _ in range(2)]
@@ -187,7 +187,7 @@ def test_a_fit_goes_on(device):
 @pytest.mark.parametrize("memory", [2**31, 1], ids=["all kept", "one kept"])
 def test_an_estimator_is_used_where_its_device_is_not(memory, tmp_path, monkeypatch):
     X, y = WINE
-    found = Classifier(kernel="rbf", max_iter=ITERATIONS, device="cpu", memory_limit=memory).fit(X, y)
+    found = Classifier(kernel="rbf", max_iter=ITERATIONS, device="cpu", gram_bytes=memory).fit(X, y)
     storage.save(tmp_path / "estimator", *stored.flat(found))
     expected = found.at(7).decision_function(X)
     monkeypatch.setattr("tunefree.kernel.backends.find_spec", lambda name: None)

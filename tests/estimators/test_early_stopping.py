@@ -28,7 +28,7 @@ from tunefree.workflows.prediction import predict
 from tunefree.workflows.training import Trained
 
 LABELS = {"two": ["no", "yes"], "three": ["few", "more", "many"]}
-KERNELS = {"weights": (), "rbf": ("--kernel",)}
+KERNELS = {"weights": (), "rbf": ("--kernel", "rbf")}
 
 
 def table(kind, n=300, seed=0):
@@ -54,7 +54,7 @@ def early(run, data, tmp_path):  # noqa: F811
     """A model stopped early, of the people's table."""
     path = tmp_path / "early.model"
     if "early" not in FILES:
-        status, out, err = run("train", data, "-t", "rich", "--method", "early-stopping", "-o", path)
+        status, out, err = run("train", data, "-t", "rich", "--learner", "early-stopping", "-o", path)
         assert status == 0, err
         assert "held-out log-loss" in out and "stopped at" in out
         FILES["early"] = path.read_bytes()
@@ -67,7 +67,7 @@ def early(run, data, tmp_path):  # noqa: F811
 def test_predictions_are_those_of_the_estimator(run, tmp_path, kind, form):  # noqa: F811
     columns, X, y = table(kind)
     parquet.write_table(pa.table(columns), tmp_path / "d.parquet")
-    made = ("train", tmp_path / "d.parquet", "-t", "y", "--method", "early-stopping", *KERNELS[form])
+    made = ("train", tmp_path / "d.parquet", "-t", "y", "--learner", "early-stopping", *KERNELS[form])
     status, _, err = run(*made, "-o", tmp_path / "m", "--quiet")
     assert (status, err) == (0, "")
     classifies = kind != "number"
@@ -102,7 +102,7 @@ def test_predictions_are_those_of_the_estimator(run, tmp_path, kind, form):  # n
 def test_losses_that_are_no_log_loss(run, tmp_path, loss, kind):  # noqa: F811
     columns, X, y = table(kind)
     parquet.write_table(pa.table(columns), tmp_path / "d.parquet")
-    made = ("train", tmp_path / "d.parquet", "-t", "y", "--method", "early-stopping", "--loss", loss)
+    made = ("train", tmp_path / "d.parquet", "-t", "y", "--learner", "early-stopping", "--loss", loss)
     assert run(*made, "-o", tmp_path / "m")[0] == 0
     status, out, err = run("evaluate", tmp_path / "m", tmp_path / "d.parquet", "--json")
     assert status == 0, err
@@ -133,7 +133,7 @@ def test_what_inspect_tells(run, early, tmp_path):  # noqa: F811
 
 
 def test_what_inspect_tells_of_a_kernel(run, data, tmp_path):  # noqa: F811
-    made = ("train", data, "-t", "rich", "--method", "early-stopping", "--kernel", "-o", tmp_path / "m")
+    made = ("train", data, "-t", "rich", "--learner", "early-stopping", "--kernel", "rbf", "-o", tmp_path / "m")
     assert run(*made)[0] == 0
     status, out, _ = run("inspect", tmp_path / "m")
     assert status == 0 and "kernel rbf, gamma" in out and "in the space of a kernel" in out
@@ -180,8 +180,8 @@ def test_a_path_of_data_may_be_written_too(run, data, early, tmp_path):  # noqa:
 
 def test_little_memory_changes_no_bit(tmp_path):
     source = open_source(people(400))
-    found = descend(source, Plan(target="rich", ignore=("pay",)), "rbf", 30)
-    estimator = IterativeRegularizationClassifier(kernel="rbf", max_iter=30, memory_limit=2**18)
+    found = descend(source, Plan(target="rich", ignore=("pay",), learner="early-stopping", kernel="rbf"), 30)
+    estimator = IterativeRegularizationClassifier(kernel="rbf", max_iter=30, gram_bytes=2**18)
     rows = matrices.matrix([batch.rows for batch, _ in predict(found, source, BadRows())], found.model.n_features)
     estimator.fit(rows, people(400)["rich"])._restore(found)
     found = estimator.trained_
@@ -203,7 +203,7 @@ def test_features_and_labels_that_were_never_seen(run, tmp_path, dense, monkeypa
     rng = np.random.default_rng(0)
     lines = [f"{k % 3} {k % 3 + 1}:1 {rng.integers(4, 9)}:{rng.random():.3f}" for k in range(120)]
     (tmp_path / "d.svm").write_text("\n".join(lines) + "\n")
-    made = ("train", tmp_path / "d.svm", "--method", "early-stopping", "--task", "classification")
+    made = ("train", tmp_path / "d.svm", "--learner", "early-stopping", "--task", "classification")
     status, _, err = run(*made, "-o", tmp_path / "m")
     assert status == 0, err
     assert load(tmp_path / "m").model.estimator._is_dense == dense
@@ -218,7 +218,7 @@ def test_features_and_labels_that_were_never_seen(run, tmp_path, dense, monkeypa
 
 def test_rows_are_predicted_in_pieces(monkeypatch, tmp_path):
     source = open_source(people(400))
-    found = descend(source, Plan(target="rich", ignore=("pay",)), None, 20)
+    found = descend(source, Plan(target="rich", ignore=("pay",)), 20)
     (whole,) = (p for _, p in predict(found, source, BadRows()))
     monkeypatch.setattr(path_model, "PIECE_BYTES", 8 * found.model.n_features * 7)
     (pieces,) = (p for _, p in predict(found, source, BadRows()))
@@ -230,7 +230,7 @@ def test_classes_that_come_late_and_weights(tmp_path):
     order = np.argsort(np.array(columns["y"]) == "few", kind="stable")  # the first in the alphabet comes last
     rows = pa.table(columns | {"w": 1.0 + np.arange(len(X)) % 2}).take(order)
     source = open_source(rows.to_pydict())
-    found = descend(source, Plan(target="y", weight="w"), None, 50)
+    found = descend(source, Plan(target="y", weight="w"), 50)
     found.save(tmp_path / "m")
     back = model_files.load(tmp_path / "m")
     assert sorted(back.model.classes) == sorted(LABELS["three"]) and back.plan == found.plan
@@ -244,19 +244,21 @@ def test_classes_that_come_late_and_weights(tmp_path):
     "options",
     [
         ("--passes", 2),
-        ("--learner", "pistol"),
-        ("--view", "steady"),
-        ("--average",),
-        ("--set", "eta=1"),
         ("--holdout", 0.1),
-        ("--max-support", 10),
+        ("--shuffle",),
+        ("--group", "job"),
+        ("--class-weight", "balanced"),
+        ("--memory-limit", "1G"),
+        ("--from", "earlier.model"),
+        ("--report", "page.html"),
+        ("--live", 0),
         ("--checkpoint-every", 10),
         ("--resume",),
         ("--verbose",),
     ],
 )
 def test_options_of_learning_row_by_row_are_refused(run, data, tmp_path, options):  # noqa: F811
-    made = ("train", data, "-t", "rich", "--method", "early-stopping", "-o", tmp_path / "m")
+    made = ("train", data, "-t", "rich", "--learner", "early-stopping", "-o", tmp_path / "m")
     status, _, err = run(*made, *options)
     assert status == 2 and f"{options[0]} is for learning row by row; leave it out" in err
     assert not (tmp_path / "m").exists()
@@ -265,14 +267,15 @@ def test_options_of_learning_row_by_row_are_refused(run, data, tmp_path, options
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--method", "fly"), "choose one of pool, kernel-sgd, early-stopping"),
-        (("--method", "kernel-sgd", "--learner", "pistol"), "leave --learner out"),
-        (("--method", "kernel-sgd", "--kernel"), "leave --kernel out"),
-        (("--method", "early-stopping", "--loss", "absolute"), "unknown loss"),
-        (("--method", "early-stopping", "--loss", "exponential"), "pass eta as a number"),
+        (("--learner", "early-stopping:eta=1"), "--learner NAME:SETTING is for single learners"),
+        (("--learner", "early-stopping:average"), "--learner NAME:average is for single learners"),
+        (("--learner", "early-stopping", "--only-for-prediction"), "--only-for-prediction is for the pool"),
+        (("--learner", "early-stopping", "--kernel", "fly"), "choose one of rbf, laplacian, poly, linear"),
+        (("--learner", "early-stopping", "--loss", "absolute"), "unknown loss"),
+        (("--learner", "early-stopping", "--loss", "exponential"), "pass eta as a number"),
     ],
 )
-def test_methods_that_cannot_be(run, data, tmp_path, options, message):  # noqa: F811
+def test_early_stopping_that_cannot_be(run, data, tmp_path, options, message):  # noqa: F811
     status, _, err = run("train", data, "-t", "rich", "-o", tmp_path / "m", *options)
     assert status == 2 and message in err
     assert not (tmp_path / "m").exists()
@@ -280,7 +283,7 @@ def test_methods_that_cannot_be(run, data, tmp_path, options, message):  # noqa:
 
 def test_one_class_is_named(run, tmp_path):  # noqa: F811
     (tmp_path / "d.csv").write_text("x,y\n1,sun\n2,sun\n")
-    status, _, err = run("train", tmp_path / "d.csv", "-t", "y", "--method", "early-stopping", "-o", tmp_path / "m")
+    status, _, err = run("train", tmp_path / "d.csv", "-t", "y", "--learner", "early-stopping", "-o", tmp_path / "m")
     assert status == 2 and "one class only, 'sun'" in err
 
 
@@ -302,9 +305,9 @@ def test_a_model_takes_no_options_of_data(run, early, options):  # noqa: F811
 
 def test_models_of_another_kind(run, data, early, model, tmp_path):  # noqa: F811
     status, _, err = run("path", model)
-    assert status == 2 and "has no path; train with --method early-stopping of `tunefree train`" in err
+    assert status == 2 and "has no path; train with --learner early-stopping of `tunefree train`" in err
     status, _, err = run("certify", early)
-    assert status == 2 and "not certified, explained or gone on with; train by another --method" in err
+    assert status == 2 and "not certified, explained or gone on with; train by another --learner" in err
     (tmp_path / "n.checkpoint").write_bytes(early.read_bytes())
     status, _, err = run("train", data, "-t", "rich", "-o", tmp_path / "n", "--resume")
     assert status == 2 and "n.checkpoint" in err and "gone on with" in err
@@ -334,13 +337,3 @@ def test_which_files_are_models(early, model, data, tmp_path):  # noqa: F811
     (tmp_path / "empty").write_bytes(b"")
     for other in (data, tmp_path, tmp_path / "none", tmp_path / "empty", "-"):
         assert not storage.is_model(other)
-
-
-def test_kernel_sgd_is_the_learner_of_that_name_averaged(run, tmp_path):  # noqa: F811
-    parquet.write_table(pa.table(people(300)).drop_columns("pay"), tmp_path / "d.parquet")
-    learner = ("--learner", "kernel-regularized-sgd", "--average")
-    for name, options in (("one", ("--method", "kernel-sgd")), ("two", learner)):
-        status, _, err = run("train", tmp_path / "d.parquet", "-t", "rich", *options, "-o", tmp_path / name)
-        assert status == 0, err
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert json.loads(run("inspect", tmp_path / "one", "--json")[1])["learner"] == "kernel-regularized-sgd"

@@ -76,7 +76,7 @@ def test_sparse_rows_have_contributions():
 def test_what_cannot_be_explained_is_told(classifier, monkeypatch):
     X, _, y = data()
     with pytest.raises(ModelError, match="kernels alone"):
-        KernelPiSTOLClassifier(epochs=1).fit(X[:99], y[:99]).explain(X)
+        KernelPiSTOLClassifier(passes=1).fit(X[:99], y[:99]).explain(X)
     monkeypatch.setattr(explanation, "MOST_NUMBERS", 1000)
     with pytest.raises(ValueError, match="explain fewer at a time"):
         classifier.explain(X)

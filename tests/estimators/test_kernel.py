@@ -35,7 +35,7 @@ def kernels_of(model):
 @pytest.fixture(scope="module")
 def fitted(circles):
     X, y = circles
-    return TuneFreeClassifier(kernel=True).fit(X[:400], y[:400])
+    return TuneFreeClassifier(kernel="rbf").fit(X[:400], y[:400])
 
 
 def test_kernels_part_what_no_hyperplane_does(fitted, circles):
@@ -63,20 +63,20 @@ def test_copies_are_the_same_and_go_on_alike(fitted, circles, copied):
 
 def test_fitting_again_gives_the_same_bytes(fitted, circles):
     X, y = circles
-    again = TuneFreeClassifier(kernel=True).fit(X[:400], y[:400])
+    again = TuneFreeClassifier(kernel="rbf").fit(X[:400], y[:400])
     assert again.predict_proba(X).tobytes() == fitted.predict_proba(X).tobytes()
 
 
 def test_sparse_rows_are_fitted(circles):
     X, y = circles
-    model = TuneFreeClassifier(kernel=True).fit(csr_array(X[:400]), y[:400])
+    model = TuneFreeClassifier(kernel="rbf").fit(csr_array(X[:400]), y[:400])
     assert model.score(csr_array(X[400:]), y[400:]) > 0.75
 
 
 def test_streams_whose_buffer_is_used_again(circles):
     X, y = circles
     with frozen_after(200):
-        one, other = TuneFreeClassifier(kernel=True), TuneFreeClassifier(kernel=True)
+        one, other = TuneFreeClassifier(kernel="rbf"), TuneFreeClassifier(kernel="rbf")
         buffer = np.empty((100, 3))
         for start in range(0, 400, 100):
             buffer[:] = X[start : start + 100]
@@ -89,16 +89,16 @@ def test_streams_whose_buffer_is_used_again(circles):
 @pytest.mark.parametrize("n", [2, 10, 39, 41, 60])
 def test_few_rows_are_enough(circles, n):
     X, y = circles
-    model = TuneFreeClassifier(kernel=True).fit(X[:n], y[:n])
+    model = TuneFreeClassifier(kernel="rbf").fit(X[:n], y[:n])
     assert np.isfinite(model.predict_proba(X)).all()
 
 
 def test_curves_are_fitted(circles):
     X, _ = circles
     y = 1e3 * np.sin(3.0 * X[:, 0]) + 1e5
-    kernel = TuneFreeRegressor(kernel=True).fit(X[:400], y[:400]).score(X[400:], y[400:])
+    kernel = TuneFreeRegressor(kernel="rbf").fit(X[:400], y[:400]).score(X[400:], y[400:])
     assert kernel > 0.9
-    assert np.isfinite(TuneFreeRegressor(kernel=True).fit(1e200 * X[:100], y[:100]).predict(1e200 * X)).all()
+    assert np.isfinite(TuneFreeRegressor(kernel="rbf").fit(1e200 * X[:100], y[:100]).predict(1e200 * X)).all()
 
 
 def test_a_model_with_kernels_is_one_like_others(fitted, circles, tmp_path):
@@ -115,7 +115,7 @@ def test_kernels_are_learned_where_they_are_asked_for(circles):
         TuneFreeClassifier(kernel="auto").fit(X[:200], y[:200])
 
 
-ONE_PASS = {"epochs": 1, "shuffle": False}
+ONE_PASS = {"passes": 1, "shuffle": False}
 OF_KERNELS = {
     "pistol": lambda: KernelPiSTOLClassifier(**ONE_PASS),
     "pistol raw": lambda: KernelPiSTOLClassifier(view="raw", **ONE_PASS),
@@ -141,7 +141,7 @@ def test_partial_fit_of_the_pool_with_kernels_does_not_depend_on_the_batches():
     X, y = make_circles(1100, noise=0.15, factor=0.5, random_state=0)
     shown = set()
     for cuts in [(), (600,), (512, 1023), (255, 513, 700, 1030)]:
-        model = TuneFreeClassifier(kernel=True)
+        model = TuneFreeClassifier(kernel="rbf")
         for start, stop in zip((0, *cuts), (*cuts, 1100), strict=True):
             model.partial_fit(X[start:stop], y[start:stop], classes=[0, 1])
         shown.add(model.predict_proba(X).tobytes())

@@ -144,7 +144,7 @@ def test_theory_is_silent_where_its_conditions_fail():
     ):
         display = drawn(Classifier(max_iter=10).set_params(**settings), sizes=[50, 400])
         assert display.rate_line_ is None and "rate" not in texts(display)
-    assert drawn(KernelSGDClassifier(epochs=1), sizes=[50, 400]).rate_line_ is None
+    assert drawn(KernelSGDClassifier(passes=1), sizes=[50, 400]).rate_line_ is None
 
 
 def test_a_rate_can_be_given():

@@ -33,7 +33,7 @@ from tunefree.theory import paper_bound
 
 CLASSIFIERS = (ScInOLClassifier, PiSTOLClassifier)
 REGRESSORS = (ScInOLRegressor, PiSTOLRegressor)
-STREAM = {"epochs": 1, "shuffle": False}
+STREAM = {"passes": 1, "shuffle": False}
 holdout_stride = pytest.mark.parametrize("cls", CLASSIFIERS + REGRESSORS)
 classifiers = pytest.mark.parametrize("cls", CLASSIFIERS)
 regressors = pytest.mark.parametrize("cls", REGRESSORS)
@@ -101,7 +101,7 @@ def test_classes_that_appear_later_do_so_at_their_row(cls, seed, cut, labels):
 
 @holdout_stride
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize("options", [STREAM, {"epochs": 2, "random_state": 3}])
+@pytest.mark.parametrize("options", [STREAM, {"passes": 2, "random_state": 3}])
 def test_kinds_of_table_give_the_same_bits(cls, options):
     X, y = table(n_classes=3)
     names = list("abcde")
@@ -201,7 +201,7 @@ def test_weight_zero_is_removal_and_weight_one_is_none(cls, seed, shuffle):
     X, y = table(40, 3, 3, seed)
     kept = np.random.default_rng(seed).random(40) < 0.6
     kept[:3] = True
-    options = {"epochs": 2, "shuffle": shuffle}
+    options = {"passes": 2, "shuffle": shuffle}
     assert_same(cls(**options).fit(X, y), cls(**options).fit(X, y, np.ones(40)), X)
     assert_same(cls(**options).fit(X, y, kept), cls(**options).fit(X[kept], y[kept]), X)
 
@@ -289,7 +289,7 @@ def test_progressive_loss_is_of_rows_not_yet_learned():
     weight = np.linspace(0.0, 3.0, 50)
     by_model = Model("classification", "scinol2", classes=[0, 1], n_features=6)
     _, row_losses = by_model.learn(dense(X[1:]), Labels.of(y[1:]), weight[1:])
-    weighted = ScInOLClassifier(epochs=2, shuffle=False).fit(X, y, weight)
+    weighted = ScInOLClassifier(passes=2, shuffle=False).fit(X, y, weight)
     np.testing.assert_allclose(weighted.progressive_loss_, np.average(row_losses, weights=weight[1:]))
 
 
@@ -298,7 +298,7 @@ def test_progressive_loss_is_of_rows_not_yet_learned():
 def test_class_weights_are_sample_weights(cls, shuffle):
     X, y = table(90, n_classes=3)
     X, y = X[y != 2], y[y != 2]
-    options = {"epochs": 2, "shuffle": shuffle}
+    options = {"passes": 2, "shuffle": shuffle}
     by_dict = cls(class_weight={0: 2.0, 1: 0.5}, **options).fit(X, y)
     assert_same(by_dict, cls(**options).fit(X, y, np.where(y == 0, 2.0, 0.5)), X)
     share = len(y) / (2 * np.bincount(y))
@@ -331,7 +331,7 @@ def test_refitting_forgets_and_warm_start_goes_on(cls):
     assert_same(again.set_params(average=False).fit(X, y), fresh, X)
     wider = np.c_[X, X]
     assert clone(fresh).fit(wider, y).n_features_in_ == fresh.fit(wider, y).n_features_in_ == 10
-    two = cls(epochs=2, shuffle=False).fit(X, y)
+    two = cls(passes=2, shuffle=False).fit(X, y)
     warm = cls(warm_start=True, **STREAM).fit(X, y).fit(X, y)
     assert_same(two, warm, X)
 
@@ -340,7 +340,7 @@ def test_refitting_forgets_and_warm_start_goes_on(cls):
 @pytest.mark.parametrize(
     "bad",
     [
-        {"epochs": 0}, {"epochs": 1.5}, {"epochs": True}, {"shuffle": 1}, {"average": "yes"}, {"loss": "logit"},
+        {"passes": 0}, {"passes": 1.5}, {"passes": True}, {"shuffle": 1}, {"average": "yes"}, {"loss": "logit"},
         {"loss": None}, {"warm_start": None}, {"epsilon": 0}, {"epsilon": np.nan}, {"variant": 3}, {"variant": True},
         {"a": -1.0}, {"b": "1"}, {"coordinate": 1}, {"fit_intercept": None}, {"class_weight": "even"},
         {"class_weight": {0: -1.0}},
@@ -368,12 +368,12 @@ def test_every_loss_gives_probabilities(cls, loss):
 
 @classifiers
 def test_probabilities_are_learned_of_rows_not_yet_learned(cls):
-    """More epochs move the margins, not what probabilities are made of them; a weight is worth as many copies."""
+    """More passes move the margins, not what probabilities are made of them; a weight is worth as many copies."""
     X, y = table()
     heavy = cls(loss="hinge").fit(X, y, sample_weight=np.full(len(X), 2.0))
     copies = cls(loss="hinge").fit(np.r_[X, X], np.r_[y, y])
     np.testing.assert_array_equal(heavy.predict_proba(X), copies.predict_proba(X))
-    once, often = (cls(loss="hinge", epochs=epochs).fit(X, y)._learned.model for epochs in (1, 5))
+    once, often = (cls(loss="hinge", passes=passes).fit(X, y)._learned.model for passes in (1, 5))
     margins = np.linspace(-3.0, 3.0, 12).reshape(-1, once.n_outputs)
     assert not np.array_equal(once.mean_weights(), often.mean_weights())
     np.testing.assert_array_equal(once.probabilities(margins), often.probabilities(margins))
@@ -436,7 +436,7 @@ def test_the_default_preset_of_pistol_has_a_finite_bound_that_holds(coordinate):
     y = np.where(rng.random(300) < 1 / (1 + np.exp(-2 * X[:, 0])), 1, 0)
     bounds = {}
     for preset in ("theory", "practice"):
-        model = PiSTOLClassifier(preset=preset, coordinate=coordinate, epochs=1).fit(X, y)
+        model = PiSTOLClassifier(preset=preset, coordinate=coordinate, passes=1).fit(X, y)
         member = model._learned.model.ensemble.linear.members[0]
         u = np.zeros(member.room)
         u[1] = 2.0

@@ -42,7 +42,7 @@ def test_every_learner_tells_three_classes_apart(learner):
     X, y = load_iris(return_X_y=True)
     order = np.random.default_rng(0).permutation(150)
     X, y = StandardScaler().fit_transform(X)[order], y[order]
-    model = OnlineClassifier(learner, settings=SLOW_RATES.get(learner), epochs=30).fit(X[:100], y[:100])
+    model = OnlineClassifier(learner, settings=SLOW_RATES.get(learner), passes=30).fit(X[:100], y[:100])
     assert model.score(X[100:], y[100:]) > 0.75
 
 
@@ -50,7 +50,7 @@ def test_every_learner_tells_three_classes_apart(learner):
 def test_every_learner_regresses(learner):
     X, y = load_diabetes(return_X_y=True)
     settings = {"adam": {"eta": 0.05}, "kotlowski": {}}.get(learner)
-    model = OnlineRegressor(learner, settings=settings, epochs=50).fit(20 * X[:300], y[:300])
+    model = OnlineRegressor(learner, settings=settings, passes=50).fit(20 * X[:300], y[:300])
     assert model.score(20 * X[300:], y[300:]) > 0.3
 
 
@@ -60,7 +60,7 @@ def test_views_make_a_column_far_from_zero_harmless(view):
     X = rng.normal(loc=[0.0, 1000.0, -50.0], size=(4000, 3))
     y = (X @ [1.0, -2.0, 0.5] + 2025.0 + rng.normal(size=4000) > 0).astype(int)
     scores = [
-        OnlineClassifier(view=v, epochs=1).fit(X[:3000], y[:3000]).score(X[3000:], y[3000:]) for v in ("raw", view)
+        OnlineClassifier(view=v, passes=1).fit(X[:3000], y[:3000]).score(X[3000:], y[3000:]) for v in ("raw", view)
     ]
     assert scores[1] > scores[0] + 0.1
     assert scores[1] > 0.8
@@ -69,11 +69,11 @@ def test_views_make_a_column_far_from_zero_harmless(view):
 def test_rates_given_for_each_feature():
     X, y = load_breast_cancer(return_X_y=True)
     X = StandardScaler().fit_transform(X)
-    best = OnlineClassifier("scinol2", epochs=20).fit(X, y)
+    best = OnlineClassifier("scinol2", passes=20).fit(X, y)
     weights = np.concatenate([best.intercept_, best.coef_[0]])
     norms = np.sqrt((np.column_stack([np.ones(len(X)), X]) ** 2).sum(axis=0))
     rates = oracle_rates(weights, norms).tolist()
-    model = OnlineClassifier("coordinate-ogd", settings={"rates": rates}, epochs=1).fit(X, y)
+    model = OnlineClassifier("coordinate-ogd", settings={"rates": rates}, passes=1).fit(X, y)
     assert model.score(X, y) > 0.9
 
 
@@ -82,8 +82,8 @@ def test_choices_that_make_no_sense():
     for wrong, message in (
         (OnlineClassifier("pool"), r"use TuneFreeClassifier\(\)"),
         (OnlineRegressor("pool"), r"use TuneFreeRegressor\(\)"),
-        (OnlineClassifier("kernel-pool"), r"use TuneFreeClassifier\(kernel=True\)"),
-        (OnlineRegressor("kernel-pool"), r"use TuneFreeRegressor\(kernel=True\)"),
+        (OnlineClassifier("kernel-pool"), r"use TuneFreeClassifier\(kernel='rbf'\)"),
+        (OnlineRegressor("kernel-pool"), r"use TuneFreeRegressor\(kernel='rbf'\)"),
         (OnlineClassifier("sgd"), "unknown learner"),
         (OnlineClassifier(view="sideways"), "unknown view"),
         (OnlineClassifier("adagrad", settings={"eta": -1.0}), "above 0"),
@@ -97,7 +97,7 @@ def test_choices_that_make_no_sense():
 
 def test_the_certificate_holds_for_the_learned_weights():
     X, y = load_breast_cancer(return_X_y=True)
-    model = OnlineClassifier(epochs=1, shuffle=False).fit(X, y)
+    model = OnlineClassifier(passes=1, shuffle=False).fit(X, y)
     certificate = model.certificate_
     weights = np.concatenate([model.intercept_, model.coef_[0]])
     margins = X @ model.coef_[0] + model.intercept_[0]

@@ -154,7 +154,7 @@ def test_at_is_a_fit_that_stopped_there(output, kernel):
 def test_at_with_little_memory_computes_anew(kernel):
     X, y, X_test, _ = halves(CANCER)
     rich = Classifier(kernel=kernel, max_iter=30).fit(X, y)
-    poor = Classifier(kernel=kernel, max_iter=30, memory_limit=1.0).fit(X, y)
+    poor = Classifier(kernel=kernel, max_iter=30, gram_bytes=1.0).fit(X, y)
     for t in (1, 2, 17, 30):
         assert rich.at(t).decision_function(X_test).tobytes() == poor.at(t).decision_function(X_test).tobytes()
 
@@ -379,7 +379,7 @@ def test_sharpness_is_the_one_that_made_the_labels():
         ({"stochastic": "random"}, "stochastic must"),
         ({"validation_fraction": 1.0}, "validation_fraction must"),
         ({"validation_fraction": 0.0}, "hold out"),
-        ({"memory_limit": 0}, "memory_limit must"),
+        ({"gram_bytes": 0}, "gram_bytes must"),
         ({"standardize": "yes"}, "standardize must"),
         ({"loss": "exponential"}, "pass eta"),
         ({"device": "cpu"}, "pass a kernel"),

@@ -54,7 +54,7 @@ def same(a, b):
 def test_what_comes_back_is_the_same_to_the_bit(case, memory, scattered, tmp_path):
     model, (X, y) = MODELS[case]
     rows = sparse.csr_array(np.where(np.abs(X) > np.median(np.abs(X), axis=0), X, 0.0)) if scattered else X
-    estimator = model.set_params(max_iter=ITERATIONS, memory_limit=memory).fit(rows, y)
+    estimator = model.set_params(max_iter=ITERATIONS, gram_bytes=memory).fit(rows, y)
     back, _ = written(estimator, tmp_path)
     assert type(back) is type(estimator) and back.get_params() == estimator.get_params()
     assert (estimator.fitted_path_.descent.stride > 1) == (memory == 1)
@@ -76,7 +76,7 @@ def test_what_comes_back_is_the_same_to_the_bit(case, memory, scattered, tmp_pat
 @pytest.mark.parametrize("case", ["two classes", "a kernel", "numbers of another size"])
 def test_what_comes_back_certifies_and_is_saved_again_alike(case, tmp_path):
     model, (X, y) = MODELS[case]
-    estimator = model.set_params(max_iter=ITERATIONS, memory_limit=2**31).fit(X, y)
+    estimator = model.set_params(max_iter=ITERATIONS, gram_bytes=2**31).fit(X, y)
     back, _ = written(estimator, tmp_path)
     np.testing.assert_array_equal(back.certificate(), estimator.certificate())
     before = (tmp_path / "estimator").read_bytes()
@@ -91,7 +91,7 @@ def test_rows_are_kept_only_where_they_are_needed(tmp_path):
     kept = {}
     for kernel in (None, "rbf"):
         for memory in (2**31, 1):
-            estimator = Classifier(max_iter=ITERATIONS, kernel=kernel, memory_limit=memory).fit(X, y)
+            estimator = Classifier(max_iter=ITERATIONS, kernel=kernel, gram_bytes=memory).fit(X, y)
             _, arrays = written(estimator, tmp_path)
             assert len(arrays["descent.t"]) == (ITERATIONS if memory > 1 else 1)
             kept[kernel, memory] = "rows.array" in arrays, len(arrays["descent.y"]) > 0

@@ -102,10 +102,10 @@ def test_the_selection_lists_members_awake_by_their_weights(fitted):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_support": 9}, "max_support has no effect with kernel=False; pass kernel=True"),
-        ({"device": "cpu"}, "device has no effect with kernel=False; pass kernel=True"),
+        ({"max_support": 9}, "max_support has no effect without a kernel; pass kernel='rbf'"),
+        ({"device": "cpu"}, "device has no effect without a kernel; pass kernel='rbf'"),
         ({"kernel": "auto"}, "kernel must be True or False"),
-        ({"kernel": True, "max_support": 0}, "max_support must be a whole number above 0"),
+        ({"kernel": "rbf", "max_support": 0}, "max_support must be a whole number above 0"),
         ({"shuffle": 1}, "shuffle must be True or False"),
     ],
     ids=str,
@@ -509,8 +509,8 @@ def test_what_is_no_table(cls):
         cls().fit(pd.DataFrame(index=range(40)), y)
     with pytest.raises(ValueError, match="Input y contains NaN|Unknown label type"):
         cls().fit(X, [None, *y[1:].tolist()])
-    with pytest.raises(DataError, match="categorical_features: there is no column 'x3'"):
-        cls(categorical_features=["x3"]).fit(frame, y)
+    with pytest.raises(DataError, match="categorical: there is no column 'x3'"):
+        cls(categorical=["x3"]).fit(frame, y)
     index = frame.index[::-1] + 7  # rows are taken in their order, whatever their labels
     of_series = pd.Series(y, index=index), pd.Series(np.arange(40) % 3 + 1.0, index=index[::-1])
     odd = cls().fit(frame.set_index(index), of_series[0], of_series[1], groups=pd.Series(np.arange(40) // 4))

@@ -35,7 +35,7 @@ from tunefree.estimators.tables import encoder_of, feature_names
 from tunefree.stream.batch import Refused
 from tunefree.workflows.training import train
 
-STREAM = {"epochs": 1, "shuffle": False}
+STREAM = {"passes": 1, "shuffle": False}
 
 
 def people(n=300, seed=0):
@@ -97,7 +97,7 @@ def test_all_kinds_of_tables_are_the_same(shuffle):
     table, y = people()
     kinds = {"pandas": table, "polars": pl.from_pandas(table), "arrow": arrow(table)}
     kinds["dict"] = {name: column.to_list() for name, column in kinds["polars"].to_dict().items()}
-    models = {name: ScInOLClassifier(shuffle=shuffle, epochs=2).fit(X, pl.Series(y)) for name, X in kinds.items()}
+    models = {name: ScInOLClassifier(shuffle=shuffle, passes=2).fit(X, pl.Series(y)) for name, X in kinds.items()}
     expected = models["pandas"].decision_function(table)
     assert models["pandas"].score(table, y) > 0.9
     for name, model in models.items():
@@ -159,9 +159,9 @@ def test_rows_of_a_table_in_any_order_are_the_same_rows():
     table, y = people()
     table = table.drop(columns="born")  # days are counted from the first row's
     order = np.random.default_rng(1).permutation(len(y))
-    one = ScInOLClassifier(epochs=2).fit(table, y).decision_function(table)
+    one = ScInOLClassifier(passes=2).fit(table, y).decision_function(table)
     np.testing.assert_allclose(
-        ScInOLClassifier(epochs=2).fit(table.iloc[order], y[order]).decision_function(table), one, rtol=1e-9
+        ScInOLClassifier(passes=2).fit(table.iloc[order], y[order]).decision_function(table), one, rtol=1e-9
     )
     rows, targets = validation.labelled(ScInOLClassifier(), table, y == "rich", True)
     digests = validation.digests(rows, targets)
@@ -174,27 +174,27 @@ def test_columns_are_what_they_are_said_to_be():
     y = np.array([3, 0, 5, 1, 9, 2, 4])[X[:, 1].astype(int)]
     plain = ScInOLRegressor().fit(X, y).score(X, y)
     for said in ([1], [-1], [False, True], np.array([False, True])):
-        model = ScInOLRegressor(categorical_features=said).fit(X, y)
+        model = ScInOLRegressor(categorical=said).fit(X, y)
         assert model.score(X, y) > 0.95 > plain
         assert feature_names(model)[:2] == ["x0", f"x1={int(X[0, 1])}"]
-    assert OnlineRegressor(categorical_features=["x1"]).fit(X, y).score(X, y) > 0.95
+    assert OnlineRegressor(categorical=["x1"]).fit(X, y).score(X, y) > 0.95
     table = pd.DataFrame({"age": X[:, 0], "code": X[:, 1]})
-    model = ScInOLRegressor(categorical_features=["code"]).fit(table, y)
+    model = ScInOLRegressor(categorical=["code"]).fit(table, y)
     assert model.predict(table[["code", "age"]]).tolist() == model.predict(table).tolist()
     table, labels = people()
     for texts, words_of in ((None, {"about"}), ([], {"about"}), (["job"], {"about", "job"})):
-        encoder = encoder_of(ScInOLClassifier(text_features=texts, epochs=1).fit(table, labels))
+        encoder = encoder_of(ScInOLClassifier(text=texts, passes=1).fit(table, labels))
         assert {column.name for column in encoder.columns if column.kind == "text"} == words_of
 
 
 def test_what_cannot_be_used_is_refused_with_the_remedy():
     table, y = people(40)
     for model, X, message in (
-        (ScInOLClassifier(categorical_features=["jobs"]), table, "no column 'jobs'; give names or numbers from 0"),
-        (ScInOLClassifier(categorical_features=[True]), table, "mask of 1 columns; there are 7"),
-        (ScInOLClassifier(categorical_features=["job"], text_features=["job"]), table, "'job' is among"),
-        (ScInOLClassifier(text_features=["age"]), table, "column 'age': a text must be a string"),
-        (ScInOLClassifier(categorical_features=[0]), sparse.csr_array(np.eye(40)), "not for sparse"),
+        (ScInOLClassifier(categorical=["jobs"]), table, "no column 'jobs'; give names or numbers from 0"),
+        (ScInOLClassifier(categorical=[True]), table, "mask of 1 columns; there are 7"),
+        (ScInOLClassifier(categorical=["job"], text=["job"]), table, "'job' is among"),
+        (ScInOLClassifier(text=["age"]), table, "column 'age': a text must be a string"),
+        (ScInOLClassifier(categorical=[0]), sparse.csr_array(np.eye(40)), "not for sparse"),
         (ScInOLClassifier(), table.assign(some=[[[1]]] * 40), "column 'some': columns of type list.* cannot be used"),
         (ScInOLClassifier(), table.assign(age=np.inf), "row 1, column 'age': the number is infinite.*correct the row$"),
         (ScInOLClassifier(), table[:0], "no rows|minimum of 1"),
@@ -210,7 +210,7 @@ def test_tools_of_scikit_learn_take_tables():
         [("scaled", StandardScaler(), ["age", "children"])], remainder="passthrough", verbose_feature_names_out=False
     ).set_output(transform="pandas")
     pipeline = make_pipeline(numbers, ScInOLClassifier())
-    search = GridSearchCV(pipeline, {"scinolclassifier__epochs": [1, 3]}, cv=2).fit(table, y)
+    search = GridSearchCV(pipeline, {"scinolclassifier__passes": [1, 3]}, cv=2).fit(table, y)
     assert search.best_score_ > 0.7
     assert search.best_estimator_[-1].feature_names_in_[:2].tolist() == ["age", "children"]
     assert (cross_val_predict(ScInOLClassifier(), pl.from_pandas(table), y, cv=3) == y).mean() > 0.7
@@ -218,7 +218,7 @@ def test_tools_of_scikit_learn_take_tables():
 
 def test_models_of_tables_are_pickled_and_fitted_again():
     table, y = people()
-    model = ScInOLClassifier(epochs=1, warm_start=True).fit(table, y)
+    model = ScInOLClassifier(passes=1, warm_start=True).fit(table, y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))
     more, labels = people(100, seed=5)

@@ -125,7 +125,7 @@ def test_train_takes_tables_and_files_without_a_plan(files):
     assert type(by_name) is OnlineClassifier and (by_name.learner, by_name.epochs) == ("scinol2", 1)
     numbers = tunefree.train(table.assign(rich=y == "rich")[["age", "rich"]], target="rich", ignore=[], **SCINOL)
     assert numbers.predict([[30.0], [50.0]]).dtype == bool
-    with pytest.raises(ModelError, match="no option 'taget'; did you mean 'target'"):
+    with pytest.raises(ModelError, match="no parameter 'taget'; did you mean 'target'"):
         tunefree.train(table, taget="age")
     with pytest.raises(ModelError, match="pass a plan, or target, not both"):
         tunefree.train(table, tunefree.Plan(), target="age")
@@ -140,7 +140,7 @@ def test_a_model_of_python_predicts_on_the_command_line(files, as_array):
     named = pd.DataFrame(X, columns=["x0", "x1"]) if as_array else table
     csv.write_csv(arrow(named.assign(label=y)), files / "data.csv")
     frame = pd.read_csv(files / "data.csv").drop(columns="label")
-    model = ScInOLClassifier(epochs=3).fit(X if as_array else frame, y)
+    model = ScInOLClassifier(passes=3).fit(X if as_array else frame, y)
     model.save(files / "m", target="label")
     command("predict", files / "m", files / "data.csv", "-o", files / "p.csv")
     expected = model.predict_proba(X if as_array else frame)
@@ -168,7 +168,7 @@ def test_sparse_rows_are_svmlight_text(tmp_path):
     np.testing.assert_allclose(read(tmp_path / "p.csv")["prediction"], model.predict(X), atol=1e-9)
 
 
-@pytest.mark.parametrize("model", [KernelPiSTOLClassifier(epochs=1)])
+@pytest.mark.parametrize("model", [KernelPiSTOLClassifier(passes=1)])
 def test_kernels_on_arrays_are_saved_too(tmp_path, model):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2))

@@ -54,8 +54,8 @@ def test_what_is_not_like_the_rows_before_is_checked_at_once():
     assert model.partial_fit(X[51:52], NAMES[51:52]).predict_proba(X).tobytes() == (
         whole.partial_fit(X[51:52], NAMES[51:52]).predict_proba(X).tobytes()
     )
-    with pytest.raises(ValueError, match="epochs"):
-        model.set_params(epochs=0).partial_fit(X[:1], NAMES[:1])
+    with pytest.raises(ValueError, match="passes"):
+        model.set_params(passes=0).partial_fit(X[:1], NAMES[:1])
 
 
 def test_copies_and_weights_and_the_limit(monkeypatch):

@@ -31,7 +31,7 @@ TABLE_PLANS = {
     "calibrated": {"learner": "scinol2", "loss": "hinge"},
     "pool": {},
     "prediction": {},
-    "kernels": {"learner": "kernel-pool"},
+    "kernels": {"kernel": "rbf"},
     "regression": {"task": "regression", "learner": "nag", "view": "steady"},
 }
 LINES = {

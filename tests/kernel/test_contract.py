@@ -174,11 +174,11 @@ def test_a_kernel_from_outside_is_learned_with_by_its_name():
     X = drawn(13, 400)
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     kernel = kernel_of(OUTSIDE, GAMMA)
-    parameters = {"gamma": GAMMA, "precision": "double", "view": "raw", "epochs": 1}
+    parameters = {"gamma": GAMMA, "precision": "double", "view": "raw", "passes": 1}
     named = KernelPiSTOLClassifier(kernel=OUTSIDE, **parameters).fit(X, y)
     function = KernelPiSTOLClassifier(kernel=lambda A, B: tile(kernel, A, B), **parameters).fit(X, y)
     np.testing.assert_allclose(named.decision_function(X), function.decision_function(X), rtol=1e-6, atol=1e-6)
-    assert KernelPiSTOLClassifier(kernel=OUTSIDE, epochs=1).fit(X, y).gamma_ != 1.0  # the median rule's
+    assert KernelPiSTOLClassifier(kernel=OUTSIDE, passes=1).fit(X, y).gamma_ != 1.0  # the median rule's
     parameters = {"gamma": GAMMA, "kernel_params": {"precision": "float64"}, "standardize": False}
     stopped = IterativeRegularizationClassifier(kernel=OUTSIDE, stop=30, validation_fraction=0.0, **parameters)
     margins = stopped.fit(X, y).decision_function(X)

@@ -217,7 +217,7 @@ def test_speeds_are_those_of_the_kernels():
 
 def test_estimators_warn_once_and_survive_pickling():
     X, y = noisy(2600)
-    model = KernelPiSTOLClassifier(max_support=1024, epochs=1)
+    model = KernelPiSTOLClassifier(max_support=1024, passes=1)
     with pytest.warns(UserWarning, match="go on in random Fourier features") as told:
         model.fit(X, y)
     assert len(told) == 1
@@ -234,18 +234,18 @@ def test_estimators_warn_once_and_survive_pickling():
 def test_pools_are_bounded_too():
     X, y = noisy(3000)
     with pytest.warns(UserWarning, match="go on in random Fourier features"):
-        model = TuneFreeClassifier(kernel=True, max_support=512, epochs=1).fit(X, y)
+        model = TuneFreeClassifier(kernel="rbf", max_support=512, passes=1).fit(X, y)
     assert model.score(X, y) > 0.6
 
 
 def test_a_fit_that_cannot_be_held_in_memory_is_refused_with_the_remedies():
     X, y = noisy(300)
     with patch.object(machine, "memory", lambda: 2**14):
-        for refused in (KernelPiSTOLClassifier(), TuneFreeClassifier(kernel=True), KernelPiSTOLRegressor()):
+        for refused in (KernelPiSTOLClassifier(), TuneFreeClassifier(kernel="rbf"), KernelPiSTOLRegressor()):
             with pytest.raises(ValueError, match="max_support.*without kernels"):
                 refused.fit(X, y)
         TuneFreeClassifier().fit(X, y)
-        KernelPiSTOLClassifier(max_support=10, epochs=1).fit(X, y)
+        KernelPiSTOLClassifier(max_support=10, passes=1).fit(X, y)
 
 
 def test_bytes_needed_are_about_those_taken():
@@ -262,7 +262,7 @@ def test_training_tells_of_the_switch(tmp_path):
     path, model = tmp_path / "rows.csv", str(tmp_path / "model")
     lines = [",".join([*map(repr, x), f"c{k}"]) for x, k in zip(X.tolist(), y, strict=True)]
     path.write_text("\n".join(["a,b,c,goal", *lines]))
-    arguments = ["train", str(path), "-t", "goal", "-o", model, "--learner", "kernel-pistol", "--max-support", "1024"]
+    arguments = ["train", str(path), "-t", "goal", "-o", model, "--learner", "kernel-pistol:max_support=1024"]
     shown = CliRunner().invoke(app, arguments)
     assert shown.exit_code == 0
     assert shown.stderr.count("random Fourier features") == 1

@@ -67,7 +67,7 @@ def averaged(functions, offset):
 
 
 def model_of(**parameters):
-    fixed = {"gamma": GAMMA, "view": "raw", "precision": "double", "epochs": 1, "shuffle": False}
+    fixed = {"gamma": GAMMA, "view": "raw", "precision": "double", "passes": 1, "shuffle": False}
     return KernelSGDClassifier(**{**fixed, **parameters})
 
 
@@ -216,7 +216,7 @@ def test_later_passes_approach_the_regularised_minimum():
     c = np.zeros(200)
     for _ in range(3000):  # functional gradient steps on the regularised empirical risk
         c = c - 1.0 * (y * SLOPES["logistic"](y * (K @ c)) / 200 + penalty * c)
-    model = model_of(penalty=penalty, epochs=60, shuffle=True).fit(X, codes)
+    model = model_of(penalty=penalty, passes=60, shuffle=True).fit(X, codes)
     assert np.abs(model.decision_function(X) - K @ c).max() < 0.02
 
 
@@ -227,7 +227,7 @@ def test_later_passes_approach_the_regularised_minimum():
 def test_numbers_of_any_size_leave_finite_predictions(loss, kernel, offset):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2)) * 10.0 ** rng.uniform(-30, 30, (300, 1))
-    model = KernelSGDClassifier(loss=loss, kernel=kernel, offset=offset, precision="double", view="raw", epochs=2)
+    model = KernelSGDClassifier(loss=loss, kernel=kernel, offset=offset, precision="double", view="raw", passes=2)
     model.fit(X, rng.integers(0, 2, 300), sample_weight=10.0 ** rng.uniform(-30, 3, 300))
     assert np.isfinite(model.decision_function(X)).all()
     assert np.isfinite(model.predict_proba(X)).all()

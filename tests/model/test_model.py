@@ -113,7 +113,7 @@ def test_classes_known_beforehand_and_found_at_their_first_row_are_learned_from_
 
 def test_too_many_classes_suggest_a_regression():
     X = dense(np.ones((1001, 1)))
-    with pytest.raises(DataError, match="--task regression"):
+    with pytest.raises(DataError, match="`task='regression'`"):
         Model("classification", "scinol2").learn(X, Labels.of(np.arange(1001)), np.ones(1001))
 
 

@@ -201,14 +201,14 @@ ROWS = (
     plain(
         "a short row that is left out",
         text(*PLAIN[:3], "9", *PLAIN[3:]),
-        plan={"skip_bad_rows": True},
+        plan={"on_bad_row": "skip"},
         options=("--on-bad-row", "skip"),
     ),
     wrong("the last line cut", b"x,y\n1,no\n2", "row 2: the last line is cut off: it has 1 field, the header 2"),
     plain(
         "the last line cut and left out",
         text(*PLAIN) + b"9,co",
-        plan={"skip_bad_rows": True},
+        plan={"on_bad_row": "skip"},
         options=("--on-bad-row", "skip"),
     ),
     plain("no line end", text(*PLAIN)[:-1]),

@@ -33,7 +33,7 @@ def test_bad_rows_of_csv_are_left_out_and_counted(tmp_path):
         assert bad.count == 4
         assert [message.split(": ", 1)[1].split(";")[0] for message in bad.first] == [
             "the row has 2 fields, the header 3",
-            "'four' is not a number (--na-values says what stands for a missing one)",
+            "'four' is not a number (`na_values` says what stands for a missing one)",
             "the row has 4 fields, the header 3",
             "'maybe' is not true or false",
         ]
@@ -59,7 +59,7 @@ def test_the_first_bad_row_of_csv_is_named(tmp_path, content, row, column, probl
     with pytest.raises(DataError, match=problem) as caught:
         list(read_tables([file], types={"y": pa.float64()}, block_size=block))
     assert (caught.value.file, caught.value.row, caught.value.column) == (file, row, column)
-    assert "--on-bad-row skip" in str(caught.value)
+    assert "`on_bad_row='skip'`" in str(caught.value)
 
 
 def test_a_column_that_changes_its_type_later_names_the_row(tmp_path):

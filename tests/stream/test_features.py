@@ -238,7 +238,7 @@ def test_bad_rows_are_errors_or_left_out(column, values, problem):
     with pytest.raises(DataError, match=problem) as caught:
         TableEncoder.infer(chunk, "y", "w").encode(chunk, True, BadRows())
     error = caught.value
-    assert (error.file, error.row, error.column) == ("a.csv", 12, column) and "--on-bad-row skip" in str(error)
+    assert (error.file, error.row, error.column) == ("a.csv", 12, column) and "`on_bad_row='skip'`" in str(error)
     bad = BadRows(skip=True)
     batch = TableEncoder.infer(chunk, "y", "w").encode(chunk, True, bad)
     assert bad.count == 1 and batch.numbers.tolist() == [11]
@@ -324,10 +324,10 @@ def test_unknown_names_suggest_close_ones(options):
 
 def test_column_errors_when_the_encoder_is_made():
     nested = {"a": [1], "deep": [[[1, 2]]]}
-    with pytest.raises(DataError, match="column 'deep'.*--ignore 'deep'"):
+    with pytest.raises(DataError, match="column 'deep'.*`ignore='deep'`"):
         TableEncoder.infer(chunk_of(nested))
     assert encoded(nested, ignore=["deep"])[0].names() == ["(constant)", "a"]
-    with pytest.raises(DataError, match="--ignore"):
+    with pytest.raises(DataError, match="`ignore="):
         TableEncoder.infer(chunk_of({"b": pa.array([b"\0"], pa.binary())}))
     with pytest.raises(DataError, match="two columns"):
         TableEncoder.infer(chunk_of(pa.record_batch([pa.array([1]), pa.array([2])], names=["a", "a"])))

@@ -59,7 +59,7 @@ def test_bad_lines_of_json(tmp_path, line, column, problem, block):
 def test_nested_values_of_json_are_named_by_the_encoder(tmp_path):
     file = text(tmp_path / "t.jsonl", '{"a": 1, "deep": {"x": [[1]]}}\n')
     chunk = next(read_tables([file]))
-    with pytest.raises(DataError, match="column 'deep.x'.*--ignore"):
+    with pytest.raises(DataError, match="column 'deep.x'.*`ignore="):
         TableEncoder.infer(chunk)
     assert TableEncoder.infer(chunk, ignore=["deep"]).names() == ["(constant)", "a"]
 

@@ -216,10 +216,10 @@ def test_a_sample_ends_with_a_line_whatever_quotes_a_line_holds():
 
 def test_the_length_of_a_line_is_an_option_and_standard_input_has_an_encoding(tmp_path, monkeypatch):
     path = write(tmp_path, "a.csv", b"x,y\n1," + b"a" * 3_000_000 + b"\n2,b\n")
-    with pytest.raises(DataError, match="a line is longer than 2,500,000 bytes; .* raise --max-line-bytes"):
+    with pytest.raises(DataError, match="a line is longer than 2,500,000 bytes; .* raise `max_line_bytes`"):
         list(open_source(path, max_line_bytes=2_500_000).chunks())
     assert sum(chunk.table.num_rows for chunk in open_source(path, max_line_bytes=3_100_000).chunks()) == 2
-    with pytest.raises(DataError, match="--max-line-bytes must lie between 1 and"):
+    with pytest.raises(DataError, match="`max_line_bytes` must lie between 1 and"):
         open_source(path, max_line_bytes=0)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("x,y\n1,é\n".encode("latin-1"))))
     (chunk,) = open_source("-", "csv", encoding="latin-1").chunks()

@@ -130,7 +130,7 @@ def test_errors_name_the_row_of_the_file_that_was_given(tmp_path, buckets):
     with pytest.raises(DataError) as caught, shuffled(source, 0) as found:
         encode(found)
     assert (caught.value.file, caught.value.row, caught.value.column) == (str(tmp_path / "b.csv"), 700, "x")
-    assert "--on-bad-row" in str(caught.value)
+    assert "`on_bad_row='skip'`" in str(caught.value)
 
 
 def test_errors_of_the_first_pass_and_interruptions_leave_nothing(tmp_path, buckets):

@@ -122,7 +122,7 @@ BAD = [
     ("1 x:1", "'x:1' is not index:value"),
     ("1 -1:1", "'-1:1' is not index:value"),
     ("1 1.5:1", "'1.5:1' is not index:value"),
-    ("1 2147483648:1", "larger than 2147483647; hash features \\(--hash-bits 20\\)"),
+    ("1 2147483648:1", "larger than 2147483647; hash features \\(`hash_bits=20`\\)"),
     ("1 18446744073709551617:1", "larger than 2147483647"),
     ("1 5:nan", "the value of '5:nan' is not finite; leave out"),
     ("1 5:-Inf", "the value of '5:-Inf' is not finite"),
@@ -150,7 +150,7 @@ def test_bad_rows(row, message):
     with pytest.raises(DataError, match=message) as caught:
         encoded(text)
     assert str(caught.value).startswith("data.svm, row 3: ")
-    assert str(caught.value).endswith("or pass --on-bad-row skip")
+    assert str(caught.value).endswith("or pass `on_bad_row='skip'`")
     bad, encoder = BadRows(skip=True), SvmlightEncoder()
     batch = encoded(text, bad=bad, encoder=encoder)
     assert by_name(encoder, batch) == [(1, {"1": 1}), (-1, {"2": 1})]

@@ -16,7 +16,7 @@ from tunefree.workflows.plan import Plan
 from tunefree.workflows.training import Trained, Watcher, train
 
 N = 1400
-PLAN = Plan(target="y", learner="scinol2", skip_bad_rows=True)
+PLAN = Plan(target="y", learner="scinol2", on_bad_row="skip")
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_reasons_are_those_of_the_rows_whatever_their_order(damaged):
     negative = [i for i in range(N) if i % 100 == 5 and i % 7 != 3]
     expected = len(wide) + len(negative), {MANY: (len(wide), 4), NEGATIVE: (len(negative), 6)}
     assert counted(train(open_source(damaged), plan).progress) == expected
-    mixed = train(open_source(damaged), replace(plan, shuffle=0)).progress
+    mixed = train(open_source(damaged), replace(plan, shuffle=True)).progress
     assert mixed.skipped == expected[0] and {own.file for own in mixed.reasons} == {str(damaged)}
     assert all(own.row - 1 in (wide if own.problem == MANY else negative) for own in mixed.reasons)
 

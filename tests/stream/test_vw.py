@@ -157,7 +157,7 @@ def test_bad_rows(row, message):
     with pytest.raises(DataError, match=message.replace("|", r"\|").replace(r"\\|", r"\|")) as caught:
         encoded(text)
     assert str(caught.value).startswith("data.vw, row 3: ")
-    assert str(caught.value).endswith("or pass --on-bad-row skip")
+    assert str(caught.value).endswith("or pass `on_bad_row='skip'`")
     bad, encoder = BadRows(skip=True), VWEncoder()
     batch = encoded(text, bad=bad, encoder=encoder)
     assert by_name(encoder, batch) == [{"a": 1}, {"c": 1}]

@@ -115,7 +115,7 @@ def functions_of(X, y, gamma=0.5):
             yield times * np.sqrt(coefficients @ values @ coefficients), np.mean(np.maximum(1.0 - margins, 0.0) ** 2)
 
 
-@pytest.mark.parametrize("options", [{"epochs": 5}, {"epochs": 1, "max_support": 128}])
+@pytest.mark.parametrize("options", [{"passes": 5}, {"passes": 1, "max_support": 128}])
 def test_rows_after_several_passes_or_in_other_features_are_not_counted(options):
     """The learner's sums are then of rows that came again, or of other functions, and prove nothing of these."""
     rng = np.random.default_rng(0)
@@ -136,7 +136,7 @@ def test_estimators_show_what_they_know_of_functions():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
     y = np.where(X[:, 0] * X[:, 1] > 0, 1, 0)
-    model = KernelPiSTOLClassifier(gamma=0.5, a=8.0, b=1.0, epochs=2).fit(X, y)
+    model = KernelPiSTOLClassifier(gamma=0.5, a=8.0, b=1.0, passes=2).fit(X, y)
     (certificate,) = model.certificates_
     assert certificate.gamma == 0.5
     assert certificate.rounds == 200

@@ -17,6 +17,7 @@ from tunefree.workflows.plan import Plan
 from tunefree.workflows.rare_classes import rare_classes
 from tunefree.workflows.training import Trained, train
 
+CLASSES = ("--classes", "yes", "--classes", "no")
 QUICK = ("-t", "label", "--learner", "scinol2")
 
 
@@ -37,11 +38,11 @@ def odd_file(tmp_path):
 
 def test_a_row_of_another_class_is_a_bad_row(odd_file, run):  # noqa: F811
     output = odd_file.parent / "a.model"
-    status, _, err = run("train", odd_file, "-o", output, *QUICK, "--classes", "yes, no")
+    status, _, err = run("train", odd_file, "-o", output, *QUICK, *CLASSES)
     assert status == 2 and not output.exists()
     for words in ("odd.csv, row 701", "'goo'", "no", "yes", "--classes", "--on-bad-row skip"):
         assert words in err
-    status, out, err = run("train", odd_file, "-o", output, *QUICK, "--classes", "yes,no", "--on-bad-row", "skip")
+    status, out, err = run("train", odd_file, "-o", output, *QUICK, *CLASSES, "--on-bad-row", "skip")
     assert status == 0 and "rows skipped" in out and "row 701" in out, err
     trained = Trained.load(output)
     assert trained.model.classes == ["no", "yes"] and trained.plan.classes == ("yes", "no")
@@ -51,7 +52,7 @@ def test_a_row_of_another_class_is_a_bad_row(odd_file, run):  # noqa: F811
 def test_a_closed_set_leaves_the_weights_of_the_other_rows(odd_file, run):  # noqa: F811
     folder, table = odd_file.parent, pa.table(rows())
     csv.write_csv(table.filter(pa.array(table["label"].to_numpy() != "goo")), folder / "clean.csv")
-    skip = ("--classes", "no,yes", "--on-bad-row", "skip")
+    skip = ("--classes", "no", "--classes", "yes", "--on-bad-row", "skip")
     for data, name, options in ((odd_file, "a", skip), (folder / "clean.csv", "b", ())):
         assert run("train", data, "-o", folder / name, "-t", "label", *options)[0] == 0
     arrays = [Trained.load(folder / name).model.save_state()[0] for name in "ab"]
@@ -60,35 +61,43 @@ def test_a_closed_set_leaves_the_weights_of_the_other_rows(odd_file, run):  # no
 
 def test_a_model_that_goes_on_keeps_its_classes(odd_file, run):  # noqa: F811
     folder = odd_file.parent
-    assert run("train", odd_file, "-o", folder / "a", *QUICK, "--classes", "no,yes", "--on-bad-row", "skip")[0] == 0
+    assert (
+        run(
+            "train", odd_file, "-o", folder / "a", *QUICK, "--classes", "no", "--classes", "yes", "--on-bad-row", "skip"
+        )[0]
+        == 0
+    )
     status, _, err = run("train", odd_file, "--from", folder / "a", "-o", folder / "b")
     assert status == 2 and "'goo'" in err and "row 701" in err
     assert run("train", odd_file, "--from", folder / "a", "-o", folder / "b", "--on-bad-row", "skip")[0] == 0
     assert Trained.load(folder / "b").plan.classes == ("no", "yes")
-    status, _, err = run("train", odd_file, "--from", folder / "a", "-o", folder / "b", "--classes", "no,goo")
+    status, _, err = run(
+        "train", odd_file, "--from", folder / "a", "-o", folder / "b", "--classes", "no", "--classes", "goo"
+    )
     assert status == 2 and "--classes" in err
 
 
 @pytest.mark.parametrize(
     ("target", "classes", "message"),
     [
-        ("label", "no,no", "once"),
-        ("label", "no,", "empty"),
-        ("label", "no", "two"),
-        ("x", "1,2", "number to predict"),
-        ("code", "0,yes", "'yes' is not a label"),
-        ("code", "0,0.0", "once"),
+        ("label", ["no", "no"], "once"),
+        ("label", ["no", ""], "empty"),
+        ("label", ["no"], "two"),
+        ("x", ["1", "2"], "number to predict"),
+        ("code", ["0", "yes"], "'yes' is not a label"),
+        ("code", ["0", "0.0"], "once"),
     ],
 )
 def test_names_that_are_no_set_of_classes(target, classes, message, tmp_path, run):  # noqa: F811
     table = rows() | {"code": np.arange(1200) % 2}
     csv.write_csv(pa.table(table), tmp_path / "t.csv")
-    status, _, err = run("train", tmp_path / "t.csv", "-t", target, "-o", tmp_path / "m", "--classes", classes)
+    words = [word for label in classes for word in ("--classes", label)]
+    status, _, err = run("train", tmp_path / "t.csv", "-t", target, "-o", tmp_path / "m", *words)
     assert status == 2 and message in err and "--classes" in err
 
 
 def test_a_regression_has_no_classes():
-    with pytest.raises(ModelError, match="--classes is for classes"):
+    with pytest.raises(ModelError, match="`classes` is for classes"):
         Plan(task="regression", classes=("a", "b"))
 
 
@@ -97,7 +106,7 @@ def test_classes_of_a_training_in_python(learner):
     table = rows()
     with pytest.raises(DataError, match="row 701.*'goo' is not among the classes"):
         tunefree.train(table, target="label", learner=learner, classes=["no", "yes"])
-    model = tunefree.train(table, target="label", learner=learner, classes=["no", "yes"], skip_bad_rows=True)
+    model = tunefree.train(table, target="label", learner=learner, classes=["no", "yes"], on_bad_row="skip")
     assert model.classes_.tolist() == ["no", "yes"]
     codes = {"x": table["x"], "code": np.arange(1200) % 2}
     assert tunefree.train(codes, target="code", classes=[2, 1, 0]).classes_.tolist() == [0, 1, 2]
@@ -108,7 +117,7 @@ def test_classes_of_a_training_in_python(learner):
 def test_all_rows_of_the_first_batch_may_be_of_other_classes():
     table = rows()
     table["label"][:1000] = "goo"
-    plan = Plan(target="label", learner="scinol2", classes=("no", "yes"), skip_bad_rows=True)
+    plan = Plan(target="label", learner="scinol2", classes=("no", "yes"), on_bad_row="skip")
     assert train(open_source(table), plan).progress.skipped == 1000
 
 
@@ -119,10 +128,12 @@ def test_rare_classes_are_reported(odd, places, tmp_path, run):  # noqa: F811
     lines = [line for line in out.splitlines() if "'goo'" in line]
     assert status == 0 and len(lines) == 1
     assert places in lines[0] and "--classes" in lines[0]
-    with pytest.warns(UserWarning, match=f"'goo'.*{places}.*classes="):
+    with pytest.warns(UserWarning, match=f"'goo'.*{places}.*`classes`"):
         tunefree.train(rows(odd=odd), target="label", learner="scinol2")
-    shuffled = train(open_source(str(tmp_path / "odd.csv")), Plan(target="label", learner="scinol2", shuffle=1))
-    assert all(str(row + 1) in rare_classes(shuffled, "--classes")[0] for row in odd)
+    shuffled = train(
+        open_source(str(tmp_path / "odd.csv")), Plan(target="label", learner="scinol2", shuffle=True, seed=1)
+    )
+    assert all(str(row + 1) in rare_classes(shuffled)[0] for row in odd)
 
 
 @pytest.mark.parametrize("table", [rows(1200, (1, 2, 3)), rows(1000, (700,)), rows(1200, ())])

@@ -70,11 +70,11 @@ def test_a_late_class_and_bad_rows_as_in_train(monkeypatch):
     monkeypatch.setattr("tunefree.stream.frames.rows_of_a_chunk", lambda *_: 100)
     table = three_classes()
     table["rich"][5] = table["rich"][500] = None
-    plan = Plan(target="rich", ignore=("pay",), skip_bad_rows=True)
+    plan = Plan(target="rich", ignore=("pay",), on_bad_row="skip")
     compared = compare(open_source(table), plan, FEW)
     assert (compared.rows, compared.skipped) == (898, 2)
     for contestant in compared.contestants:
-        alone = Plan(target="rich", ignore=("pay",), skip_bad_rows=True, learner=contestant.name)
+        alone = Plan(target="rich", ignore=("pay",), on_bad_row="skip", learner=contestant.name)
         assert contestant.metrics == train(open_source(table), alone).progress.progressive[0]
 
 
@@ -144,7 +144,7 @@ def test_who_cannot_take_part_is_left_out():
         ({}, Plan(), None, "no target is named"),
         ({"rich": ["yes"] * 2000}, Plan(target="rich"), ["scinol2"], "one class only"),
         ({"age": [float("inf")] * 2000}, Plan(target="rich"), ["scinol2"], "row 1, column 'age'"),
-        ({"rich": [None] * 2000}, Plan(target="rich", skip_bad_rows=True), ["scinol2"], "no row"),
+        ({"rich": [None] * 2000}, Plan(target="rich", on_bad_row="skip"), ["scinol2"], "no row"),
     ],
 )
 def test_what_cannot_be_compared(change, plan, learners, message):
@@ -195,7 +195,7 @@ def test_every_option_of_compare(run, tmp_path):  # noqa: F811
         (["--learner", "x"], "unknown learner 'x'"),
         (["--plot", "plot.xlsx"], "name the file so"),
         (["--plot", "no/such/folder/plot.png"], "directory"),
-        (["--on-bad-row", "x"], "error or skip"),
+        (["--on-bad-row", "x"], "--on-bad-row must be"),
         (["--loss", "x"], "unknown loss"),
     ],
 )

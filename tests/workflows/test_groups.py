@@ -155,16 +155,16 @@ def test_one_group_is_noticed_before_it_fills_the_memory(monkeypatch):
 
 def test_text_without_columns_has_no_groups(tmp_path):
     (tmp_path / "rows.svm").write_text("1 1:1\n-1 2:1\n")
-    with pytest.raises(DataError, match="svmlight text has no columns to name a group; leave --group out"):
+    with pytest.raises(DataError, match="svmlight text has no columns to name a group; leave `group` out"):
         train(open_source(str(tmp_path / "rows.svm")), Plan(group="home"))
 
 
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"learner": "scinol2"}, "--group is for the pool"),
-        ({"shuffle": 0}, "--group keeps the rows of a group together, and --shuffle parts them"),
-        ({"target": "home"}, "--target and --group name the same column, 'home'"),
+        ({"learner": "scinol2"}, "`group` is for the pool"),
+        ({"shuffle": True}, "`group` keeps the rows of a group together, and `shuffle` parts them"),
+        ({"target": "home"}, "`target` and `group` name the same column, 'home'"),
     ],
 )
 def test_plans_in_which_groups_have_no_effect(options, problem):
@@ -184,5 +184,5 @@ def test_rows_that_depend_on_their_order_are_not_advised_to_be_shuffled_where_gr
     labels = np.repeat(np.random.default_rng(0).integers(0, 2, 100), 12)
     table = pa.table({"x": np.arange(1200.0), "group": np.repeat(np.arange(100), 12), "y": labels})
     warnings = [order_warning(train(open_source(table), plan)) for plan in (Plan("y"), Plan("y", group="group"))]
-    assert warnings[0] is not None and "--shuffle" in warnings[0]
-    assert warnings[1] is not None and "next group" in warnings[1] and "--shuffle" not in warnings[1]
+    assert warnings[0] is not None and "`shuffle=True`" in warnings[0]
+    assert warnings[1] is not None and "next group" in warnings[1] and "shuffle" not in warnings[1]

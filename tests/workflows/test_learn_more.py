@@ -123,7 +123,7 @@ def test_what_a_model_cannot_go_on_with(run, days, tmp_path):  # noqa: F811
         ((days[1], "--learner", "nag"), "--learner"),
         ((days[1], "-t", "age"), "--target"),
         ((days[1], "--passes", 2), "--passes"),
-        ((days[1], "--method", "early-stopping"), "--from"),
+        ((days[1], "--learner", "early-stopping"), "--from"),
         ((tmp_path / "d.svm",), "svmlight"),
     ):
         status, _, err = run("train", *arguments, "--from", model, "-o", model)
@@ -213,11 +213,11 @@ def test_any_byte_that_was_read_and_has_changed_is_noticed(tmp_path, small_block
 def test_a_complete_model_is_no_checkpoint_and_a_checkpoint_no_model(days, tmp_path, small_blocks):
     source, plan = open_source(days[0]), Plan(target="rich", learner="scinol2")
     train(source, plan).save(tmp_path / "c")
-    with pytest.raises(ModelError, match="--from"):  # or new rows would be ignored in silence
+    with pytest.raises(ModelError, match="`earlier`"):  # or new rows would be ignored in silence
         train(source, plan, None, tmp_path / "c", resume=True)
     with pytest.raises(KeyboardInterrupt):
         train(source, plan, Stop(300), tmp_path / "c", 100)
-    with pytest.raises(ModelError, match="--resume"):
+    with pytest.raises(ModelError, match="`resume=True`"):
         learn_more(Trained.load(tmp_path / "c"), source)
     with pytest.raises(DataError, match="missing"):
         learn_more(train(source, plan), open_source({"age": [1.0], "rich": ["yes"]}))

@@ -59,7 +59,7 @@ def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(ids_me
     assert of_memory and all("features and takes" in message for message in of_memory)
     assert held(trained.model) < 40 * 2**20
     watcher = Told()
-    with pytest.raises(ModelError, match=r"would take \d+ MiB of memory, more than the 3 MiB of --memory-limit"):
+    with pytest.raises(ModelError, match=r"would take \d+ MiB of memory, more than the 3 MiB of `memory_limit`"):
         train(ids_met_twice, plan, watcher, memory_limit="3M")
 
 
@@ -88,7 +88,7 @@ def test_a_pool_puts_parts_to_sleep_and_says_so(ids_met_twice, monkeypatch):
 
 def test_hashing_to_more_than_there_is_memory_for_is_refused_before_learning(ids):
     watcher = Told()
-    with pytest.raises(ModelError, match="at least, more than the 100 MiB of --memory-limit; hash to") as caught:
+    with pytest.raises(ModelError, match="at least, more than the 100 MiB of `memory_limit`; hash to") as caught:
         train(ids, Plan(learner="scinol2", hash_bits=30), watcher, memory_limit="100M")
     bits = int(re.search(r"hash to (\d+) bits", str(caught.value))[1])
     assert 15 < bits < 30
@@ -99,7 +99,7 @@ def test_limits_as_they_are_written():
     assert [limit_of(text) for text in ("1K", "2 MB".replace(" ", ""), "0.5GiB")] == [2**10, 2**21, 2**29]
     assert limit_of(None) >= 0 and isinstance(limit_of(None), int)
     for text in ("", "0", "x", "-1G", "1e9"):
-        with pytest.raises(ModelError, match="--memory-limit"):
+        with pytest.raises(ModelError, match="`memory_limit`"):
             limit_of(text)
     assert np.isfinite(limit_of("3"))
 

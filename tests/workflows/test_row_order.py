@@ -89,7 +89,7 @@ class Interrupting(Watcher):
 def test_shuffled_training_is_resumed_to_the_byte(tmp_path, monkeypatch):
     monkeypatch.setattr(shuffle, "CHUNK_ROWS", 200)
     source, checkpoint = open_source(people()), tmp_path / "m.checkpoint"
-    plan = Plan(target="rich", learner="scinol2", ignore=("pay",), shuffle=3)
+    plan = Plan(target="rich", learner="scinol2", ignore=("pay",), shuffle=True, seed=3)
     train(source, plan).save(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         train(source, plan, Interrupting(5), checkpoint, 300)
@@ -108,7 +108,7 @@ def test_shuffling_is_seeded_and_refused_where_it_means_nothing(run, tmp_path): 
     assert models[0] == models[1] != models[2]
     for options, word in (
         (("--shuffle", "--seed", "-1"), "--seed"),
-        (("--shuffle", "--method", "early-stopping"), "--shuffle"),
+        (("--shuffle", "--learner", "early-stopping"), "--shuffle"),
         (("--shuffle", "-t", "fame"), "'fame'"),
     ):
         status, _, err = run("train", tmp_path / "d.parquet", "-t", "rich", "-o", tmp_path / "m", *options)

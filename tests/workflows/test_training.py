@@ -286,7 +286,7 @@ def test_a_checkpoint_of_another_plan_is_refused(tmp_path, monkeypatch):
         ({"pay": [float("inf")] * 2000}, Plan(target="pay"), "row 1, column 'pay'"),
         ({}, Plan(target="ritch"), "ritch.*rich"),
         ({}, Plan(), "no target is named"),
-        ({}, Plan(target="job", task="regression"), "--task classification|not.*number"),
+        ({}, Plan(target="job", task="regression"), "`task='classification'`|not.*number"),
     ],
 )
 def test_data_that_cannot_be_used(change, plan, message):
@@ -297,7 +297,7 @@ def test_data_that_cannot_be_used(change, plan, message):
 def test_bad_rows_are_skipped_and_counted_when_asked():
     table = people()
     table["rich"][5] = table["rich"][100] = None
-    trained = train(open_source(table), Plan(target="rich", skip_bad_rows=True))
+    trained = train(open_source(table), Plan(target="rich", on_bad_row="skip"))
     assert (trained.progress.skipped, trained.progress.progressive[0].rows) == (2, 1998)
 
 
@@ -323,10 +323,10 @@ def test_predicting_other_data():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"learner": "nag", "settings": {"eta": math.nan}}, "--set eta=nan: give finite numbers of at least 0"),
-        ({"learner": "nag", "settings": {"eta": -1.0}}, "--set eta=-1: give finite"),
-        ({"learner": "nag", "settings": {"eta": math.inf}}, "--set eta=inf: give finite"),
-        ({"holdout": 1e-320}, "--holdout must be 0, or lie between 1e-09 and 0.5"),
+        ({"learner": "nag", "settings": {"eta": math.nan}}, "`settings`: eta=nan: give finite numbers of at least 0"),
+        ({"learner": "nag", "settings": {"eta": -1.0}}, "`settings`: eta=-1: give finite"),
+        ({"learner": "nag", "settings": {"eta": math.inf}}, "`settings`: eta=inf: give finite"),
+        ({"holdout": 1e-320}, "`holdout` must be 0, or lie between 1e-09 and 0.5"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(options, message):
@@ -337,13 +337,16 @@ def test_settings_that_cannot_be_are_refused(options, message):
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"passes": 2}, "--passes is for single learners: the pool makes one pass; leave it out, or name a learner by"),
-        ({"settings": {"eta": 0.1}}, "--set is for single learners"),
-        ({"view": "steady"}, "--view is for single learners"),
-        ({"average": True}, "--average is for single learners"),
-        ({"max_support": 9}, "--max-support is for learners with a kernel; leave it out, or pass --kernel"),
-        ({"device": "cpu"}, "--device is for learners with a kernel"),
-        ({"learner": "nag", "device": "cpu"}, "--device is for learners with a kernel"),
+        ({"passes": 2}, "`passes` is for single learners: the pool makes one pass"),
+        ({"settings": {"eta": 0.1}}, "`settings` is for single learners"),
+        ({"view": "steady"}, "`view` is for single learners"),
+        ({"average": True}, "`average` is for single learners"),
+        ({"max_support": 9}, "`max_support` is for learners with a kernel; leave it out, or pass `kernel='rbf'`"),
+        ({"device": "cpu"}, "`device` is for learners with a kernel"),
+        ({"seed": 3}, "`seed` is of the order that `shuffle` draws; leave it out, or pass `shuffle=True`"),
+        ({"learner": "nag", "kernel": "rbf"}, "`kernel` is for the pool"),
+        ({"learner": "early-stopping", "holdout": 0.1}, "`holdout` is for learning row by row"),
+        ({"learner": "nag", "device": "cpu"}, "`device` is for learners with a kernel"),
     ],
 )
 def test_what_has_no_effect_is_refused(options, problem):
@@ -353,7 +356,7 @@ def test_what_has_no_effect_is_refused(options, problem):
 
 def test_negative_checkpoints_and_endless_labels_are_refused():
     table = {"x": [0.0, 1.0], "y": ["a", "b" * 100_000]}
-    with pytest.raises(ModelError, match="--checkpoint-every must be at least 0, not -5"):
+    with pytest.raises(ModelError, match="`checkpoint_every` must be at least 0, not -5"):
         train(open_source(table), Plan(target="y", learner="scinol2"), checkpoint_every=-5)
     with pytest.raises(DataError, match="row 2: the label has 100,000 letters, more than 65,536"):
         train(open_source(table), Plan(target="y", learner="scinol2"))

@@ -54,7 +54,7 @@ def test_skipped_rows_leave_the_model_as_if_they_had_not_been_there(run, tmp_pat
 def test_a_beginning_without_labels(tmp_path):
     lines = ["age,y", *(f"{20 + i % 50}," for i in range(100)), *(f"{20 + i % 50},{LABELS[i]}" for i in range(N))]
     (tmp_path / "d.csv").write_text("\n".join(lines))
-    plan = Plan(target="y", learner="scinol2", skip_unlabelled=True)
+    plan = Plan(target="y", learner="scinol2", unlabelled="skip")
     trained = train(open_source(tmp_path / "d.csv"), plan)
     assert (trained.progress.unlabelled, trained.progress.progressive[0].rows) == (100, N)
     assert trained.model.classes == ["no", "yes"]
@@ -68,7 +68,7 @@ def test_the_count_is_resumed(tmp_path, monkeypatch):
 
     monkeypatch.setattr(shuffle, "CHUNK_ROWS", 50)
     source = open_source(write(tmp_path, "csv", False, "given"))
-    plan = Plan(target="y", learner="scinol2", skip_unlabelled=True, shuffle=0)
+    plan = Plan(target="y", learner="scinol2", unlabelled="skip", shuffle=True)
     checkpoint = tmp_path / "checkpoint"
     with pytest.raises(KeyboardInterrupt):
         train(source, plan, Stop(), checkpoint, 20)
@@ -79,4 +79,4 @@ def test_the_count_is_resumed(tmp_path, monkeypatch):
 def test_what_it_cannot_be(run, tmp_path):  # noqa: F811
     given = write(tmp_path, "csv", False, "given")
     status, _, err = run("train", given, "-t", "y", "-o", tmp_path / "m", "--unlabelled", "learn")
-    assert status == 2 and "--unlabelled is error or skip" in err
+    assert status == 2 and "--unlabelled must be 'error' or 'skip'" in err

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -17,7 +16,8 @@ import typer
 
 from tunefree.cli.options import ungrouped
 from tunefree.core import compilation
-from tunefree.core.errors import OPTION, TunefreeError
+from tunefree.core.errors import TunefreeError
+from tunefree.core.parameters import as_options
 from tunefree.core.registry import Registry
 
 COMMANDS = Registry(
@@ -39,13 +39,18 @@ COMMANDS = Registry(
     },
 )
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # nothing more can be written
+NO_MEMORY = "there is not enough memory; hash features to fewer (`hash_bits`), or learn fewer"
+NEXT = """tunefree learns from tables, streams and texts in one pass, with nothing to tune.
+  tunefree columns people.csv -t income                   how a file would be read, before anything is learned
+  tunefree train people.csv -t income -o people.model     learn a model; then predict new rows with it:
+  tunefree predict people.model new.csv                   (`tunefree demo` has data and does all of this)
+  tunefree --help                                         all commands; `tunefree train --help` the options of one"""
 PLUGINS = "tunefree.commands"  # entry points of this group in other packages are commands
 
 app = typer.Typer(
     name="tunefree",
     help="Learn linear predictors from files and streams in one pass, with nothing to tune.",
-    no_args_is_help=True,
-    add_completion=False,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -61,9 +66,11 @@ def _version(shown: bool) -> None:
 
 @app.callback()
 def _common(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        typer.echo(NEXT)
 
 
 def add(name: str, command: Callable[..., None]) -> None:
@@ -90,15 +97,13 @@ for _name, _command in COMMANDS.items():
 
 
 def options_of() -> dict[str, set[str]]:
-    """The options of each command, as they are written."""
+    """The options of each command, by the names of their parameters."""
     commands: Any = typer.main.get_command(app)
-    return {
-        name: {option for own in command.params for option in own.opts} for name, command in commands.commands.items()
-    }
+    return {name: {own.name for own in command.params} for name, command in commands.commands.items()}
 
 
 def worded(message: str, words: list[str]) -> str:
-    """A message of a command, which names an option of another one as such.
+    """A message of a command with options for parameters; one of another command is named as such.
 
     Parameters
     ----------
@@ -108,18 +113,17 @@ def worded(message: str, words: list[str]) -> str:
 
     Examples
     --------
-    >>> worded("the number is missing; see --na-values, or pass --on-bad-row skip", ["serve"])
+    >>> worded("the number is missing; see `na_values`, or pass `on_bad_row='skip'`", ["serve"])
     'the number is missing; see --na-values, or pass --on-bad-row skip of `tunefree train`'
     """
     known = options_of()
-    if not words or words[0] not in known:
-        return message
+    commands = [name for name in dict.fromkeys([*words[:1], "train", *known]) if name in known]
 
-    def option(match: re.Match[str]) -> str:
-        owners = [name for name in [*words, "train", *known] if f"--{match[1]}" in known[name]]
-        return match[0] if owners[:1] in ([], words) else f"{match[0]} of `tunefree {owners[0]}`"
+    def written(name: str, option: str) -> str:
+        command = next((command for command in commands if name in known[command]), commands[0])
+        return option if [command] == words[:1] else f"{option} of `tunefree {command}`"
 
-    return OPTION.sub(option, message)
+    return as_options(message, written)
 
 
 def _tell_of_compilation() -> None:
@@ -141,9 +145,7 @@ def main() -> None:
         typer.echo(f"tunefree: {worded(str(error), sys.argv[1:2])}", err=True)
         sys.exit(2)
     except MemoryError:
-        typer.echo(
-            "tunefree: there is not enough memory; hash features to fewer (--hash-bits), or learn fewer", err=True
-        )
+        typer.echo(f"tunefree: {worded(NO_MEMORY, sys.argv[1:2])}", err=True)
         sys.exit(2)
     except BrokenPipeError:  # whoever reads the output has closed it
         sys.stderr.close()

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import Files, Json, Problem, check_outputs
+from tunefree.cli.options import Files, Json, check_outputs
+from tunefree.workflows.plan import PROBLEM, Plan
 
 
 def compare(
-    problem: Problem,
+    plan: Annotated[Plan, PROBLEM],
     files: Files,
     learner: Annotated[
         list[str] | None, typer.Option(help="A learner, or pool; may be given again. All of them by default.")
@@ -39,7 +40,6 @@ def compare(
     if plot:
         pictures.check(plot)
     check_outputs([plot, report], files.data)
-    plan = problem.plan(files)
     watcher = comparison.ComparisonWatcher() if quiet else ComparisonDisplay()
     compared = comparison.compare(files.source(), plan, learner, watcher)
     show_comparison(compared, json)

@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import Json, ModelFile, NewFiles, figures_of_rows, tell_of_rows
+from tunefree.cli.options import NEW_ROWS, Files, Json, ModelFile, bad_rows_of, figures_of_rows, tell_of_rows
+from tunefree.workflows.plan import Plan
 
 
 def evaluate(
     model: ModelFile,
-    files: NewFiles,
+    plan: Annotated[Plan, NEW_ROWS],
+    files: Files,
     by: Annotated[
         str | None,
         typer.Option(
@@ -48,8 +50,8 @@ def evaluate(
     from tunefree.cli.display.evaluation import show_evaluation
     from tunefree.workflows import evaluation, model_files
 
-    bad = files.bad_rows()
+    bad = bad_rows_of(plan)
     trained = model_files.load(model, "linear" if progressive else None)
-    result = evaluation.evaluate(trained, files.source(), bad, by, progressive)
+    result = evaluation.evaluate(trained, files.source(plan), bad, by, progressive)
     tell_of_rows(bad)
     show_evaluation(trained, result, figures_of_rows(bad) if json else None, by)

@@ -9,21 +9,25 @@ from typing import Annotated
 import typer
 
 from tunefree.cli.options import (
+    NEW_ROWS,
     ClassOf,
+    Files,
     Ids,
     ModelFile,
-    NewFiles,
     RowsAsJson,
+    bad_rows_of,
     check_outputs,
     figures_of_rows,
     tell_of_rows,
     unless_standard,
 )
+from tunefree.workflows.plan import Plan
 
 
 def explain(
     model: ModelFile,
-    files: NewFiles,
+    plan: Annotated[Plan, NEW_ROWS],
+    files: Files,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
     ] = Path("-"),
@@ -45,10 +49,10 @@ def explain(
     from tunefree.explanation.told import reference_told
     from tunefree.workflows import explanation, model_files
 
-    bad = files.bad_rows()
+    bad = bad_rows_of(plan)
     check_outputs([unless_standard(output)], [model, *files.data])
     trained = model_files.load(model, "linear")
-    written = explanation.write(trained, files.source(), str(output), bad, class_, top, tuple(id or ()))
+    written = explanation.write(trained, files.source(plan), str(output), bad, class_, top, tuple(id or ()))
     if json:
         typer.echo(dumps({"rows": written.rows, **figures_of_rows(bad)}), err=str(output) == "-")
         return

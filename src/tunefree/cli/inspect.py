@@ -7,14 +7,15 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ClassOf, Json, ModelFile, check_outputs, refuse, unless_standard
+from tunefree.cli.options import ClassOf, Json, ModelFile, check_outputs, unless_standard
+from tunefree.core.errors import ModelError
 
-OF_THE_MODEL = "is of the model; leave it out, or leave --file out"
+TOP = 20
 
 
 def inspect(
     model: ModelFile,
-    top: Annotated[int, typer.Option(help="How many columns and features to list; 0 for all.")] = 20,
+    top: Annotated[int, typer.Option(help="How many columns and features to list; 0 for all.")] = TOP,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -50,18 +51,23 @@ def inspect(
 
     tunefree inspect people.model --plot curves.png
 
-    tunefree inspect people.model --weights weights.csv
+    tunefree inspect linear.model --weights weights.csv
     """
     from tunefree.cli.display.model import show_model
     from tunefree.cli.display.weights import show_weights
+    from tunefree.explanation.picture import output_of
     from tunefree.workflows import explanation, model_files
 
+    others = {"top": top != TOP, "plot": plot, "rows": rows, "class": class_ is not None}
     if file:
         from tunefree.cli.display.file import show_file
 
-        refuse([name for name, value in (("plot", plot), ("rows", rows), ("weights", weights)) if value], OF_THE_MODEL)
+        for name in [name for name, value in (others | {"weights": weights}).items() if value]:
+            raise ModelError(f"--{name} has no effect on the list of what is in a file; leave it or --file out")
         show_file(model, json)
         return
+    for name in [name for name, value in (others | {"json": json}).items() if value and weights]:
+        raise ModelError(f"--{name} has no effect on the weights that --weights writes; leave one of them out")
     if plot:
         from tunefree.report import pictures
 
@@ -69,6 +75,8 @@ def inspect(
     if plot or weights:
         check_outputs([plot, unless_standard(weights)], [model, *(rows or [])])
     trained = model_files.load(model, "linear" if plot or rows or class_ is not None else None)
+    if class_ is not None:
+        output_of(trained.model.classes, trained.model.n_outputs, class_)  # an error for one that there is not
     if weights:
         show_weights(trained, weights)
         return

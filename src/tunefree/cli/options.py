@@ -1,7 +1,8 @@
-"""Options that several commands share, each defined once.
+"""Options of commands, which come from the records of parameters (:mod:`tunefree.core.parameters`).
 
-A single option is an ``Annotated`` type. Options that belong together are a group: a dataclass with a field for each of
-them. A command takes a group as one parameter, and :func:`ungrouped` tells typer of the options in it.
+A command takes a group of parameters as one parameter of its function, all of it or those that are named, as in
+``plan: Annotated[Plan, ("target", "task")]``; :func:`ungrouped` tells typer of the options. What only one command has
+is an ``Annotated`` type.
 """
 
 from __future__ import annotations
@@ -9,30 +10,36 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from tunefree import learners, losses
-from tunefree.core.errors import ModelError, TunefreeError
-from tunefree.kernel import learners as kernel_learners
+from tunefree.core.errors import ModelError
+from tunefree.core.parameters import (
+    CLUSTER,
+    DATA,
+    EXPERTS,
+    LEARNING,
+    OUTPUT,
+    PANELS,
+    RESUMING,
+    Parameter,
+    Parameters,
+    as_options,
+    default_of,
+    option,
+    parameter,
+)
 from tunefree.stream import formats
 from tunefree.stream.files import LONGEST_LINE
+from tunefree.workflows.plan import ERROR, HERE, NOTATIONS, ON_BAD, ONE_MACHINE, POOLED, ROW_BY_ROW, SHARDS, SKIP, Plan
 
 if TYPE_CHECKING:
     from tunefree.stream.batch import BadRows
-    from tunefree.stream.notation import ColumnTypes
     from tunefree.stream.source import Source
-    from tunefree.workflows.plan import Plan
 
-LEARNERS = ", ".join(learners.ALL)
-KERNEL_LEARNERS = ", ".join(kernel_learners.ALL)
-FORMATS = ", ".join(formats.names())
-# The modules that know these are slow to import; a test compares the lists with them.
-KERNELS = "linear, rbf, laplacian, poly"
-VIEWS = "raw, centred, steady, level"
+NEW_ROWS = (*NOTATIONS, "on_bad_row")  # parameters of a plan that say how rows for a model are read
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 RowsAsJson = Annotated[
@@ -42,17 +49,6 @@ ClassOf = Annotated[
     str | None,
     typer.Option("--class", metavar="LABEL", help="The class whose log-odds to explain.", show_default=False),
 ]
-Decimal = Annotated[str | None, typer.Option(help="The decimal mark of numbers in texts, . or , ; guessed by default.")]
-Thousands = Annotated[
-    str | None, typer.Option(help="Between thousands of numbers in texts: . , ' or a space; guessed by default.")
-]
-NaValues = Annotated[list[str] | None, typer.Option(help="What else stands for a missing value; may be given again.")]
-Date = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COL[=FORMAT]", help="Column of dates, such as day=%d.%m.%Y; guessed by default. Again for more."
-    ),
-]
 Ids = Annotated[
     list[str] | None,
     typer.Option(metavar="COL", help="A column of the data to write first; may be given again.", show_default=False),
@@ -61,7 +57,7 @@ ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` w
 
 
 @dataclass(frozen=True)
-class Files:
+class Files(Parameters):
     """Where rows come from."""
 
     data: Annotated[
@@ -72,68 +68,102 @@ class Files:
             show_default=False,
         ),
     ]
-    format: Annotated[
-        str | None, typer.Option(help=f"One of {FORMATS}; by default the extension or first line tells.")
-    ] = None
-    delimiter: Annotated[str | None, typer.Option(help="Between the fields of a CSV line; guessed by default.")] = None
-    encoding: Annotated[
-        str | None,
-        typer.Option(help="Of text, such as latin-1; by default UTF-8, or UTF-16 by its first bytes."),
-    ] = None
-    max_line_bytes: Annotated[
-        int, typer.Option(help="Of text; a longer line is an error, as of a file without line ends.")
-    ] = LONGEST_LINE
-    on_bad_row: Annotated[
-        str, typer.Option(help="What to do with a row that cannot be used: error, or skip and count it.")
-    ] = "error"
+    format: str | None = parameter(
+        None, f"One of {', '.join(formats.names())}; by default the extension or first line tells.", DATA
+    )
+    delimiter: str | None = parameter(None, "Between the fields of a CSV line; guessed by default.", DATA)
+    encoding: str | None = parameter(
+        None, "Of text, such as latin-1; by default UTF-8, or UTF-16 by its first bytes.", DATA
+    )
+    max_line_bytes: int = parameter(
+        LONGEST_LINE,
+        "Of text; a longer line is an error, as of a file without line ends.",
+        EXPERTS,
+        metavar="BYTES",
+    )
 
-    def source(self) -> Source:
-        """The rows, not read yet."""
+    def source(self, plan: Plan | None = None) -> Source:
+        """The rows, not read yet; a plan tells how columns of rows for a model are written."""
         from tunefree.stream.source import open_source
 
-        return open_source(self.data, self.format, self.delimiter, self.encoding, self.max_line_bytes)
+        source = open_source(self.data, self.format, self.delimiter, self.encoding, self.max_line_bytes)
+        return source if plan is None else replace(source, column_types=plan.column_types)
+
+
+@dataclass(frozen=True)
+class Run(Parameters):
+    """How a training goes, beside its plan: from where, on which machines, with what beside the model."""
+
+    memory_limit: str | None = parameter(
+        None,
+        "What the model may take, such as 4G; parts of it sleep before it does. By default a quarter of the memory.",
+        LEARNING,
+        scopes=HERE,
+        metavar="SIZE",
+    )
+    earlier: Path | None = parameter(
+        None,
+        "A model that goes on with these rows as it was; it may be OUTPUT.",
+        RESUMING,
+        scopes=HERE,
+        metavar="MODEL",
+    )
+    checkpoint_every: int = parameter(0, "Rows between checkpoints in OUTPUT.checkpoint.", RESUMING, low=0, scopes=HERE)
+    checkpoint: bool = parameter(
+        False, "Of shards: keep each round in OUTPUT.checkpoint, for `resume`.", RESUMING, scopes=(SHARDS,)
+    )
+    resume: bool = parameter(False, "Go on from OUTPUT.checkpoint if it is there.", RESUMING, scopes=(ROW_BY_ROW,))
+    workers: int | None = parameter(
+        None,
+        "Learn shards of the files in so many processes of this machine (extra dask).",
+        CLUSTER,
+        low=1,
+        scopes=(ROW_BY_ROW,),
+    )
+    scheduler: str | None = parameter(
+        None, "Learn shards of the files on the Dask cluster there.", CLUSTER, scopes=(ROW_BY_ROW,), metavar="ADDRESS"
+    )
+    on_bad_shard: str = parameter(
+        ERROR, "What to do with a shard that cannot be read: error, or skip.", CLUSTER, choices=ON_BAD, scopes=(SHARDS,)
+    )
+    only_for_prediction: bool = parameter(
+        False, "Write what predicts only: a pool that cannot go on learning.", OUTPUT, scopes=(POOLED,)
+    )
+    report: Path | None = parameter(
+        None, "Write a report of the model too, as `tunefree report`.", OUTPUT, scopes=(ROW_BY_ROW,), metavar="FILE"
+    )
+    live: int | None = parameter(
+        None,
+        "Serve the report to this machine while the model learns; 0 for any port that is free.",
+        OUTPUT,
+        low=0,
+        scopes=HERE,
+        metavar="PORT",
+    )
+    verbose: bool = parameter(False, "A line at each power of two rows.", OUTPUT, scopes=HERE, short="-v")
+    quiet: bool = parameter(False, "Print nothing but errors.", OUTPUT, short="-q")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.verbose and self.quiet:
+            raise ModelError("`verbose` and `quiet` are opposites; leave one out")
+        if self.workers is not None and self.scheduler is not None:
+            raise ModelError("`workers` starts a cluster, and `scheduler` names one; give one of them")
 
     @property
-    def skip_bad_rows(self) -> bool:
-        """Whether rows that cannot be used are skipped."""
-        return _is_skip("on-bad-row", self.on_bad_row)
+    def is_spread(self) -> bool:
+        """Whether shards are learned."""
+        return self.workers is not None or self.scheduler is not None
 
-    def bad_rows(self) -> BadRows:
-        """What happens to rows that cannot be used, with a count of them."""
-        from tunefree.stream.batch import BadRows
-
-        return BadRows(self.skip_bad_rows, skip_unlabelled=None)
-
-
-@dataclass(frozen=True)
-class Notations:
-    """How data write what a model knows, where that is not to be guessed."""
-
-    decimal: Decimal = None
-    thousands: Thousands = None
-    na_values: NaValues = None
-    date: Date = None
-
-    @property
-    def given(self) -> ColumnTypes:
-        """What is said of columns."""
-        from tunefree.workflows.plan import Plan
-
-        words, dates = tuple(self.na_values or ()), tuple(self.date or ())
-        return Plan(decimal=self.decimal, thousands=self.thousands, na_values=words, date=dates).column_types
+    def check(self, plan: Plan) -> None:
+        """Raise an error if a parameter of this or of the plan has no effect on such a training."""
+        scopes = plan.scopes - {ONE_MACHINE} | {SHARDS} if self.is_spread else plan.scopes
+        plan.check_scopes(scopes)
+        self.check_scopes(scopes)
 
 
 @dataclass(frozen=True)
-class NewFiles(Notations, Files):
-    """Where rows come from that a model was not trained on."""
-
-    def source(self) -> Source:
-        """The rows, not read yet."""
-        return replace(super().source(), column_types=self.given)
-
-
-@dataclass(frozen=True)
-class EvaluationFiles(NewFiles):
+class EvaluationFiles(Files):
     """Where rows on which a model is judged come from, if there are any."""
 
     data: Annotated[
@@ -142,69 +172,21 @@ class EvaluationFiles(NewFiles):
     ] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Problem:
-    """What is to be learned, and from which columns: fields of a :class:`tunefree.workflows.plan.Plan`."""
+def bad_rows_of(plan: Plan) -> BadRows:
+    """What happens to rows for a model that cannot be used, with a count of them."""
+    from tunefree.stream.batch import BadRows
 
-    target: Annotated[str | None, typer.Option("--target", "-t", help="Column to predict.", show_default=False)] = None
-    task: Annotated[str | None, typer.Option(help="classification or regression; found from the target.")] = None
-    loss: Annotated[
-        str | None,
-        typer.Option(
-            help=f"{', '.join(losses.usage('classification'))}; in regression {', '.join(losses.usage('regression'))}."
-        ),
-    ] = None
-    weight: Annotated[str | None, typer.Option(help="Column of sample weights.", show_default=False)] = None
-    ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given again.")] = None
-    text: Annotated[list[str] | None, typer.Option(help="Column of texts, beside those that are guessed.")] = None
-    hash_bits: Annotated[int, typer.Option(help="Hash features to 2^BITS instead of an exact dictionary.")] = 0
-    decimal: Decimal = None
-    thousands: Thousands = None
-    na_values: NaValues = None
-    numeric: Annotated[list[str] | None, typer.Option(help="Column of numbers; may be given again.")] = None
-    categorical: Annotated[list[str] | None, typer.Option(help="Column of categories; may be given again.")] = None
-    date: Date = None
-    unlabelled: Annotated[
-        str, typer.Option(help="What to do with a row without a label: error, or skip and count it.")
-    ] = "error"
-
-    def plan(self, files: Files, **learning: Any) -> Plan:
-        """The plan for these rows; ``learning`` has its other fields."""
-        from tunefree.workflows.plan import Plan
-
-        return Plan(
-            target=self.target,
-            task=self.task,
-            loss=self.loss,
-            weight=self.weight,
-            ignore=tuple(self.ignore or ()),
-            text=tuple(self.text or ()),
-            hash_bits=self.hash_bits,
-            skip_bad_rows=files.skip_bad_rows,
-            skip_unlabelled=_is_skip("unlabelled", self.unlabelled),
-            decimal=self.decimal,
-            thousands=self.thousands,
-            na_values=tuple(self.na_values or ()),
-            numeric=tuple(self.numeric or ()),
-            categorical=tuple(self.categorical or ()),
-            date=tuple(self.date or ()),
-            **learning,
-        )
-
-
-def _is_skip(option: str, value: str) -> bool:
-    if value not in ("error", "skip"):
-        raise TunefreeError(f"--{option} is error or skip, not {value}")
-    return value == "skip"
+    return BadRows(plan.on_bad_row == SKIP, skip_unlabelled=None)
 
 
 def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
-    """A command as typer reads it: instead of each group of options it has the options in the group.
+    """A command as typer reads it: instead of each group of parameters it has the options of the group.
 
     Parameters
     ----------
     command : function
-        Its parameters are annotated for typer, or with groups.
+        Its parameters are annotated for typer, or with groups: ``Group``, ``Annotated[Group, names]``, or
+        ``Annotated[Group, names, values]`` with values of others that the command decides.
 
     Returns
     -------
@@ -212,71 +194,76 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
 
     Examples
     --------
-    >>> def count(files: Files, top: int = 20) -> None:
-    ...     print(files.data, files.on_bad_row, top)
+    >>> def count(files: Files, plan: Annotated[Plan, ("ignore", "seed"), {"shuffle": True}], top: int = 20) -> None:
+    ...     print(files.data, files.format, plan.ignore, plan.seed, plan.shuffle, top)
     >>> list(inspect.signature(ungrouped(count)).parameters)
-    ['data', 'format', 'delimiter', 'encoding', 'max_line_bytes', 'on_bad_row', 'top']
-    >>> given = dict(format=None, delimiter=None, encoding=None, max_line_bytes=9, on_bad_row="skip", top=3)
-    >>> ungrouped(count)(data=["people.csv"], **given)
-    ['people.csv'] skip 3
+    ['format', 'delimiter', 'encoding', 'ignore', 'seed', 'max_line_bytes', 'data', 'top']
+    >>> options = dict(format=None, delimiter=None, encoding=None, max_line_bytes=9, ignore=["id"], seed=2, top=3)
+    >>> ungrouped(count)(data=["people.csv"], **options)
+    ['people.csv'] None ('id',) 2 True 3
     """
-    parameters = inspect.signature(command, eval_str=True).parameters
-    groups: dict[str, Any] = {name: p.annotation for name, p in parameters.items() if is_dataclass(p.annotation)}
+    groups, options = {}, []
+    for name, own in inspect.signature(command, eval_str=True).parameters.items():
+        group, *chosen = get_args(own.annotation) if get_args(own.annotation) else (own.annotation,)
+        if is_dataclass(group):
+            names = chosen[0] if chosen else [one.name for one in fields(group)]
+            groups[name] = group, names, chosen[1] if len(chosen) > 1 else {}
+            options += _options(group, names)
+        else:  # by name alone, so that an argument without a default may follow options
+            options.append(own.replace(kind=own.KEYWORD_ONLY))
     if not groups:
         return command
 
-    def run(**given: Any) -> None:
-        for name, group in groups.items():
-            given[name] = group(**{own.name: given.pop(own.name) for own in fields(group)})
-        command(**given)
+    def run(**values: Any) -> None:
+        for name, (group, names, fixed) in groups.items():
+            make: Any = getattr(group, "of_options", group)
+            values[name] = make(**{one: values.pop(one) for one in names if one in values}, **fixed)
+        command(**values)
 
-    options: list[inspect.Parameter] = []
-    for name, parameter in parameters.items():
-        # By name alone, so that an argument without a default may follow options.
-        options += _options(groups[name]) if name in groups else [parameter.replace(kind=parameter.KEYWORD_ONLY)]
     run.__doc__ = command.__doc__
-    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature(sorted(options, key=_place))  # type: ignore[attr-defined]
     return run
 
 
-@cache
-def _options(group: Any) -> list[inspect.Parameter]:
-    """The fields of a group as parameters."""
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
-            own.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=_default(own),
-            annotation=hints[own.name],
-        )
-        for own in fields(group)
-    ]
+def _place(own: inspect.Parameter) -> int:
+    """Where an option stands in the help, by its panel; those without one stay where they were."""
+    panel = getattr(get_args(own.annotation)[-1], "rich_help_panel", None) if get_args(own.annotation) else None
+    return PANELS.index(panel) if panel in PANELS else len(PANELS)
 
 
-def _default(own: Any) -> Any:
-    """The default of a field of a group."""
-    if own.default_factory is not MISSING:
-        return own.default_factory()
-    return inspect.Parameter.empty if own.default is MISSING else own.default
+def _options(group: Any, names: Iterable[str]) -> list[inspect.Parameter]:
+    """Fields of a group as parameters that typer reads."""
+    hints, options = get_type_hints(group, include_extras=True), []
+    for own in fields(group):
+        record = own.metadata.get("parameter")
+        if own.name not in names or (record is not None and not record.panel):
+            continue
+        usual, annotation = default_of(own), hints[own.name]
+        if record is not None:
+            annotation, usual = _annotation(own.name, annotation, record, usual), None if usual == () else usual
+        default = inspect.Parameter.empty if usual is MISSING else usual
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        options.append(inspect.Parameter(own.name, keyword, default=default, annotation=annotation))
+    return options
 
 
-def given(group: Any) -> list[str]:
-    """Options of a group that differ from their defaults, as they are written on the command line.
-
-    Examples
-    --------
-    >>> given(Problem(target="income", hash_bits=10))
-    ['target', 'hash-bits']
-    """
-    optional = [own for own in fields(group) if own.default is not MISSING]
-    return [own.name.replace("_", "-") for own in optional if getattr(group, own.name) != own.default]
+_METAVARS = {"str": "TEXT", "<class 'str'>": "TEXT", "<class 'int'>": "N", "int": "N"}  # by the types of fields
 
 
-def refuse(options: Iterable[str], why: str) -> None:
-    """Raise an error that names the first of some options, if there is one."""
-    for name in options:
-        raise ModelError(f"--{name} {why}")
+def _annotation(name: str, kind: Any, record: Parameter, usual: Any) -> Any:
+    """An option as typer reads it."""
+    has_several = kind == tuple[str, ...]
+    words = [option(name), *([record.short] if record.short else [])]
+    meaning = record.meaning + (" May be given again." if has_several else "")
+    told = typer.Option(
+        *words,
+        help=as_options(meaning),
+        metavar=record.metavar or "|".join(record.choices) or _METAVARS.get(str(kind).split(" ")[0]),
+        show_default=bool(usual) and usual is not MISSING,
+        rich_help_panel=record.panel,
+        autocompletion=(lambda: list(record.choices)) if record.choices else None,
+    )
+    return Annotated[list[str] | None if has_several else kind, told]
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
@@ -309,12 +296,11 @@ def unless_standard(output: Path | str | None) -> Path | None:
 
 def figures_of_rows(bad: BadRows) -> dict[str, Any]:
     """For JSON: how many rows were skipped, and why; and what is odd about rows that were used."""
-    tally = bad.tally
-    return {
-        "skipped": tally.count,
-        "reasons": [asdict(reason) for reason in tally.reasons()],
-        "oddities": [asdict(oddity) for oddity in tally.oddities()],
-    }
+    tally, texts = bad.tally, ("problem", "remedy")
+    figures: dict[str, Any] = {"skipped": tally.count}
+    for name, counted in (("reasons", tally.reasons()), ("oddities", tally.oddities())):
+        figures[name] = [asdict(own) | {text: as_options(getattr(own, text)) for text in texts} for own in counted]
+    return figures
 
 
 def tell_of_rows(bad: BadRows) -> None:
@@ -322,7 +308,7 @@ def tell_of_rows(bad: BadRows) -> None:
     from tunefree.report.told import oddities_told, reasons_told
 
     if bad.count:
-        typer.echo(f"{bad.count} rows skipped, the first: {bad.first[0]}", err=True)
+        typer.echo(as_options(f"{bad.count} rows skipped, the first: {bad.first[0]}"), err=True)
     told = reasons_told(bad.tally.reasons())
     for reason, place, rows in told if len(told) > 1 else []:
         typer.echo(f"  {rows}: {reason}; the first: {place}", err=True)

@@ -8,10 +8,12 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import KERNELS, Files, Json, Problem, check_outputs, given, refuse
+from tunefree.cli.options import Files, Json, check_outputs
+from tunefree.core.errors import ModelError
+from tunefree.core.parameters import option
+from tunefree.workflows.plan import EARLY_STOPPING, PROBLEM, Plan
 
 ITERATIONS = 500
-OF_DATA = "is for data, and this is a model that has been made; leave it out, or give the data"
 
 
 @dataclass(frozen=True)
@@ -21,18 +23,15 @@ class FilesOrModel(Files):
     data: Annotated[
         list[str],
         typer.Argument(
-            help="Data as for `tunefree train`, or a model that `tunefree train --method early-stopping` wrote.",
+            help="Data as for `tunefree train`, or a model that `tunefree train --learner early-stopping` wrote.",
             show_default=False,
         ),
     ]
 
 
 def path(
-    problem: Problem,
+    plan: Annotated[Plan, (*PROBLEM, "kernel"), {"learner": EARLY_STOPPING}],
     files: FilesOrModel,
-    kernel: Annotated[
-        str | None, typer.Option(help=f"One of {KERNELS}; by default weights of the features, without a kernel.")
-    ] = None,
     iterations: Annotated[int, typer.Option(help="Length of the path.")] = ITERATIONS,
     at: Annotated[
         int | None, typer.Option(help="Stop at this iteration, whatever rows held out say.", show_default=False)
@@ -66,15 +65,21 @@ def path(
         pictures.check(plot)
     check_outputs([output, plot], files.data)
     if len(files.data) == 1 and storage.is_model(files.data[0]):
-        own = [name for name, value in (("kernel", kernel), ("iterations", iterations != ITERATIONS)) if value]
-        refuse([*given(problem), *own, *given(files)], OF_DATA)
-        found = model_files.load(files.data[0], "path")
+        asked = {
+            **plan.changed(),
+            **files.changed(),
+            **({} if iterations == ITERATIONS else {"iterations": iterations}),
+        }
+        for name in asked.keys() - {"learner"}:
+            why = "is for data, and this is a model that has been made"
+            raise ModelError(f"{option(name)} {why}; leave it out, or give the data")
+        stopped = model_files.load(files.data[0], "path")
     else:
-        found = early_stopping.descend(files.source(), problem.plan(files), kernel, iterations)
+        stopped = early_stopping.descend(files.source(), plan, iterations)
     if at is not None:
-        found = replace(found, model=found.model.at(at))
+        stopped = replace(stopped, model=stopped.model.at(at))
     if output:
-        found.save(output)
-    show_path(found, json)
+        stopped.save(output)
+    show_path(stopped, json)
     if plot:
-        pictures.draw_path(found.model.estimator, plot)
+        pictures.draw_path(stopped.model.estimator, plot)

@@ -9,20 +9,24 @@ from typing import Annotated
 import typer
 
 from tunefree.cli.options import (
+    NEW_ROWS,
+    Files,
     Ids,
     ModelFile,
-    NewFiles,
     RowsAsJson,
+    bad_rows_of,
     check_outputs,
     figures_of_rows,
     tell_of_rows,
     unless_standard,
 )
+from tunefree.workflows.plan import Plan
 
 
 def predict(
     model: ModelFile,
-    files: NewFiles,
+    plan: Annotated[Plan, NEW_ROWS],
+    files: Files,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
     ] = Path("-"),
@@ -63,7 +67,7 @@ def predict(
     from tunefree.stream import live
     from tunefree.workflows import model_files, prediction
 
-    bad = files.bad_rows()
+    bad = bad_rows_of(plan)
     check_outputs([unless_standard(output)], [model, *files.data])
     layout = prediction.OutputColumns(tuple(id or ()), threshold, top)
     trained = model_files.load(model, "linear" if contributions else None)
@@ -75,7 +79,7 @@ def predict(
     beside = None if explainer is None else explainer.beside
     if files.data == ["-"]:
         live.answer_at_once()
-    written = prediction.write(trained, files.source(), str(output), bad, layout, beside)
+    written = prediction.write(trained, files.source(plan), str(output), bad, layout, beside)
     if json:
         typer.echo(dumps({"rows": written, **figures_of_rows(bad)}), err=str(output) == "-")
         return

@@ -7,11 +7,15 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import EvaluationFiles, ModelFile, check_outputs, tell_of_rows
+from tunefree.cli.options import NEW_ROWS, EvaluationFiles, ModelFile, bad_rows_of, check_outputs, tell_of_rows
+from tunefree.core.errors import ModelError
+from tunefree.core.parameters import option
+from tunefree.workflows.plan import Plan
 
 
 def report(
     model: ModelFile,
+    plan: Annotated[Plan, NEW_ROWS],
     test: EvaluationFiles,
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("report.html"),
 ) -> None:
@@ -26,10 +30,12 @@ def report(
     from tunefree.report import page
     from tunefree.workflows.training import Trained
 
-    bad = test.bad_rows()
+    for name in {**plan.changed(), **test.changed()} if not test.data else ():
+        raise ModelError(f"{option(name)} is for data on which the model is judged; leave it out, or give some")
+    bad = bad_rows_of(plan)
     check_outputs([output], [model, *test.data])
     trained = Trained.load(model)
-    source = test.source() if test.data else None
+    source = test.source(plan) if test.data else None
     made = page.report(trained, source, bad, storage.digest_of(model))
     tell_of_rows(bad)
     page.write(made, output)

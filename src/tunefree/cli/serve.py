@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ModelFile, Notations, check_outputs
+from tunefree.cli.options import ModelFile, check_outputs
+from tunefree.workflows.plan import NOTATIONS, Plan
+
+SAVE_EVERY = 10_000
 
 
 def serve(
     model: ModelFile,
-    notations: Notations,
+    plan: Annotated[Plan, NOTATIONS],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Where the model is saved as it learns; by default nowhere."),
@@ -21,7 +24,7 @@ def serve(
     port: Annotated[int, typer.Option(help="0 for any that is free.")] = 8000,
     id: Annotated[str, typer.Option(help="The name under which rows have their id.")] = "id",
     remember: Annotated[int, typer.Option(min=0, help="Rows with an id that wait for their label.")] = 100_000,
-    save_every: Annotated[int, typer.Option(min=1, help="Rows learned between two savings.")] = 10_000,
+    save_every: Annotated[int, typer.Option(min=1, help="Rows learned between two savings.")] = SAVE_EVERY,
 ) -> None:
     """Predict and learn rows of JSON over HTTP. For instance:
 
@@ -45,8 +48,10 @@ def serve(
     except ModuleNotFoundError as missing:
         raise ModelError(f"{missing.name} is not installed; pip install 'tunefree[serve]'") from None
 
+    if output is None and save_every != SAVE_EVERY:
+        raise ModelError("--save-every is of a file that is saved; leave it out, or name one by --output")
     check_outputs([output], [])  # it may be MODEL, which then goes on
-    service = Service(Trained.load(model), output, id, remember, save_every, notations.given)
+    service = Service(Trained.load(model), output, id, remember, save_every, plan.column_types)
     if output is None:
         typer.echo("what is learned here is lost when the server ends; --output FILE saves it", err=True)
     uvicorn.run(application(service), host=host, port=port, log_level="info", access_log=False)

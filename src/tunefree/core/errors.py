@@ -2,29 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from difflib import get_close_matches
-
-# An option in a message, and the value that a remedy gives it; what stands in quotation marks is of the data.
-OPTION = re.compile(
-    r"""(?<![\w'"=-])--([a-z][a-z-]*)
-    ((?:\ |=)(?:'[^']*'|\d+\b|(?:skip|classification|regression|early-stopping)\b))?""",
-    re.VERBOSE,
-)
-# What options are called in Python, where it is not the same.
-PARAMETERS = {
-    "on-bad-row": "skip_bad_rows",
-    "unlabelled": "skip_unlabelled",
-    "set": "settings",
-    "seed": "shuffle",
-    "from": "learn_more",
-    "kernel": "learner='kernel-pool'",
-}
-
-
-_PLAIN = "'0123456789"  # what values begin with that Python reads as they are
 
 
 class TunefreeError(ValueError):
@@ -45,8 +24,8 @@ class DataError(TunefreeError):
 
     Examples
     --------
-    >>> print(DataError("'abc' is not a number", "a.csv", 7, "age", "correct the row, or pass --on-bad-row skip"))
-    a.csv, row 7, column 'age': 'abc' is not a number; correct the row, or pass --on-bad-row skip
+    >>> print(DataError("'abc' is not a number", "a.csv", 7, "age", "correct the row"))
+    a.csv, row 7, column 'age': 'abc' is not a number; correct the row
     """
 
     def __init__(
@@ -101,43 +80,6 @@ def listed(names: Sequence[object], most: int = 12) -> str:
     "'a', 'b' and 1 more"
     """
     return ", ".join(map(repr, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def in_python(message: str, parameters: Mapping[str, str] = PARAMETERS, owner: str = "") -> str:
-    """A message that names options of the command line, with the parameters that they are in Python.
-
-    Parameters
-    ----------
-    message : str
-    parameters : mapping of str to str, optional
-        What options are called, where it is not the same.
-    owner : str, optional
-        What has the other parameters, where it is not the function that raises the error.
-
-    Examples
-    --------
-    >>> in_python("the number is missing; pass --on-bad-row skip, or leave --na-values out")
-    'the number is missing; pass skip_bad_rows=True, or leave na_values out'
-    """
-
-    def parameter(option: re.Match[str]) -> str:
-        name, value = option[1], (option[2] or "")[1:]
-        text = parameters.get(name, name.replace("-", "_"))
-        if value:
-            text += f"={True if value == 'skip' else value if value[0] in _PLAIN else repr(value)}"
-        return text if name in parameters or not owner else f"{text} of {owner}"
-
-    return OPTION.sub(parameter, message)
-
-
-@contextmanager
-def told_in_python(parameters: Mapping[str, str] = PARAMETERS, owner: str = "") -> Iterator[None]:
-    """Where errors name parameters instead of options of the command line; see :func:`in_python`."""
-    try:
-        yield
-    except TunefreeError as error:
-        error.args = (in_python(str(error), parameters, owner),)
-        raise
 
 
 class DataWarning(UserWarning):

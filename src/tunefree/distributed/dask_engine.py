@@ -67,7 +67,7 @@ class OnDask:
         except KilledWorker:
             raise ModelError(
                 f"{MOST_DEATHS} workers died on the same shard, perhaps for want of memory; give them more memory, or"
-                " cut smaller shards (--shard-rows, smaller row groups or partitions)"
+                " cut smaller shards (shard_rows of tunefree.distributed.train, smaller row groups or partitions)"
             ) from None
 
     def total(self, stage: str, plus: Callable[..., Any], handles: Sequence[Any]) -> Any:

@@ -48,7 +48,7 @@ def train(
     shard_rows : int, default 16384
         Rows that a shard has at least, if there are as many; smaller neighbours are joined.
     on_bad_shard : {"error", "skip"}, default "error"
-        What happens to a shard that cannot be read.
+        What to do with a shard that cannot be read: error, or skip.
     checkpoint : path, optional
         File to which the sums of each round are saved.
     resume : bool, default False
@@ -87,9 +87,9 @@ def check(plan: Plan, shard_rows: int, on_bad_shard: str) -> None:
     """Raise a ModelError if this cannot be learned over shards: before a cluster is started."""
     phases.check(plan)
     if on_bad_shard not in ("error", "skip"):
-        raise ModelError(f"--on-bad-shard is error or skip, not {on_bad_shard!r}")
+        raise ModelError(f"`on_bad_shard` must be 'error' or 'skip', not {on_bad_shard!r}")
     if shard_rows < 1:
-        raise ModelError(f"--shard-rows must be at least 1, not {shard_rows}")
+        raise ModelError(f"shard_rows must be at least 1, not {shard_rows}")
 
 
 def parts_of_files(engine: Any, source: Source, cut: Cut) -> phases.Parts:

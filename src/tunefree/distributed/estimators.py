@@ -8,12 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tunefree.core.errors import told_in_python
-from tunefree.distributed import dask_training
 from tunefree.distributed.collections import TARGET
+from tunefree.distributed.dask_training import train
 from tunefree.distributed.shards import FEWEST_ROWS
-
-train = told_in_python()(dask_training.train)
 
 
 class _DaskEstimator(BaseEstimator):

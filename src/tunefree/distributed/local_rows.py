@@ -123,7 +123,7 @@ def read(shard: Shard, beginning: Beginning, skips: bool, frames: Sequence[Any] 
         return _read(shard, beginning, frames)
     except (DataError, OSError) as error:
         if not skips:
-            remedy = "mend it, or pass --on-bad-shard skip"
+            remedy = "mend it, or pass `on_bad_shard='skip'`"
             raise DataError(f"it cannot be read ({error})", shard.name, remedy=remedy) from None
         nothing = Labels([], np.zeros(0, np.int64)) if beginning.task == "classification" else np.zeros(0)
         return LocalRows(None, nothing, np.zeros(0), beginning.encoder, Tally(), f"{shard.name}: {error}")

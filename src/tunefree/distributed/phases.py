@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tunefree.core.errors import DataError, ModelError
+from tunefree.core.errors import DataError
 from tunefree.distributed import encoded, shard_pass
 from tunefree.distributed.encoded import Sizes
 from tunefree.distributed.engines import Engine
@@ -24,7 +24,7 @@ from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.model.targets import RunningMetrics
 from tunefree.pool.model import PoolModel
 from tunefree.workflows import class_weights
-from tunefree.workflows.plan import Plan
+from tunefree.workflows.plan import ONE_MACHINE, Plan
 from tunefree.workflows.progress import Progress
 from tunefree.workflows.training import Trained
 
@@ -66,7 +66,7 @@ def learn(
     rows = whole.offsets[-1]
     sample = min(SAMPLE, rows)
     sizes = Sizes(rows, sample, min(LAST, (rows - sample) // LAST_OF))
-    journal.begin(plan.saved(), parts.shards, whole.offsets, whole.classes, whole.encoder.n_features, sizes)
+    journal.begin(plan.changed(), parts.shards, whole.offsets, whole.classes, whole.encoder.n_features, sizes)
     ready = _prepare(engine, parts, beginning, local, whole, sizes)
     del local
     start = Start(*journal.summed("start", lambda: _start(engine, ready, beginning, whole, sizes)))
@@ -81,15 +81,7 @@ def learn(
 
 def check(plan: Plan) -> None:
     """Raise a ModelError if a plan asks for what is not learned over shards."""
-    if plan.learner == "kernel-pool":
-        raise ModelError("--kernel is for one machine; leave it out to learn over shards")
-    plan.refuse(
-        [
-            *("learner", "average", "settings", "view", "passes", "max_support", "device"),
-            *("shuffle", "holdout", "classes", "group"),
-        ],
-        "is for one machine; leave it out to learn over shards",
-    )
+    plan.check_scopes(plan.scopes - {ONE_MACHINE})
     class_weights.is_balanced(plan)
 
 

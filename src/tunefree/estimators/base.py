@@ -69,7 +69,7 @@ class OnlineEstimator(LearnsLater, Reported, Explaining, Saving, Weighted, Learn
         return X
 
     def _check_parameters(self) -> None:
-        validation.whole(epochs=self.epochs)
+        validation.whole(passes=self.passes)
         validation.switches(average=self.average, shuffle=self.shuffle, warm_start=self.warm_start)
         loss_of(self._task, str(self.loss))
         self._learner()
@@ -115,19 +115,16 @@ class OnlineEstimator(LearnsLater, Reported, Explaining, Saving, Weighted, Learn
         """Whether there is a constant; in regression there always is."""
         return getattr(self, "fit_intercept", True)
 
-    def _epochs(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
-        self._fixed_epochs(X, y, weight, int(self.epochs))
-
-    def _fixed_epochs(self, X: Any, y: np.ndarray, weight: np.ndarray, epochs: int) -> None:
+    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         random = check_random_state(self.random_state)
         rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
-        for epoch in range(epochs):
+        for number in range(int(self.passes)):
             drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
-            if epoch > 0:
+            if number > 0:
                 self._learned.model.begin_pass()
-            self._pass(X, y, drawn, first=epoch == 0)
+            self._pass(X, y, drawn, first=number == 0)
         self._learned.model.freeze()
-        self.n_iter_ = epochs
+        self.n_iter_ = int(self.passes)
 
     def _targets(self, y: Any, row: np.ndarray) -> Any:
         """The targets of some rows, as the model takes them."""
@@ -231,7 +228,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, classes, self._epochs)
+        return self._fit(X, y, sample_weight, classes, self._passes)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any, learn: Callable[..., None]) -> Any:
         """Check rows, and let them be learned: ``learn`` takes X, codes of classes and weights."""
@@ -277,7 +274,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
             Labels; a new label becomes a new class, unless classes are given.
         classes : array-like, optional
             All labels, here and in calls to come, until a call gives more; another label is an error. If the first
-            call has them, the model equals that of ``fit`` with one epoch and ``shuffle=False``.
+            call has them, the model equals that of ``fit`` with one pass and ``shuffle=False``.
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,29 +17,24 @@ from tunefree.estimators.matrices import matrix
 from tunefree.estimators.model_file import labels_of
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.estimators.path_model import PathModel
-from tunefree.estimators.preparation import kernel_names
 from tunefree.model.targets import ScoredModel
 from tunefree.stream.source import Source
 from tunefree.workflows.model_files import Trained
-from tunefree.workflows.plan import PROBLEM, Plan
+from tunefree.workflows.plan import EARLY_STOPPING, Plan
 from tunefree.workflows.progress import Progress
 from tunefree.workflows.reading import ahead, begin, check_learned
 from tunefree.workflows.roles import note_roles
 from tunefree.workflows.targets import target_of
 
-ROW_BY_ROW = "is for learning row by row; leave it out, or name another --method"
 
-
-def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: int = 500) -> Trained:
+def descend(source: Source, plan: Plan, iterations: int = 500) -> Trained:
     """Read a source and compute its path, which is stopped where rows held out are predicted best.
 
     Parameters
     ----------
     source : Source
     plan : Plan
-        What is to be learned from which rows (``PROBLEM``). Its other fields must have their defaults.
-    kernel : {"linear", "rbf", "laplacian", "poly"}, optional
-        None for weights of the features.
+        What is to be learned from which rows, and with which kernel; without one it is weights of the features.
     iterations : int, default 500
         Length of the path.
 
@@ -51,7 +46,7 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
     Raises
     ------
     DataError, ModelError
-        If a row cannot be used, the plan has a field for learning row by row, or the estimator refuses rows or loss.
+        If a row cannot be used, the plan says how to learn row by row, or the estimator refuses rows or loss.
 
     Examples
     --------
@@ -61,11 +56,9 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
     >>> found.progress.rows, len(found.model.path), bool(found.model.path.training_error[-1] < 0.05)
     (200, 20, True)
     """
-    if kernel is not None and kernel not in kernel_names():
-        raise ModelError(f"unknown kernel {kernel!r}; choose one of {', '.join(kernel_names())}")
     if iterations < 1:
         raise ModelError(f"the number of iterations must be at least 1, not {iterations}")
-    plan.refuse({field.name for field in fields(plan)} - set(PROBLEM), ROW_BY_ROW)
+    plan = replace(plan, learner=EARLY_STOPPING)
     bad = plan.bad_rows()
     reading = begin(source, plan, bad)
     note_roles(reading, bad)
@@ -79,7 +72,9 @@ def descend(source: Source, plan: Plan, kernel: str | None = None, iterations: i
     kind: Any = IterativeRegularizationClassifier if task == "classification" else IterativeRegularizationRegressor
     started = time.perf_counter()
     try:
-        estimator = kind(kernel=kernel, max_iter=int(iterations), **chosen).fit(rows, targets, sample_weight=weight)
+        estimator = kind(kernel=plan.kernel, max_iter=int(iterations), **chosen).fit(
+            rows, targets, sample_weight=weight
+        )
     except ValueError as error:
         raise ModelError(str(error)) from None
     seconds = time.perf_counter() - started

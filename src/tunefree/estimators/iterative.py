@@ -74,7 +74,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         check_device(self.device)
         validation.switches(standardize=self.standardize, warm_start=self.warm_start)
         validation.whole(max_iter=self.max_iter)
-        validation.positive(memory_limit=self.memory_limit)
+        validation.positive(gram_bytes=self.gram_bytes)
         for name, value, known in (
             ("output", self.output, OUTPUTS),
             ("stochastic", self.stochastic, tuple(ORDERS)),
@@ -166,7 +166,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         calibration = self._calibration_rows(
             targets, others if held.any() else features, beside if held.any() else learned
         )
-        descent = Descent(problem, self._schedule(targets, problem, random), int(self.memory_limit) // SHARE_OF_PATH)
+        descent = Descent(problem, self._schedule(targets, problem, random), int(self.gram_bytes) // SHARE_OF_PATH)
         support = None if kernel is None else own
         return FittedPath(descent, targets, standards, kernel, support, mass, kappa, bool(held.any()), calibration)
 
@@ -233,7 +233,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         return self._kernel_at(best_gamma(self.gamma_, validation_loss))
 
     def _problem(self, targets: Targets, kernel: Any, learned: Any, rows: Rows, held: Any, beside: Rows) -> Problem:
-        space = space_of(kernel, learned, held, int(self.memory_limit), self.device)
+        space = space_of(kernel, learned, held, int(self.gram_bytes), self.device)
         return Problem(space, targets.objective, targets.n_outputs, targets.errors, rows, beside)
 
     def _kernel_params(self) -> dict[str, Any]:

@@ -73,12 +73,12 @@ class KernelEstimator(OnlineEstimator):
             feature_expansion.check(kernel_of(self.kernel, 1.0, self.degree, float(self.coef0)), self.max_support)
         kernel_of(self.kernel, 1.0, self.degree, float(self.coef0))
 
-    def _epochs(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix."
             )
-        super()._epochs(self._placed(X, np.arange(len(y))), y, weight)
+        super()._passes(self._placed(X, np.arange(len(y))), y, weight)
 
     def _prepared(self, X: Any) -> Any:
         return self._placed(X, np.full(X.shape[0], -1))
@@ -144,7 +144,7 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
     its theorems, and there are five passes, of which the last is averaged. No theorem covers that. With
     ``preset="theory"`` each learner's predictions in the first pass have the regret bound of Theorem 1 against every
     function of its kernel's space, for losses with a Lipschitz constant: ``certificates_[i].theorem(norm)``. With
-    ``epochs=1`` the average of the pass is that of the paper. Errors are then larger (docs/results.md, *Presets*).
+    ``passes=1`` the average of the pass is that of the paper. Errors are then larger (docs/results.md, *Presets*).
     Lower bounds on the loss of every function on the rows of the first pass hold for both presets: ``certificates_``.
 
     Parameters
@@ -170,7 +170,7 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
     view : {"steady", "level", "centred", "raw"}, default="steady"
         Transformation of dense numbers: robustly standardised by column (``"steady"``) or with a common scale
         (``"level"``), centred, or none. It is fixed after the first 1024 rows, which are buffered and then learned.
-    epochs : int, default=5
+    passes : int, default=5
         Number of passes over the rows in ``fit``. Passes after the first change the coefficients of support points; the
         theorem covers the predictions of the first.
     average : bool, default=True
@@ -183,7 +183,7 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
     device : str, optional
         PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``; by default compiled code is used.
     shuffle : bool, default=True
-        Whether ``fit`` shuffles the rows before each epoch.
+        Whether ``fit`` shuffles the rows before each pass.
     n_jobs : int, default=-1
         Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The
         model does not depend on it.
@@ -194,12 +194,12 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         ``"balanced"``, in ``fit`` only: inversely proportional to the total weights of the classes.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
-    categorical_features : array-like of str, int or bool, optional
+    categorical : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
-    text_features : array-like of str, int or bool, optional
+    text : array-like of str, int or bool, optional
         Columns whose words become features, beside strings that are mostly different from each other and long or of
-        several words; ``categorical_features`` takes a column away from these.
+        several words; ``categorical`` takes a column away from these.
 
     Attributes
     ----------
@@ -250,7 +250,7 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         a: Any = None,
         b: Any = None,
         view: str = "steady",
-        epochs: int = 5,
+        passes: int = 5,
         average: bool = True,
         precision: str = "single",
         max_support: int | None = None,
@@ -260,8 +260,8 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         random_state: Any = 0,
         class_weight: Any = None,
         warm_start: bool = False,
-        categorical_features: Any = None,
-        text_features: Any = None,
+        categorical: Any = None,
+        text: Any = None,
     ) -> None:
         self.loss = loss
         self.kernel, self.gamma = kernel, gamma
@@ -269,7 +269,7 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         self.preset = preset
         self.a, self.b = a, b
         self.view = view
-        self.epochs = epochs
+        self.passes = passes
         self.average = average
         self.precision = precision
         self.max_support, self.device = max_support, device
@@ -277,7 +277,7 @@ class KernelPiSTOLClassifier(KernelEstimator, OnlineClassifierBase):
         self.n_jobs, self.random_state = n_jobs, random_state
         self.class_weight = class_weight
         self.warm_start = warm_start
-        self.categorical_features, self.text_features = categorical_features, text_features
+        self.categorical, self.text = categorical, text
 
 
 class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
@@ -312,7 +312,7 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
     view : {"steady", "level", "centred", "raw"}, default="steady"
         Transformation of dense numbers: robustly standardised by column (``"steady"``) or with a common scale
         (``"level"``), centred, or none. It is fixed after the first 1024 rows, which are buffered and then learned.
-    epochs : int, default=5
+    passes : int, default=5
         Number of passes over the rows in ``fit``.
     average : bool, default=True
         Whether to predict with the average of the iterates of the last pass instead of the last iterate.
@@ -324,7 +324,7 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
     device : str, optional
         PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``; by default compiled code is used.
     shuffle : bool, default=True
-        Whether ``fit`` shuffles the rows before each epoch.
+        Whether ``fit`` shuffles the rows before each pass.
     n_jobs : int, default=-1
         Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The
         model does not depend on it.
@@ -332,12 +332,12 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
-    categorical_features : array-like of str, int or bool, optional
+    categorical : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
-    text_features : array-like of str, int or bool, optional
+    text : array-like of str, int or bool, optional
         Columns whose words become features, beside strings that are mostly different from each other and long or of
-        several words; ``categorical_features`` takes a column away from these.
+        several words; ``categorical`` takes a column away from these.
 
     Attributes
     ----------
@@ -387,7 +387,7 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
         a: Any = None,
         b: Any = None,
         view: str = "steady",
-        epochs: int = 5,
+        passes: int = 5,
         average: bool = True,
         precision: str = "single",
         max_support: int | None = None,
@@ -396,8 +396,8 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
         n_jobs: int | None = -1,
         random_state: Any = 0,
         warm_start: bool = False,
-        categorical_features: Any = None,
-        text_features: Any = None,
+        categorical: Any = None,
+        text: Any = None,
     ) -> None:
         self.loss = loss
         self.kernel, self.gamma = kernel, gamma
@@ -405,11 +405,11 @@ class KernelPiSTOLRegressor(KernelEstimator, OnlineRegressorBase):
         self.preset = preset
         self.a, self.b = a, b
         self.view = view
-        self.epochs = epochs
+        self.passes = passes
         self.average = average
         self.precision = precision
         self.max_support, self.device = max_support, device
         self.shuffle = shuffle
         self.n_jobs, self.random_state = n_jobs, random_state
         self.warm_start = warm_start
-        self.categorical_features, self.text_features = categorical_features, text_features
+        self.categorical, self.text = categorical, text

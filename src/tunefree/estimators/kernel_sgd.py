@@ -52,7 +52,7 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
     view : {"steady", "level", "centred", "raw"}, default="steady"
         Transformation of dense numbers: robustly standardised by column (``"steady"``) or with a common scale
         (``"level"``), centred, or none. It is fixed after the first 1024 rows, which are buffered and then learned.
-    epochs : int, default=5
+    passes : int, default=5
         Number of passes over the rows in ``fit``. The theorems hold for one pass; further passes approach the minimum
         of the regularised empirical risk. lambda is selected by the first pass.
     average : bool, default=True
@@ -66,7 +66,7 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         Maximum number of support points, for the kernels rbf and laplacian. Beyond it the functions continue in random
         Fourier features, with bounded memory and a warning.
     shuffle : bool, default=True
-        Whether ``fit`` shuffles the rows before each epoch.
+        Whether ``fit`` shuffles the rows before each pass.
     n_jobs : int, default=-1
         Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The
         model does not depend on it.
@@ -77,12 +77,12 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         ``"balanced"``, in ``fit`` only: inversely proportional to the total weights of the classes.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
-    categorical_features : array-like of str, int or bool, optional
+    categorical : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
-    text_features : array-like of str, int or bool, optional
+    text : array-like of str, int or bool, optional
         Columns whose words become features, beside strings that are mostly different from each other and long or of
-        several words; ``categorical_features`` takes a column away from these.
+        several words; ``categorical`` takes a column away from these.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         degree: int = 3,
         coef0: float = 1.0,
         view: str = "steady",
-        epochs: int = 5,
+        passes: int = 5,
         average: bool = True,
         precision: str = "single",
         device: str | None = None,
@@ -143,8 +143,8 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         random_state: Any = 0,
         class_weight: Any = None,
         warm_start: bool = False,
-        categorical_features: Any = None,
-        text_features: Any = None,
+        categorical: Any = None,
+        text: Any = None,
     ) -> None:
         self.loss = loss
         self.penalty, self.offset, self.radius = penalty, offset, radius
@@ -152,7 +152,7 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         self.gamma = gamma
         self.degree, self.coef0 = degree, coef0
         self.view = view
-        self.epochs = epochs
+        self.passes = passes
         self.average = average
         self.precision = precision
         self.max_support, self.device = max_support, device
@@ -160,7 +160,7 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         self.n_jobs, self.random_state = n_jobs, random_state
         self.class_weight = class_weight
         self.warm_start = warm_start
-        self.categorical_features, self.text_features = categorical_features, text_features
+        self.categorical, self.text = categorical, text
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         settings = {} if self._has_ladder() else validation.positive(penalty=self.penalty)

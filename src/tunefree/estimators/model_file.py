@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 from tunefree.core.errors import DataWarning, ModelError
 from tunefree.core.registry import Registry
 from tunefree.estimators import tables
-from tunefree.model.pool import POOLS
 from tunefree.model.targets import Labels
 from tunefree.stream.columns import Number
 from tunefree.stream.features import TableEncoder
@@ -110,10 +109,10 @@ class Saving:
         >>> X, y = {"age": [20.0, 60.0] * 20, "job": ["cook", "clerk"] * 20}, ["no", "yes"] * 20
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder) / "people.model"
-        ...     tunefree.ScInOLClassifier(epochs=3).fit(X, y).save(path, target="rich")
+        ...     tunefree.ScInOLClassifier(passes=3).fit(X, y).save(path, target="rich")
         ...     model = tunefree.load(path)
         >>> model, model.predict({"age": [61], "job": ["clerk"]}).tolist()
-        (ScInOLClassifier(epochs=3), ['yes'])
+        (ScInOLClassifier(passes=3), ['yes'])
         """
         check_is_fitted(self)
         self._learn_waiting()
@@ -182,20 +181,20 @@ def labels_of(classes: list[Any], described: dict[str, Any] | None) -> np.ndarra
 def _of_plan(trained: Trained) -> dict[str, Any]:
     """The estimator that would learn with a plan's learner, as files have it."""
     plan, task = trained.plan, trained.model.task
-    name = "TuneFree" if plan.learner in POOLS else "Online"
+    name = "TuneFree" if plan.is_pool else "Online"
     parameters: dict[str, Any] = {
-        "categorical_features": list(plan.categorical) or None,
-        "text_features": list(plan.text) or None,
-        "shuffle": plan.shuffle is not None,
-        "random_state": plan.shuffle or 0,
+        "categorical": list(plan.categorical) or None,
+        "text": list(plan.text) or None,
+        "shuffle": plan.shuffle,
+        "random_state": plan.seed,
     }
-    if plan.learner in POOLS:
+    if plan.is_pool:
         of_kernels = {"max_support": plan.max_support, "device": plan.device}
-        parameters |= {"kernel": plan.learner == "kernel-pool", **of_kernels}
+        parameters |= {"kernel": plan.kernel, **of_kernels}
     else:
         parameters |= {"learner": plan.learner, "settings": dict(plan.settings) or None, "view": plan.view}
-        parameters |= {"epochs": plan.passes, "average": plan.average}
-    if task == "regression" or plan.learner not in POOLS:
+        parameters |= {"passes": plan.passes, "average": plan.average}
+    if task == "regression" or not plan.is_pool:
         parameters |= {"loss": plan.loss or ("square" if task == "regression" else "logistic")}
     if task == "classification" and plan.class_weight:
         classes = trained.model.classes

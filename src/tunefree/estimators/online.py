@@ -24,7 +24,7 @@ class Named(OnlineEstimator):
         check_settings(self._task, self.learner, self.loss, bool(self.average), settings, self.view)
         if self.learner in POOLS:
             kind = "Classifier" if self._task == "classification" else "Regressor"
-            kernel = "" if self.learner == "pool" else "kernel=True"
+            kernel = "" if self.learner == "pool" else "kernel='rbf'"
             raise ValueError(f"{self.learner} is no single learner: use TuneFree{kind}({kernel})")
         numbers = {name: value for name, value in settings.items() if np.ndim(value) == 0}
         return self.learner, settings | validation.positive(**numbers)
@@ -50,14 +50,14 @@ class OnlineClassifier(Named, OnlineClassifierBase):
     loss : str, default="logistic"
         ``"logistic"`` (multinomial with more than two classes), ``"hinge"``, ``"smoothed-hinge"``,
         ``"squared-hinge"``, ``"exponential"`` or ``"square"`` (each class against the others).
-    epochs : int, default=10
+    passes : int, default=10
         Number of passes over the rows in ``fit``.
     average : bool, default=False
         Whether to predict with the average of the weights over the rounds instead of the last weights.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     shuffle : bool, default=True
-        Whether ``fit`` shuffles the rows before each epoch.
+        Whether ``fit`` shuffles the rows before each pass.
     n_jobs : int, default=-1
         Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The
         model does not depend on it.
@@ -67,12 +67,12 @@ class OnlineClassifier(Named, OnlineClassifierBase):
         Weights of the classes, which multiply the sample weights (1 for classes not given).
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
-    categorical_features : array-like of str, int or bool, optional
+    categorical : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
-    text_features : array-like of str, int or bool, optional
+    text : array-like of str, int or bool, optional
         Columns whose words become features, beside strings that are mostly different from each other and long or of
-        several words; ``categorical_features`` takes a column away from these.
+        several words; ``categorical`` takes a column away from these.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class OnlineClassifier(Named, OnlineClassifierBase):
         settings: dict[str, Any] | None = None,
         view: str = "raw",
         loss: str = "logistic",
-        epochs: int = 10,
+        passes: int = 10,
         average: bool = False,
         fit_intercept: bool = True,
         shuffle: bool = True,
@@ -114,14 +114,14 @@ class OnlineClassifier(Named, OnlineClassifierBase):
         random_state: Any = 0,
         class_weight: Any = None,
         warm_start: bool = False,
-        categorical_features: Any = None,
-        text_features: Any = None,
+        categorical: Any = None,
+        text: Any = None,
     ) -> None:
         self.learner = learner
         self.settings = settings
         self.view = view
         self.loss = loss
-        self.epochs = epochs
+        self.passes = passes
         self.average = average
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
@@ -129,8 +129,8 @@ class OnlineClassifier(Named, OnlineClassifierBase):
         self.random_state = random_state
         self.class_weight = class_weight
         self.warm_start = warm_start
-        self.categorical_features = categorical_features
-        self.text_features = text_features
+        self.categorical = categorical
+        self.text = text
 
 
 class OnlineRegressor(Named, OnlineRegressorBase):
@@ -151,12 +151,12 @@ class OnlineRegressor(Named, OnlineRegressorBase):
     loss : str, default="square"
         ``"square"``, ``"absolute"``, ``"absolute-power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
         ``"quantile:0.5"``, with the parameter after the colon.
-    epochs : int, default=10
+    passes : int, default=10
         Number of passes over the rows in ``fit``.
     average : bool, default=False
         Whether to predict with the average of the weights over the rounds instead of the last weights.
     shuffle : bool, default=True
-        Whether ``fit`` shuffles the rows before each epoch.
+        Whether ``fit`` shuffles the rows before each pass.
     n_jobs : int, default=-1
         Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The
         model does not depend on it.
@@ -164,12 +164,12 @@ class OnlineRegressor(Named, OnlineRegressorBase):
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
-    categorical_features : array-like of str, int or bool, optional
+    categorical : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
-    text_features : array-like of str, int or bool, optional
+    text : array-like of str, int or bool, optional
         Columns whose words become features, beside strings that are mostly different from each other and long or of
-        several words; ``categorical_features`` takes a column away from these.
+        several words; ``categorical`` takes a column away from these.
 
     Attributes
     ----------
@@ -201,24 +201,24 @@ class OnlineRegressor(Named, OnlineRegressorBase):
         settings: dict[str, Any] | None = None,
         view: str = "raw",
         loss: str = "square",
-        epochs: int = 10,
+        passes: int = 10,
         average: bool = False,
         shuffle: bool = True,
         n_jobs: int | None = -1,
         random_state: Any = 0,
         warm_start: bool = False,
-        categorical_features: Any = None,
-        text_features: Any = None,
+        categorical: Any = None,
+        text: Any = None,
     ) -> None:
         self.learner = learner
         self.settings = settings
         self.view = view
         self.loss = loss
-        self.epochs = epochs
+        self.passes = passes
         self.average = average
         self.shuffle = shuffle
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.warm_start = warm_start
-        self.categorical_features = categorical_features
-        self.text_features = text_features
+        self.categorical = categorical
+        self.text = text

@@ -64,12 +64,12 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         Whether each step uses one row, in a fixed order or shuffled before each pass; iterations are then passes.
     validation_fraction : float, default=0.1
         Fraction of each class that is held out and not fitted. 0 holds nothing out (not with ``stop="holdout"``).
-    memory_limit : float, default=2**31
+    gram_bytes : float, default=2**31
         Bytes of the Gram matrix to store (half of it is needed); the rest is recomputed in each step. An eighth as much
         is used for iterates.
     device : str, optional
         PyTorch device for products with the Gram matrix, ``"cuda"`` or ``"cpu"``; by default NumPy is used. A GPU
-        stores as much of the matrix as fits into its free memory, within ``memory_limit``.
+        stores as much of the matrix as fits into its free memory, within ``gram_bytes``.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights (1 for classes not given).
     n_jobs : int, default=-1
@@ -136,7 +136,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         max_iter: int = 500,
         stochastic: str | None = None,
         validation_fraction: float = 0.1,
-        memory_limit: float = 2**31,
+        gram_bytes: float = 2**31,
         device: str | None = None,
         class_weight: Any = None,
         n_jobs: int | None = -1,
@@ -155,7 +155,7 @@ class IterativeRegularizationClassifier(ClassifierMixin, IterativeRegularization
         self.max_iter = max_iter
         self.stochastic = stochastic
         self.validation_fraction = validation_fraction
-        self.memory_limit, self.device = memory_limit, device
+        self.gram_bytes, self.device = gram_bytes, device
         self.class_weight = class_weight
         self.n_jobs, self.random_state = n_jobs, random_state
         self.warm_start = warm_start
@@ -300,7 +300,7 @@ class IterativeRegularizationRegressor(RegressorMixin, IterativeRegularization):
         ``"square"``, ``"absolute"``, ``"absolute-power:1.5"``, ``"epsilon-insensitive:0.1"``, ``"huber:1"`` or
         ``"quantile:0.5"``, with the parameter after the colon.
     kernel, gamma, kernel_params, transformer, standardize, theta, eta, output, stop, assumptions, max_iter, \
-stochastic, validation_fraction, memory_limit, device, random_state, warm_start
+stochastic, validation_fraction, gram_bytes, device, random_state, warm_start
         As in :class:`IterativeRegularizationClassifier`. The median of ``gamma`` is over the distances between any two
         rows.
 
@@ -336,7 +336,7 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
         max_iter: int = 500,
         stochastic: str | None = None,
         validation_fraction: float = 0.1,
-        memory_limit: float = 2**31,
+        gram_bytes: float = 2**31,
         device: str | None = None,
         n_jobs: int | None = -1,
         random_state: Any = 0,
@@ -354,7 +354,7 @@ stochastic, validation_fraction, memory_limit, device, random_state, warm_start
         self.max_iter = max_iter
         self.stochastic = stochastic
         self.validation_fraction = validation_fraction
-        self.memory_limit, self.device = memory_limit, device
+        self.gram_bytes, self.device = gram_bytes, device
         self.n_jobs, self.random_state = n_jobs, random_state
         self.warm_start = warm_start
 

@@ -243,7 +243,7 @@ def _fitted(estimator: Any, arrays: dict[str, np.ndarray], header: dict[str, Any
     targets, rows = _targets(estimator, header["units"]), _rows("rows", arrays)
     kernel = None if header["kernel"] is None else kernel_of(**header["kernel"])
     is_recomputed = header["descent"]["stride"] > 1
-    space = space_of(kernel, rows, rows[:0], int(estimator.memory_limit), estimator.device) if is_recomputed else None
+    space = space_of(kernel, rows, rows[:0], int(estimator.gram_bytes), estimator.device) if is_recomputed else None
     none = Rows(targets.y, targets.y)
     problem = Problem(space, targets.objective, targets.n_outputs, targets.errors, none, none)
     features, held = _rows("calibrating", arrays), under("calibrating.", arrays)

@@ -59,14 +59,14 @@ class PiSTOLClassifier(OnlineClassifierBase):
         Parameter a of the paper, in units of the Lipschitz constant of the loss, instead of the preset's.
     b : float, optional
         Parameter b of the paper, the initial stake, in units of the target's spread, instead of the preset's.
-    epochs : int, default=10
+    passes : int, default=10
         Number of passes over the rows in ``fit``. Several passes help on small data sets; on large ones one is enough.
     average : bool, default=False
         Whether to predict with the average of the weights over the rounds instead of the last weights.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     shuffle : bool, default=True
-        Whether ``fit`` shuffles the rows before each epoch. The model then depends only on the weighted set of rows: a
+        Whether ``fit`` shuffles the rows before each pass. The model then depends only on the weighted set of rows: a
         row of weight 3 is learned three times, like three copies of it (in fewer rounds of larger weight if there would
         be more than 65,536 rounds in total and four for each row). With False the rows are learned in the given order,
         in one round each, as by ``partial_fit``, and a weight multiplies the loss.
@@ -77,12 +77,12 @@ class PiSTOLClassifier(OnlineClassifierBase):
         ``"balanced"``, in ``fit`` only: inversely proportional to the total weights of the classes.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
-    categorical_features : array-like of str, int or bool, optional
+    categorical : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
-    text_features : array-like of str, int or bool, optional
+    text : array-like of str, int or bool, optional
         Columns whose words become features, beside strings that are mostly different from each other and long or of
-        several words; ``categorical_features`` takes a column away from these.
+        several words; ``categorical`` takes a column away from these.
 
     Attributes
     ----------
@@ -132,30 +132,30 @@ class PiSTOLClassifier(OnlineClassifierBase):
         coordinate: bool = True,
         a: float | None = None,
         b: float | None = None,
-        epochs: int = 10,
+        passes: int = 10,
         average: bool = False,
         fit_intercept: bool = True,
         shuffle: bool = True,
         random_state: Any = 0,
         class_weight: Any = None,
         warm_start: bool = False,
-        categorical_features: Any = None,
-        text_features: Any = None,
+        categorical: Any = None,
+        text: Any = None,
     ) -> None:
         self.loss = loss
         self.preset = preset
         self.coordinate = coordinate
         self.a = a
         self.b = b
-        self.epochs = epochs
+        self.passes = passes
         self.average = average
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
         self.random_state = random_state
         self.class_weight = class_weight
         self.warm_start = warm_start
-        self.categorical_features = categorical_features
-        self.text_features = text_features
+        self.categorical = categorical
+        self.text = text
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         return _settings(self.preset, self.coordinate, self.a, self.b)
@@ -184,12 +184,12 @@ class PiSTOLRegressor(OnlineRegressorBase):
         Parameter a of the paper, in units of the Lipschitz constant of the loss, instead of the preset's.
     b : float, optional
         Parameter b of the paper, the initial stake, in units of the target's spread, instead of the preset's.
-    epochs : int, default=10
+    passes : int, default=10
         Number of passes over the rows in ``fit``. Several passes help on small data sets; on large ones one is enough.
     average : bool, default=False
         Whether to predict with the average of the weights over the rounds instead of the last weights.
     shuffle : bool, default=True
-        Whether ``fit`` shuffles the rows before each epoch. The model then depends only on the weighted set of rows: a
+        Whether ``fit`` shuffles the rows before each pass. The model then depends only on the weighted set of rows: a
         row of weight 3 is learned three times, like three copies of it (in fewer rounds of larger weight if there would
         be more than 65,536 rounds in total and four for each row). With False the rows are learned in the given order,
         in one round each, as by ``partial_fit``, and a weight multiplies the loss.
@@ -197,12 +197,12 @@ class PiSTOLRegressor(OnlineRegressorBase):
         Controls the order of the rows. The default gives reproducible results; None uses NumPy's global generator.
     warm_start : bool, default=False
         Whether ``fit`` continues from the present model instead of starting again.
-    categorical_features : array-like of str, int or bool, optional
+    categorical : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
-    text_features : array-like of str, int or bool, optional
+    text : array-like of str, int or bool, optional
         Columns whose words become features, beside strings that are mostly different from each other and long or of
-        several words; ``categorical_features`` takes a column away from these.
+        several words; ``categorical`` takes a column away from these.
 
     Attributes
     ----------
@@ -244,26 +244,26 @@ class PiSTOLRegressor(OnlineRegressorBase):
         coordinate: bool = True,
         a: float | None = None,
         b: float | None = None,
-        epochs: int = 10,
+        passes: int = 10,
         average: bool = False,
         shuffle: bool = True,
         random_state: Any = 0,
         warm_start: bool = False,
-        categorical_features: Any = None,
-        text_features: Any = None,
+        categorical: Any = None,
+        text: Any = None,
     ) -> None:
         self.loss = loss
         self.preset = preset
         self.coordinate = coordinate
         self.a = a
         self.b = b
-        self.epochs = epochs
+        self.passes = passes
         self.average = average
         self.shuffle = shuffle
         self.random_state = random_state
         self.warm_start = warm_start
-        self.categorical_features = categorical_features
-        self.text_features = text_features
+        self.categorical = categorical
+        self.text = text
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         return _settings(self.preset, self.coordinate, self.a, self.b)

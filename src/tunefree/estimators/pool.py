@@ -14,6 +14,7 @@ from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
 from tunefree.estimators.fit_display import FitDisplay
 from tunefree.estimators.model_file import WholeOnly
+from tunefree.estimators.preparation import kernel_names
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
@@ -24,22 +25,24 @@ class Pooled(OnlineEstimator):
     """What the two estimators share."""
 
     loss: str
-    kernel: bool
+    kernel: str | None
     max_support: int | None
     device: str | None
 
     def _learner(self) -> tuple[str, dict[str, float]]:
-        return "kernel-pool" if self.kernel else "pool", {}
+        return "pool" if self.kernel is None else "kernel-pool", {}
 
     def _kernel_config(self) -> KernelConfig:
-        return KernelConfig(device=self.device, max_support=self.max_support)
+        return KernelConfig(self.kernel or "rbf", device=self.device, max_support=self.max_support)
 
     def _check_parameters(self) -> None:
-        switches = ("kernel", "shuffle", "warm_start", "verbose")
+        switches = ("shuffle", "warm_start", "verbose")
         validation.switches(**{name: getattr(self, name) for name in switches})
+        if self.kernel not in (None, *(names := kernel_names())):
+            raise ValueError(f"kernel must be None, {', '.join(map(repr, names))}, not {self.kernel!r}")
         for name in ("max_support", "device"):
-            if getattr(self, name) is not None and not self.kernel:
-                raise ValueError(f"{name} has no effect with kernel=False; pass kernel=True, or leave {name} out")
+            if getattr(self, name) is not None and self.kernel is None:
+                raise ValueError(f"{name} has no effect without a kernel; pass kernel='rbf', or leave {name} out")
         if self.max_support is not None:
             validation.whole(max_support=self.max_support)
         loss_of(self._task, str(self.loss))
@@ -116,14 +119,14 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
 
     Parameters
     ----------
-    kernel : bool, default=False
-        Whether functions of Gaussian kernels of nine bandwidths, on two views of the rows, join the pool, learned by
-        PiSTOL [5]_. Time and memory then grow with the number of rows of small margin.
+    kernel : {"rbf", "laplacian", "poly", "linear"}, optional
+        The kernel of functions that join the pool: of nine bandwidths, if it has one, on two views of the rows, learned
+        by PiSTOL [5]_. Time and memory then grow with the number of rows of small margin.
     max_support : int, optional
-        Maximum number of support points of each view, with ``kernel=True``. Beyond it the functions continue in random
+        Maximum number of support points of each view, with a kernel. Beyond it the functions continue in random
         Fourier features, with bounded memory and a warning.
     device : str, optional
-        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``, with ``kernel=True``; by default compiled
+        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``, with a kernel; by default compiled
         code is used.
     shuffle : bool, default=True
         Whether ``fit`` draws the order of the rows; the model then depends only on the weighted set of rows. With False
@@ -141,12 +144,12 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     verbose : bool, default=False
         Whether ``fit`` prints a line when the pass is over, and one when code is compiled. On a terminal it also draws
         a bar.
-    categorical_features : array-like of str, int or bool, optional
+    categorical : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
-    text_features : array-like of str, int or bool, optional
+    text : array-like of str, int or bool, optional
         Columns whose words become features, beside strings that are mostly different from each other and long or of
-        several words; ``categorical_features`` takes a column away from these.
+        several words; ``categorical`` takes a column away from these.
 
     Attributes
     ----------
@@ -199,7 +202,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     def __init__(
         self,
         *,
-        kernel: bool = False,
+        kernel: str | None = None,
         max_support: int | None = None,
         device: str | None = None,
         shuffle: bool = True,
@@ -207,8 +210,8 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         random_state: Any = 0,
         class_weight: Any = None,
         warm_start: bool = False,
-        categorical_features: Any = None,
-        text_features: Any = None,
+        categorical: Any = None,
+        text: Any = None,
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -219,8 +222,8 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         self.random_state = random_state
         self.class_weight = class_weight
         self.warm_start = warm_start
-        self.categorical_features = categorical_features
-        self.text_features = text_features
+        self.categorical = categorical
+        self.text = text
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, groups: Any = None) -> Any:
@@ -298,14 +301,14 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     loss : str, default="square"
         ``"square"`` predicts the mean, ``"absolute"`` the median, ``"quantile:0.9"`` a quantile; also
         ``"absolute-power:1.5"``, ``"epsilon-insensitive:0.1"`` and ``"huber:1"``, with the parameter after the colon.
-    kernel : bool, default=False
-        Whether functions of Gaussian kernels of nine bandwidths, on two views of the rows, join the pool, learned by
-        PiSTOL [5]_. Time and memory then grow with the number of rows of small margin.
+    kernel : {"rbf", "laplacian", "poly", "linear"}, optional
+        The kernel of functions that join the pool: of nine bandwidths, if it has one, on two views of the rows, learned
+        by PiSTOL [5]_. Time and memory then grow with the number of rows of small margin.
     max_support : int, optional
-        Maximum number of support points of each view, with ``kernel=True``. Beyond it the functions continue in random
+        Maximum number of support points of each view, with a kernel. Beyond it the functions continue in random
         Fourier features, with bounded memory and a warning.
     device : str, optional
-        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``, with ``kernel=True``; by default compiled
+        PyTorch device for the evaluation of kernels, ``"cuda"`` or ``"cpu"``, with a kernel; by default compiled
         code is used.
     shuffle : bool, default=True
         Whether ``fit`` draws the order of the rows; the model then depends only on the weighted set of rows. With False
@@ -320,12 +323,12 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     verbose : bool, default=False
         Whether ``fit`` prints a line when the pass is over, and one when code is compiled. On a terminal it also draws
         a bar.
-    categorical_features : array-like of str, int or bool, optional
+    categorical : array-like of str, int or bool, optional
         Columns that are one-hot encoded even if they hold numbers, by their names, by numbers from 0, or as a mask. In
         a table, strings, categories and booleans are encoded in any case.
-    text_features : array-like of str, int or bool, optional
+    text : array-like of str, int or bool, optional
         Columns whose words become features, beside strings that are mostly different from each other and long or of
-        several words; ``categorical_features`` takes a column away from these.
+        several words; ``categorical`` takes a column away from these.
 
     Attributes
     ----------
@@ -369,15 +372,15 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         self,
         *,
         loss: str = "square",
-        kernel: bool = False,
+        kernel: str | None = None,
         max_support: int | None = None,
         device: str | None = None,
         shuffle: bool = True,
         n_jobs: int | None = -1,
         random_state: Any = 0,
         warm_start: bool = False,
-        categorical_features: Any = None,
-        text_features: Any = None,
+        categorical: Any = None,
+        text: Any = None,
         verbose: bool = False,
     ) -> None:
         self.loss = loss
@@ -388,8 +391,8 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.warm_start = warm_start
-        self.categorical_features = categorical_features
-        self.text_features = text_features
+        self.categorical = categorical
+        self.text = text
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:

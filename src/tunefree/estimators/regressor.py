@@ -31,7 +31,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, self._epochs)
+        return self._fit(X, y, sample_weight, self._passes)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., None]) -> Any:
         """Check rows, and let them be learned: ``learn`` takes X, y and weights."""

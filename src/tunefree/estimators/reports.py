@@ -6,7 +6,6 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from tunefree.core.errors import told_in_python
 from tunefree.core.registry import Registry
 
 # Reports stand above what they are of, and are imported when they are asked for.
@@ -38,8 +37,7 @@ class Reported:
         """
         check_is_fitted(self)
         self._learn_waiting()  # type: ignore[attr-defined]
-        with told_in_python():
-            return REPORTS["page"](self.trained_, test)  # type: ignore[attr-defined]
+        return REPORTS["page"](self.trained_, test)  # type: ignore[attr-defined]
 
     def history(self) -> Any:
         """Progressive losses of the first pass along the stream, as a table whose ``to_pandas()`` is a data frame.
@@ -52,7 +50,7 @@ class Reported:
         Examples
         --------
         >>> from tunefree import ScInOLRegressor
-        >>> ScInOLRegressor(epochs=1).fit([[0.0], [1.0]] * 50, [0.0, 1.0] * 50).history()["rows"].to_pylist()
+        >>> ScInOLRegressor(passes=1).fit([[0.0], [1.0]] * 50, [0.0, 1.0] * 50).history()["rows"].to_pylist()
         [64, 70, 76, 83, 91, 99, 100]
         """
         check_is_fitted(self)

@@ -23,7 +23,8 @@ import pyarrow.compute as pc
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from tunefree.core.errors import DataError, DataWarning, ModelError, listed, nearest, told_in_python
+from tunefree.core.errors import DataError, DataWarning, ModelError, listed, nearest
+from tunefree.core.parameters import naming
 from tunefree.core.rows import Block, n_rows, part, rows_at, table, together
 from tunefree.estimators import text_rows
 from tunefree.stream.arrays import of_strings
@@ -39,8 +40,7 @@ from tunefree.stream.texts import Text
 NAME = "X"  # what messages call a table
 WARNED = 5  # functions of the package between a user and a warning
 CHUNK_ROWS = 32768  # that are encoded at a time: columns of many short chunks would take long
-CALLED = {"text": "text_features", "categorical": "categorical_features"}  # options, in estimators
-ROLES = ("categorical_features", "text_features")  # parameters of estimators that say what columns are
+ROLES = ("categorical", "text")  # parameters of estimators that say what columns are
 
 
 class EncodedRows:
@@ -206,7 +206,7 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     ----------
     estimator : estimator
         With ``reset``, its encoder, ``n_features_in_`` and ``feature_names_in_`` are set.
-    X : table, or array where the estimator has categorical_features or text_features
+    X : table, or array where the estimator has categorical or text
     learning : bool
         Whether categories and words that are new become features.
     reset : bool, default False
@@ -228,7 +228,7 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     DataWarning
         If rows that are not learned differ from those that were: in one warning, a line for each oddity.
     """
-    with told_in_python(CALLED, "tunefree.train"):
+    with naming("tunefree.train", ROLES):
         encoder: Any = None if reset else encoder_of(estimator)
         if is_of_text(encoder):
             block = text_rows.rows_of(encoder, X, learning)
@@ -290,7 +290,7 @@ def places(names: Sequence[str], given: Any, parameter: str) -> list[int]:
 
     Examples
     --------
-    >>> places(["age", "job"], ["job"], "text_features"), places(["age", "job"], [True, False], "text_features")
+    >>> places(["age", "job"], ["job"], "text"), places(["age", "job"], [True, False], "text")
     ([1], [0])
 
     Raises
@@ -349,7 +349,7 @@ def _new_encoder(estimator: Any, first: Columns) -> TableEncoder:
     names = first.table.schema.names
     categories, texts = ({names[k] for k in places(names, getattr(estimator, role, None), role)} for role in ROLES)
     if both := categories & texts:
-        raise DataError(f"column {min(both)!r} is among categorical_features and text_features", NAME)
+        raise DataError(f"column {min(both)!r} is among categorical and text", NAME)
     for field in first.table.schema:
         kind = family(field.type)
         if field.name in texts and kind not in Text.families:

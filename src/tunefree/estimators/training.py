@@ -6,16 +6,14 @@ import os
 import warnings
 from typing import Any
 
-from tunefree.core.errors import DataWarning, ModelError, in_python, nearest, told_in_python
+from tunefree.core.errors import DataWarning, ModelError
+from tunefree.estimators.early_stopping import descend
 from tunefree.estimators.model_file import estimator_of
-from tunefree.stream import source as sources
-from tunefree.stream.source import Source
+from tunefree.stream.source import Source, open_source
 from tunefree.workflows import model_files, training
-from tunefree.workflows.doubts import as_argument, doubts_of_columns
-from tunefree.workflows.plan import Plan
+from tunefree.workflows.doubts import doubts_of_columns
+from tunefree.workflows.plan import EARLY_STOPPING, ROW_BY_ROW, Plan, plan_of
 from tunefree.workflows.rare_classes import rare_classes
-
-open_source = told_in_python()(sources.open_source)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -103,14 +101,15 @@ def train(
     """
     if plan is not None and options:
         raise ModelError(f"pass a plan, or {', '.join(sorted(options))}, not both")
-    known = list(Plan.__dataclass_fields__)
-    if unknown := sorted(set(options) - set(known)):
-        raise ModelError(f"there is no option {unknown[0]!r}; {nearest(unknown[0], known, 'options', len(known))}")
-    with told_in_python():
-        source = data if isinstance(data, Source) else open_source(data)
-        on_the_way = watcher, checkpoint, checkpoint_every, resume
-        trained = training.train(source, plan or Plan(**options), *on_the_way, memory_limit=memory_limit)
-    lines = [*rare_classes(trained, "classes=[...]"), *map(str, trained.progress.oddities)]
-    for line in [*map(in_python, lines), *map(str, doubts_of_columns(trained, as_argument))]:
+    plan = plan or plan_of(options)
+    source = data if isinstance(data, Source) else open_source(data)
+    on_the_way: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "resume": resume}
+    on_the_way |= {"watcher": watcher, "memory_limit": memory_limit}
+    if plan.learner == EARLY_STOPPING:
+        for name in [name for name, value in on_the_way.items() if value]:
+            raise ModelError(f"`{name}` {ROW_BY_ROW.says}; leave it out, or {ROW_BY_ROW.remedy}")
+        return estimator_of(descend(source, plan))
+    trained = training.train(source, plan, **on_the_way)
+    for line in [*rare_classes(trained), *map(str, trained.progress.oddities), *map(str, doubts_of_columns(trained))]:
         warnings.warn(line, DataWarning, stacklevel=2)
     return estimator_of(trained)

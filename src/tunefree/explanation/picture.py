@@ -115,6 +115,8 @@ def output_of(classes: list[Any], n_outputs: int, label: Any) -> tuple[int, floa
     >>> output_of(["no", "yes"], 1, "no"), output_of([1, 2, 3], 3, "2")
     ((0, -1.0), (1, 1.0))
     """
+    if not classes:
+        raise ModelError(f"there is no class {label!r}: the model predicts numbers")
     place = place_of(label, classes)
     return (place, 1.0) if n_outputs > 1 else (0, 1.0 if place == 1 else -1.0)
 

@@ -199,7 +199,7 @@ class ScoredModel:
         if len(self.classes) >= MANY_CLASSES:
             raise DataError(
                 f"the target has more than {MANY_CLASSES} different values",
-                remedy="if it is a number, pass --task regression; else group rare classes",
+                remedy="if it is a number, pass `task='regression'`; else group rare classes",
             )
 
     def targets(self, y: Any) -> np.ndarray:

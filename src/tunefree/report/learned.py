@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import shlex
-from dataclasses import fields
 from importlib.metadata import version
 
 import numpy as np
@@ -14,13 +13,12 @@ from tunefree.report.document import Code, Facts, Note, Section, Table
 from tunefree.report.told import goal_of, listed, weighed_by
 from tunefree.report.told_columns import facts_of_columns, lines_of_kinds
 from tunefree.stream.layout import MISSING, Layout
-from tunefree.workflows.plan import OPTIONS, Plan
+from tunefree.workflows.plan import Plan
 from tunefree.workflows.training import Trained
 
 OPEN = 24  # columns of a table that is shown at once
 MOST = 400  # columns that are listed
 PACKAGES = ("tunefree", "numpy", "numba", "pyarrow")
-UNSAID = ("class_weight", "settings", "shuffle", "skip_bad_rows", "skip_unlabelled")  # written otherwise
 
 
 def learned(trained: Trained) -> Section:
@@ -121,22 +119,10 @@ def command_of(plan: Plan, data: str = "DATA", output: str = "MODEL") -> str:
 
     Examples
     --------
-    >>> command_of(Plan(target="the income", passes=3, settings={"eta": 0.5}, learner="adagrad", shuffle=7))
-    "tunefree train DATA --target 'the income' --learner adagrad --passes 3 --set eta=0.5 --shuffle --seed 7 -o MODEL"
+    >>> command_of(Plan(target="the income", learner="adagrad", settings={"eta": 0.5}, passes=3))
+    "tunefree train DATA --target 'the income' --learner adagrad:eta=0.5 --passes 3 -o MODEL"
     """
-    usual, words = Plan(), ["tunefree", "train", data]
-    for name in (option.name for option in fields(plan) if option.name not in UNSAID):
-        value = getattr(plan, name)
-        if value != getattr(usual, name):
-            option = f"--{OPTIONS.get(name, name.replace('_', '-'))}"
-            each = value if isinstance(value, tuple) else (value,)
-            words += [word for one in each for word in ([option] if one is True else [option, f"{one}"])]
-    words += [word for name, value in plan.settings.items() for word in ("--set", f"{name}={value:g}")]
-    words += [word for weight in plan.class_weight for word in ("--class-weight", weight)]
-    words += ["--on-bad-row", "skip"] if plan.skip_bad_rows else []
-    words += ["--unlabelled", "skip"] if plan.skip_unlabelled else []
-    words += [] if plan.shuffle is None else ["--shuffle", "--seed", str(plan.shuffle)]
-    return shlex.join([*words, "-o", output])
+    return shlex.join(["tunefree", "train", data, *plan.words(), "-o", output])
 
 
 def reproducing(trained: Trained, digest: str | None) -> Section:

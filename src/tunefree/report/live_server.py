@@ -85,7 +85,7 @@ class LiveServer:
         except (OSError, OverflowError) as error:
             reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
             remedy = "name another port, or 0 for any that is free"
-            raise ModelError(f"--live {port}: the port cannot be taken ({reason}); {remedy}") from None
+            raise ModelError(f"`live={port}`: the port cannot be taken ({reason}); {remedy}") from None
         self.address = f"http://{LOOPBACK}:{self._socket.getsockname()[1]}/{token}"
         app = application(report, token)
         quiet = {"log_config": None, "access_log": False, "lifespan": "off", "server_header": False}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tunefree.core import storage
+from tunefree.core.parameters import as_options
 from tunefree.report.document import Document, Section
 from tunefree.report.guarantees import guarantees
 from tunefree.report.learned import learned, reproducing
@@ -145,6 +146,7 @@ def _template() -> Any:
     folder = Path(__file__).parent / "templates"
     options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
     environment = Environment(loader=FileSystemLoader(folder), autoescape=True, **options)
+    environment.filters["options"] = as_options
     environment.globals["style"] = (folder / "style.css").read_text()
     return environment.get_template("page.html.jinja")
 

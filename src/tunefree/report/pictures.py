@@ -53,7 +53,7 @@ def check(path: Path) -> None:
         import matplotlib  # noqa: F401 - whether it is there
     except ImportError:
         raise ModelError(
-            "--plot needs matplotlib, which is not installed; pip install 'tunefree[plot]', or leave --plot out"
+            "`plot` needs matplotlib, which is not installed; pip install 'tunefree[plot]', or leave `plot` out"
         ) from None
 
 

@@ -126,7 +126,7 @@ def _warnings(trained: Trained) -> list[str]:
     texts = [text for text in (order_warning(trained), *rises_told(trained)) if text]
     texts += [
         f"column “{name}” has {count:,} different values in {rows:,} rows: it may name the rows, and then tells nothing"
-        f" of others; pass --ignore {name}."
+        f" of others; pass `ignore={name!r}`."
         for name, count in naming_columns(trained)
         if name not in noted
     ]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.core.parameters import as_options
 from tunefree.model.model import Model
 from tunefree.model.targets import MOST_SUMMED, RunningMetrics
 from tunefree.pool.model import PoolModel
@@ -17,7 +18,7 @@ from tunefree.workflows.training import Trained
 SORTED = (
     "the rows are sorted by the target, or grouped by it: {changes:,} of the neighbouring targets looked at"
     " differ, and {expected:,.0f} would in a random order. The losses are of predicting the next row in this order;"
-    " they tell nothing of other rows, and the model leans to the last rows it saw. Train with --shuffle."
+    " they tell nothing of other rows, and the model leans to the last rows it saw. Train with `shuffle=True`."
 )
 OF_GROUPS = (
     "the target depends on the number of the row (a test of level {level:g}), as it does where rows of a group are"
@@ -26,7 +27,7 @@ OF_GROUPS = (
 DEPENDENT = (
     "the target depends on the number of the row: it drifts, or neighbouring rows are alike (a test of level"
     " {level:g}). The losses are of predicting the next row; new rows in another order may be predicted worse. If the"
-    " order has no meaning, train with --shuffle."
+    " order has no meaning, train with `shuffle=True`."
 )
 
 
@@ -113,7 +114,7 @@ def reasons_told(reasons: list[Reason]) -> list[list[str]]:
     >>> reasons_told([Reason("… is not a number", "age", 1200, "a.csv", 7)])
     [['… is not a number', "a.csv, row 7, column 'age'", '1,200']]
     """
-    return [[reason.problem, reason.place, f"{reason.rows:,}"] for reason in reasons]
+    return [[as_options(reason.problem), reason.place, f"{reason.rows:,}"] for reason in reasons]
 
 
 def oddities_told(oddities: list[Reason]) -> list[str]:
@@ -128,7 +129,7 @@ def oddities_told(oddities: list[Reason]) -> list[str]:
     >>> oddities_told([Reason("a category that is new", "job", 1200, "a.csv", 7)])
     ["column 'job': a category that is new (1,200 rows, the first: a.csv, row 7)"]
     """
-    lines = [str(oddity) for oddity in sorted(oddities, key=lambda oddity: (oddity.rows > 0, -oddity.rows))]
+    lines = [as_options(str(oddity)) for oddity in sorted(oddities, key=lambda oddity: (oddity.rows > 0, -oddity.rows))]
     more = len(lines) - MOST_ODDITIES
     return lines if more <= 0 else [*lines[:MOST_ODDITIES], f"and {more:,} more of this kind"]
 

@@ -83,12 +83,12 @@ class BadRows:
     target : str, optional
         The column of the labels.
     names_columns : bool, default=False
-        Whether there are options that say what a column is, such as ``--categorical``.
+        Whether there are parameters that say what a column is, such as ``categorical``.
     comparison : Comparison, optional
         Of rows that are predicted with those that were learned; begun by their encoder.
     """
 
-    has_options: ClassVar[bool] = True  # whether errors may name options of the command line
+    has_options: ClassVar[bool] = True  # whether errors may name parameters that decide it otherwise
 
     skip: bool = False
     skip_unlabelled: bool | None = False
@@ -123,7 +123,7 @@ class BadRows:
         self, problem: str, file: str, row: int, column: str | None = None, remedy: str = "correct the row"
     ) -> None:
         """Raise a DataError, or count the row when bad rows are skipped."""
-        remedy += ", or pass --on-bad-row skip" if self.has_options else ""
+        remedy += ", or pass `on_bad_row='skip'`" if self.has_options else ""
         error = DataError(problem, file, row, column, remedy)
         if not self.skip:
             raise error
@@ -139,7 +139,7 @@ class BadRows:
             self.tally.unlabelled += 1
         else:
             can_skip = self.has_options and self.skip_unlabelled is not None
-            self.report(problem, file, row, column, remedy + (", pass --unlabelled skip" if can_skip else ""))
+            self.report(problem, file, row, column, remedy + (", pass `unlabelled='skip'`" if can_skip else ""))
 
     def note(
         self, problem: str, file: str, row: int, column: str | None = None, rows: int = 1, remedy: str = ""
@@ -156,14 +156,14 @@ class BadRows:
         rows : int, default 1
             How many there are; 0 of a column as a whole.
         remedy : str, optional
-            The option that decides it otherwise; left out where there are no options.
+            The parameter that decides it otherwise; left out where there is none.
         """
         oddity = Reason(problem, column or "", rows, *self.origin(file, row), remedy if self.has_options else "")
         self.tally.note(oddity)
 
 
 class Refused(BadRows):
-    """A row that cannot be used is an error, and no option of the command line changes that.
+    """A row that cannot be used is an error, and no parameter changes that.
 
     Examples
     --------

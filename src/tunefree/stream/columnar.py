@@ -132,7 +132,7 @@ def _chunks(
             row += batch.num_rows
             if batch.num_rows:
                 chunk = Columns(batch, file, row - batch.num_rows + 1, Position(0, row, row))
-                yield without_index(chunk, index, bad, "--numeric {} keeps it" if options.grows else "")
+                yield without_index(chunk, index, bad, "`numeric={!r}` keeps it" if options.grows else "")
 
 
 def _validate(batch: Any) -> None:
@@ -163,7 +163,7 @@ def _arrow_errors(file: str, title: str) -> Iterator[None]:
         raise
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, MemoryError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        remedy = "get or write the file again, or name its --format"
+        remedy = "get or write the file again, or name its `format`"
         raise DataError(f"this is not a whole {title} file ({reason})", file, remedy=remedy) from None
 
 

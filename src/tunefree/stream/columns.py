@@ -22,7 +22,7 @@ from tunefree.stream.keys import hash_name, hash_strings
 from tunefree.stream.names import NamesOf, one_by_one
 from tunefree.stream.notation import DASHES, SIGNS_OF_MISSING, Notation, likeliest_notation, stands_for_missing
 
-NA_VALUES = "--na-values says what stands for a missing one"
+NA_VALUES = "`na_values` says what stands for a missing one"
 UNLABELLED = "the target is missing"
 MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, white space around them removed
 _MISSING = of_strings(MISSING)
@@ -120,7 +120,7 @@ class Faults(dict[int, Fault]):
     def note_all(self, bad: BadRows, file: str, numbers: np.ndarray) -> None:
         """Count the rows whose words were taken for missing values; ``numbers`` has the rows' numbers in the file."""
         for note in self.missing:
-            remedy = f"--categorical {note.column} makes it a category" if bad.names_columns else ""
+            remedy = f"`categorical={note.column!r}` makes it a category" if bad.names_columns else ""
             problem = f"{note.word!r} is taken for a missing value"
             bad.note(problem, file, int(numbers[note.first]), note.column, note.rows, remedy)
 
@@ -395,7 +395,7 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
 def not_a_number(value: str, *hints: str) -> str:
     """What is wrong with a text among numbers, and which options may help."""
     written = likeliest_notation(of_strings([value])).fits(of_strings([value]))[0]
-    hint = "--decimal and --thousands say how numbers are written" if written else NA_VALUES
+    hint = "`decimal` and `thousands` say how numbers are written" if written else NA_VALUES
     return f"{value!r} is not a number ({', '.join([hint, *hints])})"
 
 
@@ -478,5 +478,5 @@ def family(arrow_type: Any) -> str:
 def unsupported_type(name: str, arrow_type: Any, file: str) -> DataError:
     """The error for a column of a type that has no features."""
     return DataError(
-        f"columns of type {arrow_type} cannot be used", file, column=name, remedy=f"pass --ignore {name!r}"
+        f"columns of type {arrow_type} cannot be used", file, column=name, remedy=f"pass `ignore={name!r}`"
     )

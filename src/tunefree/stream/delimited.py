@@ -224,7 +224,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
         raise DataError("the file is empty", display_name(file), remedy=remedy)
     delimiter = options.delimiter or beginning.start.separator or _guess_delimiter(text, file)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n\0"':
-        remedy = "give one such as , or ; (--delimiter)"
+        remedy = "give one such as , or ; (`delimiter`)"
         raise DataError(f"the delimiter {delimiter!r} is not one ASCII character", display_name(file), remedy=remedy)
     if "\r" in text and "\n" not in text:
         remedy = "write a line feed at the end of each line, such as by tr '\\r' '\\n'"
@@ -422,7 +422,7 @@ def _good_rows(lines: Lines, row: int, header: Header, types: dict[str, Any], ba
 def _converted(raw: Any, name: str, to: Any, faults: Faults, bad: BadRows) -> Any:
     text, failed = cast(raw, pa.string(), safe=True)
     failed += np.flatnonzero(to_booleans(pc.match_substring(text, _ILLEGIBLE))).tolist()
-    faults.add(failed, name, lambda row: f"{_shown(raw[row].as_py())} is not text in UTF-8 (--encoding names another)")
+    faults.add(failed, name, lambda row: f"{_shown(raw[row].as_py())} is not text in UTF-8 (`encoding` names another)")
     text = _without_nulls(text)
     if to == pa.string():
         return text
@@ -431,7 +431,7 @@ def _converted(raw: Any, name: str, to: Any, faults: Faults, bad: BadRows) -> An
     is_number, plain = to == pa.float64(), pc.utf8_trim_whitespace(text)
     written = without_words(text, name, (), faults) if is_number else truths(plain) if to == pa.bool_() else plain
     values, failed = cast(written, to)
-    hints = [f"--categorical {name} takes the column for categories"] if bad.names_columns else []
+    hints = [f"`categorical={name!r}` takes the column for categories"] if bad.names_columns else []
     other = f"is not {_EXAMPLES.get(to, to)}" + "".join(f" ({hint})" for hint in hints)
     texts = {row: text[row].as_py() for row in failed}
     faults.add(failed, name, lambda row: not_a_number(texts[row], *hints) if is_number else f"{texts[row]!r} {other}")
@@ -456,7 +456,7 @@ def _wrong_count(row: Any, is_cut: bool) -> str:
 
 def _unreadable(file: str, error: Exception | str) -> DataError:
     return DataError(
-        f"this cannot be read as CSV ({error})", display_name(file), remedy="check the file, or name its --format"
+        f"this cannot be read as CSV ({error})", display_name(file), remedy="check the file, or name its `format`"
     )
 
 

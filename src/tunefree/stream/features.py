@@ -198,7 +198,7 @@ class TableEncoder:
                 self.columns.append(_restored(**{**described, "since": rows + described["since"]}))
             elif self.columns[places[name]].kind != described["kind"]:
                 problem = f"a {described['kind']} here, but a {self.columns[places[name]].kind} in rows before"
-                raise DataError(problem, column=name, remedy="say what it is by --numeric or --categorical")
+                raise DataError(problem, column=name, remedy="say what it is by `numeric` or `categorical`")
             elif getattr(self.columns[places[name]], "origin", 0) is None:
                 self.columns[places[name]].origin = described["origin"]
         if self.further is not None:

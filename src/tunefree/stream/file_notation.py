@@ -98,7 +98,7 @@ class FileNotation:
         same = usual.fits_all(strings) and usual.numbers(strings).equals(chosen.numbers(strings))
         if self.column_types.notation is None and not same:
             problem = f"numbers are read {chosen.told()}, where training had them {usual.told()}"
-            self.notes.append(Note(name, problem, "--decimal and --thousands decide"))
+            self.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
         return chosen
 
     def of_dates(self, name: str, trained: str | None) -> str | None:
@@ -110,7 +110,7 @@ class FileNotation:
         format = None if is_iso else date_format_of(strings, self.order == CONTINENTAL) or trained
         if format != trained:
             problem = f"dates are read as {format or _ISO}, where training had them as {trained or _ISO}"
-            self.notes.append(Note(name, problem, f"--date '{name}=FORMAT' decides"))
+            self.notes.append(Note(name, problem, f"`date={name + '=FORMAT'!r}` decides"))
         return format
 
 
@@ -155,7 +155,7 @@ def as_written(encoder: Any, sample: Columns | None, column_types: ColumnTypes) 
     adapted.notations = {name: notation for name, notation in notations.items() if notation is not None}
     adapted.notes = file.notes
     if column_types.notation is not None and file.strings is not None and not file.strings.keys() & {*numbers, *roles}:
-        remedy = "leave --decimal and --thousands out"
+        remedy = "leave `decimal` and `thousands` out"
         raise DataError("no column of numbers is written as text", sample and sample.file, remedy=remedy)
     return adapted
 

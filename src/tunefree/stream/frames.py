@@ -73,7 +73,7 @@ def read_frame(
     for batch in convert(frame, row, chunk_rows, name):
         row += batch.num_rows
         chunk = Columns(batch, name, row - batch.num_rows + 1, Position(0, row, row))
-        chunk = without_index(chunk, index, bad or BadRows(), "numeric=[{!r}] keeps it")
+        chunk = without_index(chunk, index, bad or BadRows(), "`numeric={!r}` keeps it")
         yield chunk._replace(table=flattened(chunk.table))
     if row == 0:
         raise DataError("there are no rows", name, remedy="pass a table with rows")

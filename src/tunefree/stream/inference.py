@@ -97,7 +97,7 @@ class Inference:
         if name in self.texts:
             if kind not in Text.families:
                 problem = f"a text column must hold strings, not {self.arrays[name].type}"
-                raise DataError(problem, self.file, column=name, remedy="leave it out of --text")
+                raise DataError(problem, self.file, column=name, remedy="leave it out of `text`")
             return Text(name)
         if kind == "string":
             return self._guessed(name)
@@ -178,7 +178,7 @@ class Inference:
     def _numbers(self, name: str) -> Number:
         array = self.arrays[name]
         if family(array.type) not in Number.families:
-            raise DataError(f"{array.type} is no number", self.file, column=name, remedy="leave it out of --numeric")
+            raise DataError(f"{array.type} is no number", self.file, column=name, remedy="leave it out of `numeric`")
         if name not in self.strings:
             return Number(name)
         return Number(name, *(self.column_types.notation or likeliest_notation(self.strings[name], self.continental)))
@@ -195,7 +195,7 @@ class Inference:
             problem = (
                 "no format of dates fits all its values" if format is None else f"no value is a date as in {format}"
             )
-            remedy = f"name the format, such as --date '{name}=%d.%m.%Y'"
+            remedy = f"name the format, such as `date={name + '=%d.%m.%Y'!r}`"
             raise DataError(problem, self.file, column=name, remedy=remedy)
         return Timestamp(name, None, "%H" in format, format=format)
 

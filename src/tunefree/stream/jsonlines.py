@@ -337,7 +337,7 @@ def _schema_of_good_lines(window: bytes, file: str) -> Any:
                 return _parse(sample, None).schema
         except (pa.ArrowInvalid, UnicodeDecodeError):
             pass
-    remedy = "give it one JSON object a line, or name its --format"
+    remedy = "give it one JSON object a line, or name its `format`"
     raise DataError("no line of this can be read as JSON", display_name(file), remedy=remedy)
 
 

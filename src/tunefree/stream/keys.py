@@ -161,7 +161,7 @@ def _enlarged(keys: Keys) -> Keys:
     """The same dictionary with twice the capacity."""
     capacity = min(2 * len(keys.known), LARGEST_ID + 1 - keys.first)
     if keys.count >= capacity:
-        remedy = "hash the features with --hash-bits, or ignore columns that are different in every row"
+        remedy = "hash the features with `hash_bits`, or ignore columns that are different in every row"
         raise DataError(f"more than {capacity:,} different features", remedy=remedy)
     slots, known = np.zeros(2 * len(keys.slots), np.int32), np.empty(capacity, np.uint64)
     known[: keys.count] = keys.known[: keys.count]

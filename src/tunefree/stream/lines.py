@@ -236,7 +236,7 @@ def check_text(file: str, sample: bytes) -> None:
     """Raise a DataError if a file is not text in UTF-8, as the first bytes of it show."""
     start = sample[:4096]
     if start.startswith((b"PAR1", b"ARROW1")):
-        remedy = "give it its own extension, or pass --format"
+        remedy = "give it its own extension, or pass `format`"
         raise DataError("this is a Parquet or Arrow file, not text", display_name(file), remedy=remedy)
     if b"\0" in start:
         raise not_utf8(file)
@@ -244,7 +244,7 @@ def check_text(file: str, sample: bytes) -> None:
 
 def not_utf8(file: str) -> DataError:
     """The error for a file that is not text in UTF-8."""
-    remedy = "name its --encoding, such as latin-1, or its --format"
+    remedy = "name its `encoding`, such as latin-1, or its `format`"
     return DataError("this is not text in UTF-8", display_name(file), remedy=remedy)
 
 
@@ -367,7 +367,7 @@ class _Decoder:
             try:
                 self.left = self.decoder.decode(raw, final=not raw).encode()
             except UnicodeError as error:
-                remedy = "name its --encoding, such as utf-8 or latin-1"
+                remedy = "name its `encoding`, such as utf-8 or latin-1"
                 raise DataError(
                     f"this is not text in {self.encoding} ({error})", self.text.name, remedy=remedy
                 ) from None
@@ -441,7 +441,7 @@ def _doubled(size: int, text: ByteStream) -> int:
         raise DataError(
             f"a line is longer than {text.longest_line:,} bytes",
             text.name,
-            remedy="check that every row ends with a line end and every quote is closed, or raise --max-line-bytes",
+            remedy="check that every row ends with a line end and every quote is closed, or raise `max_line_bytes`",
         )
     return min(2 * size, text.longest_line)
 

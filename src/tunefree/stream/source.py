@@ -18,6 +18,7 @@ from tunefree.stream.lines import open_text, read_lines
 from tunefree.stream.live import LiveStream
 from tunefree.stream.notation import ColumnTypes
 
+WITHOUT_DELIMITER = ("json", "svmlight", "vw")  # formats of text
 MOST_LINE_BYTES = 1 << 30  # Arrow's parsers count the bytes of a block in 32 bits
 _FIRST_LINE = 1 << 16  # bytes in which the first line is looked for
 
@@ -220,14 +221,13 @@ def open_source(
         Files, patterns (``*``, ``**``) or directories; "-" is standard input. Or a table: a DataFrame, a dict of
         arrays, a two-dimensional array, and whatever else :func:`tunefree.stream.frames.read_frame` takes.
     format : str, optional
-        The name of the files' format (:func:`tunefree.stream.formats.names`). If None, the extension of the first
-        file tells, else its first line.
+        One of arrow, csv, json, parquet, svmlight, vw; by default the extension or first line tells.
     delimiter : str, optional
-        Between the fields of a CSV line; guessed if None.
+        Between the fields of a CSV line; guessed by default.
     encoding : str, optional
-        Of text, such as ``"latin-1"``; UTF-8, or UTF-16 where a byte-order mark says so, if None.
+        Of text, such as latin-1; by default UTF-8, or UTF-16 by its first bytes.
     max_line_bytes : int, default 64 MiB
-        Of text; a longer line, which may be a file without line ends or a quote that is never closed, is an error.
+        Of text; a longer line is an error, as of a file without line ends.
     column_types : ColumnTypes, optional
         How the data to be predicted write numbers and dates (``decimal``, ``thousands``, ``na_values``, ``date``);
         found if they are not given. For training the plan says it.
@@ -251,12 +251,19 @@ def open_source(
     'vw'
     """
     paths = _paths(data)
+    of_files = {
+        "format": format is not None,
+        "delimiter": delimiter is not None,
+        "encoding": encoding is not None,
+        "max_line_bytes": max_line_bytes != LONGEST_LINE,
+    }
     if paths is None:
+        _refuse(of_files, "is for files, and this is a table")
         return Source((), None, data, column_types=column_types)
     if format is not None:
         formats.named(format)
     if not 1 <= max_line_bytes <= MOST_LINE_BYTES:
-        raise DataError(f"--max-line-bytes must lie between 1 and {MOST_LINE_BYTES:,}, not {max_line_bytes:,}")
+        raise DataError(f"`max_line_bytes` must lie between 1 and {MOST_LINE_BYTES:,}, not {max_line_bytes:,}")
     known = None if encoding is None else _known_encoding(encoding)
     names = expand(paths)
     files = tuple(
@@ -264,7 +271,17 @@ def open_source(
         for file, partitions in zip(names, partitions_of(names), strict=True)
     )
     name = format or _format_of(files[0])
+    of_files["format"] = False
+    if formats.named(name).text:
+        of_files = {"delimiter": of_files["delimiter"] and name in WITHOUT_DELIMITER}
+    _refuse(of_files, f"has no effect on {name} files")
     return Source(files, name, None, delimiter, column_types, typed=name != "csv")
+
+
+def _refuse(parameters: dict[str, bool], why: str) -> None:
+    """Raise an error if one of some parameters was passed, which have no effect."""
+    for name in (name for name, is_passed in parameters.items() if is_passed):
+        raise DataError(f"`{name}` {why}", remedy="leave it out")
 
 
 def _known_encoding(name: str) -> str:
@@ -288,7 +305,7 @@ def _paths(data: Any) -> list[str] | None:
 def _format_of(file: str) -> str:
     format = formats.by_extension(file) or formats.by_line(_first_line(file))
     if format is None:
-        remedy = f"pass --format, one of {', '.join(formats.names())}"
+        remedy = f"pass `format`, one of {', '.join(formats.names())}"
         raise DataError("its format cannot be told", file, remedy=remedy)
     return format.name
 

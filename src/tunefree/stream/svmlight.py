@@ -51,7 +51,7 @@ _MESSAGES = {
     _QUERY: ("the query number of {} is not an integer", "correct the row"),
     _INDEX: ("{} is not index:value, with an index of digits", "correct the row"),
     _COLON_MISSING: ("{} has no colon", "write index:value (a row cut short looks like this)"),
-    _OVERFLOW: ("the index of {} is larger than 2147483647", "hash features (--hash-bits 20), or renumber them"),
+    _OVERFLOW: ("the index of {} is larger than 2147483647", "hash features (`hash_bits=20`), or renumber them"),
     _REPEATED: ("an index occurs twice in the row that starts with {}", "give each feature one value"),
 }
 

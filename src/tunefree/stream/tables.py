@@ -139,9 +139,9 @@ def _format_of(file: str, name: str | None) -> formats.Format:
     name = "csv" if name is None and file == "-" else name
     format = formats.by_extension(file) if name is None else formats.named(name)
     if format is None:
-        raise DataError("the name does not tell the format", file, remedy="pass --format")
+        raise DataError("the name does not tell the format", file, remedy="pass `format`")
     if format.kind != formats.TABLE:
-        raise DataError(f"{format.name} is not a format of tables", file, remedy="pass another --format")
+        raise DataError(f"{format.name} is not a format of tables", file, remedy="pass another `format`")
     return format
 
 

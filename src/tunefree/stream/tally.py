@@ -87,9 +87,9 @@ class Tally:
     >>> tally.reasons()
     [Reason(problem='… is not a number', column='age', rows=3, file='a.csv', row=7, remedy='')]
     >>> for row in (3, 8):
-    ...     tally.note(Reason("a category that is new", "job", 1, "a.csv", row, "see --ignore"))
+    ...     tally.note(Reason("a category that is new", "job", 1, "a.csv", row, "see `ignore`"))
     >>> print(*tally.oddities())
-    column 'job': a category that is new (2 rows, the first: a.csv, row 3); see --ignore
+    column 'job': a category that is new (2 rows, the first: a.csv, row 3); see `ignore`
     """
 
     count: int = 0

@@ -20,7 +20,7 @@ from tunefree.workflows.targets import labels_of
 
 BALANCED = "balanced"
 MISSPELT = 0.8  # similarity of labels from which on one is taken for the other, misspelt
-OF_NUMBERS = "--class-weight is for classes, and the target is a number to predict; leave it out"
+OF_NUMBERS = "`class_weight` is for classes, and the target is a number to predict; leave it out"
 
 
 def weights_by_label(given: Sequence[str]) -> dict[str, float]:
@@ -44,7 +44,7 @@ def weights_by_label(given: Sequence[str]) -> dict[str, float]:
         except ValueError:
             mark = ""
         if not mark or not 0.0 <= found[label] < math.inf:
-            raise ModelError(f"--class-weight is {BALANCED}, or LABEL=WEIGHT with a number of at least 0, not {text!r}")
+            raise ModelError(f"`class_weight` is {BALANCED}, or LABEL=WEIGHT with a number of at least 0, not {text!r}")
     return found
 
 
@@ -69,7 +69,7 @@ def check(plan: Plan, task: str, classes: Sequence[Any], complete: bool) -> None
     for label in weights_by_label(plan.class_weight):
         is_misspelt = label.isalpha() and get_close_matches(label, texts, 1, MISSPELT)  # 12 is not 112
         if not known & {label, written(label)} and (complete or is_misspelt):
-            raise ModelError(f"--class-weight {label}: there is no such class; {nearest(label, texts, 'classes')}")
+            raise ModelError(f"`class_weight`: there is no class {label!r}; {nearest(label, texts, 'classes')}")
 
 
 def class_factors(weights: dict[str, float], y: Labels) -> np.ndarray:
@@ -102,7 +102,7 @@ def is_balanced(plan: Plan) -> bool:
         weights_by_label(plan.class_weight)
         return False
     if plan.class_weight != (BALANCED,):
-        raise ModelError(f"--class-weight is either {BALANCED} or given label by label, not both")
+        raise ModelError(f"`class_weight` is either {BALANCED} or given label by label, not both")
     return True
 
 
@@ -122,7 +122,7 @@ def balanced(source: Source, plan: Plan) -> tuple[str, ...]:
     >>> balanced(open_source({"age": [20.0, 30.0, 40.0], "rich": ["no", "no", "yes"]}), Plan(target="rich"))
     ('no=0.75', 'yes=1.5')
     """
-    source.check_rewindable("give --class-weight LABEL=W")
+    source.check_rewindable("give `class_weight='LABEL=W'`")
     reading = begin(source, plan, plan.bad_rows())
     check(plan, reading.task, reading.classes, complete=False)
     totals: dict[str, float] = {}
@@ -151,7 +151,7 @@ def share_told(trained: Any) -> list[str]:
         return []
     _, predicted, share, label = max(shares, key=lambda each: each[0])
     return [
-        f"probabilities are of rows as --class-weight weighs them: the mean probability of {label!r} is "
+        f"probabilities are of rows as `class_weight` weighs them: the mean probability of {label!r} is "
         f"{predicted:.3g}, and its share of the rows {share:.3g}"
     ]
 

@@ -39,13 +39,13 @@ def closed_classes(names: Sequence[str], task: str, target: Any) -> list[Any]:
     [1, 2]
     >>> closed_classes(["yes", "no"], "classification", pa.array([1, 2]))
     Traceback (most recent call last):
-    tunefree.core.errors.ModelError: --classes: 'yes' is not a label of the target, which holds numbers
+    tunefree.core.errors.ModelError: `classes`: 'yes' is not a label of the target, which holds numbers
     """
     if task == "regression":
         raise ModelError(OF_NUMBERS)
     labels = [_label(name, target.type) for name in names]
     if len(set(labels)) < len(labels):
-        raise ModelError(f"--classes {','.join(names)}: name each label once")
+        raise ModelError(f"`classes={names}`: name each label once")
     return sorted(labels)
 
 
@@ -59,7 +59,7 @@ def _label(name: str, kind: Any) -> Any:
             return int(number) if number.is_integer() else number
     except (KeyError, ValueError):
         holds = "truth values" if pa.types.is_boolean(kind) else "numbers"
-        raise ModelError(f"--classes: {name!r} is not a label of the target, which holds {holds}") from None
+        raise ModelError(f"`classes`: {name!r} is not a label of the target, which holds {holds}") from None
     return name
 
 
@@ -80,7 +80,7 @@ def of_named_classes(batch: Batch, bad: BadRows) -> Batch:
         return batch
     for i in np.flatnonzero(~usable).tolist():
         problem = f"the label {labels.values[labels.codes[i]]!r} is not among the classes {', '.join(bad.classes)}"
-        remedy = "correct it, or add it to --classes" if bad.has_options else "correct it"
+        remedy = "correct it, or add it to `classes`" if bad.has_options else "correct it"
         bad.report(problem, batch.file, int(batch.numbers[i]), bad.target, remedy)
     places = np.flatnonzero(usable)
     tags, columns = batch.tags, batch.columns

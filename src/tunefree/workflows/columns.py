@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from tunefree.core.errors import DataError, ModelError, in_python, told_in_python
+from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.chunks import row_numbers, with_row_numbers
 from tunefree.stream.columns import blank_to_null, decoded
@@ -18,7 +18,7 @@ from tunefree.stream.places import places_of
 from tunefree.stream.source import Source, open_source
 from tunefree.stream.tally import Tally
 from tunefree.workflows.closed_classes import of_named_classes
-from tunefree.workflows.plan import Plan
+from tunefree.workflows.plan import Plan, plan_of
 from tunefree.workflows.reading import Reading, begin
 from tunefree.workflows.roles import (
     FEWEST_ROWS,
@@ -175,18 +175,13 @@ def columns(data: Any, target: str | None = None, **options: Any) -> ColumnsView
     id      number   numbers  0.0 %    200        0 to 199: 0, 1, 2
     age     number   numbers  0.0 %    2          20.5 to 60.5: 20.5, 60.5
     rich    target   texts    0.0 %    2          no, yes
-    note: column 'id': counts the rows, from 0 on, and tells nothing of others; pass ignore='id'
+    note: column 'id': counts the rows, from 0 on, and tells nothing of others; pass `ignore='id'`
     note: column 'age': alone predicts 100.00 % of 200 rows right, where a tree of the other columns gets 50.00 %, and \
 the most frequent class 50.00 %: it may give the target away, unless it is known when predictions are made; pass \
-ignore='age'
+`ignore='age'`
     """
-    if unknown := sorted(set(options) - set(Plan.__dataclass_fields__)):
-        raise ModelError(f"there is no option {unknown[0]!r}; the options are {', '.join(Plan.__dataclass_fields__)}")
-    with told_in_python():
-        source = data if isinstance(data, Source) else open_source(data)
-        view = view_of(source, Plan.restore({"target": target, **options}))
-    remarks = [remark._replace(remedy=in_python(remark.remedy)) for remark in view.remarks]
-    return replace(view, why=in_python(view.why), remarks=remarks, unusable=[in_python(line) for line in view.unusable])
+    plan = plan_of({"target": target, **options})
+    return view_of(data if isinstance(data, Source) else open_source(data), plan)
 
 
 def view_of(source: Source, plan: Plan) -> ColumnsView:
@@ -208,7 +203,7 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
         sample = Sample([reading.first], reading.usable, [reading.target], SEEN_FIRST, _unusable(bad))
     known = {column.name: column for column in reading.encoder.columns}
     views = [_view(name, known.get(name), reading, plan, sample) for name in reading.first.schema.names]
-    why = f"the target holds {reading.guess.why}" if reading.guess else "--task"
+    why = f"the target holds {reading.guess.why}" if reading.guess else "named by task"
     said = (reading.task, why) if is_labelled else ("", "")
     remarks = remarks_of(reading)
     remarks += _further_remarks(reading, sample, {own.column for own in remarks if own.role == LEAK_OF_TARGET})
@@ -277,9 +272,9 @@ def _read(
 
 def _unusable(bad: BadRows) -> list[str]:
     """Why rows of a sample cannot be used."""
-    rows = "of the rows read cannot be used; pass --on-bad-row skip to leave such rows out"
+    rows = "of the rows read cannot be used; pass `on_bad_row='skip'` to leave such rows out"
     told = [(reason, f"{reason.problem}: {reason.rows:,} {rows}") for reason in bad.tally.reasons()]
-    unlabelled = f"{bad.unlabelled:,} of the rows read have no target; pass --unlabelled skip to leave such rows out"
+    unlabelled = f"{bad.unlabelled:,} of the rows read have no target; pass `unlabelled='skip'` to leave such rows out"
     return [f"column {reason.column!r}: {text}" if reason.column else text for reason, text in told] + (
         [unlabelled] if bad.unlabelled else []
     )
@@ -302,10 +297,10 @@ def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str,
         return column.kind, why_of(plan, column), (*READ_OTHERWISE.get(column.kind, ()), "ignore")
     for role in ("target", "weight", "group"):
         if name == getattr(plan, role):
-            why = reading.guess.why if role == "target" and reading.guess else f"--{role}"
-            why = "--task" if role == "target" and plan.task else why
+            why = reading.guess.why if role == "target" and reading.guess else f"named by {role}"
+            why = "named by task" if role == "target" and plan.task else why
             return role, why, ("task",) if role == "target" else ()
-    return "left out", "--ignore", ()
+    return "left out", "named by ignore", ()
 
 
 def why_of(plan: Plan, column: Any) -> str:
@@ -313,7 +308,7 @@ def why_of(plan: Plan, column: Any) -> str:
     option = OPTIONS.get(column.kind)
     said = [str(name) for name in (getattr(plan, option, None) or ())] if option else []
     if any(name == column.name or name.startswith(f"{column.name}=%") for name in said):
-        return f"--{option}" + (f", {column.told()}" if column.told() else "")
+        return f"named by {option}" + (f", {column.told()}" if column.told() else "")
     since = f", from row {column.since:,} on" if isinstance(column, Late) else ""
     return REASONS.get(column.kind, column.kind) + (f", {column.told()}" if column.told() else "") + since
 
@@ -363,6 +358,6 @@ def _further_remarks(reading: Reading, sample: Sample, leaking: set[str]) -> lis
     if reading.guess and (other := task_of(target)).task != reading.task:
         problem = f"the first rows look like {reading.task}, and others like {other.task}: {other.why}"
         remarks.insert(
-            0, Remark(reading.encoder.target, TARGET, problem, f"pass --task {other.task} or {reading.task}")
+            0, Remark(reading.encoder.target, TARGET, problem, f"pass `task={other.task!r}` or `task={reading.task!r}`")
         )
     return remarks

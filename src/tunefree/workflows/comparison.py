@@ -300,7 +300,7 @@ def _gathered(plan: Plan, task: str, names: list[str], classes: list[Any], n_fea
         else:
             contestants.append(Contestant(name, _new(plan, task, name, classes, n_features)))
     if not contestants:
-        raise ModelError(f"no learner is left: {'; '.join(left_out.values())}; name others with --learner")
+        raise ModelError(f"no learner is left: {'; '.join(left_out.values())}; name others with `learner`")
     return Comparison(plan, task, contestants, left_out)
 
 

@@ -99,7 +99,7 @@ def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any
     """
     if decomposition is None:
         decomposition_of(trained)  # where there is none, it tells why
-        raise ModelError("the model keeps no rows that it learned, over which to draw it; pass --rows DATA")
+        raise ModelError("the model keeps no rows that it learned, over which to draw it; pass `rows=DATA`")
     return picture(decomposition, target=label, name=trained.plan.target)
 
 
@@ -247,7 +247,7 @@ def write(
     names = decomposition.names
     kept = np.arange(1, len(names))
     if top is not None and top < len(kept):
-        source.check_rewindable("leave --top out")
+        source.check_rewindable("leave `top` out")
         kept = _largest(explain(trained, source, BadRows(bad.skip), label, decomposition), len(names), top)
     with writer(output) as put:
         for explained in explain(trained, source, bad, label, decomposition, ids):

@@ -43,7 +43,7 @@ def limit_of(text: str | None) -> int:
         return machine.memory() // SHARE
     found = re.fullmatch(r"(\d+\.?\d*)([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if found is None or float(found[1]) == 0.0:
-        raise ModelError(f"--memory-limit {text}: write a size such as 500M or 4G")
+        raise ModelError(f"`memory_limit={text!r}`: write a size such as 500M or 4G")
     return int(float(found[1]) * _UNITS[found[2].upper()])
 
 
@@ -126,14 +126,14 @@ class MemoryLimit:
             last = left.pop()
             self.tell(
                 f"{n_features:,} features would take {shown(needed)}, more than the {shown(self.limit)} of "
-                f"--memory-limit: {larger.members[last].name} is left out"
+                f"`memory_limit`: {larger.members[last].name} is left out"
             )
             needed -= of_members.pop(last)
         if needed > self.limit:
             bits = max(int(np.log2(self.limit / needed * n_features)), 1)
             raise ModelError(
                 f"{n_features:,} features take {shown(needed)} of memory at least, more than the {shown(self.limit)} "
-                f"of --memory-limit; hash to {bits} bits at most (--hash-bits), or raise the limit"
+                f"of `memory_limit`; hash to {bits} bits at most (`hash_bits`), or raise the limit"
             )
         settings = larger.options.member_settings
         return [settings[k] for k in of_members] if len(of_members) < len(settings) else None
@@ -152,21 +152,21 @@ class MemoryLimit:
         while needed > self.limit and (name := _gives_up(model)) is not None:
             self.tell(
                 f"the model with {n_features:,} features would take {shown(needed)}, more than the "
-                f"{shown(self.limit)} of --memory-limit: {name} sleeps from here on"
+                f"{shown(self.limit)} of `memory_limit`: {name} sleeps from here on"
             )
             needed = self._needed(model, n_features)
         if needed > self.limit:
             raise ModelError(
                 f"{n_features:,} features would take {shown(needed)} of memory, more than the {shown(self.limit)} of "
-                "--memory-limit; hash them to fewer (--hash-bits 20), leave out columns of ids (--ignore), or raise it"
+                "`memory_limit`; hash them to fewer (`hash_bits=20`), leave out columns of ids (`ignore`), or raise it"
             )
         if needed > self._told:
             self._told = 2.0 * needed
             of_trees = 2 * _of_generations(model) > needed
-            hint = "generations take most of it" if of_trees else "--hash-bits bounds their number"
+            hint = "generations take most of it" if of_trees else "`hash_bits` bounds their number"
             self.tell(
                 f"the model has {n_features:,} features and takes {shown(needed)} of the {shown(self.limit)} of "
-                f"--memory-limit; {hint}"
+                f"`memory_limit`; {hint}"
             )
 
     def _needed(self, model: Model, n_features: int) -> float:

@@ -29,8 +29,8 @@ KINDS = Registry(
 )
 OTHERS = {  # what is said of a file of another kind than this
     "linear": "it holds a regularization path, which is not certified, explained or gone on with; train by another "
-    "--method",
-    "path": "it was learned row by row and has no path; train with --method early-stopping, or give the data",
+    "`learner`",
+    "path": "it was learned row by row and has no path; train with `learner='early-stopping'`, or give the data",
 }
 
 MOST_SHOWN = 500  # letters of what is wrong: a file could fill the screen
@@ -82,7 +82,7 @@ class Trained:
                 parts[name] = part.save_state()
         if held is not None:
             parts["held"] = whole_groups.save_state(held)
-        header = {"kind": self.model.kind, "source": self.kind, "plan": self.plan.saved()}
+        header = {"kind": self.model.kind, "source": self.kind, "plan": self.plan.changed()}
         header |= {"progress": asdict(self.progress)}
         return parts, header if self.estimator is None else header | {"estimator": self.estimator}
 
@@ -129,7 +129,7 @@ class Trained:
             KINDS[header["kind"]](arrays["model"], header),
             encoder_of(header["source"]).restore(arrays.get("encoder", {}), header["encoder"]),
             header["source"],
-            Plan.restore(header["plan"]),
+            Plan(**header["plan"]),
             Progress.restore(header["progress"]),
             TargetSample.restore(arrays["order"], header["order"]) if "order" in header else None,
             whole_groups.restored(arrays["held"], header["held"]) if "held" in header else None,
@@ -196,7 +196,7 @@ def continued(trained: Trained) -> Trained:
     """
     progress = trained.progress
     if not progress.complete:
-        raise ModelError("the model is a checkpoint of a training that has not ended; go on with that by --resume")
+        raise ModelError("the model is a checkpoint of a training that has not ended; go on with that by `resume=True`")
     learned, held_out = progress.progressive[:1], progress.held_out[:1]
     first = {"progressive": learned, "held_out": held_out, "rows": progress.first_rows}
     begun = replace(progress, complete=False, number=0, position=Position(), **first)  # type: ignore[arg-type]

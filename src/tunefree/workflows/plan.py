@@ -3,102 +3,87 @@
 from __future__ import annotations
 
 import math
-import numbers
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tunefree.core.errors import ModelError
-from tunefree.core.registry import names_in
-from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS, is_kernel
-from tunefree.stream.batch import BadRows
-from tunefree.stream.notation import ColumnTypes
-
-METHODS = POOL, KERNEL_SGD, EARLY_STOPPING = "pool", "kernel-sgd", "early-stopping"
-# Fields of a plan that say what is to be learned from which rows. The others are for learning row by row.
-TYPES = ("decimal", "thousands", "na_values", "numeric", "categorical", "date")  # what is said of columns
-PROBLEM = (
-    "target",
-    "task",
-    "loss",
-    "weight",
-    "ignore",
-    "text",
-    "hash_bits",
-    "skip_bad_rows",
-    "skip_unlabelled",
-    *TYPES,
+from tunefree import learners, losses
+from tunefree.core.errors import ModelError, nearest
+from tunefree.core.parameters import (
+    COLUMNS,
+    EXPERTS,
+    LEARNING,
+    ROWS,
+    Parameters,
+    Scope,
+    described,
+    parameter,
+    records_of,
+    words_of,
 )
-# Fields that have no effect on the pool, and why.
-NOT_OF_THE_POOL = {
-    "passes": "is for single learners: the pool makes one pass",
-    "settings": "is for single learners: the pool has nothing to set",
-    "view": "is for single learners: members of the pool have their views",
-    "average": "is for single learners: the pool mixes its members",
-}
-OF_KERNELS = ("max_support", "device")  # fields that have no effect on learners without a kernel
-READING = ("skip_bad_rows", "skip_unlabelled", "shuffle")  # fields that say how rows are read
-NAMES = ("ignore", "text", "na_values", "numeric", "categorical", "date", "class_weight", "classes")  # one or several
+from tunefree.core.registry import names_in
+from tunefree.kernel import learners as kernel_learners
+
+if TYPE_CHECKING:
+    from tunefree.stream.batch import BadRows
+    from tunefree.stream.notation import ColumnTypes
+
+
+def _flag(text: str) -> bool:
+    """A switch after a learner's name, which has no value."""
+    if text:
+        raise ValueError(text)
+    return True
+
+
+POOL, EARLY_STOPPING = "pool", "early-stopping"
+ON_BAD = ERROR, SKIP = "error", "skip"
+TASKS = "classification", "regression"
+NOTATIONS = "decimal", "thousands", "na_values", "date"  # how columns are written
+TYPES = ("decimal", "thousands", "na_values", "numeric", "categorical", "date")  # what is said of columns
+# Parameters that say what is to be learned from which rows. The others are for learning row by row.
+PROBLEM = ("target", "task", "loss", "weight", "ignore", "text", "hash_bits", "on_bad_row", "unlabelled", *TYPES)
+READING = ("on_bad_row", "unlabelled", "shuffle", "seed")  # how rows are read
+# What may follow a learner's name in its option, beside its settings, and what makes a value of a text.
+OF_LEARNER: dict[str, Callable[[str], Any]] = {"view": str, "average": _flag, "max_support": int, "device": str}
 EXCLUSIVE = (("target", "weight", "group", "ignore"), ("ignore", "text", "numeric", "categorical"))  # of one column
-OPTIONS = {
-    "settings": "set",
-    "skip_bad_rows": "on-bad-row",
-    "skip_unlabelled": "unlabelled",
-}  # fields whose option has another name
-OF_NUMBERS = "--classes is for classes, and the target is a number to predict; leave it out"
+OF_NUMBERS = "`classes` is for classes, and the target is a number to predict; leave it out"
 FINEST = 10**9  # largest denominator of a share held out
 
+SINGLE = Scope(
+    "is for single learners: the pool makes one pass, has nothing to set, and mixes its members",
+    "name a learner by `learner`",
+)
+POOLED = Scope("is for the pool", "leave `learner` out")
+ROW_BY_ROW = Scope("is for learning row by row", "name another `learner`")
+KERNEL = Scope("is for the pool, early stopping and learners in a kernel's space", "name one of these by `learner`")
+WITH_KERNEL = Scope("is for learners with a kernel", "pass `kernel='rbf'`")
+SHARDS = Scope("is for shards", "learn these by `workers` or `scheduler`")
+ONE_MACHINE = Scope("is for one machine", "learn no shards")
+HERE = ROW_BY_ROW, ONE_MACHINE
+DRAWN = Scope("is of the order that `shuffle` draws", "pass `shuffle=True`")
 
+
+def plan_of(parameters: dict[str, Any]) -> Plan:
+    """The plan with these parameters, or an error for one that there is not.
+
+    Examples
+    --------
+    >>> plan_of({"hash_bit": 18})
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: there is no parameter 'hash_bit'; did you mean 'hash_bits' or 'class_weight'?
+    """
+    for name in parameters:
+        if name not in (known := list(records_of(Plan))):
+            raise ModelError(f"there is no parameter {name!r}; {nearest(name, known, 'parameters', len(known))}")
+    return Plan(**parameters)
+
+
+@described
 @dataclass(frozen=True)
-class Plan:
+class Plan(Parameters):
     """What is to be learned, and how. All of it has a default; only a table needs a target.
-
-    Parameters
-    ----------
-    target : str, optional
-        Column to predict. None for text formats, whose lines carry their label.
-    task : {"classification", "regression"}, optional
-        Found from the target if None.
-    learner, loss, average, settings, view
-        As in :class:`tunefree.model.model.Model`.
-    passes : int, default 1
-        Passes over the data of a single learner. The pool makes one.
-    max_support : int, optional
-        Largest number of support points of a kernel learner. Beyond it, the learner continues in random Fourier
-        features.
-    device : str, optional
-        Where PyTorch computes sums of kernel learners; by default compiled code computes them on the processor.
-    weight : str, optional
-        Column of sample weights.
-    group : str, optional
-        Column that names the group of a row, which is not learned. Rows of one group belong together, such as visits of
-        one patient: they are predicted before any of them is learned, and say nothing of how rows of other groups are
-        predicted once the group is known. For the pool, on files whose groups are contiguous.
-    ignore, text : str or sequences of str
-        Columns to leave out; columns of texts, beside those that are guessed. Here and below, a string is one name.
-    hash_bits : int, default 0
-        0 for an exact dictionary of features, else features are hashed to 2^hash_bits of them.
-    holdout : float, default 0
-        Share of the rows that is predicted but never learned. It measures, and chooses nothing.
-    skip_bad_rows : bool, default False
-        Count and skip rows that cannot be used instead of stopping at the first.
-    skip_unlabelled : bool, default False
-        Count and skip rows without a label; otherwise they are rows that cannot be used.
-    shuffle : int, optional
-        Seed of a random order in which the rows are learned, by way of files on the disk
-        (:mod:`tunefree.stream.shuffle`). None for the order in which they come.
-    decimal, thousands : str, optional
-        In numbers that are written as texts; guessed if None.
-    na_values : str or sequence of str
-        What stands for a missing value, beside what always does.
-    numeric, categorical, date : str or sequences of str
-        Columns of numbers, of categories, and of dates, the latter followed by ``=FORMAT`` or not; others are guessed.
-    class_weight : dict, "balanced", or sequence of str
-        What rows of a class weigh more or less: ``{label: weight}``, or texts ``"label=weight"``. With ``"balanced"``
-        all classes weigh the same.
-    classes : sequence of labels
-        All labels; a row with another label cannot be used. By default a label that is new becomes a class.
 
     Examples
     --------
@@ -108,96 +93,205 @@ class Plan:
     True
     """
 
-    target: str | None = None
-    task: str | None = None
-    learner: str = "pool"
-    loss: str | None = None
-    average: bool = False
-    settings: dict[str, float] = field(default_factory=dict)
-    view: str = "raw"
-    passes: int = 1
-    max_support: int | None = None
-    device: str | None = None
-    weight: str | None = None
-    group: str | None = None
-    ignore: tuple[str, ...] = ()
-    text: tuple[str, ...] = ()
-    hash_bits: int = 0
-    holdout: float = 0.0
-    skip_bad_rows: bool = False
-    skip_unlabelled: bool = False
-    shuffle: int | None = None
-    decimal: str | None = None
-    thousands: str | None = None
-    na_values: tuple[str, ...] = ()
-    numeric: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    date: tuple[str, ...] = ()
-    class_weight: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
+    target: str | None = parameter(
+        None, "Column to predict; lines of text formats carry their label.", ROWS, short="-t"
+    )
+    task: str | None = parameter(
+        None, "classification or regression; by default what the target's values say.", ROWS, choices=TASKS
+    )
+    weight: str | None = parameter(None, "Column of sample weights.", ROWS, metavar="COLUMN")
+    on_bad_row: str = parameter(
+        ERROR, "What to do with a row that cannot be used: error, or skip and count it.", ROWS, choices=ON_BAD
+    )
+    unlabelled: str = parameter(
+        ERROR, "What to do with a row without a label: error, or skip and count it.", ROWS, choices=ON_BAD
+    )
+    ignore: tuple[str, ...] = parameter((), "Columns to leave out.", COLUMNS, metavar="COLUMN")
+    numeric: tuple[str, ...] = parameter((), "Columns of numbers.", COLUMNS, metavar="COLUMN")
+    categorical: tuple[str, ...] = parameter(
+        (), "Columns of categories, whatever they hold.", COLUMNS, metavar="COLUMN"
+    )
+    text: tuple[str, ...] = parameter((), "Columns of texts, whose words become features.", COLUMNS, metavar="COLUMN")
+    date: tuple[str, ...] = parameter(
+        (), "Columns of dates, each with its format or not, such as day=%d.%m.%Y.", COLUMNS, metavar="COLUMN[=FORMAT]"
+    )
+    decimal: str | None = parameter(
+        None, "The decimal mark of numbers in texts, . or , ; guessed by default.", COLUMNS, choices=(".", ",")
+    )
+    thousands: str | None = parameter(
+        None,
+        "Between thousands of numbers in texts: . , ' or a space; guessed by default.",
+        COLUMNS,
+        choices=(".", ",", "'", " "),
+        metavar="MARK",
+    )
+    na_values: tuple[str, ...] = parameter((), "What else stands for a missing value.", COLUMNS, metavar="TEXT")
+    group: str | None = parameter(
+        None,
+        "Column of groups of rows that belong together, such as patients, and lie together: not learned.",
+        LEARNING,
+        scopes=(ROW_BY_ROW, POOLED, ONE_MACHINE),
+        metavar="COLUMN",
+    )
+    class_weight: tuple[str, ...] = parameter(
+        (),
+        "What rows of a class weigh; or balanced, and all classes weigh the same.",
+        LEARNING,
+        scopes=(ROW_BY_ROW,),
+        metavar="LABEL=W",
+    )
+    classes: tuple[str, ...] = parameter(
+        (),
+        "All labels; a row with another one cannot be used. By default a new label becomes a class.",
+        LEARNING,
+        scopes=HERE,
+        metavar="LABEL",
+    )
+    holdout: float = parameter(
+        0.0,
+        "Share of the rows to hold out: predicted, never learned.",
+        LEARNING,
+        low=0,
+        high=0.5,
+        scopes=HERE,
+    )
+    shuffle: bool = parameter(
+        False,
+        "Learn the rows in a random order, by way of files on the disk; for files that are sorted.",
+        LEARNING,
+        scopes=HERE,
+    )
+    seed: int = parameter(0, "Of the random order of `shuffle`.", LEARNING, low=0, scopes=(DRAWN,))
+    kernel: str | None = parameter(
+        None,
+        "rbf, laplacian, poly or linear: the kernel of functions that join the pool, at many widths; for tables.",
+        LEARNING,
+        metavar="NAME",
+        scopes=(KERNEL, ONE_MACHINE),
+    )
+    loss: str | None = parameter(
+        None,
+        f"{', '.join(losses.usage('classification'))}; in regression {', '.join(losses.usage('regression'))}.",
+        EXPERTS,
+    )
+    learner: str = parameter(
+        POOL,
+        "pool (linear learners, and trees that go on learning, mixed), early-stopping (the subgradient method on all "
+        f"rows in memory), or a single learner: {', '.join(learners.ALL)}; with a kernel "
+        f"{', '.join(kernel_learners.ALL)}.",
+        EXPERTS,
+        metavar="NAME[:SETTING=VALUE,...]",
+        scopes=(ONE_MACHINE,),
+    )
+    settings: dict[str, float] = parameter(
+        dict, "Parameters of a single learner by their names.", scopes=(SINGLE, ONE_MACHINE)
+    )
+    view: str | None = parameter(
+        None,
+        "How a single learner sees numbers: raw, centred, steady (each column scaled robustly) or level (by one "
+        "scale); by default steady with a kernel, else raw.",
+        scopes=(SINGLE, ONE_MACHINE),
+    )
+    average: bool = parameter(
+        False, "Predict with the mean of a single learner's iterates.", scopes=(SINGLE, ONE_MACHINE)
+    )
+    max_support: int | None = parameter(
+        None,
+        "Largest number of support points; beyond it functions continue in random Fourier features.",
+        low=1,
+        scopes=(WITH_KERNEL, ONE_MACHINE),
+    )
+    device: str | None = parameter(
+        None,
+        "Where PyTorch computes sums of kernels, such as cuda; by default compiled code.",
+        scopes=(WITH_KERNEL, ONE_MACHINE),
+    )
+    passes: int = parameter(
+        1, "Number of passes over the rows.", EXPERTS, low=1, scopes=(ROW_BY_ROW, SINGLE, ONE_MACHINE)
+    )
+    hash_bits: int = parameter(
+        0, "Hash features to 2^BITS instead of an exact dictionary.", EXPERTS, low=0, high=30, metavar="BITS"
+    )
 
     def __post_init__(self) -> None:
-        for name in NAMES:
-            object.__setattr__(self, name, _names(getattr(self, name), _defaults()[name]))
+        super().__post_init__()
         wrong = [f"{name}={value:g}" for name, value in self.settings.items() if not 0.0 <= value < math.inf]
+        labels = f"`classes={list(self.classes)}`"
         for is_wrong, message in (
-            (self.passes < 1, f"--passes must be at least 1, not {self.passes}"),
+            (wrong, f"`settings`: {', '.join(wrong)}: give finite numbers of at least 0"),
             (
-                not (self.holdout == 0 or 1 / FINEST <= self.holdout <= 0.5),
-                f"--holdout must be 0, or lie between {1 / FINEST:g} and 0.5, not {self.holdout}",
+                0 < self.holdout < 1 / FINEST,
+                f"`holdout` must be 0, or lie between {1 / FINEST:g} and 0.5, not {self.holdout}",
             ),
-            (wrong, f"--set {', '.join(wrong)}: give finite numbers of at least 0"),
-            (not 0 <= self.hash_bits <= 30, f"--hash-bits must lie between 0 and 30, not {self.hash_bits}"),
-            (self.shuffle is not None and self.shuffle < 0, f"--seed must be at least 0, not {self.shuffle}"),
-            (self.decimal not in (None, ".", ","), f"--decimal is a point or a comma, not {self.decimal!r}"),
-            (self.thousands not in (None, *".,' "), f"--thousands is one of . , ' and a space, not {self.thousands!r}"),
-            (self.decimal and self.decimal == self.thousands, "--decimal and --thousands differ"),
-            (any(not label for label in self.classes), "--classes: a name is empty; write the labels as A,B"),
-            (len(set(self.classes)) < len(self.classes), f"--classes {','.join(self.classes)}: name each label once"),
-            (len(self.classes) == 1, f"--classes {','.join(self.classes)}: name at least two labels"),
+            (self.decimal and self.decimal == self.thousands, "`decimal` and `thousands` differ"),
+            (any(not label for label in self.classes), "`classes`: a label is empty"),
+            (len(set(self.classes)) < len(self.classes), f"{labels}: name each label once"),
+            (len(self.classes) == 1, f"{labels}: name at least two labels"),
             (self.classes and self.task == "regression", OF_NUMBERS),
-            (self.task not in (None, "classification", "regression"), f"there is no task {self.task!r}"),
+            (
+                self.group is not None and self.shuffle,
+                "`group` keeps the rows of a group together, and `shuffle` parts them; leave `shuffle` out, and sort "
+                "the file by the column of the groups",
+            ),
         ):
             if is_wrong:
                 raise ModelError(message)
-        self._refuse_what_has_no_effect()
+        self._check_names()
+        self.check_scopes(self.scopes)
+        self._check_roles()
 
-    def _refuse_what_has_no_effect(self) -> None:
-        """Raise an error if a field has no effect on the learner, or on the order of the rows."""
-        if self.learner in POOLS:
-            for name, why in NOT_OF_THE_POOL.items():
-                self.refuse([name], f"{why}; leave it out, or name a learner by --learner")
-        else:
-            self.refuse(["group"], "is for the pool, which judges by groups; leave it out, or leave --learner out")
-        if self.learner != "kernel-pool" and not is_kernel(self.learner):
-            self.refuse(OF_KERNELS, "is for learners with a kernel; leave it out, or pass --kernel")
+    def _check_names(self) -> None:
+        """Raise an error if there is no such learner or kernel."""
+        if self.learner not in (names := [POOL, EARLY_STOPPING, *learners.ALL, *kernel_learners.ALL]):
+            raise ModelError(f"unknown learner {self.learner!r}; choose one of {', '.join(names)}")
+        if self.kernel is not None:
+            from tunefree.kernel import kernels  # which loads slowly
+
+            if self.kernel not in (names := [name for name in kernels.ALL if name != "precomputed"]):
+                raise ModelError(f"unknown `kernel` {self.kernel!r}; choose one of {', '.join(names)}")
+
+    def _check_roles(self) -> None:
+        """Raise an error if a column is named for two roles."""
         for roles in EXCLUSIVE:
             known: dict[str, str] = {}
-            named = [(name, role) for role in roles for name in names_in(getattr(self, role))]
-            for name, role in named:
-                if known.setdefault(name, role) != role:
-                    raise ModelError(f"--{known[name]} and --{role} name the same column, {name!r}; leave one out")
-        if self.shuffle is not None:
-            self.refuse(
-                ["group"],
-                "keeps the rows of a group together, and --shuffle parts them; leave --shuffle out, and sort the file "
-                "by the column of the groups",
-            )
+            for role in roles:
+                for name in names_in(getattr(self, role)):
+                    if known.setdefault(name, role) != role:
+                        raise ModelError(f"`{known[name]}` and `{role}` name the same column, {name!r}; leave one out")
+
+    @property
+    def is_pool(self) -> bool:
+        """Whether the pool learns."""
+        return self.learner == POOL
+
+    @property
+    def model_learner(self) -> str:
+        """The learner as models name it (:mod:`tunefree.model.pool`)."""
+        return "kernel-pool" if self.is_pool and self.kernel is not None else self.learner
+
+    @property
+    def scopes(self) -> set[Scope]:
+        """What holds of a training by this plan."""
+        learns_rows, has_kernel = self.learner != EARLY_STOPPING, self.learner in kernel_learners.ALL
+        is_single = learns_rows and not self.is_pool
+        holding = {
+            SINGLE: is_single,
+            POOLED: self.is_pool,
+            ROW_BY_ROW: learns_rows,
+            KERNEL: has_kernel or not is_single,
+            WITH_KERNEL: has_kernel or (self.is_pool and self.kernel is not None),
+            DRAWN: self.shuffle,
+            ONE_MACHINE: True,
+        }
+        return {scope for scope, holds in holding.items() if holds}
 
     @property
     def column_types(self) -> ColumnTypes:
         """What is said of columns instead of being guessed; groups are names."""
+        from tunefree.stream.notation import ColumnTypes
+
         types = ColumnTypes(*(getattr(self, name) for name in TYPES))
         return types if self.group is None else types._replace(categorical=(*types.categorical, self.group))
-
-    def saved(self) -> dict[str, Any]:
-        """The plan for JSON; what is said of columns and classes only where something is."""
-        usual, seldom = _defaults(), (*TYPES, "class_weight", "classes", "group")
-        return {
-            name: value
-            for name, value in asdict(self).items()
-            if name not in seldom or getattr(self, name) != usual[name]
-        }
 
     @property
     def holdout_share(self) -> Fraction:
@@ -206,33 +300,10 @@ class Plan:
 
     def bad_rows(self) -> BadRows:
         """What happens to rows that cannot be used, with a count of them."""
-        skipped = self.skip_bad_rows, self.skip_unlabelled
+        from tunefree.stream.batch import BadRows
+
+        skipped = self.on_bad_row == SKIP, self.unlabelled == SKIP
         return BadRows(*skipped, classes=self.classes, target=self.target, names_columns=True)
-
-    def refuse(self, names: Collection[str], why: str) -> None:
-        """Raise an error if one of some fields differs from its default.
-
-        Parameters
-        ----------
-        names : collection of str
-            Fields that must have their defaults.
-        why : str
-            What the message says after the name of the option.
-
-        Raises
-        ------
-        ModelError
-
-        Examples
-        --------
-        >>> Plan(learner="nag", settings={"eta": 0.1}).refuse(["settings", "passes"], "is for single learners")
-        Traceback (most recent call last):
-        tunefree.core.errors.ModelError: --set is for single learners
-        """
-        usual = _defaults()
-        for name in (option for option in usual if option in names):
-            if getattr(self, name) != usual[name]:
-                raise ModelError(f"--{OPTIONS.get(name, name.replace('_', '-'))} {why}")
 
     def further(self, asked: Plan) -> Plan:
         """The plan for further rows of a model of this plan, which are learned in one pass.
@@ -248,70 +319,59 @@ class Plan:
 
         Examples
         --------
-        >>> Plan(target="income", learner="nag", passes=3).further(Plan(learner="nag", skip_bad_rows=True)).passes
+        >>> Plan(target="income", learner="nag", passes=3).further(Plan(learner="nag", on_bad_row="skip")).passes
         1
         """
         asked.refuse(["passes"], "is for a new model; further rows are learned in one pass")
-        others = [name for name in _defaults() if name not in READING]
-        changed = [name for name in others if getattr(asked, name) != getattr(self, name)]
-        asked.refuse(changed, "differs from what the model was made with; leave it out to go on with that")
+        others = [name for name in records_of(Plan) if name not in READING]
+        differing = [name for name in others if getattr(asked, name) != getattr(self, name)]
+        asked.refuse(differing, "differs from what the model was made with; leave it out to go on with that")
         return replace(self, passes=1, **{name: getattr(asked, name) for name in READING})
 
     @classmethod
-    def restore(cls, saved: dict[str, Any]) -> Plan:
-        """The plan that a model file holds as JSON, which has lists for tuples."""
-        return cls(**saved)
+    def of_options(cls, learner: str = POOL, **options: Any) -> Plan:
+        """The plan that options of the command line ask for.
 
+        Parameters
+        ----------
+        learner : str
+            A name, which a colon and settings may follow.
+        **options
+            The other parameters.
 
-def _names(names: Any, default: Any) -> tuple[str, ...] | None:
-    """Names as a plan has them; a string is one name, and what is said of names by a dict follows them."""
-    if names is None:
-        return default
-    if isinstance(names, Mapping):
-        said = {name: float(said) if isinstance(said, numbers.Real) else said for name, said in names.items()}
-        names = [f"{name}={value}" for name, value in said.items()]
-    return tuple(map(str, names_in(names)))
+        Examples
+        --------
+        >>> plan = Plan.of_options("adagrad:eta=0.5,view=steady,average", passes=3)
+        >>> plan.settings, plan.view, plan.average, plan.passes
+        ({'eta': 0.5}, 'steady', True, 3)
+        """
+        name, _, texts = learner.partition(":")
+        settings: dict[str, float] = {}
+        for text in filter(None, texts.split(",")):
+            key, _, value = (part.strip() for part in text.partition("="))
+            try:
+                if key in OF_LEARNER:
+                    options[key] = OF_LEARNER[key](value)
+                else:
+                    settings[key] = float(value)
+            except ValueError:
+                problem = f"--learner {learner}: {text!r} is no setting"
+                raise ModelError(f"{problem}; write NAME:SETTING=NUMBER, such as adagrad:eta=0.1") from None
+        return cls(learner=name, settings=settings, **options)
 
+    def words(self) -> list[str]:
+        """The options of the command line that ask for this plan.
 
-def _defaults() -> dict[str, Any]:
-    """The default of each field of a plan."""
-    defaults = {option.name: option.default for option in fields(Plan)}
-    return defaults | {"settings": {}}  # the only one that is made anew
-
-
-def learner_of(method: str, learner: str, average: bool, kernel: bool) -> tuple[str, bool]:
-    """The learner that a method stands for, and whether it is averaged.
-
-    Parameters
-    ----------
-    method : {"pool", "kernel-sgd", "early-stopping"}
-    learner : str
-        The learner asked for.
-    average : bool
-        Whether averages were asked for.
-    kernel : bool
-        Whether kernels were asked for.
-
-    Returns
-    -------
-    (str, bool)
-
-    Raises
-    ------
-    ModelError
-        If there is no such method, or the method leaves no choice of what was asked for.
-
-    Examples
-    --------
-    >>> learner_of("kernel-sgd", "pool", False, False), learner_of("pool", "pool", False, True)
-    (('kernel-regularized-sgd', True), ('kernel-pool', False))
-    """
-    if method not in METHODS:
-        raise ModelError(f"unknown method {method!r}; choose one of {', '.join(METHODS)}")
-    if method == KERNEL_SGD:
-        for option, given in (("learner", learner != "pool"), ("kernel", kernel)):
-            if given:
-                raise ModelError(f"{KERNEL_SGD} is a learner, and has kernels; leave --{option} out, or --method")
-        return FOLLOW_THE_LEADER, True
-    of_kernels = kernel and learner == "pool" and method != EARLY_STOPPING
-    return "kernel-pool" if of_kernels else learner, average
+        Examples
+        --------
+        >>> Plan(target="pay", learner="adagrad", settings={"eta": 0.5}, average=True).words()
+        ['--target', 'pay', '--learner', 'adagrad:eta=0.5,average']
+        """
+        changed = self.changed()
+        settings = [f"{name}={value!r}" for name, value in changed.pop("settings", {}).items()]
+        for name in OF_LEARNER:
+            value = changed.pop(name, None)
+            settings += [] if value is None else [name if value is True else f"{name}={value}"]
+        if settings:
+            changed["learner"] = f"{self.learner}:{','.join(settings)}"
+        return [word for name, value in changed.items() for word in words_of(name, value)]

@@ -97,17 +97,17 @@ class OutputColumns:
     def __post_init__(self) -> None:
         object.__setattr__(self, "ids", tuple(names_in(self.ids)))
         if self.threshold is not None and not 0.0 <= self.threshold <= 1.0:
-            raise ModelError(f"--threshold is a probability, between 0 and 1, not {self.threshold:g}")
+            raise ModelError(f"`threshold` is a probability, between 0 and 1, not {self.threshold:g}")
         if self.top is not None and self.top < 1:
-            raise ModelError(f"--top must be at least 1, not {self.top}")
+            raise ModelError(f"`top` must be at least 1, not {self.top}")
 
     def check(self, model: ScoredModel) -> None:
         """Raise a ModelError if the predictions of a model cannot be written so."""
         if model.task == "regression" and (self.threshold is not None or self.top is not None):
             option = "threshold" if self.top is None else "top"
-            raise ModelError(f"--{option} is for classes, and this model predicts numbers; leave it out")
+            raise ModelError(f"`{option}` is for classes, and this model predicts numbers; leave it out")
         if self.threshold is not None and len(model.classes) != 2:
-            raise ModelError(f"--threshold is for two classes, and the model has {len(model.classes)}; leave it out")
+            raise ModelError(f"`threshold` is for two classes, and the model has {len(model.classes)}; leave it out")
 
 
 PLAIN = OutputColumns()

@@ -55,14 +55,12 @@ def _sum_probabilities(
         seen.predicted = float(np.append(seen.predicted, weight * probabilities[:, k]).cumsum()[-1])
 
 
-def rare_classes(trained: Any, option: str) -> list[str]:
+def rare_classes(trained: Any) -> list[str]:
     """A line for each class of fewer than three rows, where there are more than a thousand in all.
 
     Parameters
     ----------
     trained : Trained
-    option : str
-        What closes the set of classes, as the user writes it.
 
     Returns
     -------
@@ -75,7 +73,7 @@ def rare_classes(trained: Any, option: str) -> list[str]:
     >>> from tunefree.workflows.plan import Plan
     >>> from tunefree.workflows.training import train
     >>> table = {"age": [20.0, 60.0] * 600 + [30.0], "rich": ["no", "yes"] * 600 + ["goo"]}
-    >>> rare_classes(train(open_source(table), Plan(target="rich", learner="scinol2")), "--classes")[0].split(";")[0]
+    >>> rare_classes(train(open_source(table), Plan(target="rich", learner="scinol2")))[0].split(";")[0]
     "class 'goo' has 1 of 1,201 rows: the table, row 1201"
     """
     known = trained.progress.occurrences
@@ -84,7 +82,7 @@ def rare_classes(trained: Any, option: str) -> list[str]:
         return []
     return [
         f"class {label!r} has {seen.rows} of {total:,} rows: {_places(seen.first)}; if it is a mistake, correct it, or "
-        f"name all classes by {option}"
+        f"name all classes by `classes`"
         for label, seen in zip(trained.model.classes, known, strict=False)
         if 0 < seen.rows < FEWEST_ROWS
     ]

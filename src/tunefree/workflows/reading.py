@@ -72,10 +72,11 @@ def begin(source: Source, plan: Plan, bad: BadRows, labelled: bool = True) -> Re
     ('classification', ['no', 'yes'])
     """
     if labelled and source.kind == TABLE and plan.target is None:
-        raise DataError("no target is named", source.name, remedy="name the column to predict with --target")
-    if plan.group is not None and source.kind != "table":
-        problem = f"{source.kind} text has no columns to name a group"
-        raise DataError(problem, source.name, remedy="leave --group out, or give a table")
+        raise DataError("no target is named", source.name, remedy="name the column to predict with `target`")
+    for role in ("target", "group") if source.kind != TABLE else ():
+        if getattr(plan, role) is not None:
+            problem = f"{source.kind} text has no columns to name a {role}"
+            raise DataError(problem, source.name, remedy=f"leave `{role}` out, or give a table")
     encoder, chunks = blank_encoder(source, plan, bad)
     if plan.group is not None:
         chunks = whole_groups(chunks, plan.group, begins=True)
@@ -116,7 +117,7 @@ def _check_ignored(source: Source, plan: Plan, first: Any, bad: BadRows) -> None
         if source.has_fixed_columns:
             check_name("ignored", name, first.table.schema.names, first.file)
         problem = "is to be ignored, and is not among the columns of the first rows"
-        bad.note(problem, first.file, first.row, name, first.table.num_rows, "check --ignore")
+        bad.note(problem, first.file, first.row, name, first.table.num_rows, "check `ignore`")
 
 
 def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterator[Any]]:
@@ -384,5 +385,5 @@ def check_learned(model: ScoredModel, rows: int, source: Source) -> None:
     if model.task == "classification" and len(model.classes) < 2:
         label = model.classes[0]
         numeric = isinstance(label, int | float) and not isinstance(label, bool)
-        remedy = "give data with at least two classes" + (", or pass --task regression" if numeric else "")
+        remedy = "give data with at least two classes" + (", or pass `task='regression'`" if numeric else "")
         raise DataError(f"the target has one class only, {label!r}", source.name, remedy=remedy)

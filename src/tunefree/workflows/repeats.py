@@ -27,5 +27,5 @@ def repeats_told(trained: Any) -> list[str]:
         ]
     if not are_many(repeated, rows):
         return []
-    remedy = "; if rows belong together, name the column by --group" if trained.kind == "table" else ""
+    remedy = "; if rows belong together, name the column by `group`" if trained.kind == "table" else ""
     return [f"{repeated:,} of {rows:,} rows repeat earlier ones and are no evidence{remedy}"]

@@ -26,7 +26,7 @@ def check_kind(trained: Any, source: Source) -> None:
     """
     if source.kind != trained.kind:
         problem = f"the model was trained on {trained.kind} data, this is {source.kind}"
-        raise DataError(problem, source.name, remedy="give data of the same kind, or pass --format")
+        raise DataError(problem, source.name, remedy="give data of the same kind, or pass `format`")
 
 
 def file_sizes(source: Source) -> list[int]:
@@ -177,7 +177,7 @@ def check_resumable(
     progress = trained.progress
     if progress.complete:
         problem = "holds a model that is complete, so that no row would be learned"
-        raise ModelError(f"{checkpoint}: {problem}; pass it as --from to learn further rows, or remove it")
+        raise ModelError(f"{checkpoint}: {problem}; pass it as `earlier` to learn further rows, or remove it")
     before, now = progress.sizes, file_sizes(source)
     if not before:
         return
@@ -188,7 +188,7 @@ def check_resumable(
     if not changed and not differ:
         _tell_of_times(source, trained, watcher)
         return
-    if plan.shuffle is not None or shrunk or differ or any(i < progress.position.file for i in changed):
+    if plan.shuffle or shrunk or differ or any(i < progress.position.file for i in changed):
         problem = "the data have changed since it was made" + ("" if differ else ", at places that it has passed")
         raise ModelError(f"{checkpoint}: {problem}; remove it to begin anew, or give the data of the first run")
     _tell_of_times(source, trained, watcher)
@@ -203,7 +203,7 @@ def _tell_of_times(source: Source, trained: Any, watcher: Any) -> None:
     """Tell of large files that were written since, of which only blocks were compared behind what was read; files in a
     random order are written anew each time."""
     progress = trained.progress
-    if trained.plan.shuffle is not None or not progress.read:
+    if trained.plan.shuffle or not progress.read:
         return
     for file, size, then, now in zip(source.files, progress.sizes, progress.times, file_times(source), strict=False):
         if then != now and size > SAMPLED:

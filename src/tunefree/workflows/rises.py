@@ -77,7 +77,7 @@ def rises_told(trained: Any) -> list[str]:
         return []
     rise = max(trained.rises.rises, key=lambda rise: rise.loss - rise.loss_before)
     more = trained.rises.count - 1
-    others = f"; {more:,} smaller rise{'s' if more > 1 else ''} in `inspect --json`" if more else ""
+    others = f"; {more:,} smaller rise{'s' if more > 1 else ''} in `tunefree inspect --json`" if more else ""
     return [RISE.format(**asdict(rise), level=LEVEL, others=others)]
 
 

@@ -114,7 +114,7 @@ def shortened(remarks: list[Remark]) -> list[Remark]:
         more = [remark.column for remark in alike[len(few) :]]
         names = ", ".join(map(repr, more[:MOST_NAMED])) + (", ..." if len(more) > MOST_NAMED else "")
         together = Remark(
-            "", role, f"{len(more)} more columns like {few[-1].column!r}: {names}", "pass --ignore for each"
+            "", role, f"{len(more)} more columns like {few[-1].column!r}: {names}", "pass `ignore` for each"
         )
         shown += [*few, *([together] if more else [])]
     return shown
@@ -126,7 +126,7 @@ def target_remarks(reading: Reading) -> list[Remark]:
     if guess is None or not guess.doubtful:
         return []
     taken = {"classification": "classes", "regression": "numbers to predict"}[guess.task]
-    remedy = "pass --task classification if they are classes, --task regression if they are numbers"
+    remedy = "pass `task='classification'` if they are classes, `task='regression'` if they are numbers"
     name = "" if reading.first is None else str(reading.encoder.target)
     return [Remark(name, TARGET, f"{guess.why}, taken for {taken}", remedy)]
 
@@ -286,7 +286,7 @@ def leaks(columns: dict[str, Values], target: np.ndarray, is_classes: bool) -> l
 
 
 def _ignore(name: str) -> str:
-    return f"pass --ignore {name!r}"
+    return f"pass `ignore={name!r}`"
 
 
 def _leak_in_words(misses: float, without: float, none: float, n: int, is_classes: bool) -> str:

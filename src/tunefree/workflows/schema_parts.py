@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import UnionType
+from typing import Any, get_args
 
 from tunefree.core.fields import OUTPUT, State
+from tunefree.core.parameters import Parameter, records_of, types_of
 from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, Optional, Sequence, Text
 from tunefree.generations.clocks import AGES
 from tunefree.generations.growing import KINDS
@@ -15,6 +17,7 @@ from tunefree.model.targets import MANY_CLASSES
 from tunefree.model.views import ALL as VIEWS
 from tunefree.pool.slots import TREES
 from tunefree.pool.windows import LENGTHS
+from tunefree.workflows.plan import Plan
 
 MOST_FEATURES = 2**31 - 1
 MOST_MEMBERS = 1000
@@ -80,23 +83,22 @@ ENCODERS: dict[str, Any] = {  # formats of others check what they read
     "vw": {"hash_bits": Number(0, 30, whole=True)},
 }
 
-PLAN = {
-    "target": NAME,
-    "task": NAME,
-    **{name: Optional(Text()) for name in ("learner", "view", "group")},
-    **{name: Optional(NAME) for name in ("loss", "device", "weight", "decimal", "thousands")},
-    **{name: Optional(Flag()) for name in ("average", "skip_bad_rows", "skip_unlabelled")},
-    "max_support": Optional(Number(1, whole=True, may_be_none=True)),
-    "passes": Optional(Number(1, 2**31, whole=True)),
-    "hash_bits": Optional(Number(0, 30, whole=True)),
-    "holdout": Optional(Number(0.0, 0.5)),
-    "settings": Optional(Mapping(FINITE)),
-    "shuffle": Optional(Number(0, whole=True, may_be_none=True)),
-    **{
-        name: Optional(NAMES)
-        for name in ("ignore", "text", "na_values", "numeric", "categorical", "date", "class_weight", "classes")
-    },
-}
+
+def _of_parameter(kind: Any, record: Parameter) -> Any:
+    """What a file may hold as the value of a parameter of this type."""
+    alternatives = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    may_be_none = len(alternatives) > 1
+    if alternatives[0] is bool:
+        return Flag()
+    if alternatives[0] in (int, float):
+        low, high = record.low or 0, 2**62 if record.high is None else record.high
+        return Number(low, high, whole=alternatives[0] is int, may_be_none=may_be_none)
+    if alternatives[0] is str:
+        return Text(record.choices or None, may_be_none)
+    return NAMES if kind == tuple[str, ...] else Mapping(FINITE)
+
+
+PLAN = {name: Optional(_of_parameter(types_of(Plan)[name], record)) for name, record in records_of(Plan).items()}
 
 SNAPSHOT = {
     "views": Sequence(Text(tuple(VIEWS))),

@@ -193,7 +193,7 @@ PATH = FILE | {
         "units": Mapping(FINITE),
     },
     "estimator": ESTIMATOR
-    | {"parameters": {"transformer": Optional(NONE), "memory_limit": Optional(SIZE), "device": Optional(NAME)} | JOBS},
+    | {"parameters": {"transformer": Optional(NONE), "gram_bytes": Optional(SIZE), "device": Optional(NAME)} | JOBS},
 }
 
 WORDS = {

@@ -189,5 +189,5 @@ def target_of(task: str, batch: Batch) -> Any:
             f"the target holds {batch.target.type}, not numbers",
             batch.file,
             int(batch.numbers[0]),
-            remedy="pass --task classification",
+            remedy="pass `task='classification'`",
         ) from None

@@ -16,6 +16,7 @@ from tunefree.core.errors import ModelError
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
+from tunefree.model.pool import usual_view
 from tunefree.model.targets import RunningMetrics
 from tunefree.pool.groups import digests
 from tunefree.pool.model import class_of
@@ -92,8 +93,7 @@ def train(
     earlier : Trained, optional
         A model of the same plan that goes on with these rows; see :func:`learn_more`.
     memory_limit : str, optional
-        What the parts of the model may take, such as ``"4G"``; by default a quarter of the machine's memory. Members
-        are dropped before it is exceeded (:mod:`tunefree.workflows.memory_limit`).
+        What the model may take, such as 4G; parts of it sleep before it does. By default a quarter of the memory.
 
     Returns
     -------
@@ -115,8 +115,11 @@ def train(
     """
     watcher = watcher or Watcher()
     if checkpoint_every < 0:
-        raise ModelError(f"--checkpoint-every must be at least 0, not {checkpoint_every}")
-    if plan.passes > 1 and plan.shuffle is None:
+        raise ModelError(f"`checkpoint_every` must be at least 0, not {checkpoint_every}")
+    for name, value in (("checkpoint_every", checkpoint_every), ("resume", resume)):
+        if value and checkpoint is None:
+            raise ModelError(f"`{name}` is of a checkpoint; leave it out, or name the file of one by `checkpoint`")
+    if plan.passes > 1 and not plan.shuffle:
         source.check_rewindable("train with one pass")
     plan, unread, limit = with_weights(plan, source), plan.bad_rows(), MemoryLimit(limit_of(memory_limit), watcher.tell)
     with _in_order(source, plan, unread, earlier) as rows:
@@ -185,7 +188,7 @@ def learn_batches(trained: Trained, batches: Iterable[Batch], watcher: Watcher |
 
 def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None) -> AbstractContextManager[Source]:
     """The source in the order in which its rows are to be learned."""
-    if plan.shuffle is None:
+    if not plan.shuffle:
         return nullcontext(source)
     if source.rewindable:
         reading = begin(source, plan, BadRows(skip=True))  # mistakes in names show before all rows are moved
@@ -195,7 +198,7 @@ def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None)
         if earlier is None
         else in_its_notation(source, earlier.encoder, bad, grows=True)
     )
-    return shuffled(source, plan.shuffle, bad, chunks, known)
+    return shuffled(source, plan.seed, bad, chunks, known)
 
 
 def _train(
@@ -287,12 +290,13 @@ def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     check(plan, task, classes, complete=bool(plan.classes))
     if not any(not oddity.rows for oddity in bad.tally.oddities()):  # before rows were moved, their order told more
         note_roles(reading, bad)
-    chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), plan.view, classes
-    kernel = KernelConfig(max_support=plan.max_support, device=plan.device)
+    view = plan.view or usual_view(plan.learner)
+    chosen = task, plan.model_learner, plan.loss, plan.average, dict(plan.settings), view, classes
+    kernel = KernelConfig(plan.kernel or "rbf", max_support=plan.max_support, device=plan.device)
 
     def make(n_features: int, settings: list[Setting] | None = None) -> Model:
         # Features that are hashed are as many as there is room for, and few are met once.
-        return class_of(plan.learner)(*chosen, n_features, kernel, settings, replays=not plan.hash_bits)
+        return class_of(plan.model_learner)(*chosen, n_features, kernel, settings, replays=not plan.hash_bits)
 
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
     order = TargetSample(task == "regression")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import DataWarning, in_python
+from tunefree.core.errors import DataWarning
 from tunefree.stream.batch import Batch
 
 
@@ -42,7 +42,7 @@ class Watcher:
 
     def tell(self, message: str) -> None:
         """Something that the user should know."""
-        warnings.warn(in_python(message), DataWarning, stacklevel=5)
+        warnings.warn(message, DataWarning, stacklevel=5)
 
     def close(self) -> None:
         """Nothing more is to be watched, whether training has ended or failed."""

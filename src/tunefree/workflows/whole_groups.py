@@ -97,7 +97,7 @@ def _end_of_runs(names: np.ndarray) -> int:
 
 
 def _single(group: str, name: Any, file: str, which: str) -> DataError:
-    remedy = "name a column of several groups, or leave --group out"
+    remedy = "name a column of several groups, or leave `group` out"
     return DataError(f"{which} are of one group, {name!r}", file, column=group, remedy=remedy)
 
 

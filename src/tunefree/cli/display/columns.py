@@ -6,8 +6,9 @@ import json
 
 import typer
 
-from tunefree.cli.display.common import table_of
+from tunefree.cli.display.common import note_of, table_of
 from tunefree.core.console import plain_console
+from tunefree.core.parameters import as_options
 from tunefree.report.document import Table
 from tunefree.workflows.columns import HEADER, ColumnsView
 
@@ -24,11 +25,12 @@ def show_columns(view: ColumnsView, as_json: bool) -> None:
         Whether to print JSON instead of a table.
     """
     if as_json:
-        typer.echo(json.dumps(view.facts(), indent=2, default=str))
+        notes = [as_options(note) for note in view.notes()]
+        typer.echo(json.dumps(view.facts() | {"notes": notes}, indent=2, default=str))
         return
     console = plain_console()
     console.print(view.head())
     console.print(table_of(Table("", HEADER, view.table(), numeric_from=len(HEADER))))
     for note in view.notes():
-        console.print(f"note: {note}")
+        console.print(note_of(note))
     console.print(HINT)

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tunefree.core.parameters import as_options
 from tunefree.report import document
 from tunefree.report.told import order_warning
 from tunefree.workflows.training import Trained
@@ -65,7 +66,12 @@ def show_blocks(console: Console, blocks: list[Any]) -> None:
 
 def warning_of(text: str) -> Text:
     """A warning as it is printed."""
-    return Text(f"warning: {text}", style="bold yellow")
+    return Text(as_options(f"warning: {text}"), style="bold yellow")
+
+
+def note_of(text: str) -> str:
+    """A note as it is printed."""
+    return as_options(f"note: {text}")
 
 
 def order_told(trained: Trained) -> list[Text]:
@@ -86,7 +92,7 @@ def _of_table(block: document.Table) -> list[Any]:
 
 
 def _of_note(block: document.Note) -> list[Any]:
-    return [warning_of(block.text) if block.tone == "warning" else block.text]
+    return [warning_of(block.text) if block.tone == "warning" else as_options(block.text)]
 
 
 PRINTED: dict[str, Callable[[Any], list[Any]]] = {"facts": _of_facts, "table": _of_table, "note": _of_note}

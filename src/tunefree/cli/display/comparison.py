@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
 from tunefree.cli.display.common import table_of
 from tunefree.core.console import description_column, plain_console
+from tunefree.core.parameters import as_options
 from tunefree.report.told_comparison import memory, remarks, table_of_losses
 from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
@@ -105,7 +106,7 @@ def _comparison_figures(comparison: Comparison) -> dict[str, Any]:
         "loss": comparison.loss,
         "rows": comparison.rows,
         "rows_skipped": comparison.skipped,
-        "notes": [str(oddity) for oddity in comparison.oddities],
+        "notes": [as_options(str(oddity)) for oddity in comparison.oddities],
         "learners": learners,
         "left_out": comparison.left_out,
         "pool": comparison.leaders(),

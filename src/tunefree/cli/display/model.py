@@ -11,6 +11,7 @@ from tunefree.cli.display.common import order_told, show_blocks, table_of
 from tunefree.cli.display.path import WATCHED, losses_at_stop, number
 from tunefree.cli.display.terms import facts_of_terms, table_of_terms
 from tunefree.core.console import plain_console
+from tunefree.core.parameters import as_options
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.report.learned import table_of_columns
 from tunefree.report.members import facts_of_members, tables_of_members
@@ -91,7 +92,7 @@ def story(trained: Trained) -> list[Any]:
     lines: list[Any] = [describe(trained) + ("" if progress.complete else "; a checkpoint, not trained to the end")]
     rows, n_features = rows_told(seen.rows, trained.plan, " learned"), len(trained.encoder.names())
     lines.append(f"{rows}, {n_features:,} features; progressive {losses}")
-    return [*lines, *order_told(trained), *repeats_told(trained), *rises_told(trained)]
+    return [*lines, *order_told(trained), *map(as_options, repeats_told(trained)), *rises_told(trained)]
 
 
 def details(trained: Trained) -> list[Any]:

@@ -10,8 +10,9 @@ from typing import Any
 import typer
 from rich.table import Table
 
-from tunefree.cli.display.common import plain_table
+from tunefree.cli.display.common import note_of, plain_table
 from tunefree.core.console import plain_console
+from tunefree.core.parameters import as_options
 from tunefree.report.told import listed, oddities_told
 from tunefree.report.told_columns import lines_of_kinds
 from tunefree.workflows.comparison import in_figures
@@ -39,7 +40,7 @@ def show_path(trained: Trained, as_json: bool) -> None:
             "rows": progress.rows,
             "skipped": progress.skipped,
             "stop": model.stop,
-            "notes": [str(oddity) for oddity in progress.oddities],
+            "notes": [as_options(str(oddity)) for oddity in progress.oddities],
         }
         figures |= {} if model.seconds is None else {"seconds": model.seconds}
         typer.echo(json.dumps(figures | {"path": records}))
@@ -57,7 +58,7 @@ def show_path(trained: Trained, as_json: bool) -> None:
     seconds = "" if model.seconds is None else f" in {model.seconds:.2f} s"
     console.print(f"{model.task}, {progress.rows:,} rows{skipped}; {len(model.path):,} iterations{seconds}")
     for line in oddities_told(progress.oddities):
-        console.print(f"note: {line}")
+        console.print(note_of(line))
 
 
 def show_stopped(trained: Trained, output: Path) -> None:
@@ -85,7 +86,7 @@ def show_stopped(trained: Trained, output: Path) -> None:
     console = plain_console()
     console.print(table)
     for line in oddities_told(progress.oddities):
-        console.print(f"note: {line}")
+        console.print(note_of(line))
     if model.stop == len(model.path) and not math.isnan(model.path.validation_loss[-1]):
         console.print("hint: rows held out were best predicted at the end; tunefree path --iterations makes it longer")
 

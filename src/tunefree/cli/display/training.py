@@ -10,8 +10,9 @@ import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
-from tunefree.cli.display.common import order_told, plain_table
+from tunefree.cli.display.common import note_of, order_told, plain_table
 from tunefree.core.console import description_column, plain_console
+from tunefree.core.parameters import as_options
 from tunefree.core.rows import entries_of, part
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
@@ -49,7 +50,7 @@ class TrainingDisplay(Watcher):
     def begin(self, trained: Trained, source: Source) -> None:
         self.console.print(describe(trained))
         for line in oddities_told([oddity for oddity in trained.progress.oddities if not oddity.rows]):
-            self.console.print(f"note: {line}")
+            self.console.print(note_of(line))
         self.share = source.progress()
         if self.powers:
             self.powers.header()
@@ -83,7 +84,7 @@ class TrainingDisplay(Watcher):
         self.close()
 
     def tell(self, message: str) -> None:
-        self.console.print(message)
+        self.console.print(as_options(message))
 
     def close(self) -> None:
         if self.bar.live.is_started:  # a bar that was never shown prints a blank line
@@ -179,10 +180,10 @@ def show_trained(trained: Trained, output: Path) -> None:
     table.add_row("model", str(output))
     console = plain_console()
     console.print(table)
-    for warning in [*order_told(trained), *rare_classes(trained, "--classes")]:
+    for warning in [*order_told(trained), *map(as_options, rare_classes(trained))]:
         console.print(warning)
     for line in _notes(trained):
-        console.print(f"note: {line}")
+        console.print(note_of(line))
 
 
 def _notes(trained: Trained) -> list[str]:
@@ -194,7 +195,7 @@ def _notes(trained: Trained) -> list[str]:
         lines.append("query numbers (qid) are not used; rows are learned one by one, not ranked within their query")
     noted = {oddity.column for oddity in oddities}
     lines += [
-        f"column {name!r} has {count:,} different values; pass --ignore {name!r} if it names the rows"
+        f"column {name!r} has {count:,} different values; pass `ignore={name!r}` if it names the rows"
         for name, count in naming_columns(trained)
         if name not in noted
     ]

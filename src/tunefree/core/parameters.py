@@ -1,0 +1,257 @@
+"""Parameters: one record says what a parameter means, what it may be and where it holds.
+
+A group of parameters is a dataclass that inherits :class:`Parameters`, with fields made by :func:`parameter`: the name,
+the type and the default are those of the field. The checks of values and their errors, the docstring of the group, the
+options and the help of the command line, and the schema of what a model file holds of a group come from the records.
+
+Messages name a parameter in backticks, with a value where there is one: "pass `on_bad_row='skip'`". That is what Python
+shows. :func:`as_options` turns it into what the command line says: "pass --on-bad-row skip".
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import numbers
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import MISSING, Field, dataclass, field, fields
+from types import UnionType
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+from tunefree.core.errors import ModelError, TunefreeError
+from tunefree.core.registry import names_in
+
+# Panels of the help of a command, in this order.
+PANELS = DATA, ROWS, COLUMNS, LEARNING, RESUMING, CLUSTER, OUTPUT, EXPERTS = (
+    "The data",
+    "The target and rows",
+    "Columns",
+    "Learning",
+    "Stop and resume",
+    "Cluster",
+    "Output",
+    "For experts",
+)
+# A parameter in a message, and its value; what stands in quotation marks is of the data.
+NAMED = re.compile(
+    r"""(?<![\w'"`])`([a-z][a-z_]*)
+    (?:=('(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | \[[^\]]*\] | [\w.=]+))?`""",
+    re.VERBOSE,
+)
+# Parameters whose option has another name, or that follow the name of a learner.
+OTHER_OPTIONS = {
+    "earlier": "--from",
+    "settings": "--learner NAME:SETTING",
+    **{name: f"--learner NAME:{name}" for name in ("view", "average", "max_support", "device")},
+}
+KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a string"}
+
+
+class Scope(NamedTuple):
+    """The trainings in which a parameter has an effect."""
+
+    says: str  # what they are, after the name of the parameter
+    remedy: str  # what else one can do than leave the parameter out
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a parameter means, may be, and where it holds."""
+
+    meaning: str  # in one sentence
+    panel: str = ""  # of the help; without one the command line has no option for it
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    scopes: tuple[Scope, ...] = ()  # all must hold
+    metavar: str | None = None
+    short: str | None = None  # the option in one letter
+
+    def problem(self, kind: Any, value: Any) -> str:
+        """What is wrong with a value of a field of this type; empty if nothing is."""
+        alternatives = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+        if alternatives[0] not in KINDS or (value is None and len(alternatives) > 1):
+            return ""
+        if not _is_of(alternatives[0], value):
+            return f"must be {KINDS[alternatives[0]]}, not {value!r}"
+        if self.choices and value not in self.choices:
+            return f"must be {' or '.join(map(repr, self.choices))}, not {value!r}"
+        if self.low is not None and self.high is not None and not self.low <= value <= self.high:
+            return f"must lie between {self.low:g} and {self.high:g}, not {value}"
+        return f"must be at least {self.low:g}, not {value}" if self.low is not None and not value >= self.low else ""
+
+
+def _is_of(kind: type, value: Any) -> bool:
+    """Whether a value can stand for one of a type."""
+    if kind in (bool, str):
+        return isinstance(value, kind)
+    abstract = numbers.Integral if kind is int else numbers.Real
+    return isinstance(value, abstract) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def parameter(default: Any, meaning: str, panel: str = "", **record: Any) -> Any:
+    """A field of a group: its default, and the other fields of its :class:`Parameter`."""
+    chosen = {"default_factory": default} if callable(default) else {"default": default}
+    return field(**chosen, metadata={"parameter": Parameter(meaning, panel, **record)})
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """A group of parameters; what is passed as a sequence of names may be one name.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Cutting(Parameters):
+    ...     parts: int = parameter(2, "Number of parts.", low=1)
+    ...     ignore: tuple[str, ...] = parameter((), "Parts to leave out.")
+    >>> Cutting(ignore="a").changed()
+    {'ignore': ('a',)}
+    >>> Cutting(parts=0)
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: `parts` must be at least 1, not 0
+    """
+
+    def __post_init__(self) -> None:
+        kinds = types_of(type(self))
+        for name, record in records_of(type(self)).items():
+            value = getattr(self, name)
+            if kinds[name] == tuple[str, ...]:
+                object.__setattr__(self, name, texts_in(value))
+            elif problem := record.problem(kinds[name], value):
+                raise ModelError(f"`{name}` {problem}")
+
+    def changed(self) -> dict[str, Any]:
+        """The values that differ from the defaults, by name."""
+        present = {name: getattr(self, name) for name in records_of(type(self))}
+        usual = {own.name: default_of(own) for own in fields(self)}
+        return {name: value for name, value in present.items() if value != usual[name]}
+
+    def refuse(self, names: Collection[str], why: str) -> None:
+        """Raise an error that says why, if one of some parameters differs from its default."""
+        for name in self.changed():
+            if name in names:
+                raise ModelError(f"`{name}` {why}")
+
+    def check_scopes(self, scopes: Collection[Scope]) -> None:
+        """Raise an error if a parameter differs from its default where it has no effect; these scopes hold."""
+        records = records_of(type(self))
+        for name in self.changed():
+            for scope in records[name].scopes:
+                if scope not in scopes:
+                    raise ModelError(f"`{name}` {scope.says}; leave it out, or {scope.remedy}")
+
+
+def described(group: type) -> type:
+    """A group whose docstring describes its parameters, before its examples."""
+    lines = ["Parameters", "    ----------"]
+    for own in fields(group):
+        usual = default_of(own)
+        usual = "" if usual is MISSING else ", optional" if usual is None else f", default {usual!r}"
+        record = own.metadata["parameter"]
+        lines += [f"    {own.name} : {str(own.type).removesuffix(' | None')}{usual}", f"        {record.meaning}"]
+    head, examples, rest = (group.__doc__ or "").partition("Examples\n")
+    group.__doc__ = head + "\n".join([*lines, "", "    "]) + examples + rest
+    return group
+
+
+def texts_in(names: Any) -> tuple[str, ...]:
+    """Names as texts; a string is one name, and what is said of names by a dict follows them.
+
+    Examples
+    --------
+    >>> texts_in("id"), texts_in({"yes": 5, "day": "%d.%m.%Y"})
+    (('id',), ('yes=5.0', 'day=%d.%m.%Y'))
+    """
+    if isinstance(names, Mapping):
+        values = {name: float(value) if isinstance(value, numbers.Real) else value for name, value in names.items()}
+        names = [f"{name}={value}" for name, value in values.items()]
+    return tuple(map(str, names_in(names)))
+
+
+def default_of(own: Field[Any]) -> Any:
+    """The default of a field; MISSING if it has none."""
+    return own.default if own.default_factory is MISSING else own.default_factory()
+
+
+def types_of(group: type) -> dict[str, Any]:
+    """The types of a group's fields."""
+    return get_type_hints(group)
+
+
+def records_of(group: type) -> dict[str, Parameter]:
+    """The records of a group's parameters, by name."""
+    return {own.name: own.metadata["parameter"] for own in fields(group) if "parameter" in own.metadata}
+
+
+def option(name: str) -> str:
+    """The option of a parameter.
+
+    Examples
+    --------
+    >>> option("on_bad_row")
+    '--on-bad-row'
+    """
+    return OTHER_OPTIONS.get(name, f"--{name.replace('_', '-')}")
+
+
+def words_of(name: str, value: Any) -> list[str]:
+    """The words of a command line that give a parameter a value.
+
+    Examples
+    --------
+    >>> words_of("shuffle", True), words_of("ignore", ("id", "zip code")), words_of("seed", 3)
+    (['--shuffle'], ['--ignore', 'id', '--ignore', 'zip code'], ['--seed', '3'])
+    """
+    if value is True:
+        return [option(name)]
+    return [word for each in names_in(value) for word in (option(name), f"{each}")]
+
+
+def as_options(message: str, write: Callable[[str, str], str] = lambda name, words: words) -> str:
+    """A message that names parameters, with the options that they are on the command line.
+
+    Parameters
+    ----------
+    message : str
+    write : function, optional
+        From the name of a parameter, and the words of its option, to what is written.
+
+    Examples
+    --------
+    >>> as_options("the number is missing; pass `on_bad_row='skip'`, or leave `na_values` out")
+    'the number is missing; pass --on-bad-row skip, or leave --na-values out'
+    """
+
+    def replaced(match: re.Match[str]) -> str:
+        name, text = match.groups()
+        if text is None:
+            return write(name, option(name))
+        try:
+            value = ast.literal_eval(text)
+        except (ValueError, SyntaxError):  # what stands for a value, such as FORMAT
+            value = text
+        return write(name, shlex.join(words_of(name, value)))
+
+    return NAMED.sub(replaced, message)
+
+
+@contextmanager
+def naming(owner: str, present: Collection[str] = ()) -> Iterator[None]:
+    """Where errors say what has the parameters that they name, which a caller lacks, but for those present.
+
+    Examples
+    --------
+    >>> with naming("tunefree.train", ["text"]):
+    ...     raise ModelError("leave it out of `text`, or pass `decimal=','`")
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: leave it out of `text`, or pass `decimal=','` of tunefree.train
+    """
+    try:
+        yield
+    except TunefreeError as error:
+        error.args = (NAMED.sub(lambda own: own[0] if own[1] in present else f"{own[0]} of {owner}", str(error)),)
+        raise

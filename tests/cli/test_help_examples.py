@@ -1,0 +1,117 @@
+"""The examples in the help of commands, run as they stand there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shlex
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv
+
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tunefree.cli import app as cli
+
+N = 300
+RUN_APART = ("path", "serve", "reproduce")  # whose examples need another model, a server, or minutes
+
+
+def people(seed):
+    """Columns that the examples name."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 90, N)
+    return pa.table(
+        {
+            "name": [f"person {seed} {i}" for i in range(N)],
+            "age": age,
+            "job": np.array(["cook", "clerk", "pilot"])[rng.integers(0, 3, N)],
+            "education": np.array(["school", "college"])[rng.integers(0, 2, N)],
+            "zip": rng.integers(10_000, 10_020, N),
+            "income": np.where(age + rng.normal(0, 20, N) > 50, ">50K", "<=50K"),
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    for seed, name in enumerate(("people", "test", "new", "next", "more")):
+        csv.write_csv(people(seed), tmp_path / f"{name}.csv")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def examples(name):
+    """The commands in the help of a command."""
+    lines = [line.strip() for line in (cli.COMMANDS[name].__doc__ or "").splitlines()]
+    return [line for line in lines if re.match(r"(tunefree|curl) \S", line)]
+
+
+def check(run, line):  # noqa: F811
+    status, _, err = run(*shlex.split(line)[1:])
+    assert status == 0, (line, err)
+
+
+def test_commands_have_examples():
+    assert {name for name in cli.COMMANDS if not examples(name)} == {"certify", "demo"}
+
+
+def test_examples_run(run, folder):  # noqa: F811
+    check(run, "tunefree train people.csv --target income --learner scinol2 -o linear.model -q")
+    lines = [line for name in ("train", *cli.COMMANDS) if name not in RUN_APART for line in examples(name)]
+    for line in dict.fromkeys(lines):
+        check(run, line)
+    for name in (
+        "people.model",
+        "people.png",
+        "predictions.csv",
+        "why.csv",
+        "weights.csv",
+        "curves.png",
+        "people.html",
+    ):
+        assert (folder / name).stat().st_size
+
+
+def test_examples_of_paths_run(run, folder):  # noqa: F811
+    check(run, "tunefree train people.csv --target income --learner early-stopping -o people.model -q")
+    for line in examples("path"):
+        check(run, line)
+    assert (folder / "path.png").exists() and (folder / "earlier.model").exists()
+
+
+def test_examples_of_the_server_run(run, folder, monkeypatch):  # noqa: F811
+    uvicorn = pytest.importorskip("uvicorn")
+    csv.write_csv(people(9).select(["age", "job"]).append_column("rich", pa.array(["no", "yes"] * (N // 2))), "r.csv")
+    check(run, "tunefree train r.csv --target rich --learner scinol2 -o people.model -q")
+    servers = []
+    monkeypatch.setattr(uvicorn, "run", lambda server, **options: servers.append(server))
+    command, *requests = examples("serve")
+    check(run, command)
+    answers = [asyncio.run(posted(servers[0], *re.search(r"8000(/\w+) -d '(.*)'", line).groups())) for line in requests]
+    assert [status for status, _ in answers] == [200, 200] and "probabilities" in answers[0][1]
+    assert json.loads(answers[1][1])["learned"] == 1
+
+
+async def posted(server, path, body):
+    """Status and text of what a server answers."""
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": body.encode(), "more_body": False}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http"}
+    scope |= {"path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "headers": []}
+    await server(scope | {"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8000)}, receive, send)
+    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:]).decode()
+
+
+@pytest.mark.slow
+def test_examples_of_reproductions_run(run, folder):  # noqa: F811
+    for line in examples("reproduce"):
+        check(run, line)
