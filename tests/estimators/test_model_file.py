@@ -26,19 +26,19 @@ SEVERAL = np.digitize(X[:, 0], [-0.5, 0.5]).astype(np.int8)
 ESTIMATORS = {
     "pool": (tunefree.TuneFreeClassifier(class_weight={"yes": 2.0, "no": 1.0}), NAMES),
     "pool of numbers": (tunefree.TuneFreeRegressor(loss="absolute", shuffle=False), NUMBERS),
-    "kernels": (tunefree.TuneFreeClassifier(kernel=True, max_support=50), SEVERAL),
-    "scinol": (tunefree.ScInOLClassifier(epochs=3, class_weight={0: 1.0, 1: 2.0}), SEVERAL),
-    "scinol of numbers": (tunefree.ScInOLRegressor(variant=1, epochs=2), NUMBERS),
-    "pistol": (tunefree.PiSTOLClassifier(epochs=2, loss="hinge"), NAMES.astype(object)),
-    "pistol of numbers": (tunefree.PiSTOLRegressor(epochs=1), NUMBERS),
+    "kernels": (tunefree.TuneFreeClassifier(kernel="rbf", max_support=50), SEVERAL),
+    "scinol": (tunefree.ScInOLClassifier(passes=3, class_weight={0: 1.0, 1: 2.0}), SEVERAL),
+    "scinol of numbers": (tunefree.ScInOLRegressor(variant=1, passes=2), NUMBERS),
+    "pistol": (tunefree.PiSTOLClassifier(passes=2, loss="hinge"), NAMES.astype(object)),
+    "pistol of numbers": (tunefree.PiSTOLRegressor(passes=1), NUMBERS),
     "single": (
         tunefree.OnlineClassifier("newton", settings={"variance": 2.0}, view="steady"),
         X[:, 0] > 0,
     ),
     "single of numbers": (tunefree.OnlineRegressor("kernel-sgd", settings={"eta": 0.1}, view="steady"), NUMBERS),
-    "kernel": (tunefree.KernelPiSTOLClassifier(epochs=1, gamma=0.5), NAMES),
-    "kernel of numbers": (tunefree.KernelPiSTOLRegressor(epochs=1), NUMBERS),
-    "kernel sgd": (tunefree.KernelSGDClassifier(epochs=1), NAMES),
+    "kernel": (tunefree.KernelPiSTOLClassifier(passes=1, gamma=0.5), NAMES),
+    "kernel of numbers": (tunefree.KernelPiSTOLRegressor(passes=1), NUMBERS),
+    "kernel sgd": (tunefree.KernelSGDClassifier(passes=1), NAMES),
     "path": (tunefree.IterativeRegularizationClassifier(max_iter=10, class_weight={"yes": 3.0}), NAMES),
     "path of numbers": (tunefree.IterativeRegularizationRegressor(max_iter=10, kernel="rbf"), NUMBERS),
 }
@@ -188,7 +188,7 @@ def test_estimators_of_others_are_saved_as_what_they_are_derived_from(tmp_path):
     ],
 )
 def test_lies_about_an_estimator_are_refused(change, problem, tmp_path):
-    tunefree.ScInOLClassifier(epochs=1).fit(FORMS["table"](X), NAMES).save(tmp_path / "m")
+    tunefree.ScInOLClassifier(passes=1).fit(FORMS["table"](X), NAMES).save(tmp_path / "m")
     arrays, header = storage.load(tmp_path / "m")
     change(header["estimator"])
     raw.save(tmp_path / "lie", arrays, header)
@@ -197,7 +197,7 @@ def test_lies_about_an_estimator_are_refused(change, problem, tmp_path):
 
 
 def test_arrays_are_not_of_more_columns_than_the_model_has(tmp_path):
-    tunefree.ScInOLClassifier(epochs=1).fit(FORMS["table"](X), NAMES).save(tmp_path / "m")
+    tunefree.ScInOLClassifier(passes=1).fit(FORMS["table"](X), NAMES).save(tmp_path / "m")
     arrays, header = storage.load(tmp_path / "m")
     header["estimator"]["fitted"]["rows"] = "array"
     raw.save(tmp_path / "lie", arrays, header)
@@ -213,18 +213,18 @@ def test_all_estimators_have_a_name_in_files():
 
 def test_trainings_become_the_estimators_of_their_plans(tmp_path):
     table = {"x": X[:, 0], "job": np.where(X[:, 1] > 0, "cook", "clerk"), "zip": SEVERAL % 2, "y": NAMES}
-    options = {"target": "y", "categorical": "zip", "class_weight": {"yes": 2}, "shuffle": 3}
+    options = {"target": "y", "categorical": "zip", "class_weight": {"yes": 2}, "shuffle": True, "seed": 3}
     pool = tunefree.train(table, **options)
     assert type(pool) is tunefree.TuneFreeClassifier
     assert (
         pool.get_params()
         == tunefree.TuneFreeClassifier(
-            categorical_features=["zip"], class_weight={"no": 1.0, "yes": 2.0}, random_state=3
+            categorical=["zip"], class_weight={"no": 1.0, "yes": 2.0}, random_state=3
         ).get_params()
     )
     single = tunefree.train(table, learner="nag", settings={"eta": 0.5}, view="steady", passes=2, **options)
     assert type(single) is tunefree.OnlineClassifier and single.n_iter_ == 2
-    assert (single.learner, single.settings, single.view, single.epochs) == ("nag", {"eta": 0.5}, "steady", 2)
+    assert (single.learner, single.settings, single.view, single.passes) == ("nag", {"eta": 0.5}, "steady", 2)
     number = tunefree.train({"x": X[:, 0], "y": NUMBERS}, target="y", loss="absolute")
     assert number.get_params() == tunefree.TuneFreeRegressor(loss="absolute", shuffle=False).get_params()
     rows = {name: values for name, values in table.items() if name != "y"}

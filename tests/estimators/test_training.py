@@ -122,7 +122,7 @@ def test_train_takes_tables_and_files_without_a_plan(files):
     assert by_plan.trained_.plan == by_name.trained_.plan and by_plan.t_ == 300
     frame = pd.read_csv(files / "people.csv")
     np.testing.assert_array_equal(by_plan.predict_proba(frame), by_name.predict_proba(frame))
-    assert type(by_name) is OnlineClassifier and (by_name.learner, by_name.epochs) == ("scinol2", 1)
+    assert type(by_name) is OnlineClassifier and (by_name.learner, by_name.passes) == ("scinol2", 1)
     numbers = tunefree.train(table.assign(rich=y == "rich")[["age", "rich"]], target="rich", ignore=[], **SCINOL)
     assert numbers.predict([[30.0], [50.0]]).dtype == bool
     with pytest.raises(ModelError, match="no parameter 'taget'; did you mean 'target'"):

@@ -136,7 +136,13 @@ class OnlineEstimator(LearnsLater, Reported, Explaining, Saving, Weighted, Learn
     def _begin_with(self, n_features: int, classes: list[Any]) -> None:
         """Have a model that has seen no row."""
         model = self._model(n_features, classes)
-        plan = Plan(task=self._task, learner=model.learner, loss=model.options.loss)
+        options, learner = model.options, model.learner
+        named = (
+            {"learner": "pool", "kernel": options.kernel_config.name}
+            if learner == "kernel-pool"
+            else {"learner": learner}
+        )
+        plan = Plan(task=self._task, loss=options.loss, **named)
         progress = Progress(progressive=[RunningMetrics()], held_out=[RunningMetrics()])
         self._learned, self._waiting, self.t_ = Trained(model, None, "", plan, progress), None, 0
 

@@ -35,7 +35,7 @@ from tunefree.kernel.kernels import distance_of, kernel_of
 from tunefree.losses.contract import growth
 from tunefree.theory.stopping_times import OUTPUTS, optimisation_bound, stopping_time, usual_theta
 from tunefree.workflows.model_files import Trained
-from tunefree.workflows.plan import Plan
+from tunefree.workflows.plan import EARLY_STOPPING, Plan
 from tunefree.workflows.progress import Progress
 
 ORDERS = {None: "batch", "cyclic": "cyclic", "shuffled": "shuffled"}
@@ -128,7 +128,7 @@ class IterativeRegularization(Saving, BaseEstimator):
             self.path_ = self.fitted_path_.path()
             self._stop_at(self._chosen())
         task = "classification" if hasattr(self, "classes_") else "regression"
-        plan, progress = Plan(task=task, loss=self.loss), Progress(complete=True, number=1, rows=len(weight))
+        plan, progress = Plan(task=task, loss=self.loss, learner=EARLY_STOPPING), Progress(complete=True, number=1, rows=len(weight))
         self._learned = Trained(None, None, "", plan, progress)
 
     def _record(self) -> Trained:
