@@ -330,3 +330,10 @@ def test_a_kernel_calls_the_machine_code_of_its_parts(folder):
         answers.append((function(numbers, halves), halves.tobytes()))
     assert answers[0] == answers[1] == answers[2]
     assert len(list(folder.glob("test.halve-*.code"))) == 1
+
+
+def test_with_checked_bounds_a_kernel_may_not_write_where_two_arrays_overlap():
+    checked, numbers = loading.with_checked_bounds(Kernel(sum_halves, "test.sum_halves")), np.ones(15)
+    assert checked(numbers[:5].copy(), numbers.reshape(5, 3)) == 2.5
+    with pytest.raises(ValueError, match=r"test\.sum_halves writes to one of two arrays that overlap"):
+        checked(numbers[:5], numbers.reshape(5, 3))

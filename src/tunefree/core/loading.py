@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import llvmlite
 import llvmlite.binding as llvm
+import numpy as np
 
 from tunefree.core import compilation
 from tunefree.core.declarations import Declaration
@@ -186,7 +187,7 @@ def load(kernel: Declaration) -> Code:
 
 
 def with_checked_bounds(kernel: Declaration) -> Any:
-    """A kernel that Numba compiles with checks of bounds, over the same arrays."""
+    """A kernel that Numba compiles with checks of bounds, over the same arrays; it may not write where two overlap."""
     compiled = jitted(kernel.function, is_entry=True, boundscheck=True)
 
     def views(value: Any) -> Any:
@@ -194,4 +195,35 @@ def with_checked_bounds(kernel: Declaration) -> Any:
         is_state = isinstance(value, State)
         return views_type(kind)(*[getattr(value, field.name) for field in kind.fields]) if is_state else value  # type: ignore[arg-type]
 
-    return lambda *values: compiled(*map(views, values))
+    def checked(*values: Any) -> Any:
+        overlaps = overlaps_of([array for value in values for array in arrays_of(value)])
+        before = [array.tobytes() for array in overlaps]
+        result = compiled(*map(views, values))
+        if before != [array.tobytes() for array in overlaps]:
+            raise ValueError(f"{kernel.name} writes to one of two arrays that overlap")
+        return result
+
+    return checked
+
+
+def arrays_of(value: Any) -> list[np.ndarray]:
+    """The arrays of an argument of a kernel."""
+    if isinstance(value, State):
+        return [*value.blocks]
+    return [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, np.ndarray)]
+
+
+def overlaps_of(arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """The arrays that share memory with another one.
+
+    Examples
+    --------
+    >>> numbers = np.arange(4.0)
+    >>> overlaps_of([numbers[:2], numbers[1:], numbers.copy(), numbers[:0]])
+    [array([0., 1.]), array([1., 2., 3.])]
+    """
+    return [
+        array
+        for place, array in enumerate(arrays)
+        if any(np.may_share_memory(array, other) for other in arrays[:place] + arrays[place + 1 :])
+    ]

@@ -199,7 +199,7 @@ def writer_of_slopes(slope: Callable[..., float]) -> Callable[..., None]:
         y: float,
         n_outputs: int,
         predictions: Annotated[np.ndarray, "float64[outputs]"],
-        slopes: Annotated[np.ndarray, "float64[outputs]"],
+        slopes: Annotated[np.ndarray, "float64[slopes]"],
     ) -> None:
         kind, loss = codes[KIND], codes[LOSS]
         if kind == MULTINOMIAL:
