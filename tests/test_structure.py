@@ -96,5 +96,7 @@ def test_files_and_functions_stay_small(path):
 def test_nothing_is_pickled_or_evaluated():
     for path in FILES:
         names = {node.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
-        allowed = {"exec"} if path.name == "exporting.py" else set()  # of what it writes of declarations
+        allowed = (
+            {"exec"} if path.name in ("callers.py", "exporting.py") else set()
+        )  # of what they write of declarations
         assert not (names - allowed) & {"eval", "exec", "pickle"}, path

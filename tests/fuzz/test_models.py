@@ -111,6 +111,14 @@ def test_lies_are_named_before_memory_is_taken(folder, change, problem):
     assert str(caught.value).startswith(str(folder / "lie"))
 
 
+def test_a_kernel_learner_with_numbers_of_other_outputs_is_refused(folder):
+    arrays, header, _ = saved("kernels", str(folder))
+    name = "model.bank0.0.state.norms"
+    raw.save(folder / "lie", arrays | {name: np.append(arrays[name], 1.0)}, header)
+    with pytest.raises(ModelError, match=f"{name} has the shape .*, where other parts ask for"):
+        model_files.load(folder / "lie")
+
+
 def of_member(name, change):
     """A change of an array of the first member of a pool that only predicts."""
 

@@ -106,6 +106,17 @@ def test_coefficients_of_any_size(dtype, size_of_coefficients):
     np.testing.assert_allclose(found[:, :50] / size_of_coefficients, expected, rtol=0, atol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_coefficients_are_scaled_by_powers_of_two(dtype):
+    coefficients = np.array([[9.0, 3.0, 0.0, -1.0, 1e-300], [9.0, 0.0, 0.0, 0.0, 0.0], [9.0, 1e-310, 0.0, 0.0, 0.0]])
+    units, scaled = np.zeros(3), np.full((8, 3), 7.0, dtype)
+    assert kernel_sums.SCALING[dtype](coefficients, 1, 4, units, scaled) == 4
+    np.testing.assert_array_equal(units, [2.0, 1.0, 1.0])
+    expected = [[1.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.0, 0.0], np.array([1e-310, 0.0, 0.0, 0.0], dtype)]
+    np.testing.assert_array_equal(scaled[:4].T, expected)
+    assert (scaled[4:] == 7.0).all()
+
+
 def test_values_that_would_be_denormal_numbers_are_0():
     X = np.array([[0.0], [7.0]])  # exp(-49 / 8) is 2e-3, its 16th power 1e-43
     kernel, steps = kernel_of("rbf", 0.125), np.arange(8)
