@@ -57,7 +57,7 @@ class Service:
         Rows with an id that wait for their label; the oldest are forgotten.
     save_every : int, default 10000
         Rows learned between two savings.
-    given : ColumnTypes, optional
+    column_types : ColumnTypes, optional
         How strings of requests write numbers and dates; by default as the file of training did.
 
     Raises
@@ -84,11 +84,11 @@ class Service:
         id_column: str = "id",
         remembered: int = 100_000,
         save_every: int = 10_000,
-        given: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
+        column_types: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
     ) -> None:
         if trained.kind != TABLE:
             raise ModelError(f"the model was trained on {trained.kind} text; rows of JSON are for models of tables")
-        trained = replace(trained, encoder=as_written(trained.encoder, None, given))
+        trained = replace(trained, encoder=as_written(trained.encoder, None, column_types))
         self.trained, self.path, self.id_column = continued(trained), path, id_column
         self.remembered, self.save_every = remembered, save_every
         self.waiting: OrderedDict[Any, Row] = OrderedDict()

@@ -284,7 +284,7 @@ def test_requests_have_numbers_and_strings_of_numbers(run, tmp_path):  # noqa: F
     assert train(run, prices(data, "plain"), model)[0] == 0
     with pytest.raises(DataError, match="'1.868,5' is not a number"):
         Service(Trained.load(model)).predict(written)
-    said = Service(Trained.load(model), given=ColumnTypes(",", ".", na_values=["gone"]))
+    said = Service(Trained.load(model), column_types=ColumnTypes(",", ".", na_values=["gone"]))
     written[1] = {"price": "gone", "tax": 2.5}
     assert [answer["probabilities"] for answer in said.predict(written)] == expected[0]
     assert said.learn([{"price": "1.868,5", "tax": 2, "y": "no"}]) == {"learned": 1}

@@ -58,7 +58,7 @@ def test_twenty_things_are_two_clicks_from_the_front_page():
         if link.partition("#")[0].endswith(".md")
     }
     assert {"everyday.md", "start.md", "guide.md", "results.md", "reference/commands.md"} <= one_click
-    assert {"architecture.md", "design.md", "reproduction.md"} <= two_clicks
+    assert {"architecture.md", "decisions.md", "reproduction.md"} <= two_clicks
     assert "tunefree serve" in (DOCS / "guide.md").read_text()
 
 

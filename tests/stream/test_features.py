@@ -184,7 +184,7 @@ def test_texts_are_guessed_only_where_they_are_long_and_different():
     assert not looks_like_text(pa.array([f"{i:050d}" for i in range(50)]))
     assert [column.kind for column in encoded({"t": many, "s": ["a"] * 30})[0].columns] == ["text", "category"]
     given = ColumnTypes(categorical=["t"])
-    assert [column.kind for column in encoded({"t": many}, given=given)[0].columns] == ["category"]
+    assert [column.kind for column in encoded({"t": many}, column_types=given)[0].columns] == ["category"]
     named, _ = encoded({"t": many, "s": ["a"] * 30}, text=["s"])  # adds a column, and changes no other
     assert [column.kind for column in named.columns] == ["text", "text"]
 

@@ -129,7 +129,7 @@ class NewFiles(Notations, Files):
 
     def source(self) -> Source:
         """The rows, not read yet."""
-        return replace(super().source(), given=self.given)
+        return replace(super().source(), column_types=self.given)
 
 
 @dataclass(frozen=True)

@@ -292,8 +292,8 @@ def _new_encoder(estimator: Any, first: Columns) -> TableEncoder:
         if kind == "nested":
             problem = f"columns of type {field.type} cannot be used"
             raise DataError(problem, NAME, column=field.name, remedy="leave the column out")
-    given = ColumnTypes(categorical=sorted(categories, key=names.index))
-    return TableEncoder.infer(first, text=sorted(texts, key=names.index), given=given, grows=False)
+    column_types = ColumnTypes(categorical=sorted(categories, key=names.index))
+    return TableEncoder.infer(first, text=sorted(texts, key=names.index), column_types=column_types, grows=False)
 
 
 def _in_its_notation(encoder: TableEncoder, first: Columns) -> TableEncoder:

@@ -91,20 +91,20 @@ class Timestamp:
         return pa.string()  # parsed here: texts may mix dates with and without a time
 
     def options(self) -> dict[str, Any]:
-        own = {"zone": self.zone, "hours": self.hours, "origin": self.origin}
-        return own | ({} if self.format is None else {"format": self.format}) | words_of(self.na_values)
+        options = {"zone": self.zone, "hours": self.hours, "origin": self.origin}
+        return options | ({} if self.format is None else {"format": self.format}) | words_of(self.na_values)
 
     def told(self) -> str:
         return self.format or ""
 
     def convert(self, array: Array, faults: Faults) -> Instants:
-        given = decoded(array)
-        if self.format is not None and family(given.type) in ("string", "number"):
-            given = given.cast(pa.string(), safe=False)
-            moments, failed = dates_in(blank_to_null(given), self.format)
+        strings = decoded(array)
+        if self.format is not None and family(strings.type) in ("string", "number"):
+            strings = strings.cast(pa.string(), safe=False)
+            moments, failed = dates_in(blank_to_null(strings), self.format)
         else:
-            moments, failed = cast(*_to_timestamps(blank_to_null(given), self.zone))
-        faults.add(failed, self.name, lambda row: f"{_shown(given, row)} is no date or timestamp ({NA_VALUES})")
+            moments, failed = cast(*_to_timestamps(blank_to_null(strings), self.zone))
+        faults.add(failed, self.name, lambda row: f"{_shown(strings, row)} is no date or timestamp ({NA_VALUES})")
         return Instants(_integers(moments), _integers(self._local(moments)), is_missing(moments))
 
     def _local(self, moments: Array) -> Array:
@@ -167,14 +167,14 @@ class TimeOfDay:
         return ""
 
     def convert(self, array: Array, faults: Faults) -> Instants:
-        given = decoded(array)
-        times = blank_to_null(given)
+        strings = decoded(array)
+        times = blank_to_null(strings)
         if pa.types.is_time(times.type):
             microseconds = times.cast(pa.time64("us"), safe=False).cast(pa.int64())
         else:
             dated = pc.utf8_replace_slice(times.cast(pa.string()), 0, 0, "1970-01-01 ")
             parsed, failed = cast(dated, pa.timestamp("us"))
-            faults.add(failed, self.name, lambda row: f"{_shown(given, row)} is no time of day ({NA_VALUES})")
+            faults.add(failed, self.name, lambda row: f"{_shown(strings, row)} is no time of day ({NA_VALUES})")
             microseconds = parsed.cast(pa.int64())
         values = _integers(microseconds)
         return Instants(values, values, is_missing(microseconds))
@@ -209,10 +209,10 @@ def looks_like_dates(strings: Array) -> bool:
 
     No white space is around them.
     """
-    given = strings.drop_null()
-    if not len(given) or not re.match(_DATE, text_at(given, 0)):  # Arrow would compile each pattern anew
+    present = strings.drop_null()
+    if not len(present) or not re.match(_DATE, text_at(present, 0)):  # Arrow would compile each pattern anew
         return False
-    return zone_of(given) is not _MIXED and not cast(*_to_timestamps(given, zone_of(given)))[1]
+    return zone_of(present) is not _MIXED and not cast(*_to_timestamps(present, zone_of(present)))[1]
 
 
 def looks_like_times(strings: Array) -> bool:
@@ -220,10 +220,10 @@ def looks_like_times(strings: Array) -> bool:
 
     No white space is around them.
     """
-    given = strings.drop_null()
-    if not len(given) or not re.match(_TIME, text_at(given, 0)):
+    present = strings.drop_null()
+    if not len(present) or not re.match(_TIME, text_at(present, 0)):
         return False
-    return pc.all(pc.match_substring_regex(given, _TIME)).as_py()
+    return pc.all(pc.match_substring_regex(present, _TIME)).as_py()
 
 
 _MIXED = "mixed"

@@ -64,7 +64,9 @@ def _repetitive(file: Any) -> list[str]:
     for _ in file.iter_batches(1, row_groups=[0], columns=sorted(strings & places.keys()), use_threads=False):
         break
     chunks = {name: metadata.row_group(0).column(places[name]) for name in strings & places.keys()}
-    small = {name for name, own in chunks.items() if own.total_uncompressed_size < 8 * max(own.num_values, 1) + 4096}
+    small = {
+        name for name, chunk in chunks.items() if chunk.total_uncompressed_size < 8 * max(chunk.num_values, 1) + 4096
+    }
     return [field.name for field in file.schema_arrow if field.name in small]
 
 

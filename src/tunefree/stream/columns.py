@@ -68,8 +68,8 @@ class Bags(NamedTuple):
 
         def of_rows(start: int, stop: int) -> Words:
             first, last = ends[start], ends[stop]
-            own = words.keys[first:last], words.values[first:last]
-            return Words(words.counts[start:stop], *own, lambda places: words.names(places + first))
+            slices = words.keys[first:last], words.values[first:last]
+            return Words(words.counts[start:stop], *slices, lambda places: words.names(places + first))
 
         return cls(words.counts, of_rows)
 
@@ -119,10 +119,10 @@ class Faults(dict[int, Fault]):
 
     def note_all(self, bad: BadRows, file: str, numbers: np.ndarray) -> None:
         """Count the rows whose words were taken for missing values; ``numbers`` has the rows' numbers in the file."""
-        for own in self.missing:
-            remedy = f"--categorical {own.column} makes it a category" if bad.names_columns else ""
-            problem = f"{own.word!r} is taken for a missing value"
-            bad.note(problem, file, int(numbers[own.first]), own.column, own.rows, remedy)
+        for note in self.missing:
+            remedy = f"--categorical {note.column} makes it a category" if bad.names_columns else ""
+            problem = f"{note.word!r} is taken for a missing value"
+            bad.note(problem, file, int(numbers[note.first]), note.column, note.rows, remedy)
 
 
 class Number:
@@ -318,9 +318,9 @@ def converted(column: Any, array: Array | None, faults: Faults) -> Any:
     if array is None or inner.kind not in _QUANTITIES or family(array.type) != "string":
         return column.convert(array, faults)
     if not (inner.na_values or getattr(inner, "notation", None) or getattr(inner, "format", None)):
-        own = Faults()
-        values = column.convert(array, own)
-        if not own:
+        strict_faults = Faults()
+        values = column.convert(array, strict_faults)
+        if not strict_faults:
             return values
     return column.convert(without_words(array, inner.name, inner.na_values, faults), faults)
 

@@ -20,14 +20,14 @@ class Options(NamedTuple):
     chunk_rows: int | None = None  # rows of a chunk of a columnar file; chosen by the number of columns if None
     block_size: int = BLOCK_SIZE  # bytes of a chunk of text
     as_written: tuple[str, ...] = ()  # columns that are read as strings from text that does not tell types
-    given: ColumnTypes | None = None  # what is said of columns instead of being guessed
+    column_types: ColumnTypes | None = None  # what is said of columns instead of being guessed
     exact: str | None = None  # a column of which integers beyond 2^53 are told apart
     grows: bool = True  # whether columns that ``types`` lacks are of use
 
     @property
     def named(self) -> set[str]:
         """Columns that a model knows, or that a user names."""
-        of_user = () if self.given is None else (*self.given.numeric, *self.given.as_written(()))
+        of_user = () if self.column_types is None else (*self.column_types.numeric, *self.column_types.as_written(()))
         return {*self.types, *self.as_written, *of_user, *([] if self.exact is None else [self.exact])}
 
 

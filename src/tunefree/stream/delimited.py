@@ -141,18 +141,18 @@ def _sample(body: bytes, header: Header, file: str) -> Any:
 
 def _as_texts(header: Header, sample: Any, options: Options) -> dict[str, Any]:
     """Types of columns that are not to be read as they look: points may stand between thousands, codes be numbers."""
-    given, changed = options.given or ColumnTypes(), {}
+    column_types, changed = options.column_types or ColumnTypes(), {}
     strings = [array for array in sample.columns if array.type == pa.string()]
-    if given.notation or is_continental(pc.utf8_trim_whitespace(array) for array in strings):
+    if column_types.notation or is_continental(pc.utf8_trim_whitespace(array) for array in strings):
         changed = {field.name: pa.string() for field in sample.schema if field.type == pa.float64()}
-    return changed | dict.fromkeys(set(given.as_written(header.names)) & set(header.names), pa.string())
+    return changed | dict.fromkeys(set(column_types.as_written(header.names)) & set(header.names), pa.string())
 
 
 def _codes(header: Header, sample: Any, body: bytes, options: Options) -> dict[str, Any]:
     """Types of columns that look like numbers and are codes, by leading zeros or by digits that float64 loses."""
     zeros, suspects = _has_zeros(body, header.delimiter), []
     for name, array in zip(sample.schema.names, sample.columns, strict=True):
-        is_numeric = options.given is not None and name in options.given.numeric
+        is_numeric = options.column_types is not None and name in options.column_types.numeric
         is_padded = zeros and pa.types.is_integer(array.type) and not is_numeric
         if is_padded or (_is_long(array) and (name == options.exact or not is_numeric)):
             suspects.append(name)
@@ -191,8 +191,8 @@ def _has_zeros(body: bytes, delimiter: str) -> bool:
 def csv_columns(file: str, schema: Any, options: Options) -> dict[str, Any]:
     """The columns of a further file. Values are converted to the types of the schema one by one; others have types."""
     names = csv_header(file, options).names
-    own = csv_schema(file, options) if set(names) - set(schema.names) else schema
-    return {name: pa.null() if name in schema.names else own.field(name).type for name in names}
+    full_schema = csv_schema(file, options) if set(names) - set(schema.names) else schema
+    return {name: pa.null() if name in schema.names else full_schema.field(name).type for name in names}
 
 
 def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Columns]:
@@ -269,11 +269,11 @@ def _note_beginning(header: Header, file: str, bad: BadRows) -> None:
         bad.note(f"{problem} ({', '.join(header.fields[:4])})", display_name(file), 0, rows=0, remedy=remedy)
 
 
-def _widened(found: Any) -> Any:
+def _widened(arrow_type: Any) -> Any:
     """Integers may be followed by fractions, dates by timestamps: the encoder reads these from strings."""
-    if pa.types.is_boolean(found) or pa.types.is_null(found):
-        return found
-    return pa.float64() if pa.types.is_integer(found) or pa.types.is_floating(found) else pa.string()
+    if pa.types.is_boolean(arrow_type) or pa.types.is_null(arrow_type):
+        return arrow_type
+    return pa.float64() if pa.types.is_integer(arrow_type) or pa.types.is_floating(arrow_type) else pa.string()
 
 
 def _guess_delimiter(header: str, file: str) -> str:

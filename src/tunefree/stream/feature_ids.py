@@ -260,10 +260,10 @@ def _pieces(n_rows: int, sizes: Sequence[np.ndarray]) -> Iterator[tuple[int, int
 
 def _by_row(words: Sequence[LocatedWords], n_rows: int, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Row of each word, its place in the row (after ``first`` codes), and the order that puts words row by row."""
-    every = np.arange(n_rows, dtype=np.int64)
-    rows = _join([np.repeat(every, part.counts) for _, part in words], np.int64)
+    row_indices = np.arange(n_rows, dtype=np.int64)
+    rows = _join([np.repeat(row_indices, part.counts) for _, part in words], np.int64)
     order = np.argsort(rows, kind="stable") if len(words) > 1 else np.arange(len(rows))
-    starts = np.searchsorted(rows[order], every)
+    starts = np.searchsorted(rows[order], row_indices)
     places = np.empty(len(rows), np.int64)
     places[order] = first + np.arange(len(rows)) - (starts[rows[order]] if len(rows) else 0)
     return rows, places, order
@@ -277,17 +277,17 @@ def _unknown(
     places: np.ndarray,
 ) -> _Unknown:
     """The keys without an id that rows hold, each with the place where its column first holds it."""
-    found = [_unknown_codes(keys, part, place) for place, (_, part) in enumerate(codes)]
+    unknown = [_unknown_codes(keys, part, place) for place, (_, part) in enumerate(codes)]
     start = 0
     for _, part in words:
         at = np.flatnonzero(dictionary.lookup(keys, part.keys, add=False)[1] == 0)
-        found.append((rows[start + at], places[start + at], part.keys[at], at))
+        unknown.append((rows[start + at], places[start + at], part.keys[at], at))
         start += len(part.keys)
-    members = [np.column_stack([np.full(len(at), source), at]) for source, (_, _, _, at) in enumerate(found)]
+    members = [np.column_stack([np.full(len(at), source), at]) for source, (_, _, _, at) in enumerate(unknown)]
     return _Unknown(
-        _join([row for row, _, _, _ in found], np.int64),
-        _join([place for _, place, _, _ in found], np.int64),
-        _join([key for _, _, key, _ in found], np.uint64),
+        _join([row for row, _, _, _ in unknown], np.int64),
+        _join([place for _, place, _, _ in unknown], np.int64),
+        _join([key for _, _, key, _ in unknown], np.uint64),
         [*codes, *words],
         np.concatenate([np.zeros((0, 2), np.int64), *members]),
     )

@@ -118,7 +118,7 @@ class TableEncoder:
         ignore: Iterable[str] = (),
         text: Iterable[str] = (),
         hash_bits: int = 0,
-        given: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
+        column_types: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
         grows: bool = True,
         group: str | None = None,
         typed: bool = True,
@@ -137,7 +137,7 @@ class TableEncoder:
             (:mod:`tunefree.stream.texts`).
         hash_bits : int, default=0
             0 for an exact dictionary of categories; else codes and words are hashed to 2^hash_bits features.
-        given : ColumnTypes, optional
+        column_types : ColumnTypes, optional
             What is said of columns instead of being guessed.
         grows : bool, default=True
             Whether columns that come later become features too.
@@ -154,32 +154,32 @@ class TableEncoder:
             *(("group", name) for name in [group] if name is not None),
             *(("ignored", name) for name in ignored if get_close_matches(name, names, 1, _MISSPELT)),
             *(("text", name) for name in texts),
-            *(("numeric", name) for name in given.numeric),
-            *(("categorical", name) for name in given.categorical),
-            *(("date", name) for name in given.dates(names)),
+            *(("numeric", name) for name in column_types.numeric),
+            *(("categorical", name) for name in column_types.categorical),
+            *(("date", name) for name in column_types.dates(names)),
         ]:
             if role != "ignored" or not any(is_among(own, [name]) for own in names):
                 check_name(role, name, names, chunk.file)
         kept = [name for name in names if name not in {target, weight, group} and not is_among(name, ignored)]
         arrays = {name: _column(chunk, name, Faults()) for name in names}
-        inference = Inference(arrays, chunk.file, texts, given, typed)
-        named = {*given.numeric, *given.categorical, *inference.dates, *texts}
+        inference = Inference(arrays, chunk.file, texts, column_types, typed)
+        named = {*column_types.numeric, *column_types.categorical, *inference.dates, *texts}
         # What has no values yet becomes a column with the first one.
         filled = [name for name in kept if name in named or not grows or not inference.is_empty(name)]
         columns = [inference.column(name) for name in filled or kept]
         if not columns:
             raise DataError("there is no column left to learn from", chunk.file, remedy="ignore fewer columns")
         kind = None if target is None else target_family_of(chunk, target)
-        labels_are_strings = kind == "string" and target not in given.categorical
+        labels_are_strings = kind == "string" and target not in column_types.categorical
         written = {str(target): inference.target_notation(str(target))} if labels_are_strings else {}
         written |= {} if weight is None else {weight: inference.notation(weight)}
         notations = {name: notation for name, notation in written.items() if notation is not None}
-        if target is not None and target in given.categorical:
+        if target is not None and target in column_types.categorical:
             kind = "string"
         elif kind == "number" and beyond_doubles(inference.arrays[str(target)]):
             kind = INTEGER
-        further = Further(ignored, given.decimal, given.thousands) if grows else None
-        return cls(columns, target, kind, weight, hash_bits, given.na_values, notations, further, group)
+        further = Further(ignored, column_types.decimal, column_types.thousands) if grows else None
+        return cls(columns, target, kind, weight, hash_bits, column_types.na_values, notations, further, group)
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Know the columns and features that an encoder like this has learned from rows that follow.
@@ -205,7 +205,7 @@ class TableEncoder:
             self.further.left_out |= header["further"]["left_out"]
             self.further.rows += header["further"]["rows"]
         self.target_family = self.target_family or header["target_family"]
-        numbers = np.array([places[own["name"]] for own in header["columns"]] or [0], np.int32)
+        numbers = np.array([places[column["name"]] for column in header["columns"]] or [0], np.int32)
         self._ids.absorb(arrays, numbers)
         self.profile.absorb(arrays, numbers)
 
@@ -254,7 +254,7 @@ class TableEncoder:
         """Arrow types as which a text source should read the columns, so that they are read as in training."""
         types = {column.name: column.arrow_type() for column in self.columns}
         if not all(map(is_number, self.na_values)):
-            types |= {name: pa.string() for name, own in types.items() if own == pa.float64()}
+            types |= {name: pa.string() for name, arrow_type in types.items() if arrow_type == pa.float64()}
         if self.target is not None and self.target_family is not None:
             types[self.target] = pa.string() if self.target in self.notations else TARGET_TYPES[self.target_family]
         if self.weight is not None:
@@ -391,30 +391,30 @@ class TableEncoder:
     def _absent(self, chunk: Columns) -> list[str]:
         """The columns of the first rows that a chunk lacks."""
         present = set(chunk.table.schema.names)
-        return [own.name for own in self.columns if not (isinstance(own, Late) or own.name in present)]
+        return [column.name for column in self.columns if not (isinstance(column, Late) or column.name in present)]
 
     def _convert_target(self, chunk: Columns, faults: Faults, labelled: bool) -> Any:
         if self.target is None or not _present(self.target, chunk, labelled):
             return None
         array = without(_column(chunk, self.target, faults), self.na_values)
-        found = target_family_of(chunk, self.target)
-        if self.target in self.notations and found in ("number", "string"):
+        kind = target_family_of(chunk, self.target)
+        if self.target in self.notations and kind in ("number", "string"):
             values = to_numbers(array, self.target, faults, self.notations[self.target])
             return numeric_target(of_numbers(values, np.isnan(values)), self.target, faults, labelled)
-        found = INTEGER if found == "number" and self.target_family == INTEGER else found
-        if labelled and found not in {self.target_family, None}:
-            self.target_family = self.target_family or found
-            if found != self.target_family:
-                problem = f"the target is a {found} here, but was a {self.target_family}"
+        kind = INTEGER if kind == "number" and self.target_family == INTEGER else kind
+        if labelled and kind not in {self.target_family, None}:
+            self.target_family = self.target_family or kind
+            if kind != self.target_family:
+                problem = f"the target is a {kind} here, but was a {self.target_family}"
                 remedy = "give the column one type in all files"
                 raise DataError(problem, chunk.file, chunk.row, self.target, remedy)
-        if found in ("number", INTEGER) and self.target_family != "string":
+        if kind in ("number", INTEGER) and self.target_family != "string":
             return numeric_target(decoded(array), self.target, faults, labelled)
         index, values = Category(self.target).convert(array, faults)
         if labelled:
             faults.add(np.flatnonzero(index < 0), self.target, lambda row: UNLABELLED)
         labels = pa.DictionaryArray.from_arrays(of_numbers(index, index < 0), values)
-        return labels.dictionary_decode().cast(pa.bool_()) if found == "boolean" else labels
+        return labels.dictionary_decode().cast(pa.bool_()) if kind == "boolean" else labels
 
     def _convert_weight(
         self, chunk: Columns, faults: Faults, labelled: bool, learning: bool, bad: BadRows

@@ -64,7 +64,7 @@ class FileNotation:
         Columns of the file that are strings; None where they are not known before they are read.
     numbers : iterable of str
         Those that are numbers.
-    given : ColumnTypes
+    column_types : ColumnTypes
         What the user says.
 
     Examples
@@ -75,8 +75,8 @@ class FileNotation:
     (None, Notation(decimal=',', thousands='.'))
     """
 
-    def __init__(self, strings: dict[str, Any] | None, numbers: Iterable[str], given: ColumnTypes) -> None:
-        self.strings, self.given, self.notes = strings, given, list[Note]()
+    def __init__(self, strings: dict[str, Any] | None, numbers: Iterable[str], column_types: ColumnTypes) -> None:
+        self.strings, self.column_types, self.notes = strings, column_types, list[Note]()
         shown = [strings[name].drop_null()[:_LOOKED_AT] for name in numbers if strings and name in strings]
         kinds = {kind for kind in map(_only_kind, shown) if kind is not None}
         self.order: tuple[Notation, ...] = kinds.pop() if len(kinds) == 1 else ()
@@ -84,19 +84,19 @@ class FileNotation:
     def of_numbers(self, name: str, trained: Notation | None) -> Notation | None:
         """The notation of a column of numbers, which was the same or another in training; None for plain numbers."""
         if self.strings is None or name not in self.strings:
-            return self.given.notation or trained if self.strings is None else trained
+            return self.column_types.notation or trained if self.strings is None else trained
         strings, usual = self.strings[name].drop_null(), trained or PLAIN
         first = [usual] if not self.order or usual in self.order else []
         candidates = list(dict.fromkeys([*first, *self.order, usual, *ENGLISH, *CONTINENTAL]))
-        if self.given.notation is not None:
-            candidates = [self.given.notation]
+        if self.column_types.notation is not None:
+            candidates = [self.column_types.notation]
         chosen = candidates[0]
         if not chosen.fits_all(strings):
             chosen = max(candidates, key=lambda notation: int(notation.fits(strings).sum()))
         if chosen == usual:
             return trained if trained is not None or are_plain(strings) else PLAIN
         same = usual.fits_all(strings) and usual.numbers(strings).equals(chosen.numbers(strings))
-        if self.given.notation is None and not same:
+        if self.column_types.notation is None and not same:
             problem = f"numbers are read {chosen.told()}, where training had them {usual.told()}"
             self.notes.append(Note(name, problem, "--decimal and --thousands decide"))
         return chosen
@@ -107,20 +107,20 @@ class FileNotation:
         is_iso = looks_like_dates(strings)
         if not len(strings.drop_null()) or (is_iso if trained is None else not dates_in(strings, trained)[1]):
             return trained
-        found = None if is_iso else date_format_of(strings, self.order == CONTINENTAL) or trained
-        if found != trained:
-            problem = f"dates are read as {found or _ISO}, where training had them as {trained or _ISO}"
+        format = None if is_iso else date_format_of(strings, self.order == CONTINENTAL) or trained
+        if format != trained:
+            problem = f"dates are read as {format or _ISO}, where training had them as {trained or _ISO}"
             self.notes.append(Note(name, problem, f"--date '{name}=FORMAT' decides"))
-        return found
+        return format
 
 
 def _only_kind(strings: Any) -> tuple[Notation, ...] | None:
     """The kind of notations, English or continental, of which strings have one and of the other none."""
-    kinds = [kind for kind in (ENGLISH, CONTINENTAL) if any(own.fits_all(strings) for own in kind)]
+    kinds = [kind for kind in (ENGLISH, CONTINENTAL) if any(notation.fits_all(strings) for notation in kind)]
     return kinds[0] if len(kinds) == 1 and len(strings) else None
 
 
-def as_written(encoder: Any, sample: Columns | None, given: ColumnTypes) -> Any:
+def as_written(encoder: Any, sample: Columns | None, column_types: ColumnTypes) -> Any:
     """An encoder that shares its features with another, and reads the numbers and dates of a file as that writes them.
 
     Parameters
@@ -129,7 +129,7 @@ def as_written(encoder: Any, sample: Columns | None, given: ColumnTypes) -> Any:
         It is not changed.
     sample : Columns, optional
         Rows of the file; only what is given is known without.
-    given : ColumnTypes
+    column_types : ColumnTypes
         What the user says.
 
     Raises
@@ -137,23 +137,27 @@ def as_written(encoder: Any, sample: Columns | None, given: ColumnTypes) -> Any:
     DataError
         If a date is said of what is no column of dates.
     """
-    own = copy.copy(encoder)
-    own.na_values = tuple(dict.fromkeys([*encoder.na_values, *given.na_values]))
-    formats = given.dates([column.name for column in own.columns])
-    numbers = [column.name for column in own.columns if column.kind == Number.kind]
-    roles = [name for name in (own.weight, own.target if own.has_numeric_target else None) if name is not None]
-    file = FileNotation(None if sample is None else strings_of(sample, own.na_values), [*numbers, *roles], given)
-    own.columns = [_of_column(column, file, formats) for column in own.columns]
+    adapted = copy.copy(encoder)
+    adapted.na_values = tuple(dict.fromkeys([*encoder.na_values, *column_types.na_values]))
+    formats = column_types.dates([column.name for column in adapted.columns])
+    numbers = [column.name for column in adapted.columns if column.kind == Number.kind]
+    roles = [
+        name for name in (adapted.weight, adapted.target if adapted.has_numeric_target else None) if name is not None
+    ]
+    file = FileNotation(
+        None if sample is None else strings_of(sample, adapted.na_values), [*numbers, *roles], column_types
+    )
+    adapted.columns = [_of_column(column, file, formats) for column in adapted.columns]
     if formats:
         remedy = "name a column that was one of dates in training"
         raise DataError("the model has no such column of dates", column=next(iter(formats)), remedy=remedy)
-    found = {name: file.of_numbers(name, own.notations.get(name)) for name in roles}
-    own.notations = {name: notation for name, notation in found.items() if notation is not None}
-    own.notes = file.notes
-    if given.notation is not None and file.strings is not None and not file.strings.keys() & {*numbers, *roles}:
+    notations = {name: file.of_numbers(name, adapted.notations.get(name)) for name in roles}
+    adapted.notations = {name: notation for name, notation in notations.items() if notation is not None}
+    adapted.notes = file.notes
+    if column_types.notation is not None and file.strings is not None and not file.strings.keys() & {*numbers, *roles}:
         remedy = "leave --decimal and --thousands out"
         raise DataError("no column of numbers is written as text", sample and sample.file, remedy=remedy)
-    return own
+    return adapted
 
 
 def _of_column(column: Any, file: FileNotation, formats: dict[str, str | None]) -> Any:
@@ -203,9 +207,9 @@ def with_json_numbers(encoder: Any, rows: list[dict[str, Any]]) -> tuple[list[di
 def _numbers_of(encoder: Any) -> list[tuple[str, Notation | None, tuple[str, ...]]]:
     """The columns of numbers of an encoder, their notations and what is missing in them."""
     columns = [column.column if isinstance(column, Late) else column for column in encoder.columns]
-    found = [
+    numbers = [
         (column.name, column.notation, (*encoder.na_values, *column.na_values))
         for column in columns
         if column.kind == Number.kind
     ]
-    return found + [(name, notation, encoder.na_values) for name, notation in encoder.notations.items()]
+    return numbers + [(name, notation, encoder.na_values) for name, notation in encoder.notations.items()]

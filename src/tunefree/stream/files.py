@@ -61,9 +61,9 @@ class TextFile(str):
         partitions: tuple[Partition, ...] = (),
     ) -> TextFile:
         """The name with the encoding, the length, the end and the partitions."""
-        made = super().__new__(cls, name)
-        made.encoding, made.longest_line, made.end, made.partitions = encoding, longest_line, end, partitions
-        return made
+        path = super().__new__(cls, name)
+        path.encoding, path.longest_line, path.end, path.partitions = encoding, longest_line, end, partitions
+        return path
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return str(self), self.encoding, self.longest_line, self.end, self.partitions
@@ -84,16 +84,16 @@ def expand(paths: Sequence[str]) -> list[str]:
             files.append(path)
             continue
         if os.path.isdir(path):
-            found = sorted(glob.glob(os.path.join(glob.escape(path), "**", "*"), recursive=True))
-            found = [file for file in found if not os.path.basename(file).startswith(("_", "."))]
+            matches = sorted(glob.glob(os.path.join(glob.escape(path), "**", "*"), recursive=True))
+            matches = [file for file in matches if not os.path.basename(file).startswith(("_", "."))]
         else:
-            found = sorted(glob.glob(path, recursive=True))
-        found = [file for file in found if os.path.isfile(file)]
-        if not found and os.path.exists(path):
+            matches = sorted(glob.glob(path, recursive=True))
+        matches = [file for file in matches if os.path.isfile(file)]
+        if not matches and os.path.exists(path):
             raise DataError("is a pipe or device", path, remedy="redirect it to standard input and name -")
-        if not found:
+        if not matches:
             raise DataError("there is no such file", path, remedy="check the path")
-        files += found
+        files += matches
     return files
 
 

@@ -149,10 +149,10 @@ def named(name: str) -> Format:
     DataError
         If there is none; the message lists all.
     """
-    found = next((format for format in _formats if format.name == name), None)
-    if found is None:
+    format = next((format for format in _formats if format.name == name), None)
+    if format is None:
         raise DataError(f"there is no format {name!r}", remedy=f"choose one of {', '.join(names())}")
-    return found
+    return format
 
 
 def names() -> list[str]:

@@ -54,7 +54,7 @@ class Inference:
         Name of the file, for messages.
     texts : sequence of str
         Columns of texts, beside those that look like texts.
-    given : ColumnTypes
+    column_types : ColumnTypes
         What the user says.
     typed : bool, default True
         Whether the source tells strings of digits from numbers.
@@ -68,16 +68,16 @@ class Inference:
     """
 
     def __init__(
-        self, arrays: dict[str, Any], file: str, texts: Sequence[str], given: ColumnTypes, typed: bool = True
+        self, arrays: dict[str, Any], file: str, texts: Sequence[str], column_types: ColumnTypes, typed: bool = True
     ) -> None:
-        self.arrays = {name: without(array, given.na_values) for name, array in arrays.items()}
-        self.file, self.texts, self.given, self.typed = file, texts, given, typed
+        self.arrays = {name: without(array, column_types.na_values) for name, array in arrays.items()}
+        self.file, self.texts, self.column_types, self.typed = file, texts, column_types, typed
         self.relieved = {name for name, array in arrays.items() if self.arrays[name].null_count > array.null_count}
         self.strings = {
             name: blank_to_null(decoded(array)) for name, array in self.arrays.items() if family(array.type) == "string"
         }
-        self.continental = given.notation is None and is_continental(self.strings.values())
-        self.dates = given.dates(list(arrays))
+        self.continental = column_types.notation is None and is_continental(self.strings.values())
+        self.dates = column_types.dates(list(arrays))
 
     def column(self, name: str) -> Any:
         """The column of a name.
@@ -88,9 +88,9 @@ class Inference:
             If its type has no features, or is not what the user says.
         """
         kind = family(self.arrays[name].type)
-        if name in self.given.categorical:
+        if name in self.column_types.categorical:
             return Category(name, numbers=True)
-        if name in self.given.numeric:
+        if name in self.column_types.numeric:
             return self._numbers(name)
         if name in self.dates:
             return self._dates(name)
@@ -116,14 +116,18 @@ class Inference:
         """The notation of a column of strings that are numbers; None for any other."""
         if name not in self.strings or codes_in(self.strings[name]):
             return None
-        found = notation_of(self.strings[name], self.continental, self.given.notation)
+        notation = notation_of(self.strings[name], self.continental, self.column_types.notation)
         # Plain numbers are codes unless something that the user calls missing has made strings of them.
-        return notation_of(self.strings[name], given=Notation()) if found is None and name in self.relieved else found
+        return (
+            notation_of(self.strings[name], known=Notation())
+            if notation is None and name in self.relieved
+            else notation
+        )
 
     def target_notation(self, name: str) -> Notation | None:
         """The notation of a target of strings, if it is numbers."""
-        if name in self.given.numeric:
-            return self.given.notation or likeliest_notation(self.strings[name], self.continental)
+        if name in self.column_types.numeric:
+            return self.column_types.notation or likeliest_notation(self.strings[name], self.continental)
         return self.notation(name)
 
     def _guessed(self, name: str) -> Any:
@@ -137,7 +141,9 @@ class Inference:
         words = missing_words(strings) if column is None else ()
         rest = without(strings, words)
         if words and not codes_in(rest):
-            notation = notation_of(rest, self.continental, self.given.notation) or notation_of(rest, given=Notation())
+            notation = notation_of(rest, self.continental, self.column_types.notation) or notation_of(
+                rest, known=Notation()
+            )
             column = self._quantity(name, rest, notation)
             if column is not None:
                 column.na_values = words
@@ -175,7 +181,7 @@ class Inference:
             raise DataError(f"{array.type} is no number", self.file, column=name, remedy="leave it out of --numeric")
         if name not in self.strings:
             return Number(name)
-        return Number(name, *(self.given.notation or likeliest_notation(self.strings[name], self.continental)))
+        return Number(name, *(self.column_types.notation or likeliest_notation(self.strings[name], self.continental)))
 
     def _dates(self, name: str) -> Timestamp:
         array, format = self.arrays[name], self.dates[name]
@@ -196,9 +202,9 @@ class Inference:
 
 def _rare_word(strings: Any) -> str | None:
     """The first of the few values that are no numbers among many that are; None where there are no such."""
-    given = strings[:_SAMPLE].drop_null()
-    words = given.filter(pc.invert(pc.match_substring_regex(given, PLAIN_NUMBER)))
-    return words[0].as_py() if 0 < _MOST_WORDS * len(words) < len(given) else None
+    present = strings[:_SAMPLE].drop_null()
+    words = present.filter(pc.invert(pc.match_substring_regex(present, PLAIN_NUMBER)))
+    return words[0].as_py() if 0 < _MOST_WORDS * len(words) < len(present) else None
 
 
 def is_number(text: str) -> bool:
@@ -224,8 +230,8 @@ def without(array: Any, na_values: Sequence[str]) -> Any:
 
 
 def _timestamp_of_strings(name: str, strings: Any) -> Timestamp:
-    given = strings.drop_null()
-    return Timestamp(name, zone_of(given), any(":" in text for text in given.to_pylist()))
+    present = strings.drop_null()
+    return Timestamp(name, zone_of(present), any(":" in text for text in present.to_pylist()))
 
 
 def _timestamp_of_type(name: str, arrow_type: Any) -> Timestamp:

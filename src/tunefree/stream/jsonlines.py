@@ -65,14 +65,20 @@ def json_schema(file: str, options: Options) -> Any:
         raise DataError("this is a JSON array, not JSON lines", display_name(file), remedy=remedy)
     try:
         sample = _parse(whole_lines(window, quoted=False), None)
-        found = sample.schema
-        if options.exact is not None and options.exact in found.names and beyond_doubles(sample.column(options.exact)):
+        sampled = sample.schema
+        if (
+            options.exact is not None
+            and options.exact in sampled.names
+            and beyond_doubles(sample.column(options.exact))
+        ):
             options = options._replace(types={options.exact: pa.int64()} | options.types)
         numbers = [
-            own.name for own in found if family(own.type) == "number" and options.types.get(own.name) == pa.string()
+            field.name
+            for field in sampled
+            if family(field.type) == "number" and options.types.get(field.name) == pa.string()
         ]
         types = options.types | dict.fromkeys(numbers, pa.float64())  # groups, and numbers that are called categories
-        return _all_widened(found, options._replace(types=types))
+        return _all_widened(sampled, options._replace(types=types))
     except (pa.ArrowInvalid, UnicodeDecodeError):
         return _all_widened(_schema_of_good_lines(whole_lines(window, quoted=False), file), options)
 
@@ -83,10 +89,10 @@ def _all_widened(schema: Any, options: Options) -> Any:
 
 def json_columns(file: str, schema: Any, options: Options) -> dict[str, Any]:
     """The columns of a further file. Its objects may lack names, but not all of them."""
-    found = {field.name: field.type for field in json_schema(file, options)}
-    if not found.keys() & set(schema.names):
-        return found
-    return dict.fromkeys(schema.names, pa.null()) | found
+    types = {field.name: field.type for field in json_schema(file, options)}
+    if not types.keys() & set(schema.names):
+        return types
+    return dict.fromkeys(schema.names, pa.null()) | types
 
 
 def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: BadRows) -> Iterator[Columns]:
@@ -121,10 +127,10 @@ def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file:
     >>> read_objects([{"age": 39}, {"job": {"title": "cook"}}], {"age": pa.float64()}, "example").table.to_pydict()
     {'age': [39.0, nan], 'job.title': [None, 'cook']}
     """
-    flat = [_flat(own) for own in objects]
+    flat = [_flat(part) for part in objects]
     arrays = {}
-    for name in dict.fromkeys([*types, *(name for own in flat for name in own)]):
-        values = [own.get(name) for own in flat]
+    for name in dict.fromkeys([*types, *(name for part in flat for name in part)]):
+        values = [part.get(name) for part in flat]
         to = types[name] if name in types else _type_of(name, values, file)
         if to is not None:
             arrays[name] = _array(name, values, to, file)
@@ -135,20 +141,20 @@ def _flat(value: dict[str, Any], path: str = "") -> dict[str, Any]:
     """An object without objects in it, which are taken apart."""
     if not path and dict not in map(type, value.values()):
         return value
-    found: dict[str, Any] = {}
-    for name, own in value.items():
-        found |= _flat(own, f"{path}{name}.") if isinstance(own, dict) else {path + name: own}
-    return found
+    flat: dict[str, Any] = {}
+    for name, part in value.items():
+        flat |= _flat(part, f"{path}{name}.") if isinstance(part, dict) else {path + name: part}
+    return flat
 
 
 def _type_of(name: str, values: list[Any], file: str) -> Any:
     """The type of a column, by its first value; None if it has none."""
     row, first = next(((row, value) for row, value in enumerate(values, 1) if value is not None), (1, None))
     try:
-        found = _inferred(name, first).type
+        arrow_type = _inferred(name, first).type
     except _UnfitError as error:
         raise DataError(str(error), file, row, error.column, "correct the row") from None
-    return None if _is_empty(found) else _widened(found, name, {})
+    return None if _is_empty(arrow_type) else _widened(arrow_type, name, {})
 
 
 _PLAIN: dict[str, set[type]] = {"number": {int, float}, "boolean": {bool}, "string": {str}}
@@ -195,41 +201,41 @@ def _parse(data: Any, schema: Any) -> Any:
     return batch
 
 
-def _widened(found: Any, name: str, types: dict[str, Any]) -> Any:
+def _widened(arrow_type: Any, name: str, types: dict[str, Any]) -> Any:
     """The type as which to read what a sample shows as ``found``; ``types`` has those that are known, as ``a.b``."""
     if name in types:
         return types[name]
-    if pa.types.is_struct(found):
-        return pa.struct([(own.name, _widened(own.type, f"{name}.{own.name}", types)) for own in found])
-    if pa.types.is_list(found):
-        return pa.list_(_widened(found.value_type, f"{name}[]", {}))
-    kind = family(found)
-    return found if kind in {"boolean", "nested"} else pa.float64() if kind == "number" else pa.string()
+    if pa.types.is_struct(arrow_type):
+        return pa.struct([(field.name, _widened(field.type, f"{name}.{field.name}", types)) for field in arrow_type])
+    if pa.types.is_list(arrow_type):
+        return pa.list_(_widened(arrow_type.value_type, f"{name}[]", {}))
+    kind = family(arrow_type)
+    return arrow_type if kind in {"boolean", "nested"} else pa.float64() if kind == "number" else pa.string()
 
 
-def _grown(schema: Any, found: Any, types: dict[str, Any], path: str = "") -> Any:
+def _grown(schema: Any, sampled: Any, types: dict[str, Any], path: str = "") -> Any:
     """A schema, or a struct's fields, with the columns that rows add; those of nulls only are not known yet."""
-    own = {field.name: field.type for field in schema}
-    for field in found:
-        name, known = path + field.name, own.get(field.name)
+    types_by_name = {field.name: field.type for field in schema}
+    for field in sampled:
+        name, known = path + field.name, types_by_name.get(field.name)
         if known is None and not _is_empty(field.type):
-            own[field.name] = _widened(_without_nulls(field.type), name, types)
+            types_by_name[field.name] = _widened(_without_nulls(field.type), name, types)
         elif known is not None and pa.types.is_struct(known) and pa.types.is_struct(field.type):
-            own[field.name] = pa.struct([*_grown(known, field.type, types, f"{name}.")])
-    return pa.schema(list(own.items()))
+            types_by_name[field.name] = pa.struct([*_grown(known, field.type, types, f"{name}.")])
+    return pa.schema(list(types_by_name.items()))
 
 
-def _is_empty(found: Any) -> bool:
+def _is_empty(arrow_type: Any) -> bool:
     """Whether a type tells nothing: nulls, lists of nulls, or objects of such."""
-    if pa.types.is_struct(found):
-        return all(_is_empty(field.type) for field in found)
-    return pa.types.is_null(found.value_type if pa.types.is_list(found) else found)
+    if pa.types.is_struct(arrow_type):
+        return all(_is_empty(field.type) for field in arrow_type)
+    return pa.types.is_null(arrow_type.value_type if pa.types.is_list(arrow_type) else arrow_type)
 
 
-def _without_nulls(found: Any) -> Any:
-    if not pa.types.is_struct(found):
-        return found
-    return pa.struct([(own.name, _without_nulls(own.type)) for own in found if not _is_empty(own.type)])
+def _without_nulls(arrow_type: Any) -> Any:
+    if not pa.types.is_struct(arrow_type):
+        return arrow_type
+    return pa.struct([(field.name, _without_nulls(field.type)) for field in arrow_type if not _is_empty(field.type)])
 
 
 def _good_rows(lines: Lines, row: int, schema: Any, bad: BadRows, types: dict[str, Any]) -> tuple[Any, int]:
@@ -266,7 +272,7 @@ class _UnfitError(ValueError):
 
 def _schema_of(record: dict[str, Any], schema: Any) -> Any:
     """The types of those values of an object that a schema lacks, or may lack parts of."""
-    further = (own for own in record.items() if own[0] not in schema.names or isinstance(own[1], dict))
+    further = (item for item in record.items() if item[0] not in schema.names or isinstance(item[1], dict))
     return pa.schema([_inferred(name, value) for name, value in further])
 
 
@@ -290,7 +296,7 @@ def _fitted(record: dict[str, Any], field: Any) -> Any:
         if not fits(value) or isinstance(value, dict) != pa.types.is_struct(to):
             raise _UnfitError(field.name, f"{_shown(value)} is not {expected}")
         if isinstance(value, dict):
-            return {own.name: fitted(value.get(own.name), own.type) for own in to}
+            return {member.name: fitted(value.get(member.name), member.type) for member in to}
         if isinstance(value, list):
             return [fitted(item, to.value_type) for item in value]
         if pa.types.is_floating(to):

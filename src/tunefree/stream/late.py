@@ -84,11 +84,11 @@ class Late:
     def parts(self, values: Any, learning: bool) -> Parts:
         if values is None:
             return NOTHING
-        found = self.column.parts(values, learning)
-        numbers = zip(self.column.names(), found.numbers, strict=True)
-        codes = [self._present(codes) for codes in found.codes]
-        bags = [Bags.of(_entries(name, own)) for name, own in numbers]
-        return Parts([], [own for own in codes if (own.places >= 0).any()], [*bags, *found.bags])
+        parts = self.column.parts(values, learning)
+        numbers = zip(self.column.names(), parts.numbers, strict=True)
+        codes = [self._present(codes) for codes in parts.codes]
+        bags = [Bags.of(_entries(name, values)) for name, values in numbers]
+        return Parts([], [values for values in codes if (values.places >= 0).any()], [*bags, *parts.bags])
 
     def _present(self, codes: Codes) -> Codes:
         """Codes without that of a missing value."""
@@ -138,28 +138,28 @@ class Further:
         na_values : tuple of str
             As the encoder has them.
         """
-        names, found = {*known, *self.left_out}, []
+        names, firsts = {*known, *self.left_out}, []
         for name in table.schema.names:
             if name in names or is_among(name, self.ignored):
                 continue
             array = _given(without(valid_utf8(table.column(name), name, Faults()), na_values))
             present = ~is_missing(array)
             if present.any():
-                found.append((int(present.argmax()), name, array))
-        made = [(row, self._column(name, array[row : row + 1], file)) for row, name, array in sorted(found)]
-        return [Late(column, self.rows + row + 1) for row, column in made if column is not None]
+                firsts.append((int(present.argmax()), name, array))
+        columns = [(row, self._column(name, array[row : row + 1], file)) for row, name, array in sorted(firsts)]
+        return [Late(column, self.rows + row + 1) for row, column in columns if column is not None]
 
     def _column(self, name: str, value: Array, file: str) -> Any:
         """The kind of column that a value shows; None, and the type is noted, if there is none."""
         if family(value.type) == "string" and is_long_text(value):
             return Text(name)
-        given = ColumnTypes(self.decimal, self.thousands)
+        column_types = ColumnTypes(self.decimal, self.thousands)
         try:
-            made = Inference({name: value}, file, [], given).column(name)
+            column = Inference({name: value}, file, [], column_types).column(name)
         except DataError:
             self.left_out[name] = str(value.type)
             return None
-        return Vector(name) if made.kind == Vector.kind else made
+        return Vector(name) if column.kind == Vector.kind else column
 
 
 def is_among(name: str, columns: Iterable[str]) -> bool:
@@ -170,7 +170,7 @@ def is_among(name: str, columns: Iterable[str]) -> bool:
     >>> [is_among(name, ["a", "b.c"]) for name in ("a", "a.x", "b", "b.c", "ab")]
     [True, True, False, True, False]
     """
-    return any(name == own or name.startswith(f"{own}.") for own in columns)
+    return any(name == column or name.startswith(f"{column}.") for column in columns)
 
 
 def _given(array: Array) -> Array:

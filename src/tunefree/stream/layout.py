@@ -82,13 +82,15 @@ class Layout(NamedTuple):
         if columns is None:
             return cls.of_array(names[1:])
         of_columns = [parts_of(column) for column in columns]
-        starts = np.cumsum([0, *(len(own) for own in of_columns)])
-        parts = [part for own in of_columns for part in own]
+        starts = np.cumsum([0, *(len(column_parts) for column_parts in of_columns)])
+        parts = [part for column_parts in of_columns for part in column_parts]
         of_feature = np.append(starts, -1)[encoder.column_of()]
-        for j in np.flatnonzero(np.isin(of_feature, starts[:-1][[len(own) > 1 for own in of_columns]])).tolist():
-            own = of_columns[np.searchsorted(starts, of_feature[j], "right") - 1]
+        for j in np.flatnonzero(
+            np.isin(of_feature, starts[:-1][[len(column_parts) > 1 for column_parts in of_columns]])
+        ).tolist():
+            column_parts = of_columns[np.searchsorted(starts, of_feature[j], "right") - 1]
             stem = names[j].rpartition("=")[0]
-            of_feature[j] += next((k for k, part in enumerate(own) if stem == part.name[:-1]), 0)
+            of_feature[j] += next((k for k, part in enumerate(column_parts) if stem == part.name[:-1]), 0)
         if (of_feature[1:] < 0).any():
             of_feature[1:][of_feature[1:] < 0] = len(parts)
             parts.append(Part("(hashed)", "(hashed)", HASHED))
@@ -118,8 +120,8 @@ class Layout(NamedTuple):
         name = column.code_names()[code_column % MOST_CODES]
         if self.parts[-1].kind == HASHED:
             return name, len(self.parts) - 1
-        own = [place for place, part in enumerate(self.parts) if part.column == column.name]
-        return name, next((place for place in own if self.parts[place].name == name), own[0])
+        indices = [place for place, part in enumerate(self.parts) if part.column == column.name]
+        return name, next((place for place in indices if self.parts[place].name == name), indices[0])
 
 
 def parts_of(column: Any) -> list[Part]:

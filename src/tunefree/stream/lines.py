@@ -310,8 +310,8 @@ def _reading(name: str) -> Iterator[None]:
 def _decompressed(raw: ByteStream, file: str) -> ByteStream:
     start = raw.peek(10).tobytes()
     claimed = COMPRESSIONS.get(os.path.splitext(file)[1].lower())
-    found = next((method for method, magic in _MAGIC.items() if start.startswith(magic)), None)
-    method = claimed if claimed == "brotli" else found
+    method_of_bytes = next((method for method, magic in _MAGIC.items() if start.startswith(magic)), None)
+    method = claimed if claimed == "brotli" else method_of_bytes
     if claimed and claimed != method and start:
         raise DataError(
             f"the name promises {claimed}, the bytes are not", raw.name, remedy="rename the file or get it again"
@@ -331,7 +331,11 @@ def _only_member(raw: ByteStream, file: str) -> ByteStream:
         raise DataError("a zip archive cannot be read from a pipe", raw.name, remedy="save it to a file")
     try:
         archive = zipfile.ZipFile(file)
-        members = [own for own in archive.infolist() if not own.is_dir() and not own.filename.startswith("__MACOSX/")]
+        members = [
+            member
+            for member in archive.infolist()
+            if not member.is_dir() and not member.filename.startswith("__MACOSX/")
+        ]
         if len(members) != 1:
             remedy = "unpack it and name the files in it (save a sheet of Excel as CSV)"
             raise DataError(f"the zip archive has {len(members)} files, not one", raw.name, remedy=remedy)

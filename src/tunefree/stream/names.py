@@ -65,12 +65,12 @@ def of_slices(prefix: str, text: np.ndarray, starts: np.ndarray, stops: np.ndarr
     """
     front = np.frombuffer(prefix.encode(), np.uint8)
     sizes = stops - starts
-    made = np.empty((int(sizes.sum()) + len(front) * len(starts)), np.uint8)
+    text_of_names = np.empty((int(sizes.sum()) + len(front) * len(starts)), np.uint8)
     ends = np.cumsum(sizes + len(front))
     for k, byte in enumerate(front):
-        made[ends - sizes - len(front) + k] = byte
-    made[_ranges(ends - sizes, sizes)] = text[_ranges(starts, sizes)]
-    return Names(made, ends)
+        text_of_names[ends - sizes - len(front) + k] = byte
+    text_of_names[_ranges(ends - sizes, sizes)] = text[_ranges(starts, sizes)]
+    return Names(text_of_names, ends)
 
 
 def in_order(parts: Sequence[Names], order: np.ndarray) -> Names:

@@ -28,11 +28,11 @@ def is_too_deep(data: Any) -> bool:
     >>> is_too_deep(b'{"a": [[1], "[[[["]}'), is_too_deep(b"[" * 65), is_too_deep(b'{"a": "' + b"[" * 65 + b'"}')
     (False, True, False)
     """
-    found = np.frombuffer(data, np.uint8)
-    if len(found) < _SHORT and sum(map(bytes(data).count, (b"[", b"{"))) <= MOST_NESTED:
+    letters = np.frombuffer(data, np.uint8)
+    if len(letters) < _SHORT and sum(map(bytes(data).count, (b"[", b"{"))) <= MOST_NESTED:
         return False
     return (
-        _deepest(found) > MOST_NESTED and _deepest(np.frombuffer(_TEXT.sub(b"", bytes(data)), np.uint8)) > MOST_NESTED
+        _deepest(letters) > MOST_NESTED and _deepest(np.frombuffer(_TEXT.sub(b"", bytes(data)), np.uint8)) > MOST_NESTED
     )
 
 

@@ -127,7 +127,7 @@ def _without_signs(strings: Any) -> Any:
     return pc.if_else(of_booleans(gone), pa.nulls(len(strings), pa.string()), strings) if gone.any() else strings
 
 
-def notation_of(strings: Any, continental: bool = False, given: Notation | None = None) -> Notation | None:
+def notation_of(strings: Any, continental: bool = False, known: Notation | None = None) -> Notation | None:
     """The notation in which all strings are numbers; None if there is none.
 
     Plain numbers, with nothing to tell them from codes, have one only if it is given.
@@ -138,7 +138,7 @@ def notation_of(strings: Any, continental: bool = False, given: Notation | None 
         Without white space around them.
     continental : bool, default False
         Whether other columns have decimal commas: then ``1,234`` is no thousand, and ``1.234`` is one.
-    given : Notation, optional
+    known : Notation, optional
         The only notation that is asked for.
 
     Examples
@@ -150,7 +150,7 @@ def notation_of(strings: Any, continental: bool = False, given: Notation | None 
     Notation(decimal='.', thousands=' ')
     None
     """
-    possible = _possible(strings) if given is None else [given]
+    possible = _possible(strings) if known is None else [known]
     if not possible:
         return None
     present = _without_signs(strings).drop_null()
@@ -158,16 +158,18 @@ def notation_of(strings: Any, continental: bool = False, given: Notation | None 
         return None
     if len(present) + strings.null_count == len(strings) and are_plain(present):
         pointed = pc.any(pc.match_substring(present, ".")).as_py()
-        if given is None and not (continental and pointed):
+        if known is None and not (continental and pointed):
             return None
-    candidates = sorted(possible, key=lambda own: continental and own in ENGLISH)
-    return next((own for own in candidates if own.fits_all(present)), None)
+    candidates = sorted(possible, key=lambda notation: continental and notation in ENGLISH)
+    return next((notation for notation in candidates if notation.fits_all(present)), None)
 
 
 def _possible(strings: Any) -> list[Notation]:
     """Notations in which the first string that is there is a number; Arrow would compile each pattern anew."""
     one = _first(strings)
-    return [own for own in (*ENGLISH, *CONTINENTAL) if _DIGIT.search(one) and re.match(_pattern(*own), one)]
+    return [
+        notation for notation in (*ENGLISH, *CONTINENTAL) if _DIGIT.search(one) and re.match(_pattern(*notation), one)
+    ]
 
 
 def _first(strings: Any) -> str:
@@ -217,7 +219,7 @@ def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
     Notation(decimal=',', thousands='.')
     """
     candidates = [*CONTINENTAL, *ENGLISH] if continental else [*ENGLISH, *CONTINENTAL]
-    return max(candidates, key=lambda own: int(own.fits(strings).sum()))
+    return max(candidates, key=lambda notation: int(notation.fits(strings).sum()))
 
 
 def are_plain(strings: Any) -> bool:
@@ -229,10 +231,10 @@ def is_continental(columns: Iterable[Any]) -> bool:
     """Whether a column of strings has numbers with decimal commas, which cannot be anything else."""
     for strings in columns:
         possible = _possible(strings)
-        continental = [own for own in possible if own in CONTINENTAL]
+        continental = [notation for notation in possible if notation in CONTINENTAL]
         present = _without_signs(strings).drop_null() if continental else strings
-        english = (own.fits_all(present) for own in possible if own in ENGLISH)
-        if continental and not any(english) and any(own.fits_all(present) for own in continental):
+        english = (notation.fits_all(present) for notation in possible if notation in ENGLISH)
+        if continental and not any(english) and any(notation.fits_all(present) for notation in continental):
             return True
     return False
 
@@ -253,9 +255,14 @@ def date_format_of(strings: Any, days_first: bool = False) -> str | None:
     present = _without_signs(strings).drop_null()
     first, second = (_DAYS_FIRST, _MONTHS_FIRST) if days_first else (_MONTHS_FIRST, _DAYS_FIRST)
     formats = (day + clock for clock in _CLOCKS for day in (*first, *second, *_OTHERS))
-    formats = (own for own in formats if re.match(_date_pattern(own), one))
+    formats = (format for format in formats if re.match(_date_pattern(format), one))
     return next(
-        (own for own in formats if not dates_in(present[:_FIRST], own)[1] and not dates_in(present, own)[1]), None
+        (
+            format
+            for format in formats
+            if not dates_in(present[:_FIRST], format)[1] and not dates_in(present, format)[1]
+        ),
+        None,
     )
 
 
@@ -319,11 +326,11 @@ class ColumnTypes(NamedTuple):
 
     def dates(self, names: Sequence[str]) -> dict[str, str | None]:
         """The formats of columns of dates, of which there are these; names may have equal signs of their own."""
-        found: dict[str, str | None] = {}
+        formats: dict[str, str | None] = {}
         for text in self.date:
             name, _, format = text.partition("=%")
-            found |= {text: None} if text in names or not format else {name: "%" + format}
-        return found
+            formats |= {text: None} if text in names or not format else {name: "%" + format}
+        return formats
 
     def as_written(self, names: Sequence[str]) -> list[str]:
         """Columns that are read as strings from text, so that nothing is lost."""

@@ -52,7 +52,7 @@ def with_partitions(chunk: Columns, file: str, options: Options, bad: BadRows) -
 
 def _value(partition: Partition, options: Options, file: str) -> Any:
     """The value as a scalar of the type of its column."""
-    as_written = {*options.as_written, *(options.given.as_written(()) if options.given else ())}
+    as_written = {*options.as_written, *(options.column_types.as_written(()) if options.column_types else ())}
     usual = pa.float64() if partition.is_number and partition.name not in as_written else pa.string()
     to = options.types.get(partition.name, usual)
     try:

@@ -81,8 +81,8 @@ def shuffled(
     Examples
     --------
     >>> from tunefree.stream.source import open_source
-    >>> with shuffled(open_source({"age": [1, 2, 3, 4]}), seed=2) as found:
-    ...     [chunk.table["age"].to_pylist() for chunk in found.chunks()]
+    >>> with shuffled(open_source({"age": [1, 2, 3, 4]}), seed=2) as shuffled_source:
+    ...     [chunk.table["age"].to_pylist() for chunk in shuffled_source.chunks()]
     [[4, 3, 1, 2]]
     """
     kind = _TABLES if source.kind == formats.TABLE else _LINES
@@ -91,7 +91,7 @@ def shuffled(
         files = _divide(source, chunks or source.chunks(bad=bad or BadRows()), kind, Path(name), rng)
         for file in files:
             _reorder(file, kind, rng)
-        found = Source(
+        shuffled_source = Source(
             tuple(TextFile(str(file), longest_line=MOST_LINE_BYTES) for file in files),
             "arrow" if source.kind == formats.TABLE else source.format,
             origin=partial(_origin, source),
@@ -99,9 +99,9 @@ def shuffled(
             typed=source.typed,
         )
         try:
-            yield found
+            yield shuffled_source
         except DataError as error:
-            raise _traced(error, source, found) from None
+            raise _traced(error, source, shuffled_source) from None
 
 
 def _divide(source: Source, chunks: Iterator[Any], kind: Kind, folder: Path, rng: np.random.Generator) -> list[Path]:
@@ -187,12 +187,12 @@ def _writing(file: Path) -> Iterator[None]:
         raise DataError(problem, str(file.parent), remedy="make room, or name another folder as TMPDIR") from None
 
 
-def _traced(error: DataError, source: Source, found: Source) -> DataError:
+def _traced(error: DataError, source: Source, shuffled_source: Source) -> DataError:
     """The error with the file and row that the user knows."""
-    if error.file not in (*found.files, found.name):
+    if error.file not in (*shuffled_source.files, shuffled_source.name):
         return error
     file, row = source.name, None
-    if error.file in found.files and error.row is not None:
+    if error.file in shuffled_source.files and error.row is not None:
         file, row = _origin(source, error.file, error.row)
     return DataError(error.problem, file, row, error.column, error.remedy)
 

@@ -48,7 +48,7 @@ class Source:
         A table in memory.
     delimiter : str, optional
         Between the fields of a CSV line; guessed if None.
-    given : ColumnTypes
+    column_types : ColumnTypes
         What is said of how further files write what the model knows; a plan says it for training.
     origin : callable
         From a file and the number of a row in it to those that the user knows, where rows were moved.
@@ -68,7 +68,7 @@ class Source:
     format: str | None
     table: Any = None
     delimiter: str | None = None
-    given: ColumnTypes = ColumnTypes()  # noqa: RUF009 - an immutable tuple
+    column_types: ColumnTypes = ColumnTypes()  # noqa: RUF009 - an immutable tuple
     origin: Callable[[str, int], tuple[str, int]] = as_named
     known: Any = None
     typed: bool = True
@@ -110,7 +110,7 @@ class Source:
         bad: BadRows | None = None,
         types: dict[str, Any] | None = None,
         as_written: Sequence[str] = (),
-        given: ColumnTypes | None = None,
+        column_types: ColumnTypes | None = None,
         exact: str | None = None,
         grows: bool = True,
     ) -> Iterator[Any]:
@@ -125,7 +125,7 @@ class Source:
             Types of columns that are known before.
         as_written : sequence of str
             Columns that are read as strings from CSV, whatever they look like.
-        given : ColumnTypes, optional
+        column_types : ColumnTypes, optional
             What is said of columns instead of being guessed.
         exact : str, optional
             A column of which integers beyond 2^53 are told apart.
@@ -137,7 +137,9 @@ class Source:
         from tunefree.stream import frames, tables
 
         if self.format is None:
-            kept = Options(types=types or {}, as_written=tuple(as_written), given=given, exact=exact).named
+            kept = Options(
+                types=types or {}, as_written=tuple(as_written), column_types=column_types, exact=exact
+            ).named
             return frames.read_frame(self.table, start, bad=bad, kept=kept)
         return tables.read_tables(
             self.files,
@@ -147,7 +149,7 @@ class Source:
             types,
             self.delimiter,
             as_written=as_written,
-            given=given,
+            column_types=column_types,
             exact=exact,
             grows=grows,
         )
@@ -174,14 +176,14 @@ class Source:
         ignore: Iterable[str] = (),
         text: Iterable[str] = (),
         hash_bits: int = 0,
-        given: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
+        column_types: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
         group: str | None = None,
     ) -> Any:
         """A new encoder; that of a table takes its columns from the first chunk."""
         if self.kind == formats.TABLE:
             infer = encoder_of(self.kind).infer
-            return infer(first, target, weight, ignore, text, hash_bits, given, group=group, typed=self.typed)
-        if weight or text or list(ignore) or given != ColumnTypes():
+            return infer(first, target, weight, ignore, text, hash_bits, column_types, group=group, typed=self.typed)
+        if weight or text or list(ignore) or column_types != ColumnTypes():
             raise DataError(f"{self.kind} text has no columns to name", self.name, remedy="leave such options out")
         return encoder_of(self.kind)(hash_bits)
 
@@ -208,7 +210,7 @@ def open_source(
     delimiter: str | None = None,
     encoding: str | None = None,
     max_line_bytes: int = LONGEST_LINE,
-    given: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
+    column_types: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
 ) -> Source:
     """A source of rows from files or from a table in memory.
 
@@ -226,7 +228,7 @@ def open_source(
         Of text, such as ``"latin-1"``; UTF-8, or UTF-16 where a byte-order mark says so, if None.
     max_line_bytes : int, default 64 MiB
         Of text; a longer line, which may be a file without line ends or a quote that is never closed, is an error.
-    given : ColumnTypes, optional
+    column_types : ColumnTypes, optional
         How the data to be predicted write numbers and dates (``decimal``, ``thousands``, ``na_values``, ``date``);
         found if they are not given. For training the plan says it.
 
@@ -250,18 +252,19 @@ def open_source(
     """
     paths = _paths(data)
     if paths is None:
-        return Source((), None, data, given=given)
+        return Source((), None, data, column_types=column_types)
     if format is not None:
         formats.named(format)
     if not 1 <= max_line_bytes <= MOST_LINE_BYTES:
         raise DataError(f"--max-line-bytes must lie between 1 and {MOST_LINE_BYTES:,}, not {max_line_bytes:,}")
     known = None if encoding is None else _known_encoding(encoding)
-    found = expand(paths)
+    names = expand(paths)
     files = tuple(
-        TextFile(file, known, max_line_bytes, None, own) for file, own in zip(found, partitions_of(found), strict=True)
+        TextFile(file, known, max_line_bytes, None, partitions)
+        for file, partitions in zip(names, partitions_of(names), strict=True)
     )
     name = format or _format_of(files[0])
-    return Source(files, name, None, delimiter, given, typed=name != "csv")
+    return Source(files, name, None, delimiter, column_types, typed=name != "csv")
 
 
 def _known_encoding(name: str) -> str:
@@ -283,11 +286,11 @@ def _paths(data: Any) -> list[str] | None:
 
 
 def _format_of(file: str) -> str:
-    found = formats.by_extension(file) or formats.by_line(_first_line(file))
-    if found is None:
+    format = formats.by_extension(file) or formats.by_line(_first_line(file))
+    if format is None:
         remedy = f"pass --format, one of {', '.join(formats.names())}"
         raise DataError("its format cannot be told", file, remedy=remedy)
-    return found.name
+    return format.name
 
 
 def _first_line(file: str) -> str:

@@ -34,13 +34,13 @@ def spread_lines(file: str, beginning: bytes) -> bytes:
         size, place, start = text.size or 0, SAMPLE // 2 // PLACES, SAMPLE - SAMPLE // 2
         if size <= SAMPLE or has_open_quote(beginning):
             return beginning
-        found = [beginning[: beginning.rfind(b"\n", 0, start) + 1]]
+        pieces = [beginning[: beginning.rfind(b"\n", 0, start) + 1]]
         for number in range(PLACES):
             text.skip_to(start + (size - start - place) * number // (PLACES - 1))
             window = text.peek(place).tobytes()
             lines = window[window.find(b"\n") + 1 : window.rfind(b"\n") + 1]
-            found.append(b"" if has_open_quote(lines) else lines)
-        return b"".join(found)
+            pieces.append(b"" if has_open_quote(lines) else lines)
+        return b"".join(pieces)
     finally:
         text.close()
 

@@ -36,7 +36,7 @@ def read_tables(
     chunk_rows: int | None = None,
     block_size: int | None = None,
     as_written: Sequence[str] = (),
-    given: ColumnTypes | None = None,
+    column_types: ColumnTypes | None = None,
     exact: str | None = None,
     grows: bool = True,
 ) -> Iterator[Columns]:
@@ -63,7 +63,7 @@ def read_tables(
         Bytes of a chunk of text.
     as_written : sequence of str
         Columns that are read as strings from CSV, whatever they look like.
-    given : ColumnTypes, optional
+    column_types : ColumnTypes, optional
         What is said of columns instead of being guessed.
     exact : str, optional
         A column of which integers beyond 2^53 are told apart.
@@ -86,15 +86,15 @@ def read_tables(
     """
     reader: TableReader = formats.load(_one_format(files, format).reader)
     size = block_size or BLOCK_SIZE
-    options = Options(delimiter, types or {}, chunk_rows, size, tuple(as_written), given, exact, grows)
+    options = Options(delimiter, types or {}, chunk_rows, size, tuple(as_written), column_types, exact, grows)
     schema = of_first = reader.schema(files[0], options)
     rows, bad = 0, bad or BadRows()
     for number in range(start.file, len(files)):
         file = files[number]
         if number:
-            found = reader.columns(file, schema, options)
-            _check_columns(of_first, found, file, files[0])
-            schema = _with_further(schema, found)
+            columns = reader.columns(file, schema, options)
+            _check_columns(of_first, columns, file, files[0])
+            schema = _with_further(schema, columns)
         begin = start._replace(file=0) if number == start.file else Position()
         for chunk in reader.chunks(file, begin, schema, options, bad):
             rows += chunk.table.num_rows
@@ -124,9 +124,9 @@ def rows_of_a_chunk(n_columns: int) -> int:
 def _one_format(files: Sequence[str], name: str | None) -> formats.Format:
     if not files:
         raise DataError("no file is named", remedy="name one, or - for standard input")
-    found = {file: _format_of(file, name) for file in files}
-    first = found[files[0]]
-    for file, format in found.items():
+    formats_by_file = {file: _format_of(file, name) for file in files}
+    first = formats_by_file[files[0]]
+    for file, format in formats_by_file.items():
         if format.name != first.name:
             problem = f"{format.name} here, but {first.name} in {files[0]}"
             raise DataError(problem, file, remedy="give files of one format")
@@ -137,29 +137,31 @@ def _one_format(files: Sequence[str], name: str | None) -> formats.Format:
 
 def _format_of(file: str, name: str | None) -> formats.Format:
     name = "csv" if name is None and file == "-" else name
-    found = formats.by_extension(file) if name is None else formats.named(name)
-    if found is None:
+    format = formats.by_extension(file) if name is None else formats.named(name)
+    if format is None:
         raise DataError("the name does not tell the format", file, remedy="pass --format")
-    if found.kind != formats.TABLE:
-        raise DataError(f"{found.name} is not a format of tables", file, remedy="pass another --format")
-    return found
+    if format.kind != formats.TABLE:
+        raise DataError(f"{format.name} is not a format of tables", file, remedy="pass another --format")
+    return format
 
 
-def _check_columns(schema: Any, found: dict[str, Any], file: str, first: str) -> None:
+def _check_columns(schema: Any, columns: dict[str, Any], file: str, first: str) -> None:
     """All files must have the columns of the first one, of the same types."""
     file, remedy = display_name(file), "give files with its columns; they may have more"
     for name in schema.names:
-        if name not in found:
+        if name not in columns:
             raise DataError(f"the column is missing here, but {first} has it", file, column=name, remedy=remedy)
-        expected, here = _broad(schema.field(name).type), _broad(found[name])
+        expected, here = _broad(schema.field(name).type), _broad(columns[name])
         if "null" not in {expected, here} and expected != here:
-            problem = f"{found[name]} here, but {schema.field(name).type} in {first}"
+            problem = f"{columns[name]} here, but {schema.field(name).type} in {first}"
             raise DataError(problem, file, column=name, remedy="give the column one type in all files")
 
 
-def _with_further(schema: Any, found: dict[str, Any]) -> Any:
+def _with_further(schema: Any, columns: dict[str, Any]) -> Any:
     """A schema with further columns; those whose type is null are not known yet."""
-    further = [(name, type) for name, type in found.items() if name not in schema.names and not pa.types.is_null(type)]
+    further = [
+        (name, type) for name, type in columns.items() if name not in schema.names and not pa.types.is_null(type)
+    ]
     return pa.schema([*schema, *further]) if further else schema
 
 

@@ -19,13 +19,13 @@ TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string
 def target_family_of(chunk: Columns, target: str) -> str | None:
     """number, string or boolean; None for a column of which all values in this chunk are missing."""
     arrow_type = chunk.table.schema.field(target).type
-    found = family(arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
-    if found == "null":
+    kind = family(arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
+    if kind == "null":
         return None
-    if found not in TARGET_TYPES:
+    if kind not in TARGET_TYPES:
         remedy = "name a column of numbers, strings or booleans"
         raise DataError(f"a target cannot be of type {arrow_type}", chunk.file, column=target, remedy=remedy)
-    return found
+    return kind
 
 
 def numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> Any:

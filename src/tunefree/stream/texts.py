@@ -73,13 +73,13 @@ class Text:
         return Parts([], codes, [Bags(sizes, lambda start, stop: self._words(texts[start:stop]))])
 
     def _words(self, texts: Array) -> Words:
-        found = count_words(*bytes_of(texts), self.seed)
-        starts, stops = found.places.T
+        counted = count_words(*bytes_of(texts), self.seed)
+        starts, stops = counted.places.T
         return Words(
-            np.diff(found.ends, prepend=0),
-            found.keys,
-            np.log1p(found.counts),
-            lambda k: of_slices(f"{self.name}=", found.text, starts[k], stops[k]),
+            np.diff(counted.ends, prepend=0),
+            counted.keys,
+            np.log1p(counted.counts),
+            lambda k: of_slices(f"{self.name}=", counted.text, starts[k], stops[k]),
         )
 
 
@@ -94,12 +94,12 @@ def looks_like_text(strings: Array) -> bool:
     >>> looks_like_text(pa.array(["Private", "Self-emp-not-inc"] * 20))
     False
     """
-    given = strings[:_SAMPLE].drop_null()
-    if len(given) < _FEWEST:
+    present = strings[:_SAMPLE].drop_null()
+    if len(present) < _FEWEST:
         return False
-    long = pc.mean(pc.utf8_length(given)).as_py() >= _LONG
-    different = pc.count_distinct(given).as_py() >= _DISTINCT * len(given)
-    return long and different and pc.mean(pc.match_substring(given, " ").cast(pa.int8())).as_py() > 0.5
+    long = pc.mean(pc.utf8_length(present)).as_py() >= _LONG
+    different = pc.count_distinct(present).as_py() >= _DISTINCT * len(present)
+    return long and different and pc.mean(pc.match_substring(present, " ").cast(pa.int8())).as_py() > 0.5
 
 
 def looks_like_short_text(strings: Array) -> bool:
@@ -128,10 +128,10 @@ def may_be_text(strings: Array) -> bool:
 
 
 def _differ(strings: Array, share: float, pattern: str) -> bool:
-    given = strings[:_SAMPLE].drop_null()
-    if len(given) < _FEWEST or pc.count_distinct(given).as_py() < share * len(given):
+    present = strings[:_SAMPLE].drop_null()
+    if len(present) < _FEWEST or pc.count_distinct(present).as_py() < share * len(present):
         return False
-    return bool(pc.mean(pc.match_substring_regex(given, pattern).cast(pa.int8())).as_py() > 0.5)
+    return bool(pc.mean(pc.match_substring_regex(present, pattern).cast(pa.int8())).as_py() > 0.5)
 
 
 def is_long_text(strings: Array) -> bool:

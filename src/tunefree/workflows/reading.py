@@ -123,13 +123,13 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
     """An encoder that knows the columns of a source, but no row of it yet; and all chunks of the source."""
     if source.known is not None:
         return source.known, chunks_of(source, source.known, bad)
-    given = plan.column_types
-    of_columns = plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits, given
-    sample = source.sample(Options(given=given, exact=plan.target))
+    column_types = plan.column_types
+    of_columns = plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits, column_types
+    sample = source.sample(Options(column_types=column_types, exact=plan.target))
     if sample is not None:
         encoder = source.encoder(sample, *of_columns, group=plan.group)
         return encoder, chunks_of(source, encoder, bad)
-    chunks = source.chunks(bad=bad, given=given, exact=plan.target)
+    chunks = source.chunks(bad=bad, column_types=column_types, exact=plan.target)
     first = next(chunks, None)
     if first is None:
         raise no_rows(source)
@@ -205,20 +205,20 @@ def in_its_notation(
         Whether columns that the encoder does not know are of use.
     """
     if source.kind != TABLE:
-        if source.given != ColumnTypes():
+        if source.column_types != ColumnTypes():
             raise DataError(f"{source.kind} text has no columns", source.name, remedy="leave options of columns out")
         return encoder, chunks_of(source, encoder, bad)
     from tunefree.stream.file_notation import as_written, names_with_notation
 
     if source.format == "csv":  # whose values have the types that a reader gives them
-        options = Options(given=source.given, as_written=names_with_notation(encoder))
-        own = as_written(encoder, source.sample(options), source.given)
+        options = Options(column_types=source.column_types, as_written=names_with_notation(encoder))
+        own = as_written(encoder, source.sample(options), source.column_types)
         return own, chunks_of(source, own, bad, kept=kept, grows=grows)
     chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
     first = next(chunks, None)
     if first is None:
         return encoder, chunks
-    return as_written(encoder, first, source.given), itertools.chain([first], chunks)
+    return as_written(encoder, first, source.column_types), itertools.chain([first], chunks)
 
 
 def further_batches(source: Source, encoder: Any, bad: BadRows, group: str | None) -> tuple[Any, Iterator[Batch]]:
