@@ -11,13 +11,14 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import pytest
 
-from tunefree.core import loading
-from tunefree.core.exporting import check_symbols, text_of
+from tunefree.core import exporting, loading
+from tunefree.core.exporting import check_symbols
 from tunefree.core.fields import State, per_coordinate, per_feature, setting
 from tunefree.core.kernels import IS_COMPILED, Kernel, kernel
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled")
 SHRINK = 0.5
+text_of = cache(exporting.text_of)  # Numba takes half a second for each
 
 
 class Block(NamedTuple):
@@ -100,17 +101,11 @@ def test_arguments_of_another_type_layout_or_size_are_refused(folder):
     assert not state.totals.any()
 
 
-@cache
-def text_of_add() -> str:
-    """The text that would be in the package."""
-    return text_of(ADD)
-
-
-def change(folder, monkeypatch, changed) -> None:
+def change(folder, monkeypatch, target: Kernel, changed) -> None:
     """A package whose text of a kernel is changed."""
-    text = text_of_add()
+    text = text_of(target)
     path = folder / "texts.xz"
-    path.write_bytes(loading.packed({ADD.name: changed(loading.first_line(ADD.digest, text) + "\n" + text)}))
+    path.write_bytes(loading.packed({target.name: changed(loading.first_line(target.digest, text) + "\n" + text)}))
     monkeypatch.setattr(loading, "TEXTS", path)
 
 
@@ -132,7 +127,7 @@ def for_arm(text: str) -> str:
     ids=["stale", "damaged", "cut", "another processor", "empty"],
 )
 def test_text_that_does_not_fit_is_compiled_anew(changed, folder, monkeypatch):
-    change(folder, monkeypatch, changed)
+    change(folder, monkeypatch, ADD, changed)
     state, plain, block, mask = Sums(4, 3), Sums(4, 3), rows(), np.ones(50, bool)
     notices: list[str] = []
     monkeypatch.setattr(loading.compilation, "begins", lambda: notices.append("compiled"))
@@ -142,13 +137,13 @@ def test_text_that_does_not_fit_is_compiled_anew(changed, folder, monkeypatch):
 
 
 def test_text_that_fits_is_not_compiled_anew(folder, monkeypatch):
-    change(folder, monkeypatch, lambda text: text)
+    change(folder, monkeypatch, ADD, lambda text: text)
     monkeypatch.setattr(loading.compilation, "begins", lambda: pytest.fail("compiled"))
     Kernel(add, states={"state": Sums})(Sums(4, 3), rows(), True, np.ones(50, bool))
 
 
 def test_damaged_machine_code_is_replaced(folder, monkeypatch):
-    change(folder, monkeypatch, lambda text: text)
+    change(folder, monkeypatch, ADD, lambda text: text)
     loading.load(ADD)
     (path,) = folder.glob("*.code")
     whole = path.read_bytes()

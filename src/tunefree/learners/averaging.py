@@ -8,14 +8,13 @@ as much as its weight.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, Self
 
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import per_coordinate, per_feature, per_output, single
 from tunefree.core.numbers import bounded
-from tunefree.learners import ALL
 from tunefree.learners.contract import Learner
 
 
@@ -83,9 +82,11 @@ def averaged(learner: type[Learner]) -> Any:
     return type(f"Averaged{learner.__name__}", (Averaged, learner), members)
 
 
-def with_averages() -> list[Any]:
-    """All learners that have a name, and the classes that average their iterates."""
-    return [*ALL.values(), *(averaged(learner) for learner in ALL.values() if learner.traits.can_be_averaged)]
+def with_averages(learners: Iterable[type[Learner]]) -> list[type[Learner]]:
+    """Classes of learners, and those of their averages."""
+    classes = dict.fromkeys(learners)
+    can_be_averaged = [learner for learner in classes if learner.traits.can_be_averaged]
+    return list(classes | dict.fromkeys(map(averaged, can_be_averaged)))
 
 
 def _predict(

@@ -10,6 +10,7 @@ import numpy as np
 
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import bounded
+from tunefree.learners import ALL
 from tunefree.learners.averaging import with_averages
 from tunefree.learners.contract import Learner
 
@@ -41,8 +42,9 @@ def reading(learner: Any, has_one_output: bool) -> Kernel:
 
 
 def all_kernels() -> list[Kernel]:
-    """The kernels of the learners of the package, and of their averages."""
-    return [reading(learner, has_one_output) for learner in with_averages() for has_one_output in (True, False)]
+    """The kernels of the learners of the package, and of the averages of their iterates."""
+    learners = with_averages(ALL[name] for name in ALL)
+    return [reading(learner, has_one_output) for learner in learners for has_one_output in (True, False)]
 
 
 def read(state: Learner, n_features: int | None = None) -> tuple[np.ndarray, np.ndarray]:

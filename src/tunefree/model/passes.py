@@ -157,13 +157,9 @@ def pass_of(loop: str, learner: type[Learner], has_one_output: bool) -> Kernel:
 
 
 def all_kernels() -> list[Kernel]:
-    """The kernels of the learners of the package, and of their averages."""
-    loops = [
-        (loop, cls)
-        for cls in with_averages()
-        for loop in ("learn", "replay")
-        if loop == "learn" or cls.traits.can_replay
-    ]
+    """The kernels of the learners of the package, and of the averages of their iterates."""
+    learners = with_averages(ALL[name] for name in ALL)
+    loops = [("learn", cls) for cls in learners] + [("replay", cls) for cls in learners if cls.traits.can_replay]
     kernels = [pass_of(loop, cls, has_one_output) for loop, cls in loops for has_one_output in (True, False)]
     return [*kernels, pass_of("learn apart", ALL["scinol2"], True)]
 
