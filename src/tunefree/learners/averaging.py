@@ -82,7 +82,7 @@ def averaged(learner: type[Learner]) -> Any:
     return type(f"Averaged{learner.__name__}", (Averaged, learner), members)
 
 
-def with_averages(learners: Iterable[type[Learner]]) -> list[type[Learner]]:
+def with_averages(learners: Iterable[Any]) -> list[Any]:
     """Classes of learners, and those of their averages."""
     classes = dict.fromkeys(learners)
     can_be_averaged = [learner for learner in classes if learner.traits.can_be_averaged]
