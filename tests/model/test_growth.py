@@ -20,7 +20,8 @@ from tunefree.workflows.plan import Plan
 from tunefree.workflows.prediction import predict
 from tunefree.workflows.training import Trained, learn_more, train
 
-FEW, MANY = 10, 500
+FEW, MANY = 25, 500
+LARGE = (3, 9, 12, 14)  # of these shapes, pools of many rows, as shape 21 is, which take as long as all others
 
 
 def margins(trained, source):
@@ -114,10 +115,10 @@ def check_shapes(seeds, folder):
 
 
 def test_shapes_of_growth(tmp_path):
-    check_shapes(range(FEW), tmp_path)
+    check_shapes([seed for seed in range(FEW) if seed not in LARGE], tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(FEW, MANY, FEW))
+@pytest.mark.parametrize("first", range(0, MANY, FEW))
 def test_many_shapes_of_growth(first, tmp_path):
     check_shapes(range(first, first + FEW), tmp_path)
