@@ -12,7 +12,7 @@ demo: $(USE_STAMP)  ## train on real data, compare with tuned logistic regressio
 	$(VENV)/bin/tunefree demo --output demo-output
 
 test: $(DEV_STAMP)  ## the tests and doctests, without the slow ones
-	$(RUN) -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder -m "not slow"
+	$(RUN) -m pytest -q -n 2 --dist worksteal -m "not slow"
 
 docs: $(DEV_STAMP)  ## the documentation site in site/: tutorials are executed, warnings are errors
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
@@ -23,10 +23,10 @@ $(VENV)/.browser: | $(VENV)/bin/python  # what tests of pages need; without it t
 	touch $@
 
 test-all: $(DEV_STAMP) $(VENV)/.browser  ## every test
-	$(RUN) -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder --hypothesis-profile thorough
+	$(RUN) -m pytest -q -n 2 --dist worksteal --hypothesis-profile thorough
 
 test-bounds: $(DEV_STAMP)  ## every test, with compiled code that checks bounds
-	NUMBA_BOUNDSCHECK=1 $(RUN) -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder
+	NUMBA_BOUNDSCHECK=1 $(RUN) -m pytest -q -n 2 --dist worksteal
 
 fuzz: $(DEV_STAMP)  ## damaged files, lying models, extreme numbers, for MINUTES=n; what fails is kept in tests/fuzz/failures
 	$(RUN) -W ignore -m tests.fuzz $(or $(MINUTES),10)
