@@ -14,7 +14,7 @@ from tunefree.core.rows import dense, part, sparse, table
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
 
-LATE = 150  # rows after which late columns and classes come
+LATE = 50  # rows after which late columns and classes come
 N_FEATURES = 16
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,16 +12,24 @@ from tests.pool.rows import KINDS, TARGETS, blank, bytes_of, differences, learne
 from tunefree.core import threads
 from tunefree.core.rows import part
 
-EVENTS = (16, 23, 32, 45, 64, 91, 128)  # births
+N = 100  # rows of most streams
+EVENTS = (16, 23, 32, 45, 64, 91)  # births
 LONG = 4700  # rows that have a trial of the short window, and a birth that takes over later
 
+# Quick are all targets of tables, and of each kind of rows those that change most: a late class, and numbers.
+QUICK = {("table", targets) for targets in TARGETS} | {(kind, targets) for kind in KINDS for targets in TARGETS[2:]}
+each_kind_and_target = pytest.mark.parametrize(
+    ("kind", "targets"),
+    [pytest.param(*pair, marks=[] if pair in QUICK else [pytest.mark.slow]) for pair in product(KINDS, TARGETS)],
+)
 
-@pytest.mark.parametrize("targets", TARGETS)
-@pytest.mark.parametrize("kind", KINDS)
+
+@pytest.mark.usefixtures("few_trees")
+@each_kind_and_target
 def test_any_cut_into_batches_makes_the_same_model(kind, targets):
-    rows = stream(kind, targets, 200)
+    rows = stream(kind, targets, N)
     whole, losses = learned(rows)
-    (new, _, _), *_ = stream(kind, targets, 200, seed=1).pieces(10**6)
+    (new, _, _), *_ = stream(kind, targets, N, seed=1).pieces(10**6)
     for size in (1, 33):
         cut, of_rows = learned(rows, size)
         assert differences(cut, whole) == []
@@ -65,13 +74,14 @@ def test_saved_around_births_takeovers_and_trials_of_a_long_stream(long_run):
     assert differences(model, expected) == []
 
 
+@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize(
     ("kind", "targets"), [("dense", "three"), ("sparse", "two"), ("table", "late"), ("late columns", "numbers")]
 )
 def test_saved_at_a_birth_it_goes_on_as_if_it_had_not_been(kind, targets):
-    rows = stream(kind, targets, 200)
+    rows = stream(kind, targets, N)
     expected, _ = learned(rows)
-    (new, _, _), *_ = stream(kind, targets, 200, seed=1).pieces(10**6)
+    (new, _, _), *_ = stream(kind, targets, N, seed=1).pieces(10**6)
     model, start = blank(rows), 0
     for stop in sorted({at + more for at in EVENTS for more in (-1, 0, 1)}):
         for piece in rows.pieces(10**6, start, stop):
@@ -85,10 +95,11 @@ def test_saved_at_a_birth_it_goes_on_as_if_it_had_not_been(kind, targets):
     assert differences(model, expected) == []
 
 
+@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("targets", ["late", "numbers"])
 def test_more_rows_after_the_end_of_a_pass_go_on_from_the_file_too(targets):
-    rows = stream("table", targets, 200)
-    model, _ = learned(stream("table", targets, 200))
+    rows = stream("table", targets, N)
+    model, _ = learned(stream("table", targets, N))
     model.freeze()
     again = restored(model)
     for piece in rows.pieces(33):
@@ -104,13 +115,13 @@ def test_pickled_it_is_the_same_model():
     assert bytes_of(again) == bytes_of(model)
 
 
-@pytest.mark.parametrize("targets", TARGETS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("few_trees")
+@each_kind_and_target
 def test_a_row_alone_is_predicted_as_in_a_batch(kind, targets):
-    model, _ = learned(stream(kind, targets, 200))
+    model, _ = learned(stream(kind, targets, N))
     model.freeze()
     before = bytes_of(model)
-    *_, (X, _, _) = stream(kind, targets, 200, seed=1).pieces(10**6)
+    *_, (X, _, _) = stream(kind, targets, N, seed=1).pieces(10**6)
     together = model.predict(X)
     alone = np.concatenate([model.predict(part(X, i, i + 1)) for i in range(len(together))])
     assert alone.tobytes() == together.tobytes()
