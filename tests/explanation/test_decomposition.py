@@ -50,35 +50,36 @@ def test_contributions_of_a_table_add_up(target):
     assert_adds_up(decomposition, rows_of(model, features(300, seed=1, target=target)))
 
 
-@pytest.mark.parametrize("has_finished", [False, True])
+def before_and_after_its_end(model):
+    """A model that learns, and the same when its pass has ended."""
+    yield model
+    model.freeze()
+    yield model
+
+
+@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("n_classes", [2, 3, 26])
-def test_contributions_to_classes_add_up(n_classes, has_finished):
-    X = numbers(1500 if n_classes == 26 else 700)
+def test_contributions_to_classes_add_up(n_classes):
+    X = numbers(1000 if n_classes == 26 else 700)
     weight = np.random.default_rng(0).exponential(size=len(X))
-    model = learned(X, labels_of(X, n_classes), weight)
-    if has_finished:
-        model.freeze()
-    contributions = assert_adds_up(
-        Decomposition(model, layout(4)), dense(numbers(20 if n_classes > 3 else 100, seed=2))
-    )
-    sizes = np.abs(contributions).mean(axis=(0, 2))[1:]
-    assert sizes[:2].min() > sizes[2:].max()
+    rows = dense(numbers(20 if n_classes > 3 else 100, seed=2))
+    for model in before_and_after_its_end(learned(X, labels_of(X, n_classes), weight)):
+        contributions = assert_adds_up(Decomposition(model, layout(4)), rows)
+        sizes = np.abs(contributions).mean(axis=(0, 2))[1:]
+        assert sizes[:2].min() > sizes[2:].max()
 
 
 @pytest.mark.parametrize("loss", ["square", "absolute"])
-@pytest.mark.parametrize("has_finished", [False, True])
-def test_contributions_to_a_linear_truth_are_linear(loss, has_finished):
-    X = numbers(1500)
-    model = learned(X, 3.0 * X[:, 0] + 1e3, loss=loss)
-    if has_finished:
-        model.freeze()
-    new = numbers(200, seed=2)
-    contributions = assert_adds_up(Decomposition(model, layout(4)), dense(new))
+def test_contributions_to_a_linear_truth_are_linear(loss):
+    X, new = numbers(1500), numbers(200, seed=2)
     truth = 3.0 * (new[:, 0] - X[:, 0].mean())
-    assert np.mean(np.abs(contributions[:, 1, 0] - truth)) < 0.15 * np.abs(truth).mean()
-    assert np.abs(contributions[:, 2:]).mean() < 0.05 * np.abs(truth).mean()
+    for model in before_and_after_its_end(learned(X, 3.0 * X[:, 0] + 1e3, loss=loss)):
+        contributions = assert_adds_up(Decomposition(model, layout(4)), dense(new))
+        assert np.mean(np.abs(contributions[:, 1, 0] - truth)) < 0.15 * np.abs(truth).mean()
+        assert np.abs(contributions[:, 2:]).mean() < 0.05 * np.abs(truth).mean()
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_contributions_after_late_classes_add_up():
     X = numbers(900)
     labels = labels_of(X, 2)
@@ -89,6 +90,7 @@ def test_contributions_after_late_classes_add_up():
     assert_adds_up(Decomposition(model, layout(4)), dense(X[:100]))
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_contributions_to_great_numbers_add_up():
     X = numbers()
     model = learned(X, 1e120 * (2.0 + X[:, 0]))
@@ -97,16 +99,21 @@ def test_contributions_to_great_numbers_add_up():
     np.testing.assert_allclose(decomposition.margins(dense(X[:50])), model.predict(dense(X[:50])), rtol=1e-9)
 
 
-@pytest.mark.parametrize("choice", [0, 1])
-def test_contributions_to_a_frozen_mixture_add_up(choice):
+@pytest.mark.usefixtures("few_trees")
+def test_contributions_to_a_frozen_mixture_add_up():
     X = numbers(1500)
     model = learned(X, labels_of(X, 3))
     model.freeze()
-    model.pool.frozen.losses, model.pool.frozen.squares = np.where(np.arange(3) == choice, 0.1, 1.0), np.full(2, 1e-6)
-    assert model.pool.frozen.choice == choice
-    assert_adds_up(Decomposition(model, layout(4)), dense(X[:100]))
+    frozen, margins = model.pool.frozen, []
+    for choice in (0, 1):
+        frozen.losses, frozen.squares = np.where(np.arange(3) == choice, 0.1, 1.0), np.full(2, 1e-6)
+        assert frozen.choice == choice
+        assert_adds_up(Decomposition(model, layout(4)), dense(X[:100]))
+        margins.append(model.predict(dense(X[:100])))
+    assert (margins[0] != margins[1]).any()
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_contributions_of_sparse_rows_add_up():
     rng = np.random.default_rng(0)
     pointers = np.arange(0, 2401, 3)
@@ -120,6 +127,7 @@ def test_contributions_of_sparse_rows_add_up():
     assert_adds_up(Decomposition(model, layout(30)), X)
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_words_of_a_text_are_one_term():
     rng = np.random.default_rng(0)
     words = np.array(["good", "bad", "film", "plot", "the", "of"])
@@ -144,6 +152,7 @@ def test_restored_models_and_models_that_only_predict_are_explained(tmp_path):
     assert_adds_up(Decomposition(again.model, again.layout, rows), rows)
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_the_constant_is_the_prediction_where_nothing_differs_from_the_reference():
     X = np.repeat(numbers(1), 50, axis=0)
     model = learned(numbers(), labels_of(numbers(), 2))

@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 
+from tests.reproduce.example import Settings, ends_its_process, parts, stops_at_two, work
 from tunefree import reproduce
 from tunefree.core.errors import DataError, ModelError
 from tunefree.reproduce import experiment as experiments
 from tunefree.reproduce import running
-from tunefree.reproduce.experiment import Callback, Experiment, Part, Report, Request
-
-
-class Settings(NamedTuple):
-    """Of an experiment made for these tests."""
-
-    parts: int = 4
-    scale: float = 1.0
-
-
-def parts(settings, results):
-    """Squares of numbers; once they are known, their sum's square root as a last part."""
-    found = [Part(f"square-{i}", {"number": i * settings.scale}) for i in range(settings.parts)]
-    if all(part.name in results for part in found):
-        found.append(Part("last", {"number": float(sum(results[part.name]["square"] for part in found)) ** 0.5}))
-    return found
-
-
-def work(files, number):
-    return {"square": np.array(number**2)}
-
-
-def stops_at_two(files, number):
-    if number == 2:
-        raise KeyboardInterrupt
-    return work(files, number)
+from tunefree.reproduce.experiment import Callback, Experiment, Report, Request
 
 
 def draw(figure):
@@ -89,10 +62,6 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
     afresh = Counter()
     experiments.compute(EXAMPLE, Request(tmp_path), afresh)
     assert afresh.told[-1] == (5, 5, 0)
-
-
-def ends_its_process(files, number):
-    os._exit(1)
 
 
 def test_a_process_that_is_killed_is_no_riddle(tmp_path):
