@@ -21,6 +21,7 @@ from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from tests import trees
 from tunefree import OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor, load, train
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import dense
@@ -97,6 +98,7 @@ def test_the_selection_lists_members_awake_by_their_weights(fitted):
     assert "of the mean that is corrected" in fitted._learned_html()
 
 
+@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -126,6 +128,7 @@ def test_these_parameters_change_no_model(fitted, options):
     np.testing.assert_array_equal(scores(other.fit(X, targets(type(fitted))), X), scores(fitted, X))
 
 
+@pytest.mark.usefixtures("few_trees")
 @of_both
 def test_two_fits_are_the_same_and_the_order_depends_on_random_state(cls):
     X, y = table(200)
@@ -156,11 +159,12 @@ def test_partial_fit_in_any_batches_is_fit(cls, seed, n_classes, cuts, in_sparse
     X = sparse.csr_array(X) if in_sparse else X
     weight = np.random.default_rng(seed).choice([0.0, 0.5, 3.0], 80) if weighted else np.ones(80)
     weight[0] = 1.0
-    whole, parts = cls(shuffle=False).fit(X, y, weight), cls()
     known = {"classes": np.unique(y)} if cls is TuneFreeClassifier else {}
-    for start, stop in pairwise(sorted({0, 80, *cuts})):
-        parts.partial_fit(X[start:stop], y[start:stop], sample_weight=weight[start:stop], **known)
-    parts._learned.model.freeze()
+    with trees.few():
+        whole, parts = cls(shuffle=False).fit(X, y, weight), cls()
+        for start, stop in pairwise(sorted({0, 80, *cuts})):
+            parts.partial_fit(X[start:stop], y[start:stop], sample_weight=weight[start:stop], **known)
+        parts._learned.model.freeze()
     assert_same(whole, parts, X)
     assert whole.progressive_loss_ == pytest.approx(parts.progressive_loss_, rel=1e-12)
     assert whole.t_ == parts.t_ == (weight > 0).sum()
@@ -171,8 +175,9 @@ def test_partial_fit_in_any_batches_is_fit(cls, seed, n_classes, cuts, in_sparse
 def test_classes_that_appear_later_do_so_at_their_row(seed, cut, labels):
     X, y = table(80, 3, 4, seed)
     y = np.array(labels)[np.where(np.arange(80) < 30, y % 2, y)]
-    once = TuneFreeClassifier().partial_fit(X, y)
-    twice = TuneFreeClassifier().partial_fit(X[:cut], y[:cut]).partial_fit(X[cut:], y[cut:])
+    with trees.few():
+        once = TuneFreeClassifier().partial_fit(X, y)
+        twice = TuneFreeClassifier().partial_fit(X[:cut], y[:cut]).partial_fit(X[cut:], y[cut:])
     assert once.classes_.tolist() == sorted(set(y.tolist()))
     assert_same(once, twice, X)
     probabilities = once.predict_proba(X)
@@ -200,6 +205,7 @@ def test_warm_starts_go_on_with_the_pass(cls):
     assert warm.score(*test) > first.score(*test) - 0.02
 
 
+@pytest.mark.usefixtures("few_trees")
 @of_both
 @pytest.mark.parametrize("in_sparse", [False, True])
 @pytest.mark.parametrize("seed", [0, 1])
@@ -215,6 +221,7 @@ def test_weights_are_copies_in_any_order(cls, seed, in_sparse):
     assert_same(cls().fit(rows, y, kept), cls().fit(rows[kept], y[kept]), X)
 
 
+@pytest.mark.usefixtures("few_trees")
 @of_both
 @pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")
 def test_kinds_of_table_give_the_same_bits(cls):
@@ -229,17 +236,18 @@ def test_kinds_of_table_give_the_same_bits(cls):
         np.testing.assert_array_equal(said(of_sparse, kind), said(of_sparse, X))
 
 
+@pytest.mark.usefixtures("few_trees")
 @of_both
 @pytest.mark.parametrize("first_sparse", [False, True])
 def test_rows_to_come_may_be_dense_or_sparse_whatever_the_first_were(cls, first_sparse):
     """Views see dense columns and sparse entries differently, but an estimator's in one way, that of its first rows."""
-    X, y = table(200)
+    X, y = table(120)
     kinds = (sparse.csr_array, np.asarray) if first_sparse else (np.asarray, sparse.csr_array)
-    one, other = (cls().partial_fit(kinds[0](X[:100]), y[:100]) for _ in range(2))
+    one, other = (cls().partial_fit(kinds[0](X[:60]), y[:60]) for _ in range(2))
     for kind in kinds:
         np.testing.assert_array_equal(said(one, kind(X)), said(other, X))
-    one.partial_fit(kinds[0](X[100:]), y[100:])
-    other.partial_fit(kinds[1](X[100:]), y[100:])
+    one.partial_fit(kinds[0](X[60:]), y[60:])
+    other.partial_fit(kinds[1](X[60:]), y[60:])
     assert_same(one, other, X)
     copied = pickle.loads(pickle.dumps(other))
     np.testing.assert_array_equal(said(copied, kinds[1](X)), said(one, X))
@@ -254,6 +262,7 @@ def test_so_do_learners_with_a_view_of_their_own(view):
     np.testing.assert_array_equal(words.predict_proba(sparse.csr_array(X)), words.predict_proba(X))
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_rows_with_other_dense_columns_than_a_view_has_seen_are_refused():
     fitted = TuneFreeClassifier().fit(*table())
     with pytest.raises(ModelError, match="3 dense columns"):
@@ -266,6 +275,7 @@ def test_dense_and_sparse_rows_are_learned_equally_well():
         assert TuneFreeClassifier().fit(kind(X[:500]), y[:500]).score(kind(X[500:]), y[500:]) > 0.8
 
 
+@pytest.mark.usefixtures("few_trees")
 @of_both
 @pytest.mark.parametrize("kind", ["pickle", "deepcopy", "joblib"])
 def test_copies_predict_and_learn_alike(cls, kind, tmp_path):
@@ -281,6 +291,7 @@ def test_copies_predict_and_learn_alike(cls, kind, tmp_path):
     assert_same(fitted.partial_fit(X[60:], y[60:]), copied.partial_fit(X[60:], y[60:]), X)
 
 
+@pytest.mark.usefixtures("few_trees")
 @of_both
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_rows_are_learned_in_blocks_without_a_trace(cls, shuffle, monkeypatch):
@@ -290,6 +301,7 @@ def test_rows_are_learned_in_blocks_without_a_trace(cls, shuffle, monkeypatch):
     assert_same(fitted, cls(shuffle=shuffle).fit(X, y), X)
 
 
+@pytest.mark.usefixtures("few_trees")
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("scale", [1e-300, 1e-9, 1.0, 1e9, 1e300])
 @pytest.mark.parametrize("offset", [0.0, 10.0, -10.0])
@@ -303,6 +315,7 @@ def test_regression_targets_of_any_scale_and_offset(scale, offset):
     assert np.abs(predictions / scale - y[400:]).mean() < 0.5 * np.abs(y - y.mean()).mean()
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_multiplying_targets_by_a_power_of_two_multiplies_predictions():
     X, _ = table(200)
     y = X @ [300.0, 30.0, 1.0, 0.1, 0.01] + 3.0
@@ -323,6 +336,7 @@ def test_regression_losses(loss):
         assert np.abs(predictions - y[400:]).mean() < 0.95
 
 
+@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 @of_both
 def test_finite_whatever_the_scale_of_features(cls, scale):
@@ -331,6 +345,7 @@ def test_finite_whatever_the_scale_of_features(cls, scale):
     assert np.isfinite(said(cls().fit(X, y), X)).all()
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_class_weights_are_sample_weights():
     X, y = table(120)
     weight = np.where(y == 0, 2.0, 0.5)
@@ -344,6 +359,7 @@ def test_with_the_tools_of_scikit_learn():
     assert np.mean(predictions == y) > 0.7
 
 
+@pytest.mark.usefixtures("few_trees")
 @of_both
 def test_verbose_tells_of_the_pass(cls, capsys):
     X, y = table(300)
@@ -402,6 +418,7 @@ def test_constant_weights_change_no_byte(fitted, weight):
     assert scores(other, X).tobytes() == scores(fitted, X).tobytes()
 
 
+@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
 @of_both
 def test_weights_that_are_none_name_their_row(cls, bad):
@@ -438,7 +455,7 @@ def test_tables_and_the_function_that_trains():
     assert TuneFreeClassifier().fit(mixed, y).score(mixed, y) > 0.9
 
 
-def gaps(n=200):
+def gaps(n=100):
     """Numbers of which some are missing, the same in a table, and the columns' names."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 3))
@@ -447,6 +464,7 @@ def gaps(n=200):
     return X, pd.DataFrame(X, columns=["x0", "x1", "x2"]), y
 
 
+@pytest.mark.usefixtures("few_trees")
 @of_both
 @pytest.mark.parametrize("first", ["fit", "partial_fit"])
 def test_arrays_with_gaps_are_tables_with_gaps(cls, first):
@@ -466,6 +484,7 @@ def test_arrays_with_gaps_are_tables_with_gaps(cls, first):
     assert not hasattr(of_array.fit(full, y), "_encoder")
 
 
+@pytest.mark.usefixtures("few_trees")
 @of_both
 @pytest.mark.parametrize("wrong", [np.inf, -np.inf])
 def test_infinite_numbers_are_no_gaps(cls, wrong):
@@ -482,6 +501,7 @@ def test_infinite_numbers_are_no_gaps(cls, wrong):
         cls().fit(sparse.csr_array(X), y)
 
 
+@pytest.mark.usefixtures("few_trees")
 @of_both
 def test_what_is_no_table(cls):
     X, frame, y = gaps(40)
