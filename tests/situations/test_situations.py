@@ -15,7 +15,6 @@ QUICK = (  # half a minute together
     "linear_numbers[150]",
     "exact_numbers",
     "exclusive_or",
-    "groups_of_like_rows",
     "two_clusters",
     "breast_cancer",
     "diabetes",
