@@ -35,7 +35,8 @@ from tunefree.stream.late import is_among
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.spelling import renamed
 from tunefree.workflows.closed_classes import of_named_classes
-from tunefree.workflows.training import Trained, continued, ended, learn_batches
+from tunefree.workflows.model_files import Trained, continued, ended
+from tunefree.workflows.training import learn_batches
 
 Row = dict[str, Any]
 _LOG = logging.getLogger("uvicorn.error")

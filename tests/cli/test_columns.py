@@ -223,14 +223,14 @@ def test_no_target_and_other_roles():
 def test_columns_says_what_training_says(written):
     """It is the same code: the notes of a training are among those of the look before it."""
     plan = Plan(target="claim", learner="scinol2")
-    progress = tunefree.train(str(written), plan).progress
+    progress = tunefree.train(str(written), plan).trained_.progress
     notes = view_of(open_source(str(written)), plan).notes()
     assert progress.oddities and {str(oddity) for oddity in progress.oddities} <= set(notes)
 
 
 def test_passes_and_a_random_order_keep_what_was_told(tmp_path, written):
     told = [
-        tunefree.train(str(written), target="claim", learner="nag", **how).progress.oddities
+        tunefree.train(str(written), target="claim", learner="nag", **how).trained_.progress.oddities
         for how in ({}, {"passes": 2}, {"shuffle": True, "seed": 3})
     ]
     assert told[0] and all(own == told[0] for own in told)

@@ -35,7 +35,7 @@ def train(run, data, model, *options):  # noqa: F811
 
 
 def columns_of(model):
-    return [column.name for column in tunefree.load(model).encoder.columns]
+    return [column.name for column in tunefree.load(model).trained_.encoder.columns]
 
 
 def predictions(run, model, data, *options):  # noqa: F811
@@ -111,7 +111,7 @@ def test_names_of_folders_become_columns(run, tmp_path, kind):  # noqa: F811
     out = " ".join(train(run, data, model).split())
     assert f"note: column 'job': from the names of folders ({ROWS} rows, the first: {data}/job=clerk/" in out
     assert "--ignore job leaves it out" in out and "column 'year'" in out
-    kinds = {column.name: column.kind for column in tunefree.load(model).encoder.columns}
+    kinds = {column.name: column.kind for column in tunefree.load(model).trained_.encoder.columns}
     assert kinds == {"age": "number", "job": "category", "year": "number"}
     one = data / "job=cook" / "year=2023" / f"part-0.{kind}"
     out, err = predictions(run, model, one)
@@ -180,7 +180,7 @@ def test_folders_may_hold_the_target_a_missing_value_and_codes(run, tmp_path):  
             part.drop(columns="rich").to_csv(folder / "a.csv", index=False)
     out = train(run, tmp_path / "data", tmp_path / "m.model", "--shuffle")
     assert "column 'rich'" not in out
-    kinds = {column.name: column.kind for column in tunefree.load(tmp_path / "m.model").encoder.columns}
+    kinds = {column.name: column.kind for column in tunefree.load(tmp_path / "m.model").trained_.encoder.columns}
     assert kinds == {"age": "number", "job": "category", "my code": "category"}
 
 
@@ -233,7 +233,7 @@ def test_training_goes_on_with_lines_that_lack_a_key_and_learns_later_ones(run, 
     assert "pay (from row 301 on)" in out
     assert columns_of(tmp_path / "n.model") == ["age", "job", "pay"]
     both = tunefree.train([str(data), str(later)], target="rich", learner="scinol2")
-    assert [column.name for column in both.encoder.columns] == ["age", "job", "pay"]
+    assert [column.name for column in both.trained_.encoder.columns] == ["age", "job", "pay"]
 
 
 def test_numbers_of_json_that_are_called_categories_predict(run, tmp_path):  # noqa: F811

@@ -119,11 +119,11 @@ def test_what_was_seen_goes_with_the_model_wherever_training_stops(run, files):
     data, options = files / "train.csv", ["-t", "claim", "--learner", "scinol2", "-q"]
     assert run("train", data, *options, "-o", files / "whole", "--passes", "1")[0] == 0
     assert run("train", data, *options, "-o", files / "twice", "--passes", "2")[0] == 0
-    seen = [tunefree.load(files / name).encoder.profile for name in ("m", "whole", "twice")]
+    seen = [tunefree.load(files / name).trained_.encoder.profile for name in ("m", "whole", "twice")]
     assert [own.rows for own in seen] == [N, N, N]  # a second pass sees the same rows
     csv.write_csv(pa.table(cars(5)), files / "more.csv")
     assert run("train", files / "more.csv", "--from", files / "m", "-o", files / "more", "-q")[0] == 0
     csv.write_csv(pa.concat_tables([pa.table(cars()), pa.table(cars(5))]), files / "both.csv")
     assert run("train", files / "both.csv", *options, "-o", files / "both")[0] == 0
-    more, both = (tunefree.load(files / name).encoder.profile.save() for name in ("more", "both"))
+    more, both = (tunefree.load(files / name).trained_.encoder.profile.save() for name in ("more", "both"))
     assert all((more[name] == both[name]).all() for name in both)

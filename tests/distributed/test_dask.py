@@ -23,6 +23,7 @@ from tunefree.distributed import (
 )
 from tunefree.distributed.cluster import KEEPING_MEMORY
 from tunefree.distributed.engines import Here
+from tunefree.estimators.model_file import estimator_of
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.training import Trained
 
@@ -60,7 +61,8 @@ def run_cli(monkeypatch, capfd):
 
 
 def bytes_of(trained, folder, name="some.model"):
-    trained.save(folder / name)
+    model = estimator_of(trained) if isinstance(trained, Trained) else trained
+    model.save(folder / name)
     return (folder / name).read_bytes()
 
 
@@ -88,7 +90,7 @@ def test_a_data_frame_is_learned_as_its_partitions(client, tmp_path):
     parts = frame.to_delayed()
     again = train(client, [parts[0], parts[1], parts[2]], target="rich", shard_rows=1)
     assert bytes_of(found, tmp_path) == bytes_of(again, tmp_path)
-    assert found.progress.progressive[0].rows == 1500
+    assert found.trained_.progress.progressive[0].rows == 1500
 
 
 def test_arrays_of_unknown_and_uneven_chunks_are_joined(client, tmp_path):
@@ -102,7 +104,7 @@ def test_arrays_of_unknown_and_uneven_chunks_are_joined(client, tmp_path):
     found = train(client, unknown, y=targets, shard_rows=400)
     known = train(client, arrays.from_array(X, chunks=(500, 3)), y=arrays.from_array(y, chunks=500), shard_rows=400)
     assert bytes_of(found, tmp_path) == bytes_of(known, tmp_path)
-    assert found.progress.progressive[0].rows == 900
+    assert found.trained_.progress.progressive[0].rows == 900
 
 
 def test_what_cannot_be_spread_is_told(client, tmp_path):
@@ -120,7 +122,7 @@ def test_estimators_predict_collections_lazily(client):
     frame = frames.from_pandas(table, npartitions=3)
     weighed = DaskTuneFreeClassifier(client, shard_rows=1, class_weight={"yes": 2.0})
     found = weighed.fit(frame[["age", "job"]], frame["rich"])
-    assert found.local_.trained.plan.class_weight == ("yes=2.0",)
+    assert found.local_.trained_.plan.class_weight == ("yes=2.0",)
     predicted = found.predict(frame[["age", "job"]])
     assert hasattr(predicted, "dask") and predicted.npartitions == 3
     computed = predicted.compute()
@@ -143,7 +145,7 @@ def test_blocks_of_sparse_matrices_are_learned(client):
     dense = arrays.from_array(X.toarray(), chunks=(200, 50))
     blocks, targets = dense.map_blocks(sparse.csr_matrix), arrays.from_array(y, chunks=200)
     found = DaskTuneFreeClassifier(client, shard_rows=1).fit(blocks, targets)
-    assert found.local_.kind == "svmlight" and (found.predict(blocks).compute() == y).mean() > 0.8
+    assert found.local_.trained_.kind == "svmlight" and (found.predict(blocks).compute() == y).mean() > 0.8
 
 
 def test_several_fits_at_once_do_not_meet(client, tmp_path):
@@ -181,7 +183,9 @@ def test_a_shard_of_one_class_and_an_empty_one_are_learned(client):
     tables[1]["rich"] = "no"
     empty = tables[0].iloc[:0]
     found = train(client, [delayed(own) for own in (tables[0], empty, tables[1], tables[2])], "rich", shard_rows=1)
-    assert found.progress.progressive[0].rows == 1000 and np.isfinite(found.progress.progressive[0].mean_loss())
+    assert found.trained_.progress.progressive[0].rows == 1000 and np.isfinite(
+        found.trained_.progress.progressive[0].mean_loss()
+    )
 
 
 def test_the_command_line_learns_on_a_cluster_that_is_there(run_cli, tmp_path, monkeypatch):

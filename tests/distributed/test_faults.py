@@ -11,6 +11,8 @@ from tests.distributed.data import parquet_of, people, shards
 from tunefree.core.errors import ModelError
 from tunefree.distributed import dask_engine, phases, train
 from tunefree.distributed.engines import Here
+from tunefree.estimators.model_file import estimator_of
+from tunefree.workflows.model_files import Trained
 from tunefree.workflows.plan import Plan
 
 distributed = pytest.importorskip("distributed")
@@ -24,7 +26,8 @@ def small_sample(monkeypatch):
 
 
 def bytes_of(trained, folder):
-    trained.save(folder / "some.model")
+    model = estimator_of(trained) if isinstance(trained, Trained) else trained
+    model.save(folder / "some.model")
     return (folder / "some.model").read_bytes()
 
 

@@ -66,7 +66,7 @@ def test_names_that_are_no_set_of_classes(classes, message):
 def test_a_saved_model_keeps_its_classes(tmp_path):
     X, y = rows(odd=())
     ScInOLClassifier().fit(X, y, classes=["no", "yes"]).save(tmp_path / "m", target="label")
-    assert tunefree.load(tmp_path / "m").plan.classes == ("no", "yes")
+    assert tunefree.load(tmp_path / "m").trained_.plan.classes == ("no", "yes")
 
 
 @pytest.mark.parametrize(("odd", "places"), [((700,), r"y\[700\]"), ((3, 700), r"y\[3\] and y\[700\]")])

@@ -14,10 +14,10 @@ from tests.fuzz import raw
 from tests.kernel.contracts import frozen_after
 from tunefree.core import storage
 from tunefree.core.errors import TunefreeError
+from tunefree.estimators.early_stopping import descend
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows import model_files
-from tunefree.workflows.early_stopping import descend
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.training import train
 

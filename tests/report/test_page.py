@@ -20,6 +20,7 @@ from tunefree.explanation.told import digits
 from tunefree.model.targets import RunningMetrics
 from tunefree.report import page, suspicions
 from tunefree.report.document import Figure, Note, Table
+from tunefree.report.page import page_of
 from tunefree.report.told_metrics import in_unit
 from tunefree.stream.source import open_source
 from tunefree.stream.tally import Tally
@@ -181,13 +182,13 @@ def test_a_regression_has_residuals(tmp_path):
 def test_single_learners_classes_and_lines_have_reports(tmp_path):
     table = {name: values for name, values in people(600).items() if name != "pay"}
     single = train(open_source(table), Plan(target="rich", learner="scinol2"))
-    read = check_page(single.report().html)
+    read = check_page(page_of(single).html)
     assert "Who learned" not in read.text and "the learner's theorem" in read.text
     path = tmp_path / "rows.svm"
     path.write_text("".join(f"{'+1' if i % 3 else '-1'} 1:{i % 7} 2:{i % 3}\n" for i in range(300)))
-    check_page(train(open_source(path), Plan()).report(path).html)
+    check_page(page_of(train(open_source(path), Plan()), path).html)
     several = {**table, "rich": [("a", "b", "c")[i % 3] for i in range(600)]}
-    check_page(train(open_source(several), Plan(target="rich")).report(several).html)
+    check_page(page_of(train(open_source(several), Plan(target="rich")), several).html)
 
 
 def test_what_looks_wrong_is_told():
@@ -244,7 +245,7 @@ def test_hostile_names_are_text(tmp_path):
     table = {name: values for name, values in people(400).items() if name != "pay"}
     table['<script>alert(1)</script>&"'] = table.pop("age")
     table["job"] = [f"<b>{job}" for job in table["job"]]
-    read = check_page(train(open_source(table), Plan(target="rich")).report(table).html)
+    read = check_page(page_of(train(open_source(table), Plan(target="rich")), table).html)
     assert "<script>alert(1)</script>" in read.text
 
 

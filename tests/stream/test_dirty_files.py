@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 import warnings
 
 import pytest
@@ -13,6 +12,7 @@ from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.stream.dirty_files import DIRTY, Dirty
 from tests.stream.tabular import named_rows
 from tunefree.core.errors import DataWarning, TunefreeError
+from tunefree.core.parameters import as_options
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows.plan import Plan
@@ -51,7 +51,7 @@ def check_first_row(dirty: Dirty, path: str) -> None:
 def train_in_python(dirty: Dirty, path: str):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        trained = tunefree.train(source_of(dirty, path), plan=plan_of(dirty)).trained
+        trained = tunefree.train(source_of(dirty, path), plan=plan_of(dirty)).trained_
     check_notes([str(warning.message) for warning in caught if warning.category is DataWarning], dirty)
     return trained
 
@@ -94,8 +94,9 @@ def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, name):  # noqa: F
 def test_dirty_files_that_cannot_be_read_are_errors_that_tell_where(run, tmp_path, name):  # noqa: F811
     dirty = BY_NAME[name]
     path = written(dirty, tmp_path)
-    with pytest.raises(TunefreeError, match=re.escape(dirty.error.replace("--", ""))):
+    with pytest.raises(TunefreeError) as raised:
         tunefree.train(source_of(dirty, path), plan=plan_of(dirty))
+    assert dirty.error in as_options(str(raised.value)) and "--" not in str(raised.value)
     status, _, err = train_on_the_command_line(run, dirty, path, str(tmp_path / "m.model"))
     assert status == 2
     assert dirty.error in " ".join(err.split())

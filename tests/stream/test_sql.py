@@ -33,7 +33,7 @@ def rows(cursor, query=QUERY):
 
 def test_a_model_learns_the_rows_of_a_query_and_predicts_others(cursor):
     model = tunefree.train(rows(cursor), target="rich", learner="scinol2")
-    assert model.trained.progress.progressive[0].rows == ROWS
+    assert model.trained_.progress.progressive[0].rows == ROWS
     test = rows(cursor, "SELECT age, job FROM people LIMIT 50")
     assert model.predict(test).tolist() == model.predict(rows(cursor).read_all().slice(0, 50)).tolist()
     fitted = tunefree.ScInOLClassifier().fit(rows(cursor, "SELECT age, job FROM people LIMIT 200"), [0, 1] * 100)

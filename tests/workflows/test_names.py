@@ -49,13 +49,13 @@ def test_a_string_is_one_name(role):
 )
 def test_a_column_named_by_a_string_is_read_so(role, kind, name):
     model = tunefree.train(table(), **OF_ALL, **{role: name})
-    assert {column.name: column.kind for column in model.encoder.columns}[name] == kind
+    assert {column.name: column.kind for column in model.trained_.encoder.columns}[name] == kind
 
 
 def test_one_column_is_left_out():
     model = tunefree.train(table(), ignore="leak", **OF_ALL)
     assert model.feature_names_in_.tolist() == ["a", "job"]
-    assert model.plan == tunefree.train(table(), ignore=["leak"], **OF_ALL).plan
+    assert model.trained_.plan == tunefree.train(table(), ignore=["leak"], **OF_ALL).trained_.plan
 
 
 def test_dates_with_their_formats_may_be_a_dict():
@@ -209,7 +209,7 @@ def test_one_name_wherever_names_are_taken():
 
     source = tunefree.open_source(table())
     assert OutputColumns("job").ids == ("job",)
-    [predicted] = predict(model.trained, source, BadRows(), kept="job")
+    [predicted] = predict(model.trained_, source, BadRows(), kept="job")
     assert predicted.batch.columns.schema.names == ["job"]
     assert [one.name for one in compare(source, Plan(target="rich"), "scinol2").ranked] == ["scinol2"]
 

@@ -81,7 +81,7 @@ def test_new_columns_of_files_of_a_directory(tmp_path):
         folder.mkdir(parents=True)
         parquet.write_table(pa.Table.from_pylist([row(i) for i in places]), folder / "part.parquet")
     model = tunefree.train(tmp_path / "data", target="y", learner="scinol2")
-    assert [column.name for column in model.encoder.columns] == ["x", "late", "o.city", "tags", "v"]
+    assert [column.name for column in model.trained_.encoder.columns] == ["x", "late", "o.city", "tags", "v"]
     rows = [row(i) for i in range(1000, 1200)]
     wrong = model.predict(pa.Table.from_pylist(rows)) != [own["y"] for own in rows]
     assert wrong.mean() < 0.05

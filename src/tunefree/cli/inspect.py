@@ -40,6 +40,9 @@ def inspect(
         ),
     ] = None,
     class_: ClassOf = None,
+    file: Annotated[
+        bool, typer.Option("--file", help="List what the file holds: its arrays with their shapes and bytes.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """What a model has learned: its members, and its columns and features by importance.
@@ -55,9 +58,18 @@ def inspect(
     from tunefree.explanation.picture import output_of
     from tunefree.workflows import explanation, model_files
 
-    others = {"top": top != TOP, "plot": plot, "rows": rows, "class": class_ is not None, "json": json}
-    for name in [name for name, value in others.items() if value and weights]:
-        raise ModelError(f"--{name} has no effect on the weights that --weights writes; leave one of them out")
+    others = {"top": top != TOP, "plot": plot, "rows": rows, "class": class_ is not None}
+    for option, wanted in (
+        ("file", {**others, "weights": weights} if file else {}),
+        ("weights", {**others, "json": json}),
+    ):
+        for name in [name for name, value in wanted.items() if value and (file or weights)]:
+            raise ModelError(f"--{name} has no effect on what --{option} lists; leave one of them out")
+    if file:
+        from tunefree.cli.display.file import show_file
+
+        show_file(model, json)
+        return
     if plot:
         from tunefree.report import pictures
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -57,8 +57,9 @@ def path(
     """
     from tunefree.cli.display.path import show_path
     from tunefree.core import storage
+    from tunefree.estimators import early_stopping
     from tunefree.report import pictures
-    from tunefree.workflows import early_stopping, model_files
+    from tunefree.workflows import model_files
 
     if plot:
         pictures.check(plot)
@@ -75,9 +76,10 @@ def path(
         stopped = model_files.load(files.data[0], "path")
     else:
         stopped = early_stopping.descend(files.source(), plan, iterations)
-    stopped = stopped if at is None else stopped.at(at)
+    if at is not None:
+        stopped = replace(stopped, model=stopped.model.at(at))
     if output:
         stopped.save(output)
     show_path(stopped, json)
     if plot:
-        pictures.draw_path(stopped.estimator, plot)
+        pictures.draw_path(stopped.model.estimator, plot)

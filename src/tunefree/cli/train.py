@@ -158,7 +158,7 @@ def _left(checkpoint: Path, plan: Plan) -> str:
 
 def _stop_early(files: Files, plan: Plan, output: Path, quiet: bool) -> None:
     """Learn from all rows in memory."""
-    from tunefree.workflows.early_stopping import descend
+    from tunefree.estimators.early_stopping import descend
 
     stopped = descend(files.source(), plan)
     stopped.save(output)

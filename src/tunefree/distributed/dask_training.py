@@ -11,10 +11,10 @@ from tunefree.distributed import collections, phases
 from tunefree.distributed.dask_engine import OnDask
 from tunefree.distributed.journal import Journal
 from tunefree.distributed.shards import FEWEST_ROWS, Cut, count_range, ranges_to_count, shards_of
+from tunefree.estimators.model_file import estimator_of
 from tunefree.stream.files import TextFile
 from tunefree.stream.source import Source, open_source
 from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import Trained
 
 
 def train(
@@ -30,7 +30,7 @@ def train(
     resume: bool = False,
     tell: Callable[[str], None] | None = None,
     **options: Any,
-) -> Trained:
+) -> Any:
     """Learn a model from shards on a Dask cluster.
 
     Parameters
@@ -60,9 +60,9 @@ def train(
 
     Returns
     -------
-    Trained
-        A model as :func:`tunefree.workflows.training.train` makes it; its members stand still. It depends on the
-        shards, not on how many workers there are, nor on which of them were lost.
+    TuneFreeClassifier or TuneFreeRegressor
+        Fitted, as :func:`tunefree.train` returns it. It depends on the shards, not on how many workers there are, nor
+        on which of them were lost.
 
     Raises
     ------
@@ -79,7 +79,8 @@ def train(
             raise DataError("standard input cannot be spread", remedy="save it to a file that all workers see")
         parts = parts_of_files(engine, data if isinstance(data, Source) else open_source(data), cut)
     journal = Journal(checkpoint, resume)
-    return phases.learn(engine, parts, plan, tell or (lambda line: None), on_bad_shard == "skip", journal)
+    tell = tell or (lambda line: None)
+    return estimator_of(phases.learn(engine, parts, plan, tell, on_bad_shard == "skip", journal))
 
 
 def check(plan: Plan, shard_rows: int, on_bad_shard: str) -> None:

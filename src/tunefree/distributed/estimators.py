@@ -11,14 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from tunefree.distributed.collections import TARGET
 from tunefree.distributed.dask_training import train
 from tunefree.distributed.shards import FEWEST_ROWS
-from tunefree.workflows.trained_estimators import TrainedClassifier, TrainedRegressor
 
 
 class _DaskEstimator(BaseEstimator):
     """What both estimators share: a client, and rows of a shard."""
 
     _task: str
-    _local: Any
     client: Any
     shard_rows: int
 
@@ -50,10 +48,9 @@ class _DaskEstimator(BaseEstimator):
         client = get_client() if self.client is None else self.client
         options = {"task": self._task, "shard_rows": self.shard_rows, **self._plan()}
         if hasattr(X, "columns"):
-            trained = train(client, X.assign(**{TARGET: y}), TARGET, **options)
+            self.local_ = train(client, X.assign(**{TARGET: y}), TARGET, **options)
         else:
-            trained = train(client, X, y=y, **options)
-        self.local_ = self._local(trained)
+            self.local_ = train(client, X, y=y, **options)
         return self
 
     def _lazily(self, method: str, X: Any, dtype: Any, width: int | None = None) -> Any:
@@ -107,11 +104,11 @@ class DaskTuneFreeClassifier(ClassifierMixin, _DaskEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    local_ : TrainedClassifier
+    local_ : TuneFreeClassifier
         The model, which predicts rows in memory.
     """
 
-    _task, _local = "classification", TrainedClassifier
+    _task = "classification"
 
     def __init__(self, client: Any = None, shard_rows: int = FEWEST_ROWS, class_weight: Any = None) -> None:
         self.client, self.shard_rows, self.class_weight = client, shard_rows, class_weight
@@ -157,11 +154,11 @@ class DaskTuneFreeRegressor(RegressorMixin, _DaskEstimator):
 
     Attributes
     ----------
-    local_ : TrainedRegressor
+    local_ : TuneFreeRegressor
         The model, which predicts rows in memory.
     """
 
-    _task, _local = "regression", TrainedRegressor
+    _task = "regression"
 
     def __init__(self, client: Any = None, shard_rows: int = FEWEST_ROWS, loss: str = "square") -> None:
         self.client, self.shard_rows, self.loss = client, shard_rows, loss

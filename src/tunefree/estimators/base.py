@@ -1,23 +1,25 @@
-"""What the online estimators share: they validate, and leave all learning to :class:`tunefree.model.model.Model`."""
+"""Online estimators, and classifiers: they validate, and leave learning to :class:`tunefree.model.model.Model`."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.estimators import class_sets, jobs, memory, tables, validation
 from tunefree.estimators.explanation import Explaining
-from tunefree.estimators.learned import Learned
-from tunefree.estimators.model_file import Saving
+from tunefree.estimators.model_file import Saving, WholeOnly, check_whole, labels_of
 from tunefree.estimators.notebook import LearnedInNotebooks
+from tunefree.estimators.reports import Reported
 from tunefree.estimators.waiting import LearnsLater
 from tunefree.estimators.weights import Weighted
+from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
@@ -25,9 +27,12 @@ from tunefree.model.pool import special_about
 from tunefree.model.targets import Labels, RunningMetrics
 from tunefree.pool.model import class_of
 from tunefree.theory.evidence import Certificate
+from tunefree.workflows.model_files import Trained, continued, ended
+from tunefree.workflows.plan import POOL, Plan
+from tunefree.workflows.progress import Progress
 
 
-class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebooks, BaseEstimator):
+class OnlineEstimator(LearnsLater, Reported, Explaining, Saving, Weighted, LearnedInNotebooks, BaseEstimator):
     """What classifiers and regressors that learn row by row share.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their
@@ -35,6 +40,7 @@ class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebo
     """
 
     _task: str
+    _learned: Trained  # complete only if it is as a file has it
     t_: int
     n_iter_: int
 
@@ -80,14 +86,26 @@ class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebo
 
     def _steps(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> Iterator[float]:
         """A pass, block after block; yields the share of the rounds that is learned."""
+        self._go_on()
         encoder = tables.encoder_of(self)
         if encoder is not None:
             self._learned.model.reserve_features(encoder.n_features)
         for place, block in self._blocks(X, rounds):
-            targets = self._targets(y, rounds.row[place])
-            self._learned.learn(block, targets, rounds.at(place), first)
+            self._learn_block(block, self._targets(y, rounds.row[place]), rounds.at(place), first)
             yield place.stop / len(rounds.row)
         self.t_ += len(rounds.row)
+
+    def _learn_block(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> None:
+        """Learn a block, of these rounds; in a first pass members are evaluated, and losses are counted."""
+        model, evaluation_weight = self._learned.model, rounds.weight if first else np.zeros(len(rounds.weight))
+        options: dict[str, Any] = {} if first else {"again": True}
+        options |= {} if rounds.group is None else {"groups": rounds.group}
+        switched = model.switched
+        predictions, row_losses = model.learn(X, y, rounds.weight, evaluation_weight, **options)
+        if first:
+            self._learned.progress.add(rounds.counts, row_losses, model.errors(y, predictions))
+        if switched is None and model.switched is not None:
+            warnings.warn(f"{SWITCHED.format(model.switched)}; a larger max_support is more exact", stacklevel=2)
 
     def _blocks(self, X: Any, rounds: validation.Rounds) -> Iterator[tuple[slice, Any]]:
         """The rounds' rows, where a view tells dense from sparse in the form in which it first saw rows."""
@@ -115,8 +133,25 @@ class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebo
     def _started(self) -> bool:
         return hasattr(self, "_learned")
 
+    def _begin_with(self, n_features: int, classes: list[Any]) -> None:
+        """Have a model that has seen no row."""
+        model = self._model(n_features, classes)
+        kernel = model.options.kernel_config.name if model.learner == "kernel-pool" else None
+        learner = model.learner if kernel is None else POOL
+        plan = Plan(task=self._task, learner=learner, kernel=kernel, loss=model.options.loss)
+        progress = Progress(progressive=[RunningMetrics()], held_out=[RunningMetrics()])
+        self._learned, self._waiting, self.t_ = Trained(model, None, "", plan, progress), None, 0
+
+    def _go_on(self) -> None:
+        """Go on with the pass of a model of a file; what its training noted of rows is not."""
+        if self._learned.progress.complete:
+            trained = continued(self._learned)
+            progress = replace(trained.progress, occurrences=[])
+            self._learned = replace(trained, progress=progress, order=None, rises=None)
+
     def _predictions(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
+        self._learn_waiting()
         X = self._prepared(validation.features(self, X))
         blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))
         with jobs.of(self):
@@ -129,31 +164,30 @@ class OnlineEstimator(LearnsLater, Explaining, Saving, Weighted, LearnedInNotebo
         In regression it begins after the first row.
         """
         check_is_fitted(self)
-        return self._learned.model.metrics.mean_loss()
+        return float(self._learned.progress.progressive[0].mean_loss())
 
     @property
     def certificate_(self) -> Certificate:
         """Lower bounds on the loss of every linear model on the rows of the first pass; feature 0 is the constant."""
         check_is_fitted(self)
-        return self._learned.model.certificate()
+        check_whole(self, "certificate_")
+        certificate: Certificate = self._learned.model.certificate()
+        return certificate
 
-    def _parts_of_file(self, encoder: Any, target: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
-        model = self._learned.model
-        options, passes = model.options, max(int(self.n_iter_), 1)
-        plan: dict[str, Any] = {"target": target, "task": model.task, "learner": options.learner, "loss": options.loss}
-        plan |= {"learner": "pool", "kernel": options.kernel_config.name} if options.learner == "kernel-pool" else {}
+    def _record(self) -> Trained:
+        trained, passes = self._learned, max(int(self.n_iter_), 1)
+        if trained.progress.complete:
+            return trained
         closed = getattr(self, "_closed", None)
-        plan |= {} if closed is None else {"classes": [str(label) for label in closed.tolist()]}
-        progress = {
-            "complete": True,
-            "number": passes,
-            "rows": model.metrics.rows,
-            "position": (0, 0, 0),
-            "progressive": [asdict(model.metrics)],
-            "held_out": [asdict(RunningMetrics())],
-        }
-        header = {"kind": "linear", "plan": plan | {"passes": passes}, "progress": progress}
-        return {"model": model.save_state()}, header
+        classes = trained.plan.classes if closed is None or len(closed) < 2 else tuple(map(str, closed.tolist()))
+        return ended(replace(trained, plan=replace(trained.plan, passes=passes, classes=classes)), passes)
+
+    def _restore(self, trained: Trained) -> None:
+        super()._restore(trained)
+        fitted = (trained.estimator or {}).get("fitted") or {}
+        self._learned = trained
+        self.t_ = fitted.get("rounds", trained.progress.progressive[0].rows)
+        self.n_iter_ = fitted.get("passes", trained.progress.number)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._started()
@@ -202,6 +236,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         """Check rows, and let them be learned: ``learn`` takes X, codes of classes and weights."""
         self._check_parameters()
         again = bool(self.warm_start) and self._started()
+        self._learn_waiting()
         X, y = validation.labelled(self, X, y, not again)
         validation.class_labels(y)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
@@ -226,11 +261,13 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
             class_sets.warn_of_rare(y, weight)
         return self
 
+    @WholeOnly
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Update the model with one pass over the given rows, in their order.
 
-        Rows given one by one wait until there are some hundred, or anything is asked of the estimator; then they are
-        learned together, which gives the same model in a fraction of the time.
+        Rows of calls of a few rows each wait until there are some hundred, or a method predicts, explains or saves;
+        then they are learned together, which gives the same model in a fraction of the time. Attributes are of the rows
+        learned, of which there are ``t_``.
 
         Parameters
         ----------
@@ -256,6 +293,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs all rows, which partial_fit does not see; pass a dict")
         again = self._started()
+        self._learn_waiting()
         X, y = validation.labelled(self, X, y, not again, stream=True)
         validation.class_labels(y)
         weight = validation.weights(sample_weight, len(y), may_vanish=True)
@@ -278,8 +316,15 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         return self
 
     def _begin(self, n_features: int, classes: np.ndarray) -> None:
-        self._learned = Learned(self._model(n_features, classes.tolist()))
-        self.classes_, self.t_ = classes, 0
+        self._begin_with(n_features, classes.tolist())
+        self.classes_ = classes
+
+    def _restore(self, trained: Trained) -> None:
+        super()._restore(trained)
+        labels = labels_of(trained.model.classes, trained.estimator)
+        is_mixed = len({type(label) for label in labels.tolist()}) > 1
+        self.classes_ = labels if is_mixed else np.sort(labels)
+        self._closed = self.classes_ if trained.plan.classes else None
 
     def _know(self, classes: np.ndarray) -> None:
         """Tell the model of classes that it does not know yet."""
@@ -393,106 +438,4 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
     @property
     def intercept_(self) -> np.ndarray:
         """Intercept, (1,) with two classes, else (n_classes,)."""
-        return self._of_columns()[0].copy()
-
-
-class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
-    """Targets are numbers."""
-
-    _task = "regression"
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the model (with ``warm_start``, continue from the present model).
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight, self._passes)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., None]) -> Any:
-        """Check rows, and let them be learned: ``learn`` takes X, y and weights."""
-        self._check_parameters()
-        again = bool(self.warm_start) and self._started()
-        X, y = validation.labelled(self, X, y, not again, y_numeric=True)
-        weight = validation.weights(sample_weight, len(y), may_vanish=False)
-        if not again:
-            self._begin(X.shape[1])
-        self._check_memory(X)
-        with jobs.of(self):
-            learn(X, y, weight)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Update the model with one pass over the given rows, in their order.
-
-        Rows given one by one wait until there are some hundred, or anything is asked of the estimator; then they are
-        learned together, which gives the same model in a fraction of the time.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        return self._update(X, y, sample_weight)
-
-    def _update(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Any:
-        """Check rows of a stream, and learn them, or let them wait."""
-        if self._keep(X, y, (sample_weight, groups)):
-            return self
-        self._check_parameters()
-        again = self._started()
-        X, y = validation.labelled(self, X, y, not again, y_numeric=True, stream=True)
-        weight = validation.weights(sample_weight, len(y), may_vanish=True)
-        group = validation.group_digests(groups, len(y), may_be_one=True)
-        if not again:
-            self._begin(X.shape[1])
-        with jobs.of(self):
-            self._pass(X, y, validation.as_given(weight, group), first=True)
-        self.n_iter_ = 1
-        self._let_wait(X)
-        return self
-
-    def _begin(self, n_features: int) -> None:
-        self._learned = Learned(self._model(n_features, []))
-        self.t_ = 0
-
-    def _targets(self, y: np.ndarray, row: np.ndarray) -> np.ndarray:
-        return y[row].astype(np.float64)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the target of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._predictions(X)[:, 0]
-
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights of the columns, (n_features,).
-
-        They are in the units of the columns; see :meth:`feature_weights` for their fidelity to a pool.
-        """
-        return self._of_columns()[1:, 0].copy()
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        """Prediction of a row of zeros, (1,)."""
         return self._of_columns()[0].copy()

@@ -61,6 +61,8 @@ class Explaining:
         >>> bool(np.allclose(contributions.sum(axis=1), model.predict(X[:5]), rtol=1e-9))
         True
         """
+        check_is_fitted(self)
+        self._learn_waiting()  # type: ignore[attr-defined]
         decomposition = decomposition_of(self)
         X = self._prepared(validation.features(self, X))  # type: ignore[attr-defined]
         names, n_outputs = decomposition.names, decomposition.n_outputs

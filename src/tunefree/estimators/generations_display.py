@@ -99,9 +99,9 @@ class GenerationsDisplay:
         >>> [axes.get_ylabel() for axes in display.axes_]
         ['weight in the base mixture', 'log-loss (nats per row)']
         """
-        if not hasattr(estimator, "model"):
-            check_is_fitted(estimator)
-        model = estimator.model if hasattr(estimator, "model") else estimator._learned.model
+        check_is_fitted(estimator)
+        estimator._learn_waiting()
+        model = estimator._learned.model
         if not isinstance(getattr(model, "pool", None), Pool):
             raise ModelError("only pools have generations that can be drawn")
         return cls(pool=model.pool, loss_name=_loss_name(model)).plot(figure=figure)

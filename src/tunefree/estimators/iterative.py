@@ -6,6 +6,7 @@ import copy
 import hashlib
 import math
 import numbers
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,17 +22,21 @@ from tunefree.early_stopping.problem import Problem, Rows, Schedule
 from tunefree.early_stopping.spaces import space_of
 from tunefree.early_stopping.step_size import step_size
 from tunefree.early_stopping.widths import best_gamma
-from tunefree.estimators import jobs, preparation, stored, validation
+from tunefree.estimators import jobs, preparation, validation
 from tunefree.estimators.fitted_path import FittedPath
 from tunefree.estimators.matrices import matrix
 from tunefree.estimators.model_file import Saving
 from tunefree.estimators.path_display import PathDisplay
+from tunefree.estimators.path_model import PathModel
 from tunefree.estimators.path_targets import Targets
 from tunefree.estimators.tables import EncodedRows
 from tunefree.kernel.backends import check_device
 from tunefree.kernel.kernels import distance_of, kernel_of
 from tunefree.losses.contract import growth
 from tunefree.theory.stopping_times import OUTPUTS, optimisation_bound, stopping_time, usual_theta
+from tunefree.workflows.model_files import Trained
+from tunefree.workflows.plan import EARLY_STOPPING, Plan
+from tunefree.workflows.progress import Progress
 
 ORDERS = {None: "batch", "cyclic": "cyclic", "shuffled": "shuffled"}
 MAY_CHANGE = {"max_iter", "stop", "output", "assumptions", "warm_start", "n_jobs"}  # when a fit goes on
@@ -58,6 +63,7 @@ class IterativeRegularization(Saving, BaseEstimator):
     _begun_with: tuple[Any, ...]
     n_iter_: int
     _is_dense: bool | None  # whether features of a table are an array; None before they are known
+    _learned: Trained  # without its model, which is the estimator, and its encoder, where none is that of a file
 
     def _check(self) -> None:
         preparation.check_kernel(self.kernel, self.gamma, self._kernel_params())
@@ -121,10 +127,19 @@ class IterativeRegularization(Saving, BaseEstimator):
             descent.freeze(self.warm_start)
             self.path_ = self.fitted_path_.path()
             self._stop_at(self._chosen())
-        self._n_rows = len(weight)
+        task = "classification" if hasattr(self, "classes_") else "regression"
+        plan, progress = (
+            Plan(task=task, loss=self.loss, learner=EARLY_STOPPING),
+            Progress(complete=True, number=1, rows=len(weight)),
+        )
+        self._learned = Trained(None, None, "", plan, progress)
 
-    def _parts_of_file(self, encoder: Any, target: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
-        return stored.of_file(self, encoder.n_features - 1, target)
+    def _record(self) -> Trained:
+        return replace(self._learned, model=PathModel(self))
+
+    def _restore(self, trained: Trained) -> None:
+        super()._restore(trained)
+        self._learned = replace(trained, model=None)
 
     def _begin(self, X: Any, targets: Targets, weight: np.ndarray) -> FittedPath:
         random = check_random_state(self.random_state)
@@ -301,10 +316,17 @@ class IterativeRegularization(Saving, BaseEstimator):
     def _margins(self, X: Any) -> np.ndarray:
         """f(x) (n, K), in the method's units."""
         check_is_fitted(self)
-        X = self._matrix(validation.features(self, X))
+        return self._margins_of(self._matrix(validation.features(self, X)))
+
+    def _margins_of(self, X: Any) -> np.ndarray:
+        """The same of rows as they are fitted."""
         with jobs.of(self), one_for_products():
             features = self._dictionary(self.fitted_path_.standards.apply(X, self._farthest()))
             return self.fitted_path_.margins(self.coefficients_, features, self.device)
+
+    def predictions_of(self, X: Any) -> np.ndarray:
+        """Margins (n, K) of classes, or the predicted targets (n, 1), of an array or CSR matrix of all features."""
+        return self._margins_of(X)
 
     def _linear(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, K) of the features as given (or of the dictionary), and constants (K,), in the method's units."""

@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.estimators import validation
-from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
+from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
 from tunefree.estimators.pistol import PRESETS, check_preset
+from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.kernel import feature_expansion
 from tunefree.kernel.kernels import is_ladder, kernel_of
 from tunefree.losses import loss_of

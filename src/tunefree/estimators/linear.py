@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tunefree.estimators import validation
-from tunefree.estimators.base import OnlineClassifierBase, OnlineRegressorBase
+from tunefree.estimators.base import OnlineClassifierBase
+from tunefree.estimators.regressor import OnlineRegressorBase
 
 
 def _scinol(variant: Any, epsilon: Any) -> tuple[str, dict[str, float]]:

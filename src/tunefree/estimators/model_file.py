@@ -1,44 +1,97 @@
-"""Fitted estimators as model files, which the command line and :func:`tunefree.load` read."""
+"""Fitted estimators in model files: what is saved of an estimator beside its model, and the estimator of a file.
+
+A file of a training by a plan (`tunefree train`, :func:`tunefree.train`) says nothing of an estimator: it becomes the
+one with the parameters of the plan.
+"""
 
 from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import update_wrapper
+from types import MethodType
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tunefree.core import storage
-from tunefree.core.errors import DataWarning
+from tunefree.core.errors import DataWarning, ModelError
+from tunefree.core.registry import Registry
 from tunefree.estimators import tables
+from tunefree.model.pool import usual_view
+from tunefree.model.targets import Labels
 from tunefree.stream.columns import Number
 from tunefree.stream.features import TableEncoder
+from tunefree.stream.formats import TABLE
 from tunefree.stream.svmlight import SvmlightEncoder
+from tunefree.workflows.class_weights import class_factors, weights_by_label
+from tunefree.workflows.model_files import Trained, ended
 
-_FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # of targets, by the kinds of their dtypes
-LOST = (
-    "the file keeps what predicts, not {} of {}: tunefree.load returns a model that does not learn; pickle the"
-    " estimator to keep all of it"
+ESTIMATORS = Registry(
+    "estimator",
+    {
+        f"{name}{ending}": f"tunefree.estimators.{module}:{name}{ending}"
+        for name, module in {
+            "TuneFree": "pool",
+            "Online": "online",
+            "ScInOL": "linear",
+            "PiSTOL": "pistol",
+            "KernelPiSTOL": "kernel",
+            "KernelSGD": "kernel_sgd",
+            "IterativeRegularization": "path",
+        }.items()
+        for ending in ("Classifier", "Regressor")
+        if (name, ending) != ("KernelSGD", "Regressor")
+    },
 )
+_FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # of targets, by the kinds of their dtypes
+_TYPES = {"U": "str", "T": "str", "O": "object"}  # of labels, by kinds of dtypes; others have the names of the dtypes
+ONLY_PREDICTS = "this model was saved with only_for_prediction=True, which leaves out what {} needs: load the whole one"
+
+
+class WholeOnly:
+    """A method that estimators lack where their model was saved with ``only_for_prediction=True``."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        update_wrapper(self, function)  # type: ignore[arg-type]
+
+    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
+        if estimator is None:
+            return self.function
+        check_whole(estimator, self.function.__name__)
+        return MethodType(self.function, estimator)
+
+
+def check_whole(estimator: Any, name: str) -> None:
+    """Raise an AttributeError if an estimator's model only predicts, and so has no attribute of this name."""
+    if hasattr(estimator, "_learned") and estimator._learned.model.only_predicts:
+        raise AttributeError(ONLY_PREDICTS.format(name))
 
 
 class Saving:
-    """Estimators that can be written to a model file."""
+    """Estimators that can be written to a model file.
 
-    def save(self, path: str | os.PathLike[str], target: str | None = None) -> None:
-        """Write the fitted model to a file, which `tunefree predict` and :func:`tunefree.load` read.
+    They have ``_record()``, what a file holds of them without their encoder, and ``_restore(trained)``.
+    """
 
-        A model of arrays reads tables with the columns x0, x1, ..., or with the names in ``feature_names_in_``; one of
-        sparse matrices reads svmlight text, in which column j has the index j + 1. The parameters of the estimator
-        and the state of its random numbers are not kept, so :func:`tunefree.load` returns a model that predicts and
-        does not learn. Pickle the estimator to keep all of it.
+    def save(self, path: str | os.PathLike[str], target: str | None = None, only_for_prediction: bool = False) -> None:
+        """Write the fitted model to a file, which :func:`tunefree.load` and the command line read.
+
+        :func:`tunefree.load` returns an estimator of this class with these parameters, which goes on as this one would.
+        On the command line, a model of arrays reads tables with the columns x0, x1, ..., or with the names in
+        ``feature_names_in_``; one of sparse matrices reads svmlight text, in which column j has the index j + 1.
 
         Parameters
         ----------
         path : path
         target : str, optional
             Name of the column that the model predicts, with which `tunefree evaluate` finds it.
+        only_for_prediction : bool, default=False
+            Whether to leave out what only learning and certificates need, of a pool. The file is smaller, and the model
+            that is loaded has no ``partial_fit`` and no ``certificate_``.
 
         Raises
         ------
@@ -48,7 +101,8 @@ class Saving:
         Warns
         -----
         DataWarning
-            What is not kept.
+            If a parameter has a value that files cannot hold, such as a generator of random numbers: the estimator that
+            is loaded has its default.
 
         Examples
         --------
@@ -56,30 +110,167 @@ class Saving:
         >>> X, y = {"age": [20.0, 60.0] * 20, "job": ["cook", "clerk"] * 20}, ["no", "yes"] * 20
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder) / "people.model"
-        ...     tunefree.ScInOLClassifier().fit(X, y).save(path, target="rich")
-        ...     tunefree.load(path).predict({"age": [61], "job": ["clerk"]}).tolist()
-        ['yes']
+        ...     tunefree.ScInOLClassifier(passes=3).fit(X, y).save(path, target="rich")
+        ...     model = tunefree.load(path)
+        >>> model, model.predict({"age": [61], "job": ["clerk"]}).tolist()
+        (ScInOLClassifier(passes=3), ['yes'])
         """
         check_is_fitted(self)
-        kind, encoder = _source(self, target)
-        parts, header = self._parts_of_file(encoder, target)
-        storage.save_parts(path, {**parts, "encoder": encoder.state()}, header | {"source": kind})
-        lost = "parameters and partial_fit" if hasattr(self, "partial_fit") else "parameters and the path"
-        warnings.warn(LOST.format(lost, type(self).__name__), DataWarning, stacklevel=2)
+        self._learn_waiting()
+        self._trained(target).save(path, only_for_prediction=only_for_prediction)
+        lost = [name for name, value in _parameters(self).items() if not _is_plain(value)]
+        if lost:
+            problem = f"the file does not keep {', '.join(lost)} of {type(self).__name__}"
+            warnings.warn(f"{problem}: the estimator that is loaded has the default", DataWarning, stacklevel=2)
 
-    def _parts_of_file(self, encoder: Any, target: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The model as a part of a file, and what else the header of the file says."""
+    @property
+    def trained_(self) -> Trained:
+        """What a file holds: the model with its encoder and its plan, for functions of ``tunefree.workflows``."""
+        return self._trained()
+
+    def _trained(self, target: str | None = None) -> Trained:
+        check_is_fitted(self)
+        trained = self._record()
+        plan = trained.plan if target is None else replace(trained.plan, target=target)
+        kind, encoder = _source(self, trained, plan.target)
+        return replace(trained, plan=plan, kind=kind, encoder=encoder, estimator=_described(self))
+
+    def _learn_waiting(self) -> None:
+        """Learn rows that wait, where they may wait."""
+
+    def _record(self) -> Trained:
         raise NotImplementedError
 
+    def _restore(self, trained: Trained) -> None:
+        """Be fitted as a file says."""
+        described = trained.estimator or {}
+        tables.restore(self, trained.encoder, described.get("fitted") or {})
 
-def _source(estimator: Any, target: str | None) -> tuple[str, Any]:
-    """The kind of rows that the model reads, and their encoder."""
-    encoder = tables.encoder_of(estimator)
+
+def estimator_of(trained: Trained) -> Any:
+    """The estimator that a file holds, or that the plan of a training stands for.
+
+    Parameters
+    ----------
+    trained : Trained
+
+    Raises
+    ------
+    ModelError
+        If the model is not one of such an estimator.
+    """
+    described, model = trained.estimator or _of_plan(trained), trained.model
+    ending = "Classifier" if model.task == "classification" else "Regressor"
+    if not ESTIMATORS[described["class"]].__name__.endswith(ending):
+        raise ModelError(f"{described['class']} has a model of {model.task}")
+    made = model.estimator if model.kind == "path" else unfitted(described["class"], described["parameters"])
+    made._restore(trained if trained.progress.complete else ended(trained))
+    return made
+
+
+def unfitted(name: str, parameters: dict[str, Any]) -> Any:
+    """The estimator of a class with parameters as files have them."""
+    return ESTIMATORS[name](**{parameter: _restored(value) for parameter, value in parameters.items()})
+
+
+def labels_of(classes: list[Any], described: dict[str, Any] | None) -> np.ndarray:
+    """Labels as an array of the type that they had."""
+    kind, types = ((described or {}).get("fitted") or {}).get("labels"), {type(label) for label in classes}
+    return np.array(classes, "object" if kind is None and len(types) > 1 and types != {int, float} else kind)
+
+
+def _of_plan(trained: Trained) -> dict[str, Any]:
+    """The estimator that would learn with a plan's learner, as files have it."""
+    plan, task = trained.plan, trained.model.task
+    name = "TuneFree" if plan.is_pool else "Online"
+    parameters: dict[str, Any] = {
+        "categorical": list(plan.categorical) or None,
+        "text": list(plan.text) or None,
+        "shuffle": plan.shuffle,
+        "random_state": plan.seed,
+    }
+    if plan.is_pool:
+        of_kernels = {"max_support": plan.max_support, "device": plan.device}
+        parameters |= {"kernel": plan.kernel, **of_kernels}
+    else:
+        parameters |= {
+            "learner": plan.learner,
+            "settings": dict(plan.settings) or None,
+            "view": plan.view or usual_view(plan.learner),
+        }
+        parameters |= {"passes": plan.passes, "average": plan.average}
+    if task == "regression" or not plan.is_pool:
+        parameters |= {"loss": plan.loss or ("square" if task == "regression" else "logistic")}
+    if task == "classification" and plan.class_weight:
+        classes = trained.model.classes
+        factors = class_factors(weights_by_label(plan.class_weight), Labels(classes, np.arange(len(classes))))
+        parameters |= {"class_weight": dict(zip(classes, factors.tolist(), strict=True))}
+    ending = "Classifier" if task == "classification" else "Regressor"
+    return {"class": f"{name}{ending}", "parameters": {key: _plain(value) for key, value in parameters.items()}}
+
+
+def _described(estimator: Any) -> dict[str, Any]:
+    """An estimator without its model, as files have it."""
+    name = next((cls.__name__ for cls in type(estimator).__mro__ if cls.__name__ in ESTIMATORS), None)
+    if name is None:
+        raise ModelError(f"estimators of {type(estimator).__name__} cannot be saved; save one of tunefree's")
+    labels = getattr(estimator, "classes_", None)
+    return {
+        "class": name,
+        "parameters": {key: _plain(value) for key, value in _parameters(estimator).items() if _is_plain(value)},
+        "fitted": {
+            **tables.form(estimator),
+            "rounds": int(getattr(estimator, "t_", 0)),
+            "passes": int(estimator.n_iter_) if hasattr(estimator, "t_") else 1,
+            "labels": None if labels is None else _TYPES.get(labels.dtype.kind, labels.dtype.name),
+        },
+    }
+
+
+def _parameters(estimator: Any) -> dict[str, Any]:
+    """The parameters of an estimator; instead of a function that gives the width of a kernel, the width."""
+    parameters: dict[str, Any] = estimator.get_params(deep=False)
+    is_computed = callable(parameters.get("gamma")) and hasattr(estimator, "gamma_")
+    return parameters | ({"gamma": estimator.gamma_} if is_computed else {})
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether files can hold a parameter."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return all(_is_plain(part) for pair in value.items() for part in pair)
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as files hold it: keys of JSON are strings, and labels may be numbers."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {"pairs": [[_plain(part) for part in pair] for pair in value.items()]}
+    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def _restored(value: Any) -> Any:
+    """The parameter that :func:`_plain` wrote down."""
+    if isinstance(value, dict):
+        return {_restored(key): _restored(part) for key, part in value["pairs"]}
+    return [_restored(part) for part in value] if isinstance(value, list) else value
+
+
+def _source(estimator: Any, trained: Trained, target: str | None) -> tuple[str, Any]:
+    """The kind of rows that the model reads, and their encoder, which knows a target by its name."""
+    encoder = tables.encoder_of(estimator) or trained.encoder
+    if encoder is not None and getattr(encoder, "target", target) == target:
+        return trained.kind or TABLE, encoder
     if encoder is None and estimator._is_sparse:
         return "svmlight", SvmlightEncoder.of_indices(estimator.n_features_in_)
     if encoder is None:
         encoder = TableEncoder([Number(name) for name in tables.feature_names(estimator)])
     family = _FAMILIES.get(getattr(estimator, "classes_", np.zeros(0)).dtype.kind, "string")
-    made = TableEncoder(encoder.columns, target, None if target is None else family)
-    made.restore_ids(encoder.state()[0])
-    return "table", made
+    naming = TableEncoder(encoder.columns, target, None if target is None else family)
+    naming.restore_ids(encoder.state()[0])
+    return TABLE, naming

@@ -10,12 +10,13 @@ from sklearn.utils import estimator_html_repr
 MOST_MEMBERS = 5  # that are named
 
 
-class ShownInNotebooks:
-    """A mixin, which stands before scikit-learn's classes; a class says what was learned in ``_learned_html``."""
+class LearnedInNotebooks:
+    """A mixin, which stands before scikit-learn's classes, of estimators with a model.
 
-    def _learned_html(self) -> str:
-        """What was learned, as HTML; empty before that."""
-        raise NotImplementedError
+    What was learned: the rows, the progressive loss, and the members with the largest weights.
+    """
+
+    _learned: Any
 
     def _html_repr(self) -> str:
         return f"{estimator_html_repr(self)}{self._learned_html()}"
@@ -27,18 +28,12 @@ class ShownInNotebooks:
         shown: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
         return shown | ({"text/html": self._html_repr()} if "text/html" in shown else {})
 
-
-class LearnedInNotebooks(ShownInNotebooks):
-    """Of estimators with a model: its rows, its progressive loss, and the members with the largest shares."""
-
-    _learned: Any
-
     def _learned_html(self) -> str:
         if not hasattr(self, "_learned"):
             return ""
-        model = self._learned.model
+        model, seen = self._learned.model, self._learned.progress.progressive[0]
         shares = sorted(model.shares_by_member().items(), key=lambda share: -share[1])
-        facts = [("rows learned", f"{model.metrics.rows:,}"), ("progressive loss", f"{model.metrics.mean_loss():.6g}")]
+        facts = [("rows learned", f"{seen.rows:,}"), ("progressive loss", f"{seen.mean_loss():.6g}")]
         of = "the mean that is corrected" if model.options.is_pool else "predictions"
         facts += [(name, f"{100 * share:.1f} % of {of}") for name, share in shares[:MOST_MEMBERS]]
         facts += [(f"{len(shares) - MOST_MEMBERS} other members", "the rest")] if len(shares) > MOST_MEMBERS else []

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from tunefree.estimators import validation
-from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
+from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
+from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.model.pool import POOLS, check_settings
 
 

@@ -390,7 +390,13 @@ stochastic, validation_fraction, gram_bytes, device, random_state, warm_start
         -------
         ndarray of shape (n_samples,)
         """
-        margins = self._margins(X)[:, 0]
+        return self._numbers(self._margins(X))[:, 0]
+
+    def predictions_of(self, X: Any) -> np.ndarray:
+        return self._numbers(self._margins_of(X))
+
+    def _numbers(self, margins: np.ndarray) -> np.ndarray:
+        """Margins (n, 1) in the units of the target."""
         with np.errstate(over="ignore"):
             targets = self.fitted_path_.targets
             return np.clip((targets.centre + margins) * targets.unit, -LARGEST, LARGEST)

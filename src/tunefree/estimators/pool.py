@@ -11,9 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tunefree.estimators import validation
-from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator, OnlineRegressorBase
+from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
 from tunefree.estimators.fit_display import FitDisplay
+from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.preparation import kernel_names
+from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.pool.model import are_many
@@ -250,11 +252,13 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         """
         return self._fit(X, y, sample_weight, classes, self._pass_of(groups, y))
 
+    @WholeOnly
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, groups: Any = None) -> Any:
         """Go on with the pass over the given rows, in their order.
 
-        Rows that come one by one wait until there are some hundred, or anything is asked of the estimator; then they
-        are learned together, which gives the same model in a fraction of the time.
+        Rows of calls of a few rows each wait until there are some hundred, or a method predicts, explains or saves;
+        then they are learned together, which gives the same model in a fraction of the time. Attributes are of the rows
+        learned, of which there are ``t_``.
 
         Parameters
         ----------
@@ -412,11 +416,13 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         """
         return self._fit(X, y, sample_weight, self._pass_of(groups, y))
 
+    @WholeOnly
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
         """Go on with the pass over the given rows, in their order.
 
-        Rows that come one by one wait until there are some hundred, or anything is asked of the estimator; then they
-        are learned together, which gives the same model in a fraction of the time.
+        Rows of calls of a few rows each wait until there are some hundred, or a method predicts, explains or saves;
+        then they are learned together, which gives the same model in a fraction of the time. Attributes are of the rows
+        learned, of which there are ``t_``.
 
         Parameters
         ----------

@@ -23,15 +23,17 @@ import pyarrow.compute as pc
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from tunefree.core.errors import DataError, DataWarning, listed, nearest
+from tunefree.core.errors import DataError, DataWarning, ModelError, listed, nearest
 from tunefree.core.parameters import naming
-from tunefree.core.rows import Table, part, rows_at, table, together
+from tunefree.core.rows import Table, n_rows, part, rows_at, table, together
+from tunefree.estimators import text_rows
 from tunefree.stream.arrays import of_strings
 from tunefree.stream.batch import BadRows, Columns, Refused
 from tunefree.stream.columns import Number, family, missing_name, string_keys
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.file_notation import as_written
 from tunefree.stream.frames import read_frame
+from tunefree.stream.late import Late
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.texts import Text
 
@@ -44,10 +46,10 @@ ROLES = ("categorical", "text")  # parameters of estimators that say what column
 class EncodedRows:
     """Rows of a table, which are indexed like those of an array.
 
-        Parameters
-        ----------
-        block : Table
-        encoder : TableEncoder
+    Parameters
+    ----------
+    block : block of rows
+    encoder : TableEncoder, or encoder of lines of text
 
         Examples
         --------
@@ -60,13 +62,13 @@ class EncodedRows:
         (array([2, 1], dtype=int32), array([1, 1], dtype=int32))
     """
 
-    def __init__(self, block: Table, encoder: TableEncoder) -> None:
+    def __init__(self, block: Any, encoder: Any) -> None:
         self.block, self.encoder = block, encoder
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows, and features without the constant."""
-        return len(self.block.numbers), self.encoder.n_features - 1
+        return n_rows(self.block), self.encoder.n_features - 1
 
     def __getitem__(self, places: slice | np.ndarray) -> EncodedRows:
         if isinstance(places, slice):
@@ -109,14 +111,17 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
     DataError
         If X is an array, and the estimator was fitted on a table with more than numbers.
     """
+    encoder = None if reset else encoder_of(estimator)
+    if is_of_text(encoder):
+        return True
     named = [role for role in ROLES if getattr(estimator, role, None) is not None]
     if sparse.issparse(X) and named:
         raise DataError(f"{named[0]} is for tables and arrays, not for sparse matrices", NAME, remedy="leave it out")
-    encoder = None if reset else encoder_of(estimator)
     if encoder is None:
         is_new_table = reset and (bool(named) or has_columns(X))
         return is_new_table or ((reset or not getattr(estimator, "_is_sparse", True)) and _has_gaps(estimator, X))
-    if has_columns(X) or named or _is_of_arrays(estimator):
+    has_late = any(isinstance(column, Late) for column in encoder.columns)
+    if has_columns(X) or named or has_late or _is_of_arrays(estimator):
         return True
     if any(column.kind != Number.kind for column in encoder.columns):
         columns = listed([column.name for column in encoder.columns])
@@ -125,16 +130,64 @@ def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
     return not _is_numbers(encoder) or _has_gaps(estimator, X)
 
 
-def encoder_of(estimator: Any) -> TableEncoder | None:
-    """The encoder of an estimator that was fitted on a table, else None."""
-    found: TableEncoder | None = getattr(estimator, "_encoder", None)
-    return found
+def encoder_of(estimator: Any) -> Any:
+    """The encoder of an estimator that was fitted on a table, or on lines of text; else None."""
+    return getattr(estimator, "_encoder", None)
+
+
+def is_of_text(encoder: Any) -> bool:
+    """Whether an encoder reads lines of text."""
+    return encoder is not None and not isinstance(encoder, TableEncoder)
 
 
 def forget(estimator: Any) -> None:
     """Let an estimator be fitted on an array."""
     if hasattr(estimator, "_encoder"):
         del estimator._encoder
+
+
+def form(estimator: Any) -> dict[str, Any]:
+    """In which form a fitted estimator takes rows, for JSON."""
+    rows = "matrix" if getattr(estimator, "_is_sparse", False) else "array"
+    return {
+        "rows": rows if encoder_of(estimator) is None else "encoded",
+        "as_array": bool(getattr(estimator, "_as_array", False)),
+        "of_arrays": _is_of_arrays(estimator),
+        "has_names": hasattr(estimator, "feature_names_in_"),
+    }
+
+
+def restore(estimator: Any, encoder: Any, form: dict[str, Any]) -> None:
+    """Let an estimator take rows in a form that :func:`form` wrote down, read by the encoder of a file.
+
+    Parameters
+    ----------
+    estimator : estimator
+    encoder : encoder
+    form : dict
+        Empty of a training by a plan, whose rows are those of the encoder.
+
+    Raises
+    ------
+    ModelError
+        If such rows are not those of the encoder.
+    """
+    names, rows = [column.name for column in getattr(encoder, "columns", [])], form.get("rows", "encoded")
+    n_features = encoder.n_features - 1
+    if rows == "array" and len(names) != n_features:
+        raise ModelError("the encoder has columns that arrays do not have")
+    estimator._is_sparse = rows == "matrix"
+    if rows == "encoded":
+        estimator._encoder, estimator._as_array = encoder, form.get("as_array", False)
+        estimator._of_arrays = form.get("of_arrays", False)
+    _name_columns(estimator, names if rows != "matrix" else [], n_features, form.get("has_names", bool(names)))
+
+
+def _name_columns(estimator: Any, names: list[str], n_features: int, has_names: bool) -> None:
+    """Set the columns of an estimator; features are its columns where these have no names."""
+    estimator.n_features_in_ = len(names) or n_features
+    if has_names and names:
+        estimator.feature_names_in_ = np.array(names, object)
 
 
 def as_learned(estimator: Any, X: Any) -> Any:
@@ -176,6 +229,12 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
         If rows that are not learned differ from those that were: in one warning, a line for each oddity.
     """
     with naming("tunefree.train", ROLES):
+        encoder: Any = None if reset else encoder_of(estimator)
+        if is_of_text(encoder):
+            block = text_rows.rows_of(encoder, X, learning)
+            if learning:
+                _name_columns(estimator, [], encoder.n_features - 1, False)
+            return EncodedRows(block, encoder)
         return _encode(estimator, X, learning, reset, as_array)
 
 
@@ -202,8 +261,13 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
     if learning:
         estimator._encoder, estimator._as_array, estimator._of_arrays = encoder, as_array, of_arrays
     gaps: Counter[str] = Counter()
+    if learning and not of_arrays and encoder.further is not None:
+        encoder = estimator._encoder = _in_its_notation(encoder, first)
     reader = encoder if learning or of_arrays else _in_its_notation(encoder, first)
     block = together([_encoded(reader, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)])
+    if learning and encoder.further is not None:  # it was made by a plan, and columns may have come
+        names = [column.name for column in encoder.columns]
+        _name_columns(estimator, names, len(names), hasattr(estimator, "feature_names_in_"))
     bad.compare()
     oddities = bad.tally.oddities()
     lines = [*map(str, oddities), *_gaps_told(encoder, gaps, {oddity.column for oddity in oddities})]
@@ -306,7 +370,7 @@ def _in_its_notation(encoder: TableEncoder, first: Columns) -> TableEncoder:
 def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows, gaps: Counter[str]) -> Table:
     """The rows of a chunk; of rows to predict, missing numbers are counted by column."""
     known = {column.name for column in encoder.columns}
-    for name in chunk.table.schema.names if learning else ():
+    for name in chunk.table.schema.names if learning and encoder.further is None else ():
         if name not in known:
             bad.note("came after the first rows, left out", NAME, chunk.row, name, chunk.table.num_rows)
     rows: Table = encoder.encode(chunk, learning, bad, labelled=False).rows

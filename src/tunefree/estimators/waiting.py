@@ -1,9 +1,10 @@
 """Rows that wait to be learned: `partial_fit` of one row costs mostly the calls around the learning.
 
 A model does not depend on where its rows are cut into batches. So rows that come one by one are kept, and learned
-together once there are many, or once anything is asked of the model. What an estimator has checked before is not
-checked again: rows are kept only where they are arrays of float64 with as many columns as before, labels are known, and
-parameters are as they were. All else goes the long way.
+together once there are many, or once a method is called that predicts, explains or saves. Attributes are of the rows
+learned before, and reading them learns nothing. What an estimator has checked before is not checked again: rows are
+kept only where they are arrays of float64 with as many columns as before, labels are known, and parameters are as they
+were. All else goes the long way.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tunefree.estimators import jobs, tables, validation
 ROWS = 256  # that wait at most
 CELLS = 2**16  # numbers that wait at most
 FEW = 16  # rows of a call, of more the calls cost little
-ONE_LEARNS = threading.RLock()  # whoever asks first lets waiting rows be learned; others wait for that
+ONE_LEARNS = threading.RLock()  # whoever predicts first lets waiting rows be learned; others wait for that
 
 
 class Waiting:
@@ -67,10 +68,10 @@ class Waiting:
         if not 0 < n <= FEW or self.is_full or getattr(y, "ndim", 1) != 1 or len(y) != n:
             return False
         stop = self.count + n
-        found = _numbers(y) if self.code_of is None else _codes(y, self.code_of, self.labels)
-        if found is None or not np.isfinite(X).all():
+        targets = _numbers(y) if self.code_of is None else _codes(y, self.code_of, self.labels)
+        if targets is None or not np.isfinite(X).all():
             return False
-        self.X[self.count : stop], self.y[self.count : stop], self.count = X, found, stop
+        self.X[self.count : stop], self.y[self.count : stop], self.count = X, targets, stop
         return True
 
     def take(self) -> tuple[np.ndarray, np.ndarray]:
@@ -89,8 +90,8 @@ def _codes(y: Any, code_of: dict[Any, float], labels: Any) -> list[float] | None
     elif type(y) is not list or any(type(label) not in (int, bool, str) for label in y):
         return None
     kind = type(labels[:1].tolist()[0])
-    found = [code_of.get(label) if type(label) is kind else None for label in y]
-    return None if None in found else found  # type: ignore[return-value]
+    codes = [code_of.get(label) if type(label) is kind else None for label in y]
+    return None if None in codes else codes  # type: ignore[return-value]
 
 
 def _numbers(y: Any) -> np.ndarray | None:
@@ -107,46 +108,36 @@ def _same(labels: np.ndarray | None, others: np.ndarray | None) -> bool:
 class LearnsLater:
     """Estimators whose rows may wait.
 
-    They have ``_task``, ``t_`` and ``_pass``, as :class:`tunefree.estimators.base.OnlineEstimator`. All that is learned
-    is read as ``_learned``, and so is complete whenever it is read.
+    They have ``_task`` and ``_pass``, as :class:`tunefree.estimators.base.OnlineEstimator`.
     """
 
     _task: str
-    t_: int
     _waiting: Waiting | None = None
 
-    @property
-    def _learned(self) -> Any:
-        """What was learned, of the rows that waited too."""
-        if self._waiting is not None and self._waiting.count:
-            with ONE_LEARNS:
-                if self._waiting.count:
-                    self._learn_waiting(*self._waiting.take())
-        return self._learned_so_far
-
-    @_learned.setter
-    def _learned(self, learned: Any) -> None:
-        self._learned_so_far, self._waiting = learned, None
-
-    def _learn_waiting(self, X: np.ndarray, y: np.ndarray) -> None:
-        rounds, self.t_ = validation.as_given(np.ones(len(y))), self.t_ - len(y)
-        with jobs.of(self):
-            self._pass(X, y if self._task == "regression" else y.astype(np.int64), rounds, first=True)
+    def _learn_waiting(self) -> None:
+        """Learn the rows that wait."""
+        if self._waiting is None:
+            return
+        with ONE_LEARNS, jobs.of(self):
+            if self._waiting.count:
+                X, y = self._waiting.take()
+                targets = y if self._task == "regression" else y.astype(np.int64)
+                self._pass(X, targets, validation.as_given(np.ones(len(y))), first=True)
 
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> None:
         raise NotImplementedError
 
-    def _keep(self, X: Any, y: Any, more: tuple[Any, ...]) -> bool:
+    def _keep(self, X: Any, y: Any, options: tuple[Any, ...]) -> bool:
         """Let rows wait that are like those before, unless there is more to learn of them than X and y."""
         waiting = self._waiting
-        if waiting is None or any(own is not None for own in more):
+        if waiting is None or any(option is not None for option in options):
             return False
         state = self.__dict__
-        if any(state[name] is not own for name, own in waiting.parameters.items()) or not waiting.keep(X, y):
+        is_changed = any(state[name] is not value for name, value in waiting.parameters.items())
+        if is_changed or not waiting.keep(X, y):
             return False
-        self.t_ += len(X)
         if waiting.is_full:
-            self._learned  # noqa: B018 - learns them
+            self._learn_waiting()
         return True
 
     def _let_wait(self, X: Any, labels: np.ndarray | None = None) -> None:

@@ -27,7 +27,7 @@ from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.options import ModelOptions
 from tunefree.model.record import FirstPassRecord
-from tunefree.model.targets import RunningMetrics, ScoredModel, join_margins
+from tunefree.model.targets import ScoredModel, join_margins
 from tunefree.theory.evidence import Certificate
 
 PIECE = 2048  # rows that the members learn at a time: their predictions are kept until they are aggregated
@@ -70,8 +70,6 @@ class Model(ScoredModel):
         The members.
     aggregation : Leader or Mixed
     record : FirstPassRecord
-    metrics : RunningMetrics
-        For whoever counts losses; the model itself does not.
 
     Examples
     --------
@@ -83,6 +81,8 @@ class Model(ScoredModel):
     >>> model.classes, model.predict(X)[:2, 0].round()
     (['no', 'yes'], array([-2.,  4.]))
     """
+
+    kind = "linear"  # of models, see tunefree.workflows.model_files
 
     def __init__(
         self,
@@ -105,7 +105,11 @@ class Model(ScoredModel):
         self.ensemble = Ensemble(self.options, self.n_features, self.n_outputs, len(self.classes))
         self.aggregation = aggregation_of(self.options, len(self.members), len(self.classes))
         self.record = FirstPassRecord(self.options, self.n_slots, self.n_outputs)
-        self.metrics = RunningMetrics()
+
+    @property
+    def only_predicts(self) -> bool:
+        """Whether what learning needs was left out."""
+        return False
 
     @property
     def learner(self) -> str:
@@ -296,6 +300,10 @@ class Model(ScoredModel):
     def switched(self) -> int | None:
         """Rows learned when kernel members first went on in Fourier features; None if none has."""
         return self.ensemble.switched
+
+    def reduce(self) -> None:
+        """Keep what predicts; see :meth:`tunefree.pool.model.PoolModel.reduce`."""
+        raise ModelError("the model of a single learner predicts as it is; leave only_for_prediction out")
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same model, to the last bit."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy as np
 from tunefree.core.states import under
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
-from tunefree.model.targets import RunningMetrics
 
 _OPTIONS = ("task", "learner", "loss", "average", "settings", "view", "replays")  # that JSON holds as they are
 _OF_MODEL = ("classes", "n_features")  # attributes of the model likewise
@@ -20,7 +18,7 @@ def save_state(model: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Arrays and a header of a :class:`tunefree.model.model.Model`."""
     header: dict[str, Any] = {name: getattr(model.options, name) for name in _OPTIONS}
     header |= {name: getattr(model, name) for name in _OF_MODEL}
-    header |= {"kernel_config": model.options.kernel_config._asdict(), "metrics": asdict(model.metrics)}
+    header |= {"kernel_config": model.options.kernel_config._asdict()}
     of_aggregation, header["aggregation"] = model.aggregation.save_state()
     arrays = {f"aggregation.{name}": array for name, array in of_aggregation.items()}
     for part, n_features in ((model.record, model.n_slots), (model.ensemble, model.n_features)):
@@ -39,7 +37,6 @@ def constructor_arguments(header: dict[str, Any]) -> dict[str, Any]:
 
 def restore(model: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
     """The model that has seen no row, with all that was learned."""
-    model.metrics = RunningMetrics(**header["metrics"])
     model.aggregation.restore(under("aggregation.", arrays), header["aggregation"])
     for part in (model.record, model.ensemble):
         part.restore(arrays, header)

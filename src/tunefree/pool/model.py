@@ -159,6 +159,10 @@ class PoolModel(Model):
         return super().certificate()
 
     @property
+    def only_predicts(self) -> bool:
+        return self.pool.only_predicts
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all but the online members and the evidence for certificates."""
         return self.pool.nbytes
@@ -223,3 +227,8 @@ def class_of(learner: str) -> type[Model]:
     ('PoolModel', 'Model')
     """
     return PoolModel if learner in POOLS else Model
+
+
+def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Model:
+    """The model of a file, from its arrays and the header of the file."""
+    return class_of(header["model"]["learner"]).restore(arrays, header["model"])

@@ -14,7 +14,6 @@ from tunefree.report.told import goal_of, listed, weighed_by
 from tunefree.report.told_columns import facts_of_columns, lines_of_kinds
 from tunefree.stream.layout import MISSING, Layout
 from tunefree.workflows.plan import Plan
-from tunefree.workflows.prediction import Predictor
 from tunefree.workflows.training import Trained
 
 OPEN = 24  # columns of a table that is shown at once
@@ -56,12 +55,12 @@ def _of_evidence(trained: Trained) -> list[tuple[str, str]]:
     return [*facts, ("rows that repeat earlier ones, and are no evidence", f"{repeated:,} of {rows:,}")]
 
 
-def table_of_columns(trained: Predictor, most: int) -> list[Table]:
+def table_of_columns(trained: Trained, most: int) -> list[Table]:
     """What the first columns became, and the share of the rows kept in which each is missing; empty without columns.
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
+    trained : Trained
     most : int
         Columns that are listed; 0 for all.
     """
@@ -83,12 +82,12 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share else "0"
 
 
-def missing_shares(trained: Predictor) -> dict[str, float]:
+def missing_shares(trained: Trained) -> dict[str, float]:
     """The share of the rows kept for growing in which each column is missing, by name; empty if none are kept.
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
+    trained : Trained
     """
     growth = trained.model.pool.members.growth if isinstance(trained.model, PoolModel) else None
     if growth is None or not growth.whole.rows:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -71,16 +70,7 @@ def copy_of(trained: Trained, encoder: tuple[dict[str, np.ndarray], dict[str, An
     >>> copy_of(trained, trained.encoder.state()).progress == trained.progress
     True
     """
-    parts = {"model": trained.model.save_state(), "encoder": encoder}
-    if trained.order is not None:
-        parts["order"] = trained.order.save_state()
-    if trained.rises is not None:
-        parts["rises"] = trained.rises.save_state()
-    header: dict[str, Any] = {
-        "source": trained.kind,
-        "plan": trained.plan.changed(),
-        "progress": asdict(trained.progress),
-    }
+    parts, header = trained.parts(encoder)
     header |= {name: described for name, (_, described) in parts.items()}
     arrays = {name: {key: np.array(array) for key, array in of_part.items()} for name, (of_part, _) in parts.items()}
     return Trained.restore(arrays, json.loads(json.dumps(header)))

@@ -13,7 +13,6 @@ from tunefree.pool.model import PoolModel
 from tunefree.stream.tally import Reason
 from tunefree.workflows.certification import order_of
 from tunefree.workflows.plan import Plan
-from tunefree.workflows.prediction import Predictor
 from tunefree.workflows.training import Trained
 
 SORTED = (
@@ -37,7 +36,7 @@ def listed(names: list[Any], most: int) -> str:
     return ", ".join(map(str, names[:most])) + (", ..." if len(names) > most else "")
 
 
-def goal_of(trained: Predictor, so_far: str = "") -> str:
+def goal_of(trained: Trained, so_far: str = "") -> str:
     """The task, the target, and its classes."""
     model, target = trained.model, trained.plan.target
     goal = f"'{target}'" if target else "the label"

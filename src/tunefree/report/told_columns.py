@@ -9,7 +9,6 @@ import numpy as np
 from tunefree.report.told import listed
 from tunefree.stream.late import Late
 from tunefree.workflows.columns import why_of
-from tunefree.workflows.prediction import Predictor
 from tunefree.workflows.training import Trained
 
 PLURALS = {
@@ -26,7 +25,7 @@ MOST_NAMED = 8
 FEWEST_NAMED = 100  # rows, before columns are said to name them
 
 
-def lines_of_kinds(trained: Predictor) -> list[tuple[str, str]]:
+def lines_of_kinds(trained: Trained) -> list[tuple[str, str]]:
     """The columns of each kind, those in a format that is not the usual one first; nothing unless of a table."""
     kinds: dict[str, list[Any]] = {}
     for column in getattr(trained.encoder, "columns", []):
@@ -40,7 +39,7 @@ def lines_of_kinds(trained: Predictor) -> list[tuple[str, str]]:
     return lines + _lines_of_late(trained)
 
 
-def _lines_of_late(trained: Predictor) -> list[tuple[str, str]]:
+def _lines_of_late(trained: Trained) -> list[tuple[str, str]]:
     """The columns that came later, and from which row on they are features."""
     columns = getattr(trained.encoder, "columns", [])
     late = [f"{column.name} (from row {column.since:,} on)" for column in columns if isinstance(column, Late)]
@@ -50,7 +49,7 @@ def _lines_of_late(trained: Predictor) -> list[tuple[str, str]]:
     return [(title, listed(names, MOST_NAMED)) for title, names in lines if names]
 
 
-def facts_of_columns(trained: Predictor) -> dict[str, Any]:
+def facts_of_columns(trained: Trained) -> dict[str, Any]:
     """What each column became, for JSON; nothing unless rows are of a table."""
     columns = getattr(trained.encoder, "columns", [])
     shown = [

@@ -104,10 +104,11 @@ class SvmlightEncoder:
         encoder.keys, _ = dictionary.lookup(encoder.keys, np.arange(1, n + 1, dtype=np.uint64))
         return encoder
 
-    def ids_of(self, columns: np.ndarray) -> np.ndarray:
+    def ids_of(self, columns: np.ndarray, learning: bool = False) -> np.ndarray:
         """The features of columns from 0, the first of which has the smallest index; 0 for one never learned."""
         indices = columns.astype(np.uint64) + np.uint64(not self.zero_based)
-        return dictionary.lookup(self.keys, indices, add=False)[1]
+        self.keys, ids = dictionary.lookup(self.keys, indices, learning)
+        return ids
 
     def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
         """The rows of a chunk of text; new features are learned or, at prediction, left out. Every row has a label."""

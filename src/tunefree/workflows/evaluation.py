@@ -16,7 +16,8 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.source import Source
 from tunefree.workflows.metrics import MOST_SCORES, OF_ROWS, Measure, Metrics, Scored, measures
-from tunefree.workflows.prediction import Predictor, predict
+from tunefree.workflows.model_files import Trained
+from tunefree.workflows.prediction import predict
 from tunefree.workflows.progressive import predict_and_learn
 from tunefree.workflows.reading import no_rows
 from tunefree.workflows.reliability import ClassReliability, class_reliability
@@ -151,7 +152,7 @@ class _Scores:
 
 
 def evaluate(
-    trained: Predictor, source: Source, bad: BadRows, by: str | None = None, progressive: bool = False
+    trained: Trained, source: Source, bad: BadRows, by: str | None = None, progressive: bool = False
 ) -> Evaluation:
     """Losses, errors and calibration of a model on a source with known targets.
 
@@ -159,7 +160,7 @@ def evaluate(
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
+    trained : Trained
     source : Source
     bad : BadRows
         What happens to rows that cannot be used.

@@ -18,7 +18,7 @@ from tunefree.model.targets import ScoredModel
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import Source, open_source
-from tunefree.workflows.prediction import Predicted, Predictor, apart, identities, marks, predict, writer
+from tunefree.workflows.prediction import Predicted, apart, identities, marks, predict, writer
 from tunefree.workflows.reading import no_rows
 from tunefree.workflows.training import Trained
 
@@ -56,12 +56,12 @@ def decomposition_of(trained: Trained, rows: Any = None) -> Decomposition:
     return Decomposition(trained.model, Layout.of_encoder(trained.encoder), rows)
 
 
-def terms_of(trained: Predictor, data: Any = None) -> Decomposition | None:
+def terms_of(trained: Trained, data: Any = None) -> Decomposition | None:
     """The terms of a model of any kind; None if it has none that can be compared.
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
+    trained : Trained
     data : str, path, sequence of them, or a table, optional
         Over which terms are compared; by default the rows that the model keeps.
 
@@ -70,7 +70,7 @@ def terms_of(trained: Predictor, data: Any = None) -> Decomposition | None:
     ModelError
         If there are data, and the model has kernels alone.
     """
-    if not isinstance(trained, Trained):
+    if trained.model.kind == "path":
         return None
     if data is not None:
         return decomposition_of(trained, sample_of(trained, open_source(data), BadRows()))
@@ -170,7 +170,7 @@ def explain(
     --------
     >>> from tunefree import Plan, open_source, train
     >>> source = open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200})
-    >>> trained = train(source, Plan(target="rich"))
+    >>> trained = train(source, Plan(target="rich")).trained_
     >>> decomposition_of(trained).names
     ['(constant)', 'age']
     >>> [batch.contributions.shape for batch in explain(trained, source, BadRows())]

@@ -236,12 +236,14 @@ class Plan(Parameters):
         ):
             if is_wrong:
                 raise ModelError(message)
+        self._check_names()
         self.check_scopes(self.scopes)
-        self._check_kernel()
         self._check_roles()
 
-    def _check_kernel(self) -> None:
-        """Raise an error if there is no such kernel."""
+    def _check_names(self) -> None:
+        """Raise an error if there is no such learner or kernel."""
+        if self.learner not in (names := [POOL, EARLY_STOPPING, *learners.ALL, *kernel_learners.ALL]):
+            raise ModelError(f"unknown learner {self.learner!r}; choose one of {', '.join(names)}")
         if self.kernel is not None:
             from tunefree.kernel import kernels  # which loads slowly
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,18 +22,9 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
-from tunefree.workflows.plan import Plan
+from tunefree.workflows.model_files import Trained
 from tunefree.workflows.reading import ahead, encoded, in_its_notation
 from tunefree.workflows.resuming import check_kind
-
-
-class Predictor(Protocol):
-    """What a model file of any kind holds, as far as predicting is concerned."""
-
-    model: Any  # a ScoredModel with a predictor()
-    encoder: Any
-    kind: str  # of the encoder
-    plan: Plan
 
 
 class Predicted(NamedTuple):
@@ -44,13 +35,13 @@ class Predicted(NamedTuple):
 
 
 def predict(
-    trained: Predictor, source: Source, bad: BadRows, labelled: bool = False, kept: Sequence[str] = ()
+    trained: Trained, source: Source, bad: BadRows, labelled: bool = False, kept: Sequence[str] = ()
 ) -> Iterator[Predicted]:
     """Predict the rows of a source, batch by batch.
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
+    trained : Trained
     source : Source
     bad : BadRows
         What happens to rows that cannot be used.
@@ -192,7 +183,7 @@ def marks(batch: Batch, numbered: bool) -> dict[str, Any]:
 
 
 def write(
-    trained: Predictor,
+    trained: Trained,
     source: Source,
     output: str,
     bad: BadRows,
@@ -203,7 +194,7 @@ def write(
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
+    trained : Trained
     source : Source
     output : str
         Name of a file that ends in .csv, .parquet or .pq; ``"-"`` for standard output.

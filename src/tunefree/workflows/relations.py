@@ -19,23 +19,22 @@ from tunefree.pool.slots import LINEAR, TREES, WHOLE
 MOST_FAILURES = 62  # of trials, each twice as late as the one before
 
 
-def check(made: Any) -> None:
+def check(trained: Any) -> None:
     """Raise a ModelError if the parts of a model do not fit together.
 
     Parameters
     ----------
-    made : Trained, StoppedModel, or a model of another kind
-        Other kinds check what they read.
+    trained : Trained
+        Models of kinds that others registered check what they read.
 
     Raises
     ------
     ModelError
     """
-    kind = getattr(made, "file_kind", None)
-    if kind == "linear":
-        _check_linear(made)
-    elif kind == "path":
-        _check_path(made)
+    if trained.model.kind == "linear":
+        _check_linear(trained)
+    elif trained.model.kind == "path":
+        _check_path(trained)
 
 
 def _fit(holds: Any, problem: str) -> None:
@@ -161,11 +160,11 @@ def _check_expansion(bank: Any, model: Any) -> None:
             _fit(highest < model.n_features, "support points have features that the model does not have")
 
 
-def _check_path(made: Any) -> None:
-    estimator = made.estimator
-    n_features, path = estimator.n_features_in_, estimator.fitted_path_
-    _fit(made.encoder.n_features <= n_features + 1, "the encoder has features that the model does not have")
-    _fit(len(path.standards.unit) == n_features, "the columns have not a standard each")
+def _check_path(trained: Any) -> None:
+    estimator = trained.model.estimator
+    path = estimator.fitted_path_
+    n_features = len(path.standards.unit)
+    _fit(trained.encoder.n_features == n_features + 1, "the model has not the features of the encoder")
     n_iterations, stride = len(path.descent.records), path.descent.stride
     _fit(estimator.n_iter_ <= n_iterations, "the path ends before the iteration at which it is stopped")
     _fit(sorted(path.descent.kept) == list(range(1, n_iterations + 1, stride)), "iterates of the path are missing")
@@ -173,6 +172,6 @@ def _check_path(made: Any) -> None:
     support = None if path.support is None else path.support.shape
     n_coefficients = n_features + 1 if support is None else support[0]
     _fit(support is None or support[1] == n_features, "the support has other columns than rows")
-    shapes = {estimator.coefficients_.shape, *(own.coefficients.shape for own in path.descent.kept.values())}
+    shapes = {estimator.coefficients_.shape, *(kept.coefficients.shape for kept in path.descent.kept.values())}
     _fit(shapes == {(n_coefficients, n_outputs)}, "there are not as many coefficients as features and outputs")
-    _fit(made.model.task == "regression" or len(made.model.classes) == len(estimator.classes_), "classes are missing")
+    _fit(n_outputs == trained.model.n_outputs, "the path has other classes")

@@ -98,7 +98,6 @@ MODEL = {
         "device": NAME,
         "max_support": Number(1, 2**31, whole=True, may_be_none=True),
     },
-    "metrics": METRICS,
     "member_settings": Sequence(SETTING, MOST_MEMBERS),
     # Of a leader what is no array of its calibration, of a mixture what weights are relative to.
     "aggregation": {"scalars": Optional(Mapping(Number())), "relative": Optional(RELATIVE)},
@@ -130,7 +129,29 @@ RISES = {
     "place": Sequence(Anything(), 3),
 }
 
-LINEAR = {
+# Types of labels; NumPy's strings are as long as the longest.
+LABELS = {"str", "object", "bool", "float16", "float32", "float64"}
+LABELS |= {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
+
+# What is known of an estimator beside its model, see tunefree.estimators.model_file.
+ESTIMATOR = {
+    "class": Text(),
+    "parameters": Mapping(Anything()),
+    "fitted": Optional(
+        {
+            "rows": Text(("array", "matrix", "encoded")),
+            "as_array": Flag(),
+            "of_arrays": Flag(),
+            "has_names": Flag(),
+            "rounds": COUNT,
+            "passes": COUNT,
+            "labels": Text(LABELS, may_be_none=True),
+        },
+        may_be_none=True,
+    ),
+}
+
+FILE = {
     "source": Text(),
     "plan": PLAN,
     "progress": {
@@ -148,34 +169,29 @@ LINEAR = {
         "curve": Optional(Sequence(METRICS)),
         "occurrences": Optional(Sequence(OCCURRENCES)),
     },
+    "estimator": Optional(ESTIMATOR),
+    "encoder": Anything(),  # as its source has it
+}
+
+LINEAR = FILE | {
     "model": MODEL,
     "order": Optional({"numbers": Flag(), "rows": COUNT, "stride": Number(1, 2**62, whole=True)}),
     "rises": Optional(RISES),
     "held": Optional({"file": Text(), "row": COUNT, "position": Sequence(COUNT, 3)}),
-    "encoder": Anything(),  # as its source has it
 }
 
-PATH = {
-    "source": Text(),
-    "plan": PLAN,
-    "rows": COUNT,
-    "skipped": COUNT,
-    "model": {"task": TASK, "classes": CLASSES, "is_dense": Optional(Flag())},
-    "estimator": {
-        "estimator": Text(),
-        "parameters": {"transformer": Optional(NONE), "gram_bytes": Optional(SIZE), "device": Optional(NAME)},
+PATH = FILE | {
+    "model": {
+        "task": TASK,
+        "classes": CLASSES,
+        "is_dense": Flag(),
         "descent": {"schedule": STEPS, "stride": Number(1, 2**31, whole=True)},
         "kernel": Anything(),
-        "plain": {
-            "n_features_in_": Number(1, MOST_FEATURES, whole=True),
-            "n_iter_": Number(1, 2**31, whole=True),
-            "_mass": SIZE,
-            "_kappa": SIZE,
-        },
+        "plain": {"n_iter_": Number(1, 2**31, whole=True), "_mass": SIZE, "_kappa": SIZE},
         "units": Mapping(FINITE),
-        "classes": Anything(),
     },
-    "encoder": Anything(),
+    "estimator": ESTIMATOR
+    | {"parameters": {"transformer": Optional(NONE), "gram_bytes": Optional(SIZE), "device": Optional(NAME)}},
 }
 
 ROWS = {  # what a block of rows of each kind is made of
@@ -255,22 +271,22 @@ MODEL_ARRAYS = {
 }
 
 PATH_ARRAYS = {
-    "estimator.*.indices": Array("int32|int64", ("e",), 0),
-    "estimator.*.pointers": Array("int32|int64", (None,), ascends_to="e"),
-    "estimator.*.data": Array(FLOATS, ("e",)),
-    "estimator.*.shape": Array("int64", (2,), 0),
-    "estimator.standards.unit": Array("float64", ("d",), 5e-324),
-    "estimator.standards.centre": Array("float64", ("d",)),
-    "estimator.standards.spread": Array("float64", ("d",), 5e-324),
-    "estimator.descent.t": Array("int64", ("k",), 1),
-    "estimator.descent.mass": Array("float64", ("k",), 0),
-    "estimator.descent.coefficients": Array(FLOATS, ("k", "p", "o")),
-    "estimator.descent.sums": Array(FLOATS, ("k", "p", "o")),
-    "estimator.descent.y": Array(FLOATS, ("n",)),
-    "estimator.descent.weight": Array(FLOATS, ("n",), 0),
-    "estimator.descent.path.iteration": Array("int64", ("n",), 1),
-    "estimator.descent.path.*": Array("float64", ("n",), may_be_infinite=True),
-    "estimator.*": Array("float64|float32|int64"),
+    "model.*.indices": Array("int32|int64", ("e",), 0),
+    "model.*.pointers": Array("int32|int64", (None,), ascends_to="e"),
+    "model.*.data": Array(FLOATS, ("e",)),
+    "model.*.shape": Array("int64", (2,), 0),
+    "model.standards.unit": Array("float64", ("d",), 5e-324),
+    "model.standards.centre": Array("float64", ("d",)),
+    "model.standards.spread": Array("float64", ("d",), 5e-324),
+    "model.descent.t": Array("int64", ("k",), 1),
+    "model.descent.mass": Array("float64", ("k",), 0),
+    "model.descent.coefficients": Array(FLOATS, ("k", "p", "o")),
+    "model.descent.sums": Array(FLOATS, ("k", "p", "o")),
+    "model.descent.y": Array(FLOATS, ("n",)),
+    "model.descent.weight": Array(FLOATS, ("n",), 0),
+    "model.descent.path.iteration": Array("int64", ("n",), 1),
+    "model.descent.path.*": Array("float64", ("n",), may_be_infinite=True, may_be_missing=True),
+    "model.*": Array("float64|float32|int64"),
 }
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.registry import Registry
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
@@ -21,15 +20,16 @@ from tunefree.model.pool import usual_view
 from tunefree.model.targets import RunningMetrics
 from tunefree.pool.groups import digests
 from tunefree.pool.model import class_of
-from tunefree.stream.batch import BadRows, Batch, Columns, Origin, Position, as_named
+from tunefree.stream.batch import BadRows, Batch, Origin, Position, as_named
 from tunefree.stream.shuffle import shuffled
-from tunefree.stream.source import Source, encoder_of
+from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
-from tunefree.workflows import model_files, rises, whole_groups
+from tunefree.workflows import rises
 from tunefree.workflows.class_weights import check, share_told, weighed, weights_by_label, with_weights
 from tunefree.workflows.memory_limit import MemoryLimit, limit_of
+from tunefree.workflows.model_files import Trained, continued
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.progress import Progress
 from tunefree.workflows.rare_classes import follow
@@ -55,100 +55,6 @@ from tunefree.workflows.resuming import (
 from tunefree.workflows.roles import note_roles
 from tunefree.workflows.targets import target_of
 from tunefree.workflows.watching import Step, Watcher
-
-# Reports stand above what they are of, and are imported when they are asked for.
-REPORTS = Registry("kind of report", {"page": "tunefree.report.page:page_of"})
-
-
-@dataclass
-class Trained:
-    """A model, the encoder of its features, and how far it has been trained.
-
-    Parameters
-    ----------
-    model : Model
-    encoder : encoder of the rows
-    kind : str
-        Which encoder that is: ``"table"``, or a format of text such as ``"svmlight"``.
-    plan : Plan
-    progress : Progress
-    order : TargetSample, optional
-        What tells whether the targets depend on the order of the rows; None of shards, which are learned side by side.
-    held : Columns, optional
-        In a checkpoint: rows that wait for others of their group.
-    rises : LossRises, optional
-        What tells whether the loss rises along the stream; None of shards.
-    """
-
-    model: Model
-    encoder: Any
-    kind: str
-    plan: Plan
-    progress: Progress
-    order: TargetSample | None = None
-    held: Columns | None = None
-    rises: LossRises | None = None
-
-    file_kind: ClassVar[str] = "linear"
-    other_kind: ClassVar[str] = (
-        "it holds a regularization path, which is not certified, explained or gone on with; train by another `learner`"
-    )
-
-    def save(self, path: str | os.PathLike[str], encoder: Any = None, held: Columns | None = None) -> None:
-        """Write the model to a file.
-
-        Parameters
-        ----------
-        path : path
-        encoder : saved state of the encoder, optional
-            As it was after the last row learned, if the encoder has read further since.
-        held : Columns, optional
-            Rows that wait for others of their group, in a checkpoint.
-        """
-        parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
-        if self.order is not None:
-            parts["order"] = self.order.save_state()
-        if self.rises is not None:
-            parts["rises"] = self.rises.save_state()
-        if held is not None:
-            parts["held"] = whole_groups.save_state(held)
-        header = {"source": self.kind, "plan": self.plan.changed(), "progress": asdict(self.progress)}
-        model_files.save(path, self.file_kind, parts, header)
-
-    def report(self, test: Any = None) -> Any:
-        """What is known of the model as a page of HTML, which `tunefree report` writes.
-
-        Parameters
-        ----------
-        test : path, sequence of paths, table or Source, optional
-            Data with known targets, on which it is judged.
-
-        Returns
-        -------
-        tunefree.report.page.Page
-            It has ``html``, is written by ``save(path)``, and is shown in notebooks.
-        """
-        return REPORTS["page"](self, test)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Trained:
-        """Read what :meth:`save` wrote."""
-        loaded: Trained = model_files.load(path, cls.file_kind)
-        return loaded
-
-    @classmethod
-    def restore(cls, arrays: dict[str, dict[str, np.ndarray]], header: dict[str, Any]) -> Trained:
-        """The model that the parts of a file hold."""
-        return cls(
-            class_of(header["model"]["learner"]).restore(arrays["model"], header["model"]),
-            encoder_of(header["source"]).restore(arrays.get("encoder", {}), header["encoder"]),
-            header["source"],
-            Plan(**header["plan"]),
-            Progress.restore(header["progress"]),
-            TargetSample.restore(arrays["order"], header["order"]) if "order" in header else None,
-            whole_groups.restored(arrays["held"], header["held"]) if "held" in header else None,
-            LossRises.restore(arrays["rises"], header["rises"]) if "rises" in header else None,
-        )
 
 
 class _Read(NamedTuple):
@@ -274,32 +180,10 @@ def learn_more(
     return train(source, plan, watcher, checkpoint, checkpoint_every, resume, earlier, memory_limit)
 
 
-def continued(trained: Trained) -> Trained:
-    """A model whose training has ended, as it was at the end of the first pass, ready to go on with that pass.
-
-    Raises
-    ------
-    ModelError
-        If it is a checkpoint.
-    """
-    progress = trained.progress
-    if not progress.complete:
-        raise ModelError("the model is a checkpoint of a training that has not ended; go on with that by `resume=True`")
-    learned, held_out = progress.progressive[:1], progress.held_out[:1]
-    first = {"progressive": learned, "held_out": held_out, "rows": progress.first_rows}
-    begun = replace(progress, complete=False, number=0, position=Position(), **first)  # type: ignore[arg-type]
-    return replace(trained, progress=begun)
-
-
 def learn_batches(trained: Trained, batches: Iterable[Batch], watcher: Watcher | None = None) -> None:
     """Learn batches of a pass that goes on; the model was :func:`continued`."""
     watcher = watcher or Watcher()
     _one_pass(trained, _reads(trained, iter(batches), BadRows(), watcher), watcher, None)
-
-
-def ended(trained: Trained) -> Trained:
-    """A model that was :func:`continued`, whose pass ends here."""
-    return replace(trained, progress=replace(trained.progress, complete=True, number=1))
 
 
 def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None) -> AbstractContextManager[Source]:

@@ -2,60 +2,37 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from tunefree.core.errors import ModelError
 from tunefree.explanation.weights import Weights, linear_weights
+from tunefree.workflows.model_files import Trained
 from tunefree.workflows.prediction import writer
-from tunefree.workflows.stopped_model import StoppedModel
-from tunefree.workflows.training import Trained
 
 
-@singledispatch
-def weights_of(trained: Any) -> Weights:
+def weights_of(trained: Trained) -> Weights:
     """A model's weights: margin = weights[0] + sum of weights[j] * x_j, with x_j as it stands in the data.
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
-
-    Returns
-    -------
-    Weights
+    trained : Trained
 
     Raises
     ------
     ModelError
         If the model is not one linear learner on raw rows.
     """
-    raise TypeError(f"{type(trained).__name__} is no trained model")
+    model, names = trained.model, trained.encoder.names()[1:]
+    return model.linear_weights(names) if model.kind == "path" else linear_weights(model, names)
 
 
-@weights_of.register(Trained)
-def weights_of_passes(trained: Trained) -> Weights:
-    return linear_weights(trained.model, trained.encoder.names()[1:])
-
-
-@weights_of.register(StoppedModel)
-def weights_of_a_path(trained: StoppedModel) -> Weights:
-    if not trained.model.has_weights:
-        raise ModelError("an expansion in a kernel has no weights of features")
-    estimator = trained.estimator
-    coefficients = np.atleast_2d(estimator.coef_)
-    weights = np.concatenate([np.reshape(estimator.intercept_, (1, -1)), coefficients.T])
-    return Weights(["(constant)", *trained.encoder.names()[1:]], weights)
-
-
-def write(trained: Any, output: str) -> Weights:
+def write(trained: Trained, output: str) -> Weights:
     """Write the weights of all features, of all classes, to a CSV or Parquet file.
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
+    trained : Trained
     output : str
         Name of a file that ends in .csv, .parquet or .pq; ``"-"`` for CSV on standard output.
 
@@ -72,7 +49,7 @@ def write(trained: Any, output: str) -> Weights:
     --------
     >>> from tunefree import train
     >>> rows = {"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200}
-    >>> trained = train(rows, target="rich", learner="scinol2").trained
+    >>> trained = train(rows, target="rich", learner="scinol2").trained_
     >>> table(trained.model, weights_of(trained)).column_names
     ['feature', 'weight[yes]']
     """

@@ -16,7 +16,7 @@ from tunefree.report.told_metrics import INTERVALS, in_unit, shown, title_of
 from tunefree.report.told_reliability import reliability_blocks
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.metrics import Measure
-from tunefree.workflows.prediction import Predictor
+from tunefree.workflows.model_files import Trained
 
 MOST_CLASSES = 12  # of a confusion matrix that is printed
 OF_SLICES = ("error", "log_loss", "auc", "mean_absolute_error", "root_mean_squared_error", "coverage")
@@ -24,13 +24,13 @@ BRIEF_TITLES = {"auc": "ROC area", "mean_absolute_error": "absolute error", "roo
 
 
 def show_evaluation(
-    trained: Predictor, result: Evaluation, of_rows: dict[str, Any] | None = None, by: str | None = None
+    trained: Trained, result: Evaluation, of_rows: dict[str, Any] | None = None, by: str | None = None
 ) -> None:
     """Print losses, errors and calibration on known targets.
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
+    trained : Trained
     result : Evaluation
     of_rows : dict, optional
         Print JSON, and in it what is said of rows that were skipped or odd.
@@ -62,7 +62,7 @@ def show_evaluation(
         console.print(_slices(result, by))
 
 
-def _figures(trained: Predictor, result: Evaluation, by: str | None) -> dict[str, Any]:
+def _figures(trained: Trained, result: Evaluation, by: str | None) -> dict[str, Any]:
     """All of it for JSON; what is undefined is null."""
     figures: dict[str, Any] = {"rows": result.metrics.rows} | _values(result.measures)
     if weighed_by(trained.plan, result.scored.weight):

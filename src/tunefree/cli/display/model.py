@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import singledispatch
 from typing import Any
 
 import typer
@@ -20,10 +19,9 @@ from tunefree.report.terms import largest, table_of_features
 from tunefree.report.told import describe, goal_of, losses_of, rows_told, without_weights
 from tunefree.report.told_columns import facts_of_columns
 from tunefree.workflows.certification import order_of
+from tunefree.workflows.model_files import Trained
 from tunefree.workflows.repeats import repeats_told
 from tunefree.workflows.rises import rises_of, rises_told
-from tunefree.workflows.stopped_model import StoppedModel
-from tunefree.workflows.training import Trained
 
 
 def show_model(trained: Any, decomposition: Decomposition | None, top: int, as_json: bool, label: Any = None) -> None:
@@ -31,7 +29,7 @@ def show_model(trained: Any, decomposition: Decomposition | None, top: int, as_j
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
+    trained : Trained
     decomposition : Decomposition, optional
         The terms of the model, if it has any that can be compared.
     top : int
@@ -67,46 +65,10 @@ def _features(model: Any, names: Any, top: int) -> list[dict[str, Any]]:
     ]
 
 
-@singledispatch
-def details(trained: Any) -> list[Any]:
-    """Who learned, as blocks of a report; by default one learner did."""
-    return []
-
-
-@singledispatch
-def facts(trained: Any) -> dict[str, Any]:
-    """What is known of a model besides its features, for JSON.
-
-    Parameters
-    ----------
-    trained : Trained or StoppedModel
-        A function is registered for each kind of model.
-
-    Returns
-    -------
-    dict
-    """
-    raise TypeError(f"{type(trained).__name__} is no trained model")
-
-
-@singledispatch
-def story(trained: Any) -> list[Any]:
-    """What is known of a model besides its features, for people: lines and tables.
-
-    Parameters
-    ----------
-    trained : Trained or StoppedModel
-        A function is registered for each kind of model.
-
-    Returns
-    -------
-    list of str and Table
-    """
-    raise TypeError(f"{type(trained).__name__} is no trained model")
-
-
-@facts.register(Trained)
-def facts_of_passes(trained: Trained) -> dict[str, Any]:
+def facts(trained: Trained) -> dict[str, Any]:
+    """What is known of a model besides its features, for JSON."""
+    if trained.model.kind == "path":
+        return _facts_of_a_path(trained)
     model, progress = trained.model, trained.progress
     return {
         "task": model.task,
@@ -120,8 +82,10 @@ def facts_of_passes(trained: Trained) -> dict[str, Any]:
     }
 
 
-@story.register(Trained)
-def story_of_passes(trained: Trained) -> list[Any]:
+def story(trained: Trained) -> list[Any]:
+    """What is known of a model besides its features, for people: lines and tables."""
+    if trained.model.kind == "path":
+        return _story_of_a_path(trained)
     model, progress = trained.model, trained.progress
     seen = progress.progressive[0]
     losses = ", ".join(f"{title} {value}" for title, value in losses_of(model, seen).items())
@@ -131,35 +95,37 @@ def story_of_passes(trained: Trained) -> list[Any]:
     return [*lines, *order_told(trained), *map(as_options, repeats_told(trained)), *rises_told(trained)]
 
 
-@details.register(Trained)
-def details_of_passes(trained: Trained) -> list[Any]:
-    return tables_of_members(trained.model) if len(trained.model.members) > 1 else []
+def details(trained: Trained) -> list[Any]:
+    """Who learned, as blocks of a report; nothing where one learner did."""
+    if trained.model.kind == "path" or len(trained.model.members) < 2:
+        return []
+    return tables_of_members(trained.model)
 
 
-@facts.register(StoppedModel)
-def facts_of_a_path(stopped: StoppedModel) -> dict[str, Any]:
-    kernel = stopped.estimator.kernel
+def _facts_of_a_path(trained: Trained) -> dict[str, Any]:
+    model = trained.model
+    kernel = model.estimator.kernel
     return {
-        "task": stopped.task,
+        "task": model.task,
         "learner": "early-stopping",
-        "loss": stopped.model.loss,
+        "loss": model.loss,
         "kernel": kernel,
-        **({} if kernel is None else {"gamma": stopped.estimator.gamma_}),
-        "classes": stopped.model.classes,
-        "rows": stopped.rows,
-        "stop": stopped.stop,
-        "iterations": len(stopped.path),
-        **{name: number(stopped.path[name][stopped.stop - 1]) for name in WATCHED},
+        **({} if kernel is None else {"gamma": model.estimator.gamma_}),
+        "classes": model.classes,
+        "rows": trained.progress.rows,
+        "stop": model.stop,
+        "iterations": len(model.path),
+        **{name: number(model.path[name][model.stop - 1]) for name in WATCHED},
     }
 
 
-@story.register(StoppedModel)
-def story_of_a_path(stopped: StoppedModel) -> list[Any]:
-    kernel = stopped.estimator.kernel
-    how = "weights of features" if kernel is None else f"kernel {kernel}, gamma {stopped.estimator.gamma_:.3g}"
-    figures = ", ".join(f"{title} {value}" for title, value in losses_at_stop(stopped).items())
+def _story_of_a_path(trained: Trained) -> list[Any]:
+    model = trained.model
+    kernel = model.estimator.kernel
+    how = "weights of features" if kernel is None else f"kernel {kernel}, gamma {model.estimator.gamma_:.3g}"
+    figures = ", ".join(f"{title} {value}" for title, value in losses_at_stop(trained).items())
     return [
-        f"{goal_of(stopped)}; loss {stopped.model.loss}, {how}, stopped early",
-        f"{stopped.rows:,} rows, {stopped.model.n_features:,} features; iteration {stopped.stop:,} of "
-        f"{len(stopped.path):,}, {figures}",
+        f"{goal_of(trained)}; loss {model.loss}, {how}, stopped early",
+        f"{trained.progress.rows:,} rows, {model.n_features:,} features; iteration {model.stop:,} of "
+        f"{len(model.path):,}, {figures}",
     ]

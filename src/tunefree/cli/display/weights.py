@@ -14,7 +14,7 @@ def show_weights(trained: Any, output: str) -> None:
 
     Parameters
     ----------
-    trained : Trained or StoppedModel
+    trained : Trained
     output : str
         As in :func:`tunefree.workflows.weights.write`.
     """

@@ -12,7 +12,9 @@ from pyarrow import csv
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import get_scorer
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from typer.testing import CliRunner
@@ -23,12 +25,13 @@ from tunefree import (
     IterativeRegularizationClassifier,
     IterativeRegularizationRegressor,
     KernelPiSTOLClassifier,
+    OnlineClassifier,
     ScInOLClassifier,
     ScInOLRegressor,
+    TuneFreeClassifier,
 )
 from tunefree.cli.app import app
 from tunefree.core.errors import DataError, ModelError
-from tunefree.model.targets import RunningMetrics
 
 SCINOL = {"learner": "scinol2"}
 
@@ -64,10 +67,15 @@ def test_a_model_of_the_command_line_predicts_in_python(files):
     assert ((model.decision_function(frame) > 0) == (model.predict(frame) == "rich")).all()
     with pytest.raises(DataError, match="column 'job' missing"):
         model.predict(frame.drop(columns="job"))
-    with pytest.raises(DataError, match=r"shape \(300, 2\), where the model has the 7 columns age"):
-        model.predict(np.zeros((300, 2)))
+    with pytest.raises(DataError, match="fitted on a table, this is of type ndarray; pass a table with the"):
+        model.predict(np.zeros((300, 7)))
     model.save(files / "again")
-    assert (files / "again").read_bytes() == (files / "m").read_bytes()
+    again = tunefree.load(files / "again")
+    np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+    again.save(files / "third")
+    assert (files / "third").read_bytes() == (files / "again").read_bytes()
+    command("predict", files / "again", files / "people.csv", "-o", files / "q.csv")
+    assert (files / "q.csv").read_bytes() == (files / "p.csv").read_bytes()
 
 
 def test_classes_are_sorted_whatever_came_first(tmp_path):
@@ -86,27 +94,38 @@ def test_tools_of_scikit_learn_take_a_trained_model(files):
     table, y = people()
     model = tunefree.train(files / "people.csv", target="label", **SCINOL)
     frame = pd.read_csv(files / "people.csv")
-    pipeline = make_pipeline(FunctionTransformer(), model).fit(frame, y)
-    np.testing.assert_array_equal(pipeline.predict(frame), model.predict(frame))
-    assert clone(model) is model and model.fit(frame, y) is model
     assert get_scorer("neg_log_loss")(model, frame, y) > -0.7
     assert get_scorer("roc_auc")(model, frame, y) > 0.7
     display = CalibrationDisplay.from_estimator(model, frame, y, pos_label="rich")
     assert len(display.prob_true) > 1
-    assert CalibratedClassifierCV(model, cv=2).fit(frame, y).score(frame, y) > 0.7
+    frozen = FrozenEstimator(model)
+    assert CalibratedClassifierCV(frozen, cv=2).fit(frame, y).score(frame, y) > 0.7
+    pipeline = make_pipeline(FunctionTransformer(), frozen).fit(frame, y)
+    np.testing.assert_array_equal(pipeline.predict(frame), model.predict(frame))
+    assert not hasattr(clone(model), "classes_") and clone(model).get_params() == model.get_params()
+
+
+def test_what_is_loaded_is_fitted_anew_by_the_tools_of_scikit_learn(tmp_path):
+    """A model that were kept by `clone` and `fit` would score the rows that it has learned."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)  # there is nothing to learn
+    TuneFreeClassifier().fit(X, y).save(tmp_path / "m")
+    scores = cross_val_score(tunefree.load(tmp_path / "m"), X, y, cv=5)
+    assert scores.tolist() == cross_val_score(TuneFreeClassifier(), X, y, cv=5).tolist()
+    assert abs(scores.mean() - 0.5) < 0.1
 
 
 def test_train_takes_tables_and_files_without_a_plan(files):
     table, y = people()
     by_plan = tunefree.train(tunefree.open_source(files / "people.csv"), tunefree.Plan(target="label", **SCINOL))
     by_name = tunefree.train(files / "people.csv", target="label", **SCINOL)
-    assert by_plan.plan == by_name.plan and by_plan.progress.progressive[0].rows == 300
+    assert by_plan.trained_.plan == by_name.trained_.plan and by_plan.t_ == 300
     frame = pd.read_csv(files / "people.csv")
     np.testing.assert_array_equal(by_plan.predict_proba(frame), by_name.predict_proba(frame))
-    assert repr(by_name) == "TrainedClassifier(target='label', learner='scinol2')"
+    assert type(by_name) is OnlineClassifier and (by_name.learner, by_name.passes) == ("scinol2", 1)
     numbers = tunefree.train(table.assign(rich=y == "rich")[["age", "rich"]], target="rich", ignore=[], **SCINOL)
     assert numbers.predict([[30.0], [50.0]]).dtype == bool
-    with pytest.raises(ModelError, match="no option 'taget'; did you mean 'target'"):
+    with pytest.raises(ModelError, match="no parameter 'taget'; did you mean 'target'"):
         tunefree.train(table, taget="age")
     with pytest.raises(ModelError, match="pass a plan, or target, not both"):
         tunefree.train(table, tunefree.Plan(), target="age")
@@ -128,7 +147,7 @@ def test_a_model_of_python_predicts_on_the_command_line(files, as_array):
     np.testing.assert_allclose(read(files / "p.csv")["probability[rich]"], expected[:, 1])
     loaded = tunefree.load(files / "m")
     np.testing.assert_array_equal(loaded.predict_proba(X if as_array else frame), expected)
-    assert loaded.progress.progressive == [RunningMetrics(**vars(model._learned.model.metrics))]
+    assert loaded.progressive_loss_ == model.progressive_loss_
     error = 100 * (1 - model.score(X if as_array else frame, y))
     assert f"{error:.2f} %" in command("evaluate", files / "m", files / "data.csv")
     assert "age" in command("inspect", files / "m") or as_array
@@ -142,8 +161,6 @@ def test_sparse_rows_are_svmlight_text(tmp_path):
     model.save(tmp_path / "m")
     loaded = tunefree.load(tmp_path / "m")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    wider = sparse.csr_array((X.data, X.indices, X.indptr), shape=(200, 50))
-    np.testing.assert_array_equal(loaded.predict(wider), model.predict(X))
     from sklearn.datasets import dump_svmlight_file
 
     dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
@@ -198,7 +215,16 @@ def test_models_of_text_predict_its_lines(tmp_path):
     (tmp_path / "rows.svm").write_text("1 1:2 3:1\n-1 2:1\n" * 20)
     numbered = tunefree.train(tmp_path / "rows.svm", **SCINOL)
     assert numbered.predict(["0 1:2 3:1", "0 2:1"]).tolist() == numbered.predict([[2, 0, 1], [0, 1, 0]]).tolist()
-    with pytest.raises(DataError, match="reads vw text; pass its lines as strings"):
+    wider = sparse.csr_array([[2.0, 0.0, 1.0, 7.0], [0.0, 1.0, 0.0, 0.0]])
+    assert numbered.predict(wider).tolist() == [1, -1] and numbered.n_features_in_ == 3
+    for more, rows in ((model, ["|f d e"] * 30), (numbered, sparse.csr_array([[0.0, 0.0, 0.0, 1.0]] * 30))):
+        assert more.partial_fit(rows, [2] * 30).predict(rows).tolist() == [2] * 30
+        more.save(tmp_path / "m")
+        again = tunefree.load(tmp_path / "m")
+        np.testing.assert_array_equal(again.predict_proba(rows), more.predict_proba(rows))
+        assert again.n_features_in_ == more.n_features_in_ and again.classes_.tolist() == [-1, 1, 2]
+    assert numbered.n_features_in_ == 4 and numbered.coef_.shape == (3, 4)
+    with pytest.raises(DataError, match="the model reads lines of text; pass them as strings"):
         model.predict([[1.0]])
     for wrong in (["|f a", ""], ["|f a\n|f b"]):
         with pytest.raises(DataError, match="X, row [12]: each string must be one line of text"):

@@ -10,9 +10,9 @@ from sklearn.kernel_approximation import RBFSampler
 
 from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
+from tunefree import load
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
-from tunefree.estimators import stored
 
 CANCER = load_breast_cancer(return_X_y=True)
 WINE = load_wine(return_X_y=True)
@@ -37,9 +37,9 @@ ITERATIONS = 23
 
 def written(estimator, folder):
     """The estimator as it comes back from a file, and its arrays."""
-    storage.save(folder / "estimator", *stored.flat(estimator))
-    arrays, header = storage.load(folder / "estimator")
-    return stored.restored(arrays, header), arrays
+    estimator.save(folder / "estimator")
+    arrays = {name.removeprefix("model."): array for name, array in storage.load(folder / "estimator")[0].items()}
+    return load(folder / "estimator"), arrays
 
 
 def same(a, b):
@@ -122,6 +122,11 @@ def test_a_transformer_is_refused(tmp_path):
     X, y = WINE
     estimator = Classifier(max_iter=5, transformer=RBFSampler(random_state=0)).fit(X, y)
     with pytest.raises(ModelError, match="transform the rows before"):
-        stored.flat(estimator)
-    with pytest.raises(ModelError, match="cannot be saved"):
-        written(Classifier(max_iter=5, kernel="rbf", gamma=lambda X, y: 0.1).fit(X, y), tmp_path)
+        written(estimator, tmp_path)
+    assert not (tmp_path / "estimator").exists()
+
+
+def test_of_a_function_for_the_width_the_width_is_kept(tmp_path):
+    X, y = WINE
+    back, _ = written(Classifier(max_iter=5, kernel="rbf", gamma=lambda X, y: 0.1).fit(X, y), tmp_path)
+    assert back.gamma == back.gamma_ == 0.1

@@ -6,25 +6,28 @@ Rows are encoded as for online learning, but without their constant: the estimat
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from tunefree.core.errors import ModelError
 from tunefree.estimators.matrices import matrix
+from tunefree.estimators.model_file import labels_of
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
-from tunefree.stream.batch import Batch
+from tunefree.estimators.path_model import PathModel
+from tunefree.model.targets import ScoredModel
 from tunefree.stream.source import Source
+from tunefree.workflows.model_files import Trained
 from tunefree.workflows.plan import EARLY_STOPPING, Plan
+from tunefree.workflows.progress import Progress
 from tunefree.workflows.reading import ahead, begin, check_learned
 from tunefree.workflows.roles import note_roles
-from tunefree.workflows.stopped_model import PathModel, StoppedModel
 from tunefree.workflows.targets import target_of
 
 
-def descend(source: Source, plan: Plan, iterations: int = 500) -> StoppedModel:
+def descend(source: Source, plan: Plan, iterations: int = 500) -> Trained:
     """Read a source and compute its path, which is stopped where rows held out are predicted best.
 
     Parameters
@@ -37,7 +40,8 @@ def descend(source: Source, plan: Plan, iterations: int = 500) -> StoppedModel:
 
     Returns
     -------
-    StoppedModel
+    Trained
+        Its model is a :class:`tunefree.estimators.path_model.PathModel`.
 
     Raises
     ------
@@ -49,7 +53,7 @@ def descend(source: Source, plan: Plan, iterations: int = 500) -> StoppedModel:
     >>> from tunefree.stream.source import open_source
     >>> table = {"age": list(range(20, 70)) * 4, "rich": (["no"] * 25 + ["yes"] * 25) * 4}
     >>> found = descend(open_source(table), Plan(target="rich"), iterations=20)
-    >>> found.rows, len(found.path), bool(found.path.training_error[-1] < 0.05)
+    >>> found.progress.rows, len(found.model.path), bool(found.model.path.training_error[-1] < 0.05)
     (200, 20, True)
     """
     if iterations < 1:
@@ -61,33 +65,37 @@ def descend(source: Source, plan: Plan, iterations: int = 500) -> StoppedModel:
     task, classes, encoder, batches, *_ = reading
     read = list(ahead(batches))
     weight = np.concatenate([batch.weight for batch in read])
+    scored, targets = _coded(task, classes, [target_of(task, batch) for batch in read])
+    check_learned(scored, int(np.count_nonzero(weight)), source)
+    rows = matrix([batch.rows for batch in read], encoder.n_features)
     chosen: dict[str, Any] = {} if plan.loss is None else {"loss": plan.loss}
     kind: Any = IterativeRegularizationClassifier if task == "classification" else IterativeRegularizationRegressor
-    model = PathModel(task, [], kind(kernel=plan.kernel, max_iter=int(iterations), **chosen))
-    for label in classes:
-        model.add_class(label)
-    targets = _targets(model, read)
-    check_learned(model, int(np.count_nonzero(weight)), source)
-    rows = matrix([batch.rows for batch in read], encoder.n_features)
-    model.is_dense = not sparse.issparse(rows)
     started = time.perf_counter()
     try:
-        model.estimator.fit(rows, targets, sample_weight=weight)
+        estimator = kind(kernel=plan.kernel, max_iter=int(iterations), **chosen).fit(
+            rows, targets, sample_weight=weight
+        )
     except ValueError as error:
         raise ModelError(str(error)) from None
     seconds = time.perf_counter() - started
-    return StoppedModel(model, encoder, source.kind, plan, len(weight), bad.count, seconds, bad.tally.oddities())
+    if task == "classification":
+        estimator.classes_ = labels_of(scored.classes, None)
+    progress = Progress(complete=True, number=1, rows=len(weight))
+    progress.tally = bad.tally
+    estimator._restore(Trained(None, encoder, source.kind, plan, progress))
+    return replace(estimator.trained_, model=PathModel(estimator, seconds))
 
 
-def _targets(model: PathModel, read: list[Batch]) -> np.ndarray:
-    """Numbers, or codes of the classes; new classes are added to the model."""
-    found = [target_of(model.task, batch) for batch in read]
-    if model.task == "regression":
-        return np.concatenate(found)
-    coded = []
-    for labels in found:
-        codes, new = model.codes(labels)
-        for _, label in new:
-            model.add_class(label)
-        coded.append(codes)
-    return np.concatenate(coded)
+def _coded(task: str, classes: list[Any], targets: list[Any]) -> tuple[ScoredModel, np.ndarray]:
+    """What has all labels, sorted where they can be, and the place of each row's label; or numbers."""
+    scored = ScoredModel()
+    scored.task, scored.classes = task, list(classes)
+    if task == "regression":
+        return scored, np.concatenate(targets)
+    for labels in targets:
+        for _, label in scored.codes(labels)[1]:
+            scored.check_room_for_a_class()
+            scored.classes.append(label)
+    with suppress(TypeError):  # labels of several types stay in the order of their first appearance
+        scored.classes = sorted(scored.classes)
+    return scored, np.concatenate([scored.codes(labels)[0] for labels in targets])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,15 +17,14 @@ from tests.workflows.test_training import people
 from tunefree import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
-from tunefree.estimators import matrices
-from tunefree.model.targets import Labels
+from tunefree.estimators import matrices, path_model
+from tunefree.estimators.early_stopping import descend
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.workflows import model_files, stopped_model
-from tunefree.workflows.early_stopping import descend
+from tunefree.workflows import model_files
+from tunefree.workflows.model_files import load
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.prediction import predict
-from tunefree.workflows.stopped_model import StoppedModel
 from tunefree.workflows.training import Trained
 
 LABELS = {"two": ["no", "yes"], "three": ["few", "more", "many"]}
@@ -71,8 +71,8 @@ def test_predictions_are_those_of_the_estimator(run, tmp_path, kind, form):  # n
     estimator = (IterativeRegularizationClassifier if classifies else IterativeRegularizationRegressor)(
         kernel="rbf" if form == "rbf" else None
     ).fit(X, y)
-    loaded = StoppedModel.load(tmp_path / "m")
-    assert loaded.path.tobytes() == estimator.path_.tobytes() and loaded.stop == estimator.n_iter_
+    loaded = load(tmp_path / "m")
+    assert loaded.model.path.tobytes() == estimator.path_.tobytes() and loaded.model.stop == estimator.n_iter_
     status, _, err = run("predict", tmp_path / "m", tmp_path / "d.parquet", "-o", tmp_path / "p.parquet")
     assert status == 0, err
     predicted = parquet.read_table(tmp_path / "p.parquet")
@@ -119,13 +119,14 @@ def test_what_inspect_tells(run, early, tmp_path):  # noqa: F811
     assert (told["task"], told["learner"], told["kernel"]) == ("classification", "early-stopping", None)
     assert told["classes"] == ["no", "yes"] and told["rows"] == 2000 and told["iterations"] == 500
     assert [feature["feature"] for feature in told["features"]] == ["age", "job=pilot"]
-    loaded = StoppedModel.load(early)
-    assert told["stop"] == loaded.stop and told["validation_loss"] == loaded.path.validation_loss[loaded.stop - 1]
-    spread = loaded.estimator.fitted_path_.standards
-    weights = loaded.estimator.coef_[0] * spread.unit * spread.spread
+    loaded = load(early)
+    stop, estimator = loaded.model.stop, loaded.model.estimator
+    assert told["stop"] == stop and told["validation_loss"] == loaded.model.path.validation_loss[stop - 1]
+    spread = estimator.fitted_path_.standards
+    weights = estimator.coef_[0] * spread.unit * spread.spread
     assert told["features"][0]["weights"] == pytest.approx([np.abs(weights).max()])
     status, out, _ = run("inspect", early)
-    assert status == 0 and "job=pilot" in out and f"iteration {loaded.stop} of 500" in out
+    assert status == 0 and "job=pilot" in out and f"iteration {stop} of 500" in out
 
 
 def test_what_inspect_tells_of_a_kernel(run, data, tmp_path):  # noqa: F811
@@ -134,7 +135,7 @@ def test_what_inspect_tells_of_a_kernel(run, data, tmp_path):  # noqa: F811
     status, out, _ = run("inspect", tmp_path / "m")
     assert status == 0 and "kernel rbf, gamma" in out and "in the space of a kernel" in out
     told = json.loads(run("inspect", tmp_path / "m", "--json")[1])
-    assert told["features"] == [] and told["gamma"] == StoppedModel.load(tmp_path / "m").estimator.gamma_
+    assert told["features"] == [] and told["gamma"] == load(tmp_path / "m").model.estimator.gamma_
 
 
 def test_the_path_of_a_model_is_that_of_its_data(run, data, early, tmp_path):  # noqa: F811
@@ -153,11 +154,11 @@ def test_a_model_is_stopped_anew(run, data, early, tmp_path):  # noqa: F811
     status, out, err = run("path", early, "--at", 3, "--output", tmp_path / "three.model", "--json")
     assert (status, json.loads(out)["stop"]) == (0, 3), err
     assert early.read_bytes() == before
-    one, three = StoppedModel.load(early), StoppedModel.load(tmp_path / "three.model")
-    assert three.stop == 3 != one.stop and three.path.tobytes() == one.path.tobytes()
-    assert three.estimator.coef_.tobytes() == one.estimator.at(3).coef_.tobytes()
+    one, three = load(early), load(tmp_path / "three.model")
+    assert three.model.stop == 3 != one.model.stop and three.model.path.tobytes() == one.model.path.tobytes()
+    assert three.model.estimator.coef_.tobytes() == one.model.estimator.at(3).coef_.tobytes()
     assert run("evaluate", tmp_path / "three.model", data)[1] != run("evaluate", early, data)[1]
-    back = ("path", tmp_path / "three.model", "--at", one.stop, "-o", tmp_path / "again.model")
+    back = ("path", tmp_path / "three.model", "--at", one.model.stop, "-o", tmp_path / "again.model")
     assert run(*back)[0] == 0
     assert (tmp_path / "again.model").read_bytes() == before
     status, out, _ = run("path", early, "--at", 7)
@@ -170,23 +171,24 @@ def test_a_path_of_data_may_be_written_too(run, data, early, tmp_path):  # noqa:
     assert (tmp_path / "m").read_bytes() == early.read_bytes()
     kernel = ("--kernel", "poly", "--iterations", 40, "--at", 9)
     assert run(*written, *kernel)[0] == 0
-    found = StoppedModel.load(tmp_path / "m")
-    assert (found.estimator.kernel, found.stop, len(found.path)) == ("poly", 9, 40)
+    found = load(tmp_path / "m")
+    assert (found.model.estimator.kernel, found.model.stop, len(found.model.path)) == ("poly", 9, 40)
 
 
 def test_little_memory_changes_no_bit(tmp_path):
     source = open_source(people(400))
     found = descend(source, Plan(target="rich", ignore=("pay",), learner="early-stopping", kernel="rbf"), 30)
-    estimator = type(found.estimator)(kernel="rbf", max_iter=30, gram_bytes=2**18)
+    estimator = IterativeRegularizationClassifier(kernel="rbf", max_iter=30, gram_bytes=2**18)
     rows = matrices.matrix([batch.rows for batch, _ in predict(found, source, BadRows())], found.model.n_features)
-    found.model.estimator = estimator.fit(rows, found.model.codes(Labels.of(people(400)["rich"]))[0])
+    estimator.fit(rows, people(400)["rich"])._restore(found)
+    found = estimator.trained_
     assert estimator.fitted_path_.descent.stride > 1
     found.save(tmp_path / "m")
-    back = StoppedModel.load(tmp_path / "m")
+    back = load(tmp_path / "m")
     for t in range(1, 31):
-        one, two = found.at(t), back.at(t)
+        one, two = (replace(trained, model=trained.model.at(t)) for trained in (found, back))
         two.save(tmp_path / "t")
-        three = StoppedModel.load(tmp_path / "t")
+        three = load(tmp_path / "t")
         pieces = [[p for _, p in predict(which, source, BadRows())] for which in (one, two, three)]
         assert pieces[0][0].tobytes() == pieces[1][0].tobytes() == pieces[2][0].tobytes()
 
@@ -201,7 +203,7 @@ def test_features_and_labels_that_were_never_seen(run, tmp_path, dense, monkeypa
     made = ("train", tmp_path / "d.svm", "--learner", "early-stopping", "--task", "classification")
     status, _, err = run(*made, "-o", tmp_path / "m")
     assert status == 0, err
-    assert StoppedModel.load(tmp_path / "m").model.is_dense == dense
+    assert load(tmp_path / "m").model.estimator._is_dense == dense
     (tmp_path / "new.svm").write_text("0 1:1 4:0.5\n0 1:1 4:0.5 5000:7\n7 3:1\n")
     status, out, _ = run("predict", tmp_path / "m", tmp_path / "new.svm")
     first, second, third = out.splitlines()[1:]
@@ -215,7 +217,7 @@ def test_rows_are_predicted_in_pieces(monkeypatch, tmp_path):
     source = open_source(people(400))
     found = descend(source, Plan(target="rich", ignore=("pay",)), 20)
     (whole,) = (p for _, p in predict(found, source, BadRows()))
-    monkeypatch.setattr(stopped_model, "PIECE_BYTES", 8 * found.model.n_features * 7)
+    monkeypatch.setattr(path_model, "PIECE_BYTES", 8 * found.model.n_features * 7)
     (pieces,) = (p for _, p in predict(found, source, BadRows()))
     np.testing.assert_allclose(pieces, whole, rtol=1e-12)
 
@@ -307,11 +309,10 @@ def test_models_of_another_kind(run, data, early, model, tmp_path):  # noqa: F81
     (tmp_path / "n.checkpoint").write_bytes(early.read_bytes())
     status, _, err = run("train", data, "-t", "rich", "-o", tmp_path / "n", "--resume")
     assert status == 2 and "n.checkpoint" in err and "gone on with" in err
-    for load in (Trained.load, lambda path: model_files.load(path, "linear")):
-        with pytest.raises(ModelError, match="regularization path"):
-            load(early)
+    with pytest.raises(ModelError, match="regularization path"):
+        Trained.load(early)
     with pytest.raises(ModelError, match="row by row"):
-        StoppedModel.load(model)
+        model_files.load(model, "path")
 
 
 def test_a_kind_that_is_unknown(run, data, early, tmp_path):  # noqa: F811

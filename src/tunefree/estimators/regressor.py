@@ -1,0 +1,118 @@
+"""Online regressors, see :mod:`tunefree.estimators.base`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from tunefree.estimators import jobs, validation
+from tunefree.estimators.base import OnlineEstimator
+from tunefree.estimators.model_file import WholeOnly
+
+
+class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
+    """Targets are numbers."""
+
+    _task = "regression"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model (with ``warm_start``, continue from the present model).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, self._passes)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., None]) -> Any:
+        """Check rows, and let them be learned: ``learn`` takes X, y and weights."""
+        self._check_parameters()
+        again = bool(self.warm_start) and self._started()
+        self._learn_waiting()
+        X, y = validation.labelled(self, X, y, not again, y_numeric=True)
+        weight = validation.weights(sample_weight, len(y), may_vanish=False)
+        if not again:
+            self._begin(X.shape[1])
+        self._check_memory(X)
+        with jobs.of(self):
+            learn(X, y, weight)
+        return self
+
+    @WholeOnly
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Update the model with one pass over the given rows, in their order.
+
+        Rows of calls of a few rows each wait until there are some hundred, or a method predicts, explains or saves;
+        then they are learned together, which gives the same model in a fraction of the time. Attributes are of the rows
+        learned, of which there are ``t_``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._update(X, y, sample_weight)
+
+    def _update(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Any:
+        """Check rows of a stream, and learn them, or let them wait."""
+        if self._keep(X, y, (sample_weight, groups)):
+            return self
+        self._check_parameters()
+        again = self._started()
+        self._learn_waiting()
+        X, y = validation.labelled(self, X, y, not again, y_numeric=True, stream=True)
+        weight = validation.weights(sample_weight, len(y), may_vanish=True)
+        group = validation.group_digests(groups, len(y), may_be_one=True)
+        if not again:
+            self._begin(X.shape[1])
+        with jobs.of(self):
+            self._pass(X, y, validation.as_given(weight, group), first=True)
+        self.n_iter_ = 1
+        self._let_wait(X)
+        return self
+
+    def _begin(self, n_features: int) -> None:
+        self._begin_with(n_features, [])
+
+    def _targets(self, y: np.ndarray, row: np.ndarray) -> np.ndarray:
+        return y[row].astype(np.float64)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the target of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._predictions(X)[:, 0]
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the columns, (n_features,).
+
+        They are in the units of the columns; see :meth:`feature_weights` for their fidelity to a pool.
+        """
+        return self._of_columns()[1:, 0].copy()
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Prediction of a row of zeros, (1,)."""
+        return self._of_columns()[0].copy()

@@ -1,0 +1,240 @@
+"""Estimators that are saved and loaded: the same class with the same parameters, which goes on to the bit."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import tunefree
+from tests.fuzz import raw
+from tunefree.core import storage
+from tunefree.core.errors import DataWarning, ModelError
+from tunefree.estimators import model_file
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(240, 3))
+NOISE = 0.5 * RNG.normal(size=240)
+NAMES = np.where(X[:, 0] + NOISE > 0, "yes", "no")
+NUMBERS = X[:, 0] + NOISE
+SEVERAL = np.digitize(X[:, 0], [-0.5, 0.5]).astype(np.int8)
+ESTIMATORS = {
+    "pool": (tunefree.TuneFreeClassifier(class_weight={"yes": 2.0, "no": 1.0}), NAMES),
+    "pool of numbers": (tunefree.TuneFreeRegressor(loss="absolute", shuffle=False), NUMBERS),
+    "kernels": (tunefree.TuneFreeClassifier(kernel="rbf", max_support=50), SEVERAL),
+    "scinol": (tunefree.ScInOLClassifier(passes=3, class_weight={0: 1.0, 1: 2.0}), SEVERAL),
+    "scinol of numbers": (tunefree.ScInOLRegressor(variant=1, passes=2), NUMBERS),
+    "pistol": (tunefree.PiSTOLClassifier(passes=2, loss="hinge"), NAMES.astype(object)),
+    "pistol of numbers": (tunefree.PiSTOLRegressor(passes=1), NUMBERS),
+    "single": (
+        tunefree.OnlineClassifier("newton", settings={"variance": 2.0}, view="steady"),
+        X[:, 0] > 0,
+    ),
+    "single of numbers": (tunefree.OnlineRegressor("kernel-sgd", settings={"eta": 0.1}, view="steady"), NUMBERS),
+    "kernel": (tunefree.KernelPiSTOLClassifier(passes=1, gamma=0.5), NAMES),
+    "kernel of numbers": (tunefree.KernelPiSTOLRegressor(passes=1), NUMBERS),
+    "kernel sgd": (tunefree.KernelSGDClassifier(passes=1), NAMES),
+    "path": (tunefree.IterativeRegularizationClassifier(max_iter=10, class_weight={"yes": 3.0}), NAMES),
+    "path of numbers": (tunefree.IterativeRegularizationRegressor(max_iter=10, kernel="rbf"), NUMBERS),
+}
+LINEAR = ("pool", "pool of numbers", "scinol", "scinol of numbers", "pistol", "pistol of numbers", "single")
+FORMS = {
+    "array": lambda rows: rows,
+    "frame": lambda rows: pd.DataFrame(rows, columns=["a", "b", "c"]),
+    "matrix": lambda rows: sparse.csr_array(np.where(np.abs(rows) > 0.3, rows, 0.0)),
+    "table": lambda rows: {"a": rows[:, 0], "b": np.where(rows[:, 1] > 0, "cook", "clerk"), "c": rows[:, 2]},
+    "gaps": lambda rows: np.where(np.abs(rows) > 0.1, rows, np.nan),
+}
+
+
+def outputs(estimator, rows):
+    names = ("predict", "predict_proba", "decision_function")
+    return [np.asarray(getattr(estimator, name)(rows)) for name in names if hasattr(estimator, name)]
+
+
+def assert_same(one, other, rows):
+    for left, right in zip(outputs(one, rows), outputs(other, rows), strict=True):
+        assert left.dtype == right.dtype and left.tolist() == right.tolist()
+    for name in ("classes_", "n_features_in_", "feature_names_in_", "t_", "n_iter_", "progressive_loss_"):
+        assert hasattr(one, name) == hasattr(other, name), name
+        if hasattr(one, name):
+            assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
+def saved(estimator, folder, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimator.save(folder / "m", **options)
+    return tunefree.load(folder / "m")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_what_is_loaded_is_what_was_saved_and_goes_on(name, form, tmp_path):
+    estimator, y = ESTIMATORS[name]
+    estimator, rows, more = tunefree_clone(estimator), FORMS[form](X[:200]), FORMS[form](X[200:])
+    if form == "gaps" and not estimator.__sklearn_tags__().input_tags.allow_nan:
+        pytest.skip("it takes no gaps")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # kernels join later than here
+        estimator.fit(rows, y[:200])
+    back = saved(estimator, tmp_path)
+    assert type(back) is type(estimator)
+    for parameter, value in estimator.get_params().items():
+        np.testing.assert_equal(back.get_params()[parameter], value.tolist() if hasattr(value, "tolist") else value)
+    assert_same(estimator, back, rows)
+    if hasattr(estimator, "explain") and name in ("kernels", *LINEAR):
+        np.testing.assert_array_equal(estimator.explain(more)[1], back.explain(more)[1])
+    if not hasattr(estimator, "partial_fit") or estimator.get_params().get("shuffle") is None:
+        return
+    for one in (estimator, back):
+        one.partial_fit(more, y[200:])
+    assert_same(estimator, back, rows)
+    assert_same(estimator, saved(back, tmp_path), more)
+
+
+def tunefree_clone(estimator):
+    return type(estimator)(**estimator.get_params())
+
+
+def test_a_model_that_learns_is_saved_as_it_is(tmp_path):
+    """Also in the midst of a stream, with rows that wait."""
+    estimator = tunefree.TuneFreeClassifier().partial_fit(X[:100], NAMES[:100], classes=["no", "yes", "maybe"])
+    for i in range(100, 110):
+        estimator.partial_fit(X[i : i + 1], NAMES[i : i + 1])
+    back = saved(estimator, tmp_path, target="label")
+    assert estimator.t_ == back.t_ == 110 and back.classes_.tolist() == ["maybe", "no", "yes"]
+    for one in (estimator, back):
+        with pytest.raises(ValueError, match="not among the classes"):
+            one.partial_fit(X[:1], ["perhaps"])
+        one.partial_fit(X[110:], NAMES[110:])
+    assert_same(estimator, back, X)
+    assert back.trained_.plan.target == "label"
+
+
+def test_copies_are_alike(tmp_path):
+    back = saved(tunefree.TuneFreeRegressor().fit(X, NUMBERS), tmp_path)
+    joblib.dump(back, tmp_path / "copy")
+    for copy in (pickle.loads(pickle.dumps(back)), joblib.load(tmp_path / "copy")):
+        assert_same(back, copy, X)
+    assert back.set_params(shuffle=False).get_params()["shuffle"] is False
+    assert_same(back.fit(X, NUMBERS), tunefree.TuneFreeRegressor(shuffle=False).fit(X, NUMBERS), X)
+
+
+def test_a_model_only_for_prediction_lacks_what_it_cannot_do(tmp_path):
+    estimator = tunefree.TuneFreeClassifier().fit(X, NAMES)
+    before = estimator.predict_proba(X)
+    small = saved(estimator, tmp_path, only_for_prediction=True)
+    size = (tmp_path / "m").stat().st_size
+    np.testing.assert_allclose(small.predict_proba(X), before, atol=2e-3)
+    for name in ("partial_fit", "certificate_"):
+        assert hasattr(estimator, name) and not hasattr(small, name)
+        with pytest.raises(AttributeError, match=f"only_for_prediction=True, which leaves out what {name} needs"):
+            getattr(small, name)
+    np.testing.assert_array_equal(estimator.partial_fit(X, NAMES).classes_, small.classes_)  # the whole one goes on
+    whole = saved(tunefree.TuneFreeClassifier().fit(X, NAMES), tmp_path)
+    assert size < 0.8 * (tmp_path / "m").stat().st_size
+    np.testing.assert_array_equal(whole.predict_proba(X), before)
+    assert hasattr(small.fit(X, NAMES), "partial_fit")
+    np.testing.assert_array_equal(small.predict_proba(X), before)
+    with pytest.raises(ModelError, match="the model of a single learner predicts as it is"):
+        tunefree.ScInOLRegressor().fit(X, NUMBERS).save(tmp_path / "m", only_for_prediction=True)
+
+
+def test_reading_attributes_learns_nothing():
+    estimator = tunefree.ScInOLRegressor().partial_fit(X[:100], NUMBERS[:100])
+    estimator.partial_fit(X[100:101], NUMBERS[100:101])
+    before = pickle.dumps(estimator)
+    for name in dir(estimator):
+        getattr(estimator, name, None)
+    repr(estimator), estimator._repr_html_()
+    assert estimator.t_ == 100 and pickle.dumps(estimator) == before
+    estimator.predict(X[:1])
+    assert estimator.t_ == 101
+    whole = tunefree.ScInOLRegressor().partial_fit(X[:101], NUMBERS[:101])
+    assert estimator.coef_.tobytes() == whole.coef_.tobytes()
+
+
+def test_a_parameter_that_files_cannot_hold_is_told(tmp_path):
+    estimator = tunefree.ScInOLClassifier(random_state=np.random.RandomState(7)).fit(X, NAMES)
+    with pytest.warns(DataWarning, match="does not keep random_state of ScInOLClassifier: .* has the default"):
+        estimator.save(tmp_path / "m")
+    assert tunefree.load(tmp_path / "m").random_state == 0
+
+
+class Derived(tunefree.ScInOLClassifier):
+    pass
+
+
+def test_estimators_of_others_are_saved_as_what_they_are_derived_from(tmp_path):
+    assert type(saved(Derived().fit(X, NAMES), tmp_path)) is tunefree.ScInOLClassifier
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda described: described.update({"class": "Nothing"}), "unknown estimator 'Nothing'"),
+        (lambda described: described.update({"class": "ScInOLRegressor"}), "has a model of classification"),
+        (lambda described: described["parameters"].update(nothing=1), "unexpected keyword argument 'nothing'"),
+        (lambda described: described["parameters"].update(class_weight={"pairs": [[[], 1]]}), "unhashable"),
+        (lambda described: described["fitted"].update(labels="float8"), "estimator.fitted.labels is 'float8'"),
+        (lambda described: described["fitted"].update(rows="table"), "estimator.fitted.rows is 'table'"),
+        (lambda described: described.pop("parameters"), "estimator.parameters is missing"),
+    ],
+)
+def test_lies_about_an_estimator_are_refused(change, problem, tmp_path):
+    tunefree.ScInOLClassifier(passes=1).fit(FORMS["table"](X), NAMES).save(tmp_path / "m")
+    arrays, header = storage.load(tmp_path / "m")
+    change(header["estimator"])
+    raw.save(tmp_path / "lie", arrays, header)
+    with pytest.raises(ModelError, match=problem):
+        tunefree.load(tmp_path / "lie")
+
+
+def test_arrays_are_not_of_more_columns_than_the_model_has(tmp_path):
+    tunefree.ScInOLClassifier(passes=1).fit(FORMS["table"](X), NAMES).save(tmp_path / "m")
+    arrays, header = storage.load(tmp_path / "m")
+    header["estimator"]["fitted"]["rows"] = "array"
+    raw.save(tmp_path / "lie", arrays, header)
+    with pytest.raises(ModelError, match="the encoder has columns that arrays do not have"):
+        tunefree.load(tmp_path / "lie")
+
+
+def test_all_estimators_have_a_name_in_files():
+    named = {name for name in tunefree.__all__ if name.endswith(("Classifier", "Regressor"))}
+    assert named == set(model_file.ESTIMATORS)
+    assert all(model_file.ESTIMATORS[name] is getattr(tunefree, name) for name in named)
+
+
+def test_trainings_become_the_estimators_of_their_plans(tmp_path):
+    table = {"x": X[:, 0], "job": np.where(X[:, 1] > 0, "cook", "clerk"), "zip": SEVERAL % 2, "y": NAMES}
+    options = {"target": "y", "categorical": "zip", "class_weight": {"yes": 2}, "shuffle": True, "seed": 3}
+    pool = tunefree.train(table, **options)
+    assert type(pool) is tunefree.TuneFreeClassifier
+    assert (
+        pool.get_params()
+        == tunefree.TuneFreeClassifier(
+            categorical=["zip"], class_weight={"no": 1.0, "yes": 2.0}, random_state=3
+        ).get_params()
+    )
+    single = tunefree.train(table, learner="nag", settings={"eta": 0.5}, view="steady", passes=2, **options)
+    assert type(single) is tunefree.OnlineClassifier and single.n_iter_ == 2
+    assert (single.learner, single.settings, single.view, single.passes) == ("nag", {"eta": 0.5}, "steady", 2)
+    number = tunefree.train({"x": X[:, 0], "y": NUMBERS}, target="y", loss="absolute")
+    assert number.get_params() == tunefree.TuneFreeRegressor(loss="absolute", shuffle=False).get_params()
+    rows = {name: values for name, values in table.items() if name != "y"}
+    for model in (pool, single):
+        back = saved(model, tmp_path)
+        assert_same(model, back, rows)
+        for one in (model, back):
+            one.partial_fit(rows | {"new": X[:, 2]}, np.where(X[:, 2] > 1, "perhaps", NAMES))
+        assert model.feature_names_in_.tolist() == ["x", "job", "zip", "new"]
+        assert_same(model, back, rows | {"new": X[:, 2]})
+        assert_same(model, saved(model, tmp_path), rows)
+        model.fit(rows, NAMES)
+        assert model.feature_names_in_.tolist() == ["x", "job", "zip"] and model.score(rows, NAMES) > 0.6
