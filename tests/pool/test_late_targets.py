@@ -77,7 +77,7 @@ def test_a_model_with_a_class_that_came_late_is_restored(tmp_path, reduced):
     table = {"a": X[:, 0], "b": X[:, 1], "label": y}
     model = tunefree.train(table, target="label", learner="pool")
     if reduced:
-        model.model.reduce()
+        model.trained_.model.reduce()
     model.save(tmp_path / "m")
     rows = {"a": X[:, 0], "b": X[:, 1]}
     np.testing.assert_array_equal(tunefree.load(tmp_path / "m").predict_proba(rows), model.predict_proba(rows))

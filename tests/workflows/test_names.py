@@ -92,7 +92,7 @@ def test_weights_of_classes_in_python():
         tunefree.train(table(), class_weight=weights, plan=None, **OF_ALL, watcher=None)
         for weights in ("balanced", {"yes": 5}, ["yes=5"], "yes=5")
     )
-    assert [text.partition("=")[0] for text in balanced.plan.class_weight] == ["no", "yes"]
+    assert [text.partition("=")[0] for text in balanced.trained_.plan.class_weight] == ["no", "yes"]
     probabilities = [model.predict_proba(table())[:, 1] for model in given]
     assert (probabilities[0] == probabilities[1]).all() and (probabilities[0] == probabilities[2]).all()
 

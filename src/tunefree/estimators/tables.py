@@ -180,7 +180,8 @@ def restore(estimator: Any, encoder: Any, form: dict[str, Any]) -> None:
     if rows == "encoded":
         estimator._encoder, estimator._as_array = encoder, form.get("as_array", False)
         estimator._of_arrays = form.get("of_arrays", False)
-    _name_columns(estimator, names if rows != "matrix" else [], n_features, form.get("has_names", bool(names)))
+    has_names = form.get("has_names", names != [f"x{j}" for j in range(len(names))])  # so arrays are called
+    _name_columns(estimator, names if rows != "matrix" else [], n_features, has_names)
 
 
 def _name_columns(estimator: Any, names: list[str], n_features: int, has_names: bool) -> None:
