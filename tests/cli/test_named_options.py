@@ -25,6 +25,7 @@ COMMANDS = {
     "stream/inference.py": LEARNING,
     "stream/keys.py": LEARNING,
     "stream/": READING,
+    "estimators/": (),  # of Python
     "model/targets.py": LEARNING,
     "workflows/class_weights.py": ("train",),
     "workflows/closed_classes.py": ("train",),
@@ -33,6 +34,7 @@ COMMANDS = {
     "workflows/doubts.py": ("train",),
     "workflows/explanation.py": (),
     "workflows/memory_limit.py": ("train",),
+    "workflows/model_files.py": ("train",),
     "workflows/plan.py": LEARNING,
     "workflows/prediction.py": ("predict",),
     "workflows/rare_classes.py": ("train",),

@@ -249,7 +249,6 @@ def test_classes_that_come_late_and_weights(tmp_path):
         ("--from", "earlier.model"),
         ("--report", "page.html"),
         ("--live", 0),
-        ("--workers", 2),
         ("--checkpoint-every", 10),
         ("--resume",),
         ("--verbose",),
