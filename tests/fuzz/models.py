@@ -12,9 +12,11 @@ import numpy as np
 
 from tests.fuzz import raw
 from tests.kernel.contracts import frozen_after
+from tunefree import ScInOLClassifier, load
 from tunefree.core import storage
 from tunefree.core.errors import TunefreeError
 from tunefree.estimators.early_stopping import descend
+from tunefree.estimators.tables import encoder_of
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows import model_files
@@ -36,7 +38,7 @@ LINES = {
     "svmlight": "\n".join(f"{i % 3} {1 + i % 7}:{i / 7:.3f} {10 + i % 5}:1" for i in range(N)),
     "vw": "\n".join(f"{1 if i % 2 else -1} |f a:{i / 7:.3f} b{i % 7} |g c{i % 3}" for i in range(N)),
 }
-KINDS = (*TABLE_PLANS, *LINES, "groups", "kernel", "path")
+KINDS = (*TABLE_PLANS, *LINES, "array", "groups", "kernel", "path")
 
 
 def columns() -> dict[str, Any]:
@@ -66,15 +68,17 @@ def saved(kind: str, folder: str) -> tuple[dict[str, np.ndarray], dict[str, Any]
         made = train(open_source(data), Plan(target="y", task="classification", group="g"))
     elif kind == "path":
         made = descend(open_source(data), Plan(target="y"), iterations=20)
+    elif kind == "array":
+        data = {name: data["x"] * (1 + k) for k, name in enumerate(("x0", "x1"))} | {"y": data["y"]}
+        estimator = ScInOLClassifier(epochs=1, class_weight={0: 2.0})
+        made = estimator.fit(np.column_stack([data["x0"], data["x1"]]), data["y"])
     elif kind == "kernel":
         data = {name: data[name] for name in ("x", "z", "y")}
         with frozen_after(200):
             made = train(open_source(data), Plan(target="y", learner="kernel-pistol"))
     else:
         made = train(open_source(data), Plan(**{"target": "y", "task": "classification", **TABLE_PLANS[kind]}))
-    if kind == "prediction":
-        made.model.reduce()
-    made.save(file)
+    made.save(file, **{"only_for_prediction": True} if kind == "prediction" else {})
     arrays, header = storage.load(file)
     return arrays, header, data
 
@@ -155,7 +159,7 @@ def write(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> 
 def outcome(path: Path, data: Any) -> str:
     """Load a model and predict with it: ``"refused"`` or ``"predicts"``; everything else is raised."""
     try:
-        model = model_files.load(path)
+        model, estimator = model_files.load(path), load(path)
     except TunefreeError as error:
         return "refused" if len(str(error)) < 2000 else "refused at length"
     source, encoder = open_source(data), model.encoder
@@ -165,6 +169,19 @@ def outcome(path: Path, data: Any) -> str:
             for chunk in source.chunks(types=encoder.types() if hasattr(encoder, "types") else None):
                 batch = encoder.encode(chunk, False, BadRows(skip=True), False)
                 model.model.predictor()(batch.rows)
+            predicted_by(estimator, data)
     except TunefreeError:
         return "refused"
     return "predicts"
+
+
+def predicted_by(estimator: Any, data: Any) -> Any:
+    """What an estimator predicts of the rows in the form that it takes."""
+    if isinstance(data, str):
+        return estimator.predict(Path(data).read_text().splitlines())
+    rows = {name: values for name, values in data.items() if name != "y"}
+    is_of_arrays = encoder_of(estimator) is None
+    try:
+        return estimator.predict(np.column_stack([*rows.values()]) if is_of_arrays else rows)
+    except ValueError as error:  # scikit-learn's: of other columns, of no jobs
+        raise TunefreeError(str(error)) from None

@@ -14,7 +14,7 @@ from tunefree.core.errors import ModelError
 from tunefree.workflows import model_files
 
 KEPT = sorted((Path(__file__).parent / "failures").glob("*.model"))  # files that `make fuzz` found
-QUICK = ("linear", "svmlight", "vw", "path", "prediction", "groups", "kernels")
+QUICK = ("linear", "array", "svmlight", "vw", "path", "prediction", "groups", "kernels")
 
 
 @pytest.fixture(scope="module")

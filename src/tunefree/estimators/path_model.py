@@ -226,6 +226,7 @@ def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PathModel
     saved, model = header["estimator"], header["model"]
     device = at_hand(saved["parameters"].get("device"))
     estimator = model_file.unfitted(saved["class"], saved["parameters"] | {"device": device})
+    estimator._check()
     plain, estimator._is_dense = model["plain"], model["is_dense"]
     for name in PLAIN:
         if name in plain:

@@ -252,8 +252,8 @@ class FirstMeetings:
 
     @property
     def is_needed(self) -> bool:
-        """Whether some features have not the slots of their own numbers."""
-        return len(self.known.slot_of) > 0 or bool(self.known.counts[2])
+        """Whether anything has to be kept: rows were learned, which tell how many features have their own numbers."""
+        return self.first > 0
 
     def begin(self, X: Any) -> None:
         """Know which features have slots from the start, by the first rows."""

@@ -133,10 +133,12 @@ RISES = {
 LABELS = {"str", "object", "bool", "float16", "float32", "float64"}
 LABELS |= {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 
+JOBS = {"n_jobs": Optional(Number(-(2**16), 2**16, whole=True, may_be_none=True))}
+
 # What is known of an estimator beside its model, see tunefree.estimators.model_file.
 ESTIMATOR = {
     "class": Text(),
-    "parameters": Mapping(Anything()),
+    "parameters": JOBS,  # others are checked as rows are learned
     "fitted": Optional(
         {
             "rows": Text(("array", "matrix", "encoded")),
@@ -191,7 +193,7 @@ PATH = FILE | {
         "units": Mapping(FINITE),
     },
     "estimator": ESTIMATOR
-    | {"parameters": {"transformer": Optional(NONE), "gram_bytes": Optional(SIZE), "device": Optional(NAME)}},
+    | {"parameters": {"transformer": Optional(NONE), "gram_bytes": Optional(SIZE), "device": Optional(NAME)} | JOBS},
 }
 
 ROWS = {  # what a block of rows of each kind is made of
