@@ -70,7 +70,7 @@ def saved(kind: str, folder: str) -> tuple[dict[str, np.ndarray], dict[str, Any]
         made = descend(open_source(data), Plan(target="y"), iterations=20)
     elif kind == "array":
         data = {name: data["x"] * (1 + k) for k, name in enumerate(("x0", "x1"))} | {"y": data["y"]}
-        estimator = ScInOLClassifier(epochs=1, class_weight={0: 2.0})
+        estimator = ScInOLClassifier(passes=1, class_weight={0: 2.0})
         made = estimator.fit(np.column_stack([data["x0"], data["x1"]]), data["y"])
     elif kind == "kernel":
         data = {name: data[name] for name in ("x", "z", "y")}
