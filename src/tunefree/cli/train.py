@@ -74,7 +74,7 @@ def _spread(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
             if not run.quiet:
                 console.print(f"{as_options(line)}; {len(client.scheduler_info()['workers'])} workers")
 
-        trained = train(client, files.source(), plan=plan, tell=tell, **rounds)
+        trained: Trained = train(client, files.source(), plan=plan, tell=tell, **rounds).trained_
     trained.save(output, only_for_prediction=run.only_for_prediction)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
