@@ -95,7 +95,7 @@ def test_formats_by_their_first_line(line, format):
 
 
 def test_a_format_that_cannot_be_told_is_an_error_that_lists_all(tmp_path):
-    with pytest.raises(DataError, match="cannot be told; pass `format`, one of arrow, csv, json, parquet, svmlight, vw"):
+    with pytest.raises(DataError, match="cannot be told; pass `format`, one of arrow, csv, json, parquet"):
         tunefree.open_source(text(tmp_path / "people", "two words\n"))
     with pytest.raises(DataError, match="svmlight is not a format of tables"):
         next(read_tables([text(tmp_path / "a.svm", "1 2:3\n")]))
