@@ -335,7 +335,7 @@ def models(tmp_path_factory):
 
 
 WITHOUT_EFFECT = [
-    ("inspect classes.model --weights - --plot x.png", "--plot has no effect on the weights"),
+    ("inspect classes.model --weights - --plot x.png", "--plot has no effect on what --weights lists"),
     ("inspect classes.model --weights - --json", "--json has no effect"),
     ("inspect classes.model --weights - --top 3", "--top has no effect"),
     ("inspect classes.model --class maybe", "there is no class 'maybe'"),

@@ -11,11 +11,10 @@ from sklearn.datasets import load_diabetes, load_wine
 
 from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
-from tunefree.core import storage
+from tunefree import load
 from tunefree.core.errors import ModelError
 from tunefree.early_stopping.gram import Gram
 from tunefree.early_stopping.products import expand, gram_of
-from tunefree.estimators import stored
 from tunefree.kernel.gaussian import Gaussian
 from tunefree.kernel.laplacian import Laplacian
 from tunefree.kernel.polynomial import LINEAR, Polynomial
@@ -163,8 +162,8 @@ def test_estimators_learn_what_the_processor_learns(case, memory, scattered, dev
         np.testing.assert_allclose(found.certificate(), expected.certificate(), rtol=1e-8, atol=1e-8)
     outputs = [e.predict(X) if isinstance(e, Regressor) else e.decision_function(X) for e in (found, expected)]
     assert_alike(*outputs, 1e-8)
-    storage.save(tmp_path / "estimator", *stored.flat(found))
-    back = stored.restored(*storage.load(tmp_path / "estimator"))
+    found.save(tmp_path / "estimator")
+    back = load(tmp_path / "estimator")
     assert back.get_params() == found.get_params() and back.device == device
     assert back.at(7).coefficients_.tobytes() == found.at(7).coefficients_.tobytes()
     assert back.predict(X).tobytes() == found.predict(X).tobytes()
@@ -188,10 +187,10 @@ def test_a_fit_goes_on(device):
 def test_an_estimator_is_used_where_its_device_is_not(memory, tmp_path, monkeypatch):
     X, y = WINE
     found = Classifier(kernel="rbf", max_iter=ITERATIONS, device="cpu", gram_bytes=memory).fit(X, y)
-    storage.save(tmp_path / "estimator", *stored.flat(found))
+    found.save(tmp_path / "estimator")
     expected = found.at(7).decision_function(X)
     monkeypatch.setattr("tunefree.kernel.backends.find_spec", lambda name: None)
-    back = stored.restored(*storage.load(tmp_path / "estimator"))
+    back = load(tmp_path / "estimator")
     assert back.device is None
     assert_alike(back.at(7).decision_function(X), expected, 1e-4)
 

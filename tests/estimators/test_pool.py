@@ -104,7 +104,7 @@ def test_the_selection_lists_members_awake_by_their_weights(fitted):
     [
         ({"max_support": 9}, "max_support has no effect without a kernel; pass kernel='rbf'"),
         ({"device": "cpu"}, "device has no effect without a kernel; pass kernel='rbf'"),
-        ({"kernel": "auto"}, "kernel must be True or False"),
+        ({"kernel": "auto"}, "kernel must be None, 'rbf'"),
         ({"kernel": "rbf", "max_support": 0}, "max_support must be a whole number above 0"),
         ({"shuffle": 1}, "shuffle must be True or False"),
     ],

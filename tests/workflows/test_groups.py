@@ -176,7 +176,7 @@ def test_groups_that_come_again_and_copies_are_told(monkeypatch):
     monkeypatch.setattr(PoolModel, "repeats", lambda self: (70, 600))
     with pytest.warns(UserWarning, match=r"70 of 600 rows are of groups that came before, .* sort the rows by home"):
         train(open_source(homes()), PLAN)
-    with pytest.warns(UserWarning, match="70 of 600 rows repeat earlier ones and are no evidence; .* by group"):
+    with pytest.warns(UserWarning, match="70 of 600 rows repeat earlier ones and are no evidence; .* by `group`"):
         train(open_source(homes()), replace(PLAN, group=None, ignore=("home", "pay")))
 
 

@@ -99,7 +99,7 @@ def test_limits_as_they_are_written():
     assert [limit_of(text) for text in ("1K", "2 MB".replace(" ", ""), "0.5GiB")] == [2**10, 2**21, 2**29]
     assert limit_of(None) >= 0 and isinstance(limit_of(None), int)
     for text in ("", "0", "x", "-1G", "1e9"):
-        with pytest.raises(ModelError, match="`memory_limit`"):
+        with pytest.raises(ModelError, match="`memory_limit="):
             limit_of(text)
     assert np.isfinite(limit_of("3"))
 

@@ -99,7 +99,7 @@ for _name, _command in COMMANDS.items():
 def options_of() -> dict[str, set[str]]:
     """The options of each command, by the names of their parameters."""
     commands: Any = typer.main.get_command(app)
-    return {name: {own.name for own in command.params} for name, command in commands.commands.items()}
+    return {name: {parameter.name for parameter in command.params} for name, command in commands.commands.items()}
 
 
 def worded(message: str, words: list[str]) -> str:

@@ -59,15 +59,17 @@ def inspect(
     from tunefree.workflows import explanation, model_files
 
     others = {"top": top != TOP, "plot": plot, "rows": rows, "class": class_ is not None}
+    for option, wanted in (
+        ("file", {**others, "weights": weights} if file else {}),
+        ("weights", {**others, "json": json}),
+    ):
+        for name in [name for name, value in wanted.items() if value and (file or weights)]:
+            raise ModelError(f"--{name} has no effect on what --{option} lists; leave one of them out")
     if file:
         from tunefree.cli.display.file import show_file
 
-        for name in [name for name, value in (others | {"weights": weights}).items() if value]:
-            raise ModelError(f"--{name} has no effect on the list of what is in a file; leave it or --file out")
         show_file(model, json)
         return
-    for name in [name for name, value in (others | {"json": json}).items() if value and weights]:
-        raise ModelError(f"--{name} has no effect on the weights that --weights writes; leave one of them out")
     if plot:
         from tunefree.report import pictures
 

@@ -203,21 +203,21 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
     ['people.csv'] None ('id',) 2 True 3
     """
     groups, options = {}, []
-    for name, own in inspect.signature(command, eval_str=True).parameters.items():
-        group, *chosen = get_args(own.annotation) if get_args(own.annotation) else (own.annotation,)
+    for name, argument in inspect.signature(command, eval_str=True).parameters.items():
+        group, *chosen = get_args(argument.annotation) or (argument.annotation,)
         if is_dataclass(group):
-            names = chosen[0] if chosen else [one.name for one in fields(group)]
+            names = chosen[0] if chosen else [entry.name for entry in fields(group)]
             groups[name] = group, names, chosen[1] if len(chosen) > 1 else {}
             options += _options(group, names)
         else:  # by name alone, so that an argument without a default may follow options
-            options.append(own.replace(kind=own.KEYWORD_ONLY))
+            options.append(argument.replace(kind=argument.KEYWORD_ONLY))
     if not groups:
         return command
 
     def run(**values: Any) -> None:
         for name, (group, names, fixed) in groups.items():
             make: Any = getattr(group, "of_options", group)
-            values[name] = make(**{one: values.pop(one) for one in names if one in values}, **fixed)
+            values[name] = make(**{key: values.pop(key) for key in names if key in values}, **fixed)
         command(**values)
 
     run.__doc__ = command.__doc__
@@ -225,25 +225,25 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _place(own: inspect.Parameter) -> int:
+def _place(argument: inspect.Parameter) -> int:
     """Where an option stands in the help, by its panel; those without one stay where they were."""
-    panel = getattr(get_args(own.annotation)[-1], "rich_help_panel", None) if get_args(own.annotation) else None
+    panel = getattr((get_args(argument.annotation) or [None])[-1], "rich_help_panel", None)
     return PANELS.index(panel) if panel in PANELS else len(PANELS)
 
 
 def _options(group: Any, names: Iterable[str]) -> list[inspect.Parameter]:
     """Fields of a group as parameters that typer reads."""
     hints, options = get_type_hints(group, include_extras=True), []
-    for own in fields(group):
-        record = own.metadata.get("parameter")
-        if own.name not in names or (record is not None and not record.panel):
+    for entry in fields(group):
+        record = entry.metadata.get("parameter")
+        if entry.name not in names or (record is not None and not record.panel):
             continue
-        usual, annotation = default_of(own), hints[own.name]
+        usual, annotation = default_of(entry), hints[entry.name]
         if record is not None:
-            annotation, usual = _annotation(own.name, annotation, record, usual), None if usual == () else usual
+            annotation, usual = _annotation(entry.name, annotation, record, usual), None if usual == () else usual
         default = inspect.Parameter.empty if usual is MISSING else usual
         keyword = inspect.Parameter.KEYWORD_ONLY
-        options.append(inspect.Parameter(own.name, keyword, default=default, annotation=annotation))
+        options.append(inspect.Parameter(entry.name, keyword, default=default, annotation=annotation))
     return options
 
 
@@ -255,7 +255,7 @@ def _annotation(name: str, kind: Any, record: Parameter, usual: Any) -> Any:
     has_several = kind == tuple[str, ...]
     words = [option(name), *([record.short] if record.short else [])]
     meaning = record.meaning + (" May be given again." if has_several else "")
-    told = typer.Option(
+    info = typer.Option(
         *words,
         help=as_options(meaning),
         metavar=record.metavar or "|".join(record.choices) or _METAVARS.get(str(kind).split(" ")[0]),
@@ -263,7 +263,7 @@ def _annotation(name: str, kind: Any, record: Parameter, usual: Any) -> Any:
         rich_help_panel=record.panel,
         autocompletion=(lambda: list(record.choices)) if record.choices else None,
     )
-    return Annotated[list[str] | None if has_several else kind, told]
+    return Annotated[list[str] | None if has_several else kind, info]
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
@@ -299,7 +299,9 @@ def figures_of_rows(bad: BadRows) -> dict[str, Any]:
     tally, texts = bad.tally, ("problem", "remedy")
     figures: dict[str, Any] = {"skipped": tally.count}
     for name, counted in (("reasons", tally.reasons()), ("oddities", tally.oddities())):
-        figures[name] = [asdict(own) | {text: as_options(getattr(own, text)) for text in texts} for own in counted]
+        figures[name] = [
+            asdict(reason) | {text: as_options(getattr(reason, text)) for text in texts} for reason in counted
+        ]
     return figures
 
 

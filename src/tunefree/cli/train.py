@@ -74,8 +74,8 @@ def _spread(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
             if not run.quiet:
                 console.print(f"{as_options(line)}; {len(client.scheduler_info()['workers'])} workers")
 
-        trained = train(client, files.source(), plan=plan, tell=tell, **rounds).trained_
-    _save(trained, output, run)
+        trained: Trained = train(client, files.source(), plan=plan, tell=tell, **rounds).trained_
+    trained.save(output, only_for_prediction=run.only_for_prediction)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     return trained
@@ -125,20 +125,13 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
     try:
         on_the_way = watcher, checkpoint, run.checkpoint_every, run.resume
         trained: Trained = learn(source, plan, *on_the_way, memory_limit=run.memory_limit)
-        _save(trained, output, run)
+        trained.save(output, only_for_prediction=run.only_for_prediction)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_left(checkpoint, plan)) from None
     finally:
         watcher.close()
     checkpoint.unlink(missing_ok=True)
     return trained
-
-
-def _save(trained: Any, output: Path, run: Run) -> None:
-    """Write the model, or of a pool what predicts if that is asked for."""
-    if run.only_for_prediction:
-        trained.model.reduce()
-    trained.save(output)
 
 
 def _left(checkpoint: Path, plan: Plan) -> str:

@@ -127,7 +127,7 @@ class Parameters:
     def changed(self) -> dict[str, Any]:
         """The values that differ from the defaults, by name."""
         present = {name: getattr(self, name) for name in records_of(type(self))}
-        usual = {own.name: default_of(own) for own in fields(self)}
+        usual = {entry.name: default_of(entry) for entry in fields(self)}
         return {name: value for name, value in present.items() if value != usual[name]}
 
     def refuse(self, names: Collection[str], why: str) -> None:
@@ -148,11 +148,11 @@ class Parameters:
 def described(group: type) -> type:
     """A group whose docstring describes its parameters, before its examples."""
     lines = ["Parameters", "    ----------"]
-    for own in fields(group):
-        usual = default_of(own)
+    for entry in fields(group):
+        usual = default_of(entry)
         usual = "" if usual is MISSING else ", optional" if usual is None else f", default {usual!r}"
-        record = own.metadata["parameter"]
-        lines += [f"    {own.name} : {str(own.type).removesuffix(' | None')}{usual}", f"        {record.meaning}"]
+        record = entry.metadata["parameter"]
+        lines += [f"    {entry.name} : {str(entry.type).removesuffix(' | None')}{usual}", f"        {record.meaning}"]
     head, examples, rest = (group.__doc__ or "").partition("Examples\n")
     group.__doc__ = head + "\n".join([*lines, "", "    "]) + examples + rest
     return group
@@ -172,9 +172,9 @@ def texts_in(names: Any) -> tuple[str, ...]:
     return tuple(map(str, names_in(names)))
 
 
-def default_of(own: Field[Any]) -> Any:
+def default_of(entry: Field[Any]) -> Any:
     """The default of a field; MISSING if it has none."""
-    return own.default if own.default_factory is MISSING else own.default_factory()
+    return entry.default if entry.default_factory is MISSING else entry.default_factory()
 
 
 def types_of(group: type) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def types_of(group: type) -> dict[str, Any]:
 
 def records_of(group: type) -> dict[str, Parameter]:
     """The records of a group's parameters, by name."""
-    return {own.name: own.metadata["parameter"] for own in fields(group) if "parameter" in own.metadata}
+    return {entry.name: entry.metadata["parameter"] for entry in fields(group) if "parameter" in entry.metadata}
 
 
 def option(name: str) -> str:
@@ -253,5 +253,7 @@ def naming(owner: str, present: Collection[str] = ()) -> Iterator[None]:
     try:
         yield
     except TunefreeError as error:
-        error.args = (NAMED.sub(lambda own: own[0] if own[1] in present else f"{own[0]} of {owner}", str(error)),)
+        error.args = (
+            NAMED.sub(lambda match: match[0] if match[1] in present else f"{match[0]} of {owner}", str(error)),
+        )
         raise

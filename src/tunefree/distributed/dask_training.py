@@ -14,7 +14,7 @@ from tunefree.distributed.shards import FEWEST_ROWS, Cut, count_range, ranges_to
 from tunefree.estimators.model_file import estimator_of
 from tunefree.stream.files import TextFile
 from tunefree.stream.source import Source, open_source
-from tunefree.workflows.plan import Plan
+from tunefree.workflows.plan import Plan, plan_of
 
 
 def train(
@@ -69,7 +69,7 @@ def train(
     DataError, ModelError
         If rows cannot be used, a shard cannot be read, or workers die again and again.
     """
-    plan = Plan(target=target, **options) if plan is None else plan
+    plan = plan_of({"target": target, **options}) if plan is None else plan
     check(plan, shard_rows, on_bad_shard)
     engine, cut = OnDask(client), Cut(shard_rows)
     if collections.is_collection(data):

@@ -27,7 +27,7 @@ from tunefree.model.targets import Labels, RunningMetrics
 from tunefree.pool.model import class_of
 from tunefree.theory.evidence import Certificate
 from tunefree.workflows.model_files import Trained, continued, ended
-from tunefree.workflows.plan import Plan
+from tunefree.workflows.plan import POOL, Plan
 from tunefree.workflows.progress import Progress
 
 
@@ -135,13 +135,9 @@ class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks
     def _begin_with(self, n_features: int, classes: list[Any]) -> None:
         """Have a model that has seen no row."""
         model = self._model(n_features, classes)
-        options, learner = model.options, model.learner
-        named = (
-            {"learner": "pool", "kernel": options.kernel_config.name}
-            if learner == "kernel-pool"
-            else {"learner": learner}
-        )
-        plan = Plan(task=self._task, loss=options.loss, **named)
+        kernel = model.options.kernel_config.name if model.learner == "kernel-pool" else None
+        learner = model.learner if kernel is None else POOL
+        plan = Plan(task=self._task, learner=learner, kernel=kernel, loss=model.options.loss)
         progress = Progress(progressive=[RunningMetrics()], held_out=[RunningMetrics()])
         self._learned, self.t_ = Trained(model, None, "", plan, progress), 0
 

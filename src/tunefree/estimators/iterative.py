@@ -128,7 +128,10 @@ class IterativeRegularization(Saving, BaseEstimator):
             self.path_ = self.fitted_path_.path()
             self._stop_at(self._chosen())
         task = "classification" if hasattr(self, "classes_") else "regression"
-        plan, progress = Plan(task=task, loss=self.loss, learner=EARLY_STOPPING), Progress(complete=True, number=1, rows=len(weight))
+        plan, progress = (
+            Plan(task=task, loss=self.loss, learner=EARLY_STOPPING),
+            Progress(complete=True, number=1, rows=len(weight)),
+        )
         self._learned = Trained(None, None, "", plan, progress)
 
     def _record(self) -> Trained:

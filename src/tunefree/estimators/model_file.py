@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from tunefree.core.errors import DataWarning, ModelError
 from tunefree.core.registry import Registry
 from tunefree.estimators import tables
+from tunefree.model.pool import usual_view
 from tunefree.model.targets import Labels
 from tunefree.stream.columns import Number
 from tunefree.stream.features import TableEncoder
@@ -187,7 +188,11 @@ def _of_plan(trained: Trained) -> dict[str, Any]:
         of_kernels = {"max_support": plan.max_support, "device": plan.device}
         parameters |= {"kernel": plan.kernel, **of_kernels}
     else:
-        parameters |= {"learner": plan.learner, "settings": dict(plan.settings) or None, "view": plan.view}
+        parameters |= {
+            "learner": plan.learner,
+            "settings": dict(plan.settings) or None,
+            "view": plan.view or usual_view(plan.learner),
+        }
         parameters |= {"passes": plan.passes, "average": plan.average}
     if task == "regression" or not plan.is_pool:
         parameters |= {"loss": plan.loss or ("square" if task == "regression" else "logistic")}

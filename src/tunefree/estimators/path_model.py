@@ -163,7 +163,7 @@ class PathModel(ScoredModel):
 
     def reduce(self) -> None:
         """There is no smaller model."""
-        raise ModelError("the file of a path has what predicts at each iteration; leave only_for_prediction out")
+        raise ModelError("the file of a path has what predicts at each iteration; leave `only_for_prediction` out")
 
     def predictor(self) -> Callable[[Any], np.ndarray]:
         """A function from blocks of rows to predictions."""

@@ -45,7 +45,7 @@ def closed_classes(names: Sequence[str], task: str, target: Any) -> list[Any]:
         raise ModelError(OF_NUMBERS)
     labels = [_label(name, target.type) for name in names]
     if len(set(labels)) < len(labels):
-        raise ModelError(f"`classes={names}`: name each label once")
+        raise ModelError(f"`classes={list(names)}`: name each label once")
     return sorted(labels)
 
 

@@ -243,7 +243,8 @@ class Plan(Parameters):
     def _check_names(self) -> None:
         """Raise an error if there is no such learner or kernel."""
         if self.learner not in (names := [POOL, EARLY_STOPPING, *learners.ALL, *kernel_learners.ALL]):
-            raise ModelError(f"unknown learner {self.learner!r}; choose one of {', '.join(names)}")
+            remedy = nearest(self.learner, names, "learners", len(names))
+            raise ModelError(f"unknown learner {self.learner!r}; {remedy}")
         if self.kernel is not None:
             from tunefree.kernel import kernels  # which loads slowly
 
