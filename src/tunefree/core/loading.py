@@ -1,7 +1,7 @@
 """Kernels as machine code: kept on disk, or made from the LLVM text in the package, or compiled anew by Numba.
 
 Only the last of the three imports Numba. A digest tells from which sources text was exported; the name of a file of
-machine code tells the digest, the processor and the compiler. What does not match is not used.
+machine code tells the fingerprint of the sources, the processor and the compiler. What does not match is not used.
 """
 
 from __future__ import annotations
