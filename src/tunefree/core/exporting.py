@@ -158,13 +158,10 @@ def text_of(kernel: Declaration) -> str:
         optimise(module, has_vectors=False)
     optimise(module, has_vectors=True)
     check_symbols(module, kernel.parts)
-    parts = [function for function in module.functions if function.linkage == llvm.Linkage.internal]
-    for number, function in enumerate(parts):  # Numba's names count what a process has compiled before
-        function.name = f"part{number}"
     named = ("target ", "source_filename", "; ModuleID")
     text = "\n".join(line for line in str(module).splitlines() if not line.startswith(named))
     text = re.sub(r'^(!\d+ = distinct !{[^"\n]*), !"[^"\n]*"}$', r"\1}", text, flags=re.MULTILINE)  # names of scopes
-    if re.search(r"store \w+ (poison|undef)", text):  # as with Numba before 0.67 (docs/decisions.md)
+    if re.search(r"store (\w+|<[^>]*>) (poison|undef)", text):  # as with Numba before 0.67 (docs/decisions.md)
         raise ValueError(f"this version of Numba compiles {kernel.name} wrongly")
     return text
 
