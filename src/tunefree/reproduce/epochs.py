@@ -163,4 +163,6 @@ def _margins_of_ours(prepared, orders, learner, view):
         labels = Labels(prepared.labels, prepared.train_classes[order].astype(np.int64))
         evaluation_weight = weight if epoch == 0 else np.zeros(len(weight))
         model.learn(data.take(prepared.train, order), labels, weight, evaluation_weight, again=epoch > 0)
+        if learner == "pool":  # the pass ends as that of `fit` and `train`: last trees are grown
+            model.freeze()
         yield model.predict(prepared.test)
