@@ -1,7 +1,12 @@
-"""Common code of the benchmarks: generated files, interleaved timings of whole processes, stored results."""
+"""Common code of the benchmarks: their options, generated files, interleaved timings, stored results.
+
+Each benchmark is a script with a function ``main``, which takes the arguments of the command line.
+"""
 
 from __future__ import annotations
 
+import argparse
+import io
 import json
 import os
 import resource
@@ -16,10 +21,22 @@ from typing import Any
 import numpy as np
 
 FOLDER = Path(__file__).parent / "data"
+FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 SHARED = Path(os.environ.get("TUNEFREE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 TUNEFREE = [sys.executable, "-m", "tunefree.cli"]
-VOWPAL = [sys.executable, "-m", "vowpalwabbit"]
-WARM = 2100  # rows learned before the timed ones, which compiles the code, that of pairs too
+WARM = 2100  # rows learned before the timed ones, so that all code is compiled
+
+
+def parser_of(description: str | None) -> argparse.ArgumentParser:
+    """The parser of a benchmark, which its docstring describes, with the option that all of them have."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="few rows, to see that it runs; figures mean nothing")
+    return parser
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Names with commas between them, as the value of an option."""
+    return tuple(text.split(","))
 
 
 def zipf_rows(n_rows: int, per_row: int, n_features: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -76,6 +93,16 @@ def keep(benchmark: str, name: str, figures: Any) -> None:
     part = path.with_suffix(".part")
     part.write_text(json.dumps(kept(benchmark) | {name: figures}, indent=1))
     part.replace(path)
+
+
+def write_figure(figure: Any, name: str, quick: bool) -> None:
+    """Write docs/figures/NAME.png and .svg; with ``--quick`` the figure is drawn and not written."""
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.hashsalt": "tunefree"}):
+        for suffix, metadata in (("png", {}), ("svg", {"Date": None})):
+            target = io.BytesIO() if quick else FIGURES / f"{name}.{suffix}"
+            figure.savefig(target, format=suffix, dpi=150, metadata=metadata)
 
 
 def process_seconds(command: Sequence[str]) -> float:

@@ -7,7 +7,6 @@ the package. Files without a column ``split`` are split two to one in a fixed ra
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from itertools import starmap
 from pathlib import Path
@@ -93,11 +92,6 @@ def available(names: list[str] | None = None) -> Iterator[DataSet]:
             print(f"{data.name}: skipped, {data.path} does not exist", flush=True)
 
 
-def place(result: str) -> int:
-    """Index of the data set of a result, whose name is that of the set, optionally followed by brackets."""
-    return [data.name for data in ALL].index(result.partition(" [")[0])
-
-
 def load(data: DataSet) -> Split:
     """Read and split a data set."""
     table = parquet.read_table(data.path)
@@ -114,6 +108,14 @@ def load(data: DataSet) -> Split:
     if data.kind != "drift":
         table = table.take(random.permutation(n))
     return Split(data, table.slice(0, 2 * n // 3), table.slice(2 * n // 3))
+
+
+FEW_TRAINED, FEW_TESTED = 600, 300  # rows with --quick
+
+
+def few(split: Split) -> Split:
+    """The first rows of both parts, as many as a test needs."""
+    return split._replace(train=split.train.slice(0, FEW_TRAINED), test=split.test.slice(0, FEW_TESTED))
 
 
 def with_calendar(table: pa.Table) -> pa.Table:
@@ -133,32 +135,17 @@ def is_number(table: pa.Table, name: str) -> bool:
     return pa.types.is_integer(kind) or pa.types.is_floating(kind)
 
 
-WORD = re.compile(r"\w\w+")
 SEPARATOR = re.compile(r"[ :|\n]")  # special characters of the text format
 
 
-def lines(split: Split, table: pa.Table, logarithms: bool = False) -> Iterator[str]:
-    """A table as Vowpal Wabbit text: numbers unchanged, other columns one-hot encoded, texts as words.
-
-    Parameters
-    ----------
-    split : Split
-    table : Table
-        The training or the test rows.
-    logarithms : bool, default False
-        Whether each distinct word has the value log(1 + count), instead of one entry for each occurrence.
-    """
+def lines(split: Split, table: pa.Table) -> Iterator[str]:
+    """The training or test rows as Vowpal Wabbit text: numbers unchanged, other columns one-hot encoded."""
     targets, n_classes = split.targets(table), len(split.classes)
     if n_classes:
         targets = 2 * targets - 1 if n_classes == 2 else targets + 1
     table = with_calendar(table.drop_columns(split.data.target))
     columns = [table[name].to_pylist() for name in table.column_names]
     numeric = [is_number(table, name) for name in table.column_names]
-    if split.data.kind == "text":
-        (texts,) = columns
-        for target, text in zip(targets.tolist(), texts, strict=True):
-            yield f"{target} | {words(text, logarithms)}\n"
-        return
     for target, row in zip(targets.tolist(), zip(*columns, strict=True), strict=True):
         yield f"{target} | {' '.join(starmap(entry, zip(range(len(row)), row, numeric, strict=True)))}\n"
 
@@ -170,56 +157,29 @@ def entry(column: int, value: Any, numeric: bool) -> str:
     return f"{column}={SEPARATOR.sub('_', str(value))}"
 
 
-def words(text: str, logarithms: bool) -> str:
-    """The words of a text, one for each occurrence, or the distinct words with the value log(1 + count)."""
-    found = WORD.findall(text.lower())
-    return (
-        " ".join(f"{word}:{np.log1p(n):.5g}" for word, n in Counter(found).items()) if logarithms else " ".join(found)
-    )
-
-
 class Matrices(NamedTuple):
     """A split as matrices for scikit-learn."""
 
-    X: Any  # (n, d) training rows: unscaled numbers, then one-hot columns; or words
+    X: np.ndarray  # (n, d) training rows: unscaled numbers, then one-hot columns
     y: np.ndarray  # (n,)
-    X_test: Any
+    X_test: np.ndarray
     y_test: np.ndarray
     n_numbers: int  # number of numeric columns, which come first
     classes: list[str]
 
 
-def matrices(split: Split, tf_idf: bool = False) -> Matrices:
-    """Unscaled numbers and one-hot columns as dense matrices; texts as sparse log word counts, or as TF-IDF."""
-    prepared, n_numbers = (_words(split, tf_idf), 0) if split.data.kind == "text" else _columns(split)
-    y, y_test = split.targets(split.train), split.targets(split.test)
-    return Matrices(prepared[0], y, prepared[1], y_test, n_numbers, split.classes)
-
-
-def _words(split: Split, tf_idf: bool) -> list[Any]:
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-
-    train, test = (table["text"].to_pylist() for table in (split.train, split.test))
-    if tf_idf:
-        weighted = TfidfVectorizer(token_pattern=WORD.pattern, sublinear_tf=True)
-        return [weighted.fit_transform(train), weighted.transform(test)]
-    counter = CountVectorizer(token_pattern=WORD.pattern, dtype=np.float64)
-    return [counter.fit_transform(train).log1p(), counter.transform(test).log1p()]
-
-
-def _columns(split: Split) -> tuple[list[Any], int]:
+def matrices(split: Split) -> Matrices:
+    """Unscaled numbers and one-hot columns as dense matrices."""
     from sklearn.preprocessing import OneHotEncoder
 
     tables = [with_calendar(table.drop_columns(split.data.target)) for table in (split.train, split.test)]
     numbers = [name for name in tables[0].column_names if is_number(tables[0], name)]
     others = [name for name in tables[0].column_names if name not in numbers]
-    parts = [
-        [table[name].to_numpy().astype(np.float64).reshape(-1, 1) for name in numbers if len(numbers)]
-        for table in tables
-    ]
+    parts = [[table[name].to_numpy().astype(np.float64).reshape(-1, 1) for name in numbers] for table in tables]
     if others:
         cells = [np.array([table[name].to_pylist() for name in others], object).T for table in tables]
         encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(cells[0])
         for part, values in zip(parts, cells, strict=True):
             part.append(encoder.transform(values))
-    return [np.ascontiguousarray(np.hstack(part)) for part in parts], len(numbers)
+    X, X_test = (np.ascontiguousarray(np.hstack(part)) for part in parts)
+    return Matrices(X, split.targets(split.train), X_test, split.targets(split.test), len(numbers), split.classes)

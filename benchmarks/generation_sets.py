@@ -88,14 +88,6 @@ def frames(split: Split) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     return pair[0], pair[1], names
 
 
-def matrices(split: Split) -> tuple[np.ndarray, np.ndarray]:
-    """Training and test rows as numbers and one-hot columns, standardised by the training rows."""
-    train, test, _ = frames(split)
-    pair = [pd.get_dummies(frame, dtype=float).to_numpy(float) for frame in (train, test)]
-    mean, spread = pair[0].mean(axis=0), pair[0].std(axis=0)
-    return tuple((part - mean) / np.where(spread > 0, spread, 1.0) for part in pair)
-
-
 class Stream(NamedTuple):
     """Rows in their order, and the mean log-loss of the true probabilities, where they are known."""
 

@@ -1,11 +1,11 @@
-"""One pass of the pool against CatBoost's and LightGBM's defaults.
+"""One pass of the pool against peers: tables, streams, small tables, texts, copies, time.
 
-``tables``, ``streams``, ``late``, ``frozen``, ``small``, ``texts``, ``copies`` and ``time`` print a line of JSON for
-each set (see ``generation_sets.py``) and then geometric means. ``--door`` is ``train``, which takes the rows in their
-order; or ``fit``; or none, which measures peers only and needs no more of tunefree than its data. Figures of peers are
-kept in ``--peers FILE`` (benchmarks/data/generations.json) and not measured again, so peers may come from an
-environment of their own: ``generations.py tables --door none`` there, ``generations.py tables`` here. The file may
-have figures of the former pool, too, under ``pool``. ``--sets a,b`` selects sets, ``--again`` measures what is kept.
+``tables``, ``streams``, ``late``, ``frozen``, ``small``, ``texts``, ``copies``, ``time``, or all of them, print a line
+of JSON for each set (see ``generation_sets.py``) and then geometric means. ``--door`` is ``train``, which takes the
+rows in their order; or ``fit``; or none, which measures peers only (see ``peers.py``) and needs no more of tunefree
+than its data. Figures of peers are kept in ``--peers FILE`` (benchmarks/data/generations.json) and not measured again,
+so peers may come from an environment of their own: ``generations.py tables --door none`` there, ``generations.py
+tables`` here. Those that are not installed are left out. ``--sets a,b`` selects sets, ``--again`` measures all anew.
 
 Losses are log-losses, or root mean squared errors of numbers. Seconds are those of the processor, of one thread, after
 code was compiled on the first rows of the same table. A set that fails prints its error.
@@ -21,68 +21,78 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import datasets
 import generation_sets as sets
 import numpy as np
+import peers
 import pyarrow as pa
-from common import FOLDER, WARM
+from common import FOLDER, WARM, names_in, parser_of
 from datasets import DataSet, Split
+from peers import LEAST, Figures, log_loss, loss_of
 
-Figures = dict[str, Any]
 DOORS = ("train", "fit", "none")
-PEERS = ("catboost", "lightgbm")
-SIMPLE = ("constant", "linear", "lightgbm")  # on small tables
 DELAY, BLOCK = 250, 25  # rows until a label comes; rows that are predicted at once
-LEAST = 1e-15  # probability
 CHUNK = 100_000  # rows predicted at once
 WEIGHT, WEIGHTS = 3.7, "weight of rows"  # of all rows, and its column
 
 
-class Store:
-    """Figures by benchmark, set and model in a JSON file."""
+class Run:
+    """The options of a run, the figures of peers in a JSON file by benchmark, set and model, and which sets failed."""
 
-    def __init__(self, path: Path, again: bool) -> None:
-        self.path, self.again = path, again
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options, self.failed = options, list[str]()
+        self.path = None if options.quick else options.peers
+
+    def sized(self, split: Split) -> Split:
+        """All rows of a split, or the first ones with ``--quick``."""
+        return datasets.few(split) if self.options.quick else split
+
+    def sets(self, names: Iterable[str], few: str) -> tuple[str, ...]:
+        """The names of ``--sets``, or all of them, or with ``--quick`` one that takes little time."""
+        return self.options.sets or ((few,) if self.options.quick else tuple(names))
 
     def figures(self) -> dict[str, Figures]:
-        """All that is kept."""
-        return json.loads(self.path.read_text()) if self.path.exists() else {}
-
-    def keep(self, key: str, figures: Figures) -> None:
-        """Keep figures instead of earlier ones."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        part = self.path.with_suffix(".part")
-        part.write_text(json.dumps(self.figures() | {key: figures}, indent=1))
-        part.replace(self.path)
+        """All figures of peers that are kept."""
+        return json.loads(self.path.read_text()) if self.path and self.path.exists() else {}
 
     def peer(self, key: str, measure: Callable[[], Figures]) -> Figures:
         """Figures that are kept, or else measured and kept; none if the peer is not installed."""
-        if key in self.figures() and not self.again:
-            return self.figures()[key]
+        known = self.figures()
+        if key in known and not self.options.again:
+            return known[key]
         try:
             figures = measure()
         except ImportError:
             return {}
-        self.keep(key, figures)
+        if self.path:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            part = self.path.with_suffix(".part")
+            part.write_text(json.dumps(known | {key: figures}, indent=1))
+            part.replace(self.path)
         return figures
 
-    def ours(self, key: str, measure: Callable[[], Figures]) -> Figures:
+    def ours(self, measure: Callable[[], Figures]) -> Figures:
         """Figures of tunefree, which are never kept; none if it is not asked for."""
-        return {} if key.rpartition("/")[2] == "none" else measure()
+        return {} if self.options.door == "none" else measure()
 
-
-def log_loss(probabilities: np.ndarray, y: np.ndarray) -> float:
-    """Mean log-loss of class indices."""
-    return float(-np.log(np.maximum(probabilities[np.arange(len(y)), y], LEAST)).mean())
-
-
-def loss_of(predicted: np.ndarray, y: np.ndarray, classifies: bool) -> float:
-    """Log-loss of probabilities of all classes, or the root of the mean squared error."""
-    return log_loss(predicted, y) if classifies else float(np.sqrt(((predicted - y) ** 2).mean()))
+    def lines(self, names: Iterable[str], measure: Callable[[str], Figures]) -> list[Figures]:
+        """Print and return the line of each set; one that fails prints its error."""
+        lines = []
+        for name in names:
+            try:
+                lines.append(show({"set": name} | measure(name)))
+            except FileNotFoundError as error:
+                show({"set": name, "skipped": str(error)})
+            except Exception as error:
+                traceback.print_exc()
+                show({"set": name, "error": f"{type(error).__name__}: {error}"})
+                self.failed.append(name)
+        return lines
 
 
 def one_thread(threads: int = 1) -> Any:
@@ -144,50 +154,6 @@ def measured(door: str, split: Split, **options: Any) -> Figures:
         return {"loss": test_loss(model, split), "seconds": seconds}
 
 
-def boosting(peer: str, split: Split) -> Figures:
-    """Test loss and seconds of CatBoost or LightGBM with their defaults, which get categories as they are."""
-    kind = "Classifier" if split.classes else "Regressor"
-    train, test, names = sets.frames(split)
-    if peer == "catboost":
-        import catboost
-
-        options = {"verbose": 0, "thread_count": 1, "random_seed": 0, "allow_writing_files": False}
-        model = getattr(catboost, f"CatBoost{kind}")(cat_features=names, **options)
-        train, test = (frame.astype(dict.fromkeys(names, str)) for frame in (train, test))
-    else:
-        import lightgbm
-
-        model = getattr(lightgbm, f"LGBM{kind}")(n_jobs=1, verbose=-1)
-        model.fit(train[:200], split.targets(split.train)[:200])  # the first call takes longer
-    start = time.process_time()
-    model.fit(train, split.targets(split.train))
-    seconds = time.process_time() - start
-    predicted = model.predict_proba(test) if split.classes else model.predict(test)
-    return {"loss": loss_of(predicted, split.targets(split.test), bool(split.classes)), "seconds": seconds}
-
-
-def constant(split: Split) -> Figures:
-    """The loss of the classes' frequencies, or of the mean."""
-    y, truth = split.targets(split.train), split.targets(split.test)
-    if not split.classes:
-        return {"loss": loss_of(np.full(len(truth), y.mean()), truth, False)}
-    shares = np.bincount(y, minlength=len(split.classes)) / len(y)
-    return {"loss": log_loss(np.tile(shares, (len(truth), 1)), truth)}
-
-
-def linear(split: Split) -> Figures:
-    """The loss of a linear model of standardised columns, whose strength is chosen by cross-validation."""
-    from sklearn.linear_model import LogisticRegressionCV, RidgeCV
-
-    train, test = sets.matrices(split)
-    y, truth = split.targets(split.train), split.targets(split.test)
-    if not split.classes:
-        return {"loss": loss_of(RidgeCV(np.logspace(-3, 4, 15)).fit(train, y).predict(test), truth, False)}
-    options = {"scoring": "neg_log_loss", "l1_ratios": (0.0,), "use_legacy_attributes": False}
-    model = LogisticRegressionCV(Cs=np.logspace(-4, 2, 10), cv=5, max_iter=500, **options).fit(train, y)
-    return {"loss": log_loss(model.predict_proba(test), truth)}
-
-
 def over(figures: Figures, base: Figures, key: str = "loss") -> float | None:
     """A figure divided by that of another model, where both are known."""
     return figures[key] / base[key] if figures.get(key) and base.get(key) else None
@@ -201,18 +167,6 @@ def show(line: Figures) -> Figures:
     return known
 
 
-def each(names: Iterable[str], measure: Callable[[str], Figures]) -> list[Figures]:
-    """Print and return the line of each set; one that fails prints its error."""
-    lines = []
-    for name in names:
-        try:
-            lines.append(show({"set": name} | measure(name)))
-        except Exception as error:
-            traceback.print_exc()
-            show({"set": name, "error": f"{type(error).__name__}: {error}"})
-    return lines
-
-
 def means(title: str, lines: list[Figures]) -> None:
     """Print the geometric mean of each ratio."""
     ratios = {key for line in lines for key in line if "over" in key.split("_")}
@@ -221,25 +175,23 @@ def means(title: str, lines: list[Figures]) -> None:
         show({"mean of": title, key: math.exp(np.log(values).mean()), "sets": len(values)})
 
 
-def tables(options: argparse.Namespace, store: Store) -> None:
+def tables(run: Run) -> None:
     """Test losses after one pass, over those of peers."""
+    options = run.options
 
     def line(name: str) -> Figures:
-        split = sets.table(name)
-        figures = store.ours(f"tables/{name}/{options.door}", lambda: measured(options.door, split))
+        split = run.sized(sets.table(name))
+        figures = run.ours(lambda: measured(options.door, split))
         row = {"rows": len(split.train), **figures}
-        for peer in PEERS:
-            base = store.peer(f"tables/{name}/{peer}", lambda peer=peer: boosting(peer, split))
-            row |= {peer: base.get("loss"), f"{peer}_seconds": base.get("seconds"), f"over_{peer}": over(figures, base)}
-            row[f"seconds_over_{peer}"] = over(figures, base, "seconds")
-        if options.door == "none":
-            peers = ({"loss": row[peer]} for peer in reversed(PEERS))
-            row["lightgbm_over_catboost"] = over(*peers)
-        pool = store.figures().get(f"tables/{name}/pool", {})
-        return row | {"pool": pool.get("loss"), "over_pool": over(figures, pool)}
+        for peer, measure in peers.TABLES.items():
+            base = run.peer(f"tables/{name}/{peer}", partial(measure, split))
+            row |= {peer: base.get("loss"), f"over_{peer}": over(figures, base)}
+            row |= {f"{peer}_seconds": base.get("seconds"), f"seconds_over_{peer}": over(figures, base, "seconds")}
+            row |= {f"{peer}_{key}": base.get(key) for key in ("setting", "default")}
+        return row
 
-    names = options.sets or (sets.HALVES[options.half] if options.half else sum(sets.HALVES.values(), ()))
-    lines = each(names, line)
+    names = sets.HALVES[options.half] if options.half else sum(sets.HALVES.values(), ())
+    lines = run.lines(run.sets(names, "iris"), line)
     for half, members in sets.HALVES.items():
         means(half, [row for row in lines if row["set"] in members])
     means("both halves", [row for row in lines if row["set"] in sets.CHOSEN + sets.OTHER])
@@ -256,18 +208,21 @@ def progressive(door: str, data: DataSet, table: pa.Table) -> Figures:
     return {"loss": loss, "seconds": seconds, "microseconds": 1e6 * seconds / len(table)}
 
 
-def streams(options: argparse.Namespace, store: Store) -> None:
-    """Progressive losses in the order of the rows, with those of the pool and of the true probabilities."""
+def streams(run: Run) -> None:
+    """Progressive losses in the order of the rows, with those of the true probabilities."""
 
     def line(name: str) -> Figures:
         stream = sets.stream(name)
-        key = f"streams/{name}/"
-        figures = store.ours(key + options.door, lambda: progressive(options.door, stream.data, stream.table))
-        pool = store.figures().get(f"{key}pool", {})
-        row = {"rows": len(stream.table), **figures, "truth": stream.least, "pool": pool.get("loss")}
-        return row | {"over_pool": over(figures, pool), "microseconds_over_pool": over(figures, pool, "microseconds")}
+        table = stream.table.slice(0, datasets.FEW_TRAINED) if run.options.quick else stream.table
+        figures = run.ours(lambda: progressive(run.options.door, stream.data, table))
+        return {
+            "rows": len(table),
+            **figures,
+            "truth": stream.least,
+            "over_truth": over(figures, {"loss": stream.least}),
+        }
 
-    lines = each(options.sets or sets.STREAMS, line)
+    lines = run.lines(run.sets(sets.STREAMS, "none_trees"), line)
     means("streams", lines)
     means("generated streams", [row for row in lines if row["set"] in sets.GENERATED])
 
@@ -293,28 +248,28 @@ def late_labels(data: DataSet, table: pa.Table) -> Figures:
     return {"loss": total / len(table), "seconds": seconds, "microseconds": 1e6 * seconds / len(table)}
 
 
-def late(options: argparse.Namespace, store: Store) -> None:
+def late(run: Run) -> None:
     """Progressive losses where labels come late, by ``partial_fit``."""
 
     def line(name: str) -> Figures:
         stream = sets.stream(name)
-        figures = store.ours(f"late/{name}/{options.door}", lambda: late_labels(stream.data, stream.table))
-        pool = store.figures().get(f"late/{name}/pool", {})
-        return {"rows": len(stream.table), **figures, "pool": pool.get("loss"), "over_pool": over(figures, pool)}
+        table = stream.table.slice(0, datasets.FEW_TRAINED) if run.options.quick else stream.table
+        return {"rows": len(table), **run.ours(lambda: late_labels(stream.data, table))}
 
-    means("late labels", each(options.sets or ("elec2",), line))
+    run.lines(run.sets(("elec2",), "none_linear"), line)
 
 
-def frozen(options: argparse.Namespace, store: Store) -> None:
+def frozen(run: Run) -> None:
     """The last third of a stream, predicted by the model of the first two thirds."""
 
     def line(name: str) -> Figures:
-        split = sets.past(name)
-        figures = store.ours(f"frozen/{name}/{options.door}", lambda: measured(options.door, split))
-        pool = store.figures().get(f"frozen/{name}/pool", {})
-        return {"rows": len(split.train), **figures, "pool": pool.get("loss"), "over_pool": over(figures, pool)}
+        split = run.sized(sets.past(name))
+        figures = run.ours(lambda: measured(run.options.door, split))
+        base = run.peer(f"frozen/{name}/vowpal", lambda: peers.vowpal_wabbit(split))
+        row = {"rows": len(split.train), **figures, "vowpal": base.get("loss"), "over_vowpal": over(figures, base)}
+        return row | {"vowpal_setting": base.get("setting")}
 
-    means("frozen", each(options.sets or ("elec2", "flights", "flights_3m"), line))
+    means("frozen", run.lines(run.sets(("elec2", "flights", "flights_3m"), "elec2"), line))
 
 
 def mean_of(splits: list[Split], measure: Callable[[Split], Figures]) -> Figures:
@@ -323,51 +278,44 @@ def mean_of(splits: list[Split], measure: Callable[[Split], Figures]) -> Figures
     return {key: float(np.mean([figures[key] for figures in each_split])) for key in each_split[0]}
 
 
-def small(options: argparse.Namespace, store: Store) -> None:
+def small(run: Run) -> None:
     """Mean losses of five splits of small tables, over the best of a constant, a linear model and LightGBM."""
-    peers = {"constant": constant, "linear": linear, "lightgbm": lambda split: boosting("lightgbm", split)}
 
     def line(name: str) -> Figures:
-        splits, key = list(sets.splits(name)), f"small/{name}/"
-        door = options.door
-        figures = store.ours(key + door, lambda: mean_of(splits, lambda split: measured(door, split)))
+        splits = list(sets.splits(name, 1 if run.options.quick else 5))
+        figures = run.ours(lambda: mean_of(splits, lambda split: measured(run.options.door, split)))
         bases = {
-            peer: store.peer(key + peer, lambda peer=peer: mean_of(splits, peers[peer])).get("loss") for peer in SIMPLE
+            peer: run.peer(f"small/{name}/{peer}", partial(mean_of, splits, measure)).get("loss")
+            for peer, measure in peers.SMALLS.items()
         }
         best = min((loss for loss in bases.values() if loss is not None), default=None)
-        row = {"rows": len(splits[0].train), **figures, **bases, "over_best": over(figures, {"loss": best})}
-        for before in ("pool", "fit"):
-            earlier = store.figures().get(key + before, {})
-            row |= {before: earlier.get("loss"), f"over_{before}": over(figures, earlier)}
-        return row
+        return {"rows": len(splits[0].train), **figures, **bases, "over_best": over(figures, {"loss": best})}
 
-    lines = each(options.sets or sets.SMALLS, line)
+    lines = run.lines(run.sets(sets.SMALLS, "iris"), line)
     means("small tables", lines)
     means("of scikit-learn", [row for row in lines if row["set"] in sets.BUNDLED])
 
 
-def text(options: argparse.Namespace, store: Store) -> None:
+def text(run: Run) -> None:
     """Print progressive loss, seconds and peak memory of one set of texts, measured in this process."""
-    split = datasets.load(sets.described(options.sets[0]))
-    figures = progressive(options.door, split.data, split.train)
+    split = run.sized(datasets.load(sets.described(run.options.sets[0])))
+    figures = progressive(run.options.door, split.data, split.train)
     print(json.dumps(figures | {"mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
 
 
-def texts(options: argparse.Namespace, store: Store) -> None:
+def texts(run: Run) -> None:
     """Progressive losses, seconds and peak memory of texts, each in a process of its own."""
 
     def apart(name: str) -> Figures:
-        command = [sys.executable, __file__, "text", "--sets", name, "--door", options.door]
+        command = [sys.executable, __file__, "text", "--sets", name, "--door", run.options.door]
+        command += ["--quick"] if run.options.quick else []
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         return json.loads(done.stdout.splitlines()[-1])
 
-    def line(name: str) -> Figures:
-        figures = store.ours(f"texts/{name}/{options.door}", lambda: apart(name))
-        pool = store.figures().get(f"texts/{name}/pool", {})
-        ratios = {f"{key}_over_pool": over(figures, pool, key) for key in ("seconds", "mebibytes")}
-        return {**figures, "pool": pool.get("loss"), "over_pool": over(figures, pool), **ratios}
-
-    means("texts", each(options.sets or sets.TEXTS, line))
+    names = run.sets(sets.TEXTS, sets.TEXTS[-1])
+    run.lines(
+        [name for name in names if sets.described(name).path.exists()], lambda name: run.ours(lambda: apart(name))
+    )
 
 
 def weighted(split: Split) -> Split:
@@ -376,68 +324,66 @@ def weighted(split: Split) -> Split:
     return split._replace(train=split.train.append_column(WEIGHTS, column))
 
 
-def copies(options: argparse.Namespace, store: Store) -> None:
+def copies(run: Run) -> None:
     """Test losses of rows that come five times, and of rows with weights that are all the same, over rows as usual."""
 
     def line(name: str) -> Figures:
-        split, door, key = sets.table(name), options.door, f"copies/{name} "
-        once = store.ours(f"tables/{name}/{door}", lambda: measured(door, split))
-        five = store.ours(f"{key}five times/{door}", lambda: measured(door, sets.copies(split)))
-        heavy = store.ours(f"{key}weighted/{door}", lambda: measured(door, weighted(split), weight=WEIGHTS))
+        split, door = run.sized(sets.table(name)), run.options.door
+        once = run.ours(lambda: measured(door, split))
+        five = run.ours(lambda: measured(door, sets.copies(split)))
+        heavy = run.ours(lambda: measured(door, weighted(split), weight=WEIGHTS))
         losses = {"once": once.get("loss"), "five_times": five.get("loss"), "weighted": heavy.get("loss")}
         return losses | {"five_times_over_once": over(five, once), "weighted_over_once": over(heavy, once)}
 
-    means("copies", each(options.sets or ("adult", "spambase", "satellite"), line))
+    means("copies", run.lines(run.sets(("adult", "spambase", "satellite"), "breast_cancer"), line))
 
 
-def times(options: argparse.Namespace, store: Store) -> None:
+def times(run: Run) -> None:
     """Microseconds of the processor a row of adult's shape in one thread, and wall time with two threads over one."""
 
     def ours() -> Figures:
-        data, table = sets.tiled(options.rows)
+        data, table = sets.tiled(datasets.FEW_TRAINED if run.options.quick else run.options.rows)
         wall, work = {}, {}
         for threads in (1, 2):
             with one_thread(threads):
-                trained(options.door, data, table.slice(0, WARM))
+                trained(run.options.door, data, table.slice(0, WARM))
                 start = time.perf_counter(), time.process_time()
-                trained(options.door, data, table)
+                trained(run.options.door, data, table)
                 wall[threads], work[threads] = time.perf_counter() - start[0], time.process_time() - start[1]
         row = {f"microseconds_{threads}": 1e6 * seconds / len(table) for threads, seconds in work.items()}
         return {"rows": len(table), **row, "wall_1": wall[1], "wall_2": wall[2], "two_threads": wall[2] / wall[1]}
 
-    def line(name: str) -> Figures:
-        figures = store.ours(f"time/{name} {options.rows}/{options.door}", ours)
-        pool = store.figures().get(f"time/{name} {options.rows}/pool", {})
-        return {**figures, "over_pool": over(figures, pool, "microseconds_1")}
-
-    each(("adult",), line)
+    run.lines(("adult",), lambda name: run.ours(ours))
 
 
-COMMANDS = {
+BENCHMARKS: dict[str, Callable[[Run], None]] = {
     "tables": tables,
     "streams": streams,
     "late": late,
     "frozen": frozen,
     "small": small,
     "texts": texts,
-    "text": text,
     "copies": copies,
     "time": times,
 }
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run a benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("benchmark", nargs="?", default="tables", choices=COMMANDS)
+    parser = parser_of(__doc__)
+    parser.add_argument("benchmark", nargs="?", default="all", choices=("all", "text", *BENCHMARKS))
     parser.add_argument("--door", choices=DOORS, default="train")
     parser.add_argument("--half", choices=sets.HALVES, help="of the tables; all if left out")
-    parser.add_argument("--sets", type=lambda names: tuple(names.split(",")), help="names of sets; all if left out")
+    parser.add_argument("--sets", type=names_in, help="names of sets; all if left out")
     parser.add_argument("--rows", type=int, default=300_000, help="of the benchmark of time")
     parser.add_argument("--peers", type=Path, default=FOLDER / "generations.json", help="file of figures kept")
     parser.add_argument("--again", action="store_true", help="measure what is kept")
-    options = parser.parse_args()
-    COMMANDS[options.benchmark](options, Store(options.peers, options.again))
+    run = Run(parser.parse_args(arguments))
+    chosen = run.options.benchmark
+    for benchmark in BENCHMARKS.values() if chosen == "all" else [BENCHMARKS.get(chosen, text)]:
+        benchmark(run)
+    if run.failed:
+        raise SystemExit(f"failed: {', '.join(run.failed)}")
 
 
 if __name__ == "__main__":

@@ -1,41 +1,38 @@
-"""The figure of docs/explanations/generations.md: who predicts elec2, in the order of its rows.
+"""The figure of docs/explanations/pool.md: who predicts elec2, in the order of its rows.
 
-It trains generations on all rows of elec2 in one pass, saves and loads the model, and draws what it recorded. It writes
+It trains the pool on all rows of elec2 in one pass, saves and loads the model, and draws what it recorded. It writes
 docs/figures/generations.png and .svg.
 """
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
-from datasets import available
+from common import parser_of, write_figure
+from datasets import FEW_TRAINED, available
 from pyarrow import parquet
 
 import tunefree
 
 mpl.use("Agg")
 
-FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 
-
-def draw() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Train, and draw from the file of the model."""
+    options = parser_of(__doc__).parse_args(arguments)
     for data in available(["elec2"]):
-        trained = tunefree.train(parquet.read_table(data.path), target=data.target, learner="generations")
+        table = parquet.read_table(data.path)
+        model = tunefree.train(table.slice(0, FEW_TRAINED if options.quick else None), target=data.target)
         with tempfile.TemporaryDirectory() as folder:
-            trained.save(Path(folder) / "elec2.model")
+            model.save(Path(folder) / "elec2.model")
             display = tunefree.GenerationsDisplay.from_estimator(tunefree.load(Path(folder) / "elec2.model"))
-        FIGURES.mkdir(parents=True, exist_ok=True)
-        with mpl.rc_context({"svg.hashsalt": "tunefree"}):
-            for suffix, metadata in (("png", {}), ("svg", {"Date": None})):
-                display.figure_.savefig(FIGURES / f"generations.{suffix}", dpi=150, metadata=metadata)
-        first = trained.progress.progressive[0]
-        print(
-            f"elec2, {first.rows:,} rows: progressive log-loss {first.mean_loss():.4f}, error {first.mean_error():.4f}"
-        )
+        write_figure(display.figure_, "generations", options.quick)
+        history = model.history()
+        print(f"elec2, {len(table):,} rows: progressive log-loss {history['loss'].to_pylist()[-1]:.4f}")
 
 
 if __name__ == "__main__":
-    draw()
+    main()

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import datasets
 import generation_sets as sets
 import numpy as np
 import pandas as pd
+from common import parser_of
+from peers import loss_of
 
-from generations import log_loss, loss_of
 from tunefree.generations import boosted, growing, randomised
 from tunefree.generations.problem import Problem
 from tunefree.losses import Square
@@ -50,7 +52,7 @@ def lightgbm(problem: Problem, test: np.ndarray) -> np.ndarray:
     kind = LGBMClassifier if problem.n_classes else LGBMRegressor
     model = kind(n_estimators=boosted.TREES, random_state=SEED, n_jobs=1, verbose=-1, **options)
     model.fit(problem.columns, problem.targets)
-    return model.predict_proba(test) if problem.n_classes else model.predict(test)
+    return np.asarray(model.predict_proba(test) if problem.n_classes else model.predict(test))
 
 
 def extra_trees(problem: Problem, test: np.ndarray) -> np.ndarray:
@@ -73,10 +75,11 @@ GROWERS: dict[str, Callable[[Problem, np.ndarray], np.ndarray]] = {
 }
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures of each table."""
-    for name in sets.CHOSEN:
-        split = sets.table(name)
+    quick = parser_of(__doc__).parse_args(arguments).quick
+    for name in ("breast_cancer", "diabetes") if quick else sets.CHOSEN:
+        split = datasets.few(sets.table(name)) if quick else sets.table(name)
         train, test, names = sets.frames(split)
         is_categorical = np.array([column in names for column in train])
         columns, y, truth = codes(train), split.targets(split.train), split.targets(split.test)
@@ -90,7 +93,7 @@ def main() -> None:
             start = time.process_time()
             predicted = predict(problem, codes(test))
             seconds = time.process_time() - start
-            loss = log_loss(predicted, truth) if n_classes else loss_of(predicted, truth, False)
+            loss = loss_of(predicted, truth, n_classes > 0)
             line[grower] = {"loss": float(f"{loss:.4g}"), "seconds": round(seconds, 2)}
         print(json.dumps(line), flush=True)
 

@@ -5,17 +5,18 @@ n^2 / 2 pairs of rows, each with 2 d operations of the matrix product. The print
 operations only, over the time of the whole pass including Python. The peak is the rate of products of large matrices
 in single precision, measured before and after.
 
-    python benchmarks/kernel_gpu.py                              # on a GPU
-    python benchmarks/kernel_gpu.py --rows 4000 --device cpu     # a small run on the processor
+    python benchmarks/kernel_gpu.py             # on a GPU
+    python benchmarks/kernel_gpu.py --quick     # a small run on the processor
 """
 
 from __future__ import annotations
 
-import argparse
 import time
+from collections.abc import Sequence
 
 import numpy as np
 import torch
+from common import parser_of
 
 from tunefree.core import rows
 from tunefree.kernel.torch_backend import full_precision, fused_kernels, usable
@@ -26,7 +27,7 @@ from tunefree.model.targets import Labels
 CALL = 65_536  # rows of a call
 
 
-def made(n_rows: int, n_features: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def rows_of(n_rows: int, n_features: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Rows with labels from a nonlinear function."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n_rows, n_features))
@@ -50,7 +51,7 @@ def learned(device: str | None, X: np.ndarray, y: np.ndarray, loss: str, kernel:
 
 def peak(device: torch.device) -> float:
     """Operations per second of products of large matrices."""
-    size = 8192 if device.type == "cuda" else 1024
+    size = 8192 if device.type == "cuda" else 512
     one, other = (torch.randn((size, size), device=device) for _ in range(2))
     best = 0.0
     with full_precision():
@@ -69,14 +70,14 @@ def finish(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def difference(found: np.ndarray, expected: np.ndarray) -> float:
+def difference(values: np.ndarray, expected: np.ndarray) -> float:
     """The largest absolute difference, relative to the largest absolute value."""
-    return float(np.nanmax(np.abs(found - expected)) / np.nanmax(np.abs(expected)))
+    return float(np.nanmax(np.abs(values - expected)) / np.nanmax(np.abs(expected)))
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Time a pass, and compare its predictions with those of the processor."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--features", type=int, default=100)
     parser.add_argument("--device", default="cuda")
@@ -84,8 +85,10 @@ def main() -> None:
     parser.add_argument("--kernel", default="rbf")
     parser.add_argument("--compared", type=int, default=4096, help="rows learned on the processor as well")
     parser.add_argument("--sample", type=int, default=256, help="rows predicted on the processor as well")
-    chosen = parser.parse_args()
-    device, (X, y) = usable(chosen.device), made(chosen.rows, chosen.features)
+    chosen = parser.parse_args(arguments)
+    if chosen.quick:
+        chosen.rows, chosen.features, chosen.device, chosen.compared, chosen.sample = 600, 10, "cpu", 300, 16
+    device, (X, y) = usable(chosen.device), rows_of(chosen.rows, chosen.features)
     few = min(chosen.compared, chosen.rows)
     _, on_device = learned(chosen.device, X[:few], y[:few], chosen.loss, chosen.kernel)
     _, on_processor = learned(None, X[:few], y[:few], chosen.loss, chosen.kernel)
@@ -107,14 +110,14 @@ def main() -> None:
     print(f"one pass, {len(model.members)} bandwidths: {seconds:.2f} s, {n_support:,} support points")
     print(f"{pairs / seconds:.3g} pairs/s, {fraction:.1%} of the peak of {max(peaks) / 1e12:.3g} TFLOP/s")
     print(f"progressive error on the last tenth of the rows: {error:.4f}")
-    sample = rows.dense(made(chosen.sample, chosen.features, seed=2)[0])
+    sample = rows.dense(rows_of(chosen.sample, chosen.features, seed=2)[0])
     start = time.perf_counter()
-    found = model.predict(sample)
+    predictions = model.predict(sample)
     finish(device)
     print(f"predicted {chosen.sample} rows in {time.perf_counter() - start:.3f} s", end="; ")
     for bank in model.kernel_banks:
         bank.move(None)
-    print(f"differ from the processor's by {difference(found, model.predict(sample)):.1e}")
+    print(f"differ from the processor's by {difference(predictions, model.predict(sample)):.1e}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""Claims: one exact pass of kernel PiSTOL over 58,000 x 100 rows takes at most 12 s if each becomes a support point;
-100,000 support points need at most 400 MB. The rate of kernel evaluation is measured as well.
+"""Time of an exact pass of kernel PiSTOL, each of whose rows becomes a support point, and memory of support points.
 
 The time of a pass is measured with one bandwidth and with nine (``partial_fit``, logistic loss, so that no slope is 0),
-as the median of 3. The rate is that of evaluating a block against all support points, relative to the matrix product
-alone, on all processors, as medians of 15 in alternating groups of five. The memory is the maximum resident set size of
-a separate process, which learns the rows a thousand at a time.
+as the median of 3. The rate of kernel evaluation is that of evaluating a block against all support points, relative to
+the matrix product alone, on all processors, as medians of 15 in alternating groups of five. The memory is the maximum
+resident set size of a separate process, which learns the rows a thousand at a time.
 """
 
 from __future__ import annotations
@@ -13,9 +12,11 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
+from common import parser_of
 
 from tunefree import KernelPiSTOLClassifier
 from tunefree.kernel import kernel_sums, points
@@ -23,9 +24,9 @@ from tunefree.kernel.gaussian import Gaussian
 
 ROWS, COLUMNS, SUPPORT = 58_000, 100, 40_000
 MEMORY = """
-import resource
+import resource, sys
 from kernel_speed import streamed
-print(streamed(100_000).n_support_, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(streamed(int(sys.argv[1])).n_support_, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 
 
@@ -51,36 +52,35 @@ def streamed(n: int) -> KernelPiSTOLClassifier:
     return model
 
 
-def seconds_of_pass(gamma: str) -> float:
+def seconds_of_pass(n: int, gamma: str) -> float:
     """Median time of three passes, after a smaller one that compiles the code."""
-    X, y = rows(ROWS)
-    learned(3000, gamma)
-    taken = []
+    X, y = rows(n)
+    learned(min(n, 3000), gamma)
+    seconds = []
     for _ in range(3):
         model = KernelPiSTOLClassifier(loss="logistic", gamma=gamma)
         start = time.perf_counter()
         model.partial_fit(X, y, classes=[0, 1])
-        taken.append(time.perf_counter() - start)
-    return statistics.median(taken)
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
 
 
-def rates(n_widths: int) -> tuple[float, float]:
+def rates(n_support: int, n_widths: int) -> tuple[float, float]:
     """Median time of evaluating a block, and of the matrix product alone, in seconds."""
     kernel, random = Gaussian(1.0 / (8 * COLUMNS)), np.random.default_rng(0)
     block = points.dense_points(random.normal(size=(points.BLOCK, COLUMNS)), kernel, np.float32)
-    every = np.arange(SUPPORT)
-    store = points.dense_points(random.normal(size=(SUPPORT, COLUMNS)), kernel, np.float32)
-    store = points.joined(points.nothing(block, kernel), 0, store, every)
-    coefficients, steps = random.normal(size=(n_widths, 1, SUPPORT)), np.arange(n_widths)
+    store = points.dense_points(random.normal(size=(n_support, COLUMNS)), kernel, np.float32)
+    store = points.joined(points.nothing(block, kernel), 0, store, np.arange(n_support))
+    coefficients, steps = random.normal(size=(n_widths, 1, n_support)), np.arange(n_widths)
     sums = lambda: kernel_sums.evaluate(kernel, steps, block, (0, points.BLOCK), store, coefficients)  # noqa: E731
-    alone = lambda: block.values @ store.values[:SUPPORT].T  # noqa: E731
-    whole, product = [], []
+    alone = lambda: block.values @ store.values[:n_support].T  # noqa: E731
+    seconds: dict[Callable[[], object], list[float]] = {sums: [], alone: []}
     for _ in range(3):
-        for work, seconds in ((sums, whole), (alone, product)):
+        for work, times in seconds.items():
             time.sleep(0.2)  # threads of BLAS keep spinning for a while after a product
             work()
-            seconds.extend(seconds_of(work) for _ in range(5))
-    return statistics.median(whole), statistics.median(product)
+            times.extend(seconds_of(work) for _ in range(5))
+    return statistics.median(seconds[sums]), statistics.median(seconds[alone])
 
 
 def seconds_of(work: Callable[[], object]) -> float:
@@ -90,19 +90,20 @@ def seconds_of(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark and print the results."""
+    quick = parser_of(__doc__).parse_args(arguments).quick
+    n, n_points, n_streamed = (200, 300, 2000) if quick else (ROWS, SUPPORT, 100_000)
     for gamma, name in (("median", "one bandwidth"), ("ladder", "nine bandwidths")):
-        print(f"one pass, {ROWS:,} x {COLUMNS}, {name}: {seconds_of_pass(gamma):.1f} s")
+        print(f"one pass, {n:,} x {COLUMNS}, {name}: {seconds_of_pass(n, gamma):.1f} s")
     for n_widths in (1, 9):
-        whole, product = rates(n_widths)
-        speed = 2 * points.BLOCK * SUPPORT * COLUMNS / product / 1e9
-        print(f"a block against {SUPPORT:,} points, {n_widths} bandwidths: {whole * 1e3:.1f} ms; its product", end=" ")
+        whole, product = rates(n_points, n_widths)
+        speed = 2 * points.BLOCK * n_points * COLUMNS / product / 1e9
+        print(f"a block against {n_points:,} points, {n_widths} bandwidths: {whole * 1e3:.1f} ms; its product", end=" ")
         print(f"{product * 1e3:.1f} ms ({speed:.0f} GFLOP/s): {100 * product / whole:.0f} % of the product's rate")
     for _ in range(2):  # the first run may compile code, which takes additional memory
-        done = subprocess.run(
-            [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True, cwd=sys.path[0]
-        )
+        command = [sys.executable, "-c", MEMORY, str(n_streamed)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent)
     n_support, peak = done.stdout.split()
     print(f"{int(n_support):,} support points x {COLUMNS}: {float(peak):.0f} MB at most, learned from a stream")
 

@@ -16,14 +16,13 @@ are of one run.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import SHARED, keep, kept
+from common import SHARED, keep, kept, names_in, parser_of
 from pyarrow import parquet
 
 from tunefree import IterativeRegularizationClassifier, TuneFreeClassifier
@@ -35,6 +34,7 @@ FOLDS = 5
 REPEATS = 5
 EARLY_ROWS = 20_000  # of early stopping, which stores their Gram matrix
 RESULTS = "kernels"
+FEW = 300  # rows with --quick
 
 
 class Task(NamedTuple):
@@ -113,7 +113,7 @@ def searched(split: Split, widths: tuple[float, ...], rows: int | None) -> dict[
     return {"error": error, "search": end - start, "fit": end - fitting, **chosen}
 
 
-def timed(learn: Callable[[], Any], split: Split, repeats: int = REPEATS) -> dict[str, Any]:
+def timed(learn: Callable[[], Any], split: Split, repeats: int) -> dict[str, Any]:
     """Test error and median training time, after one run that compiles the code."""
     seconds = []
     for _ in range(repeats + 1):
@@ -131,19 +131,18 @@ def early_stopping(task: Task) -> IterativeRegularizationClassifier:
     return IterativeRegularizationClassifier(loss="smoothed-hinge", kernel="rbf", standardize=task.divisor is None)
 
 
-def measure(task: Task, with_search: bool, before: dict[str, Any]) -> dict[str, Any]:
+def measure(task: Task, with_search: bool, before: dict[str, Any], repeats: int) -> dict[str, Any]:
     """All results of a task."""
-    split = load(task)
-    found = {"task": task.name, "rows": len(split.X), "columns": split.X.shape[1]}
-    found["fit"] = timed(lambda: TuneFreeClassifier(kernel=True).fit(split.X, split.y), split)
-    found["one_pass"] = timed(
-        lambda: TuneFreeClassifier(kernel=True).partial_fit(split.X, split.y, classes=[0, 1]), split
+    split, some = load(task), slice(0, EARLY_ROWS)
+    result: dict[str, Any] = {"task": task.name, "rows": len(split.X), "columns": split.X.shape[1]}
+    result["fit"] = timed(lambda: TuneFreeClassifier(kernel=True).fit(split.X, split.y), split, repeats)
+    result["one_pass"] = timed(
+        lambda: TuneFreeClassifier(kernel=True).partial_fit(split.X, split.y, classes=[0, 1]), split, repeats
     )
-    some = slice(0, EARLY_ROWS)
-    found["early"] = timed(lambda: early_stopping(task).fit(split.X[some], split.y[some]), split, repeats=1)
+    result["early"] = timed(lambda: early_stopping(task).fit(split.X[some], split.y[some]), split, repeats=1)
     for name, widths in (("svm", WIDTHS), ("svm_at_median", (1.0,))):
-        found[name] = searched(split, widths, task.searched) if with_search else before.get(name)
-    return found
+        result[name] = searched(split, widths, task.searched) if with_search else before.get(name)
+    return result
 
 
 def line(result: dict[str, Any]) -> str:
@@ -152,7 +151,7 @@ def line(result: dict[str, Any]) -> str:
     cells = [result["task"], f"{result['rows']} x {result['columns']}"]
     cells += [f"{100 * part['error']:.2f}" if part else "-" for part in (svm, median, ours, once, early)]
     cells += [f"{part['seconds']:.2f}" if part else "-" for part in (ours, once, early)]
-    if svm:
+    if svm and ours:
         cells += [f"{svm['search']:.0f}", f"{svm['fit']:.2f}", f"1/{svm['search'] / ours['seconds']:.0f}"]
         cells += [f"1/{svm['search'] / early['seconds']:.0f}" if early else "-"]
     return f"| {' | '.join(cells)} |"
@@ -165,19 +164,24 @@ HEADER = (
 )
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark, store and print the results."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", help="comma-separated files of tasks, such as letter_recognition,spambase")
+    parser = parser_of(__doc__)
+    parser.add_argument("--sets", type=names_in, help="files of tasks, such as letter_recognition,spambase")
     parser.add_argument("--skip-search", action="store_true")
     parser.add_argument("--show", action="store_true")
-    options = parser.parse_args()
-    results = kept(RESULTS)
-    for task in TASKS if not options.show else ():
-        if (not options.sets or task.file in options.sets.split(",")) and (SHARED / f"{task.file}.parquet").exists():
-            results[task.name] = measure(task, not options.skip_search, results.get(task.name, {}))
+    options = parser.parse_args(arguments)
+    results = {} if options.quick else kept(RESULTS)
+    tasks = [task for task in TASKS if not options.sets or task.file in options.sets]
+    if options.quick:
+        tasks = [task._replace(most=FEW, searched=FEW) for task in tasks[:1]]
+    for task in tasks if not options.show else ():
+        if (SHARED / f"{task.file}.parquet").exists():
+            before, repeats = results.get(task.name, {}), 1 if options.quick else REPEATS
+            results[task.name] = measure(task, not options.skip_search, before, repeats)
             print(line(results[task.name]), flush=True)
-            keep(RESULTS, task.name, results[task.name])
+            if not options.quick:
+                keep(RESULTS, task.name, results[task.name])
     print(HEADER)
     for task in TASKS:
         if task.name in results:

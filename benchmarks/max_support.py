@@ -5,14 +5,14 @@ Binary tasks of standardised features, one pass, all bandwidths of the grid at o
 
 from __future__ import annotations
 
-import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
-from datasets import ALL, load, matrices
+from common import names_in, parser_of
+from datasets import ALL, few, load, matrices
 
 from tunefree.core import rows
 from tunefree.kernel import feature_expansion
@@ -50,10 +50,10 @@ class Data(NamedTuple):
     y_test: np.ndarray
 
 
-def data_of(name: str) -> Data:
+def data_of(name: str, quick: bool) -> Data:
     """The rows of a data set with binary targets."""
     task, split = TASKS[name], load(next(data for data in ALL if data.name == name))
-    m = matrices(split)
+    m = matrices(few(split) if quick else split)
     signs = np.array([1.0 if task.positive(label) else -1.0 for label in m.classes])
     X, y = m.X[: task.most], signs[m.y[: task.most]]
     centre, scale = X.mean(axis=0), X.std(axis=0)
@@ -61,15 +61,16 @@ def data_of(name: str) -> Data:
     return Data((X - centre) / scale, y, (m.X_test - centre) / scale, signs[m.y_test])
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print a row for each data set and limit."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", default="letter_recognition,adult")
+    parser = parser_of(__doc__)
+    parser.add_argument("--sets", type=names_in, default=("letter_recognition", "adult"))
+    options = parser.parse_args(arguments)
     print("| set | max_support | features | error | switched after | MB | seconds |\n|---|---|---|---|---|---|---|")
-    for name in parser.parse_args().sets.split(","):
-        data = data_of(name)
+    for name in ("adult",) if options.quick else options.sets:
+        data = data_of(name, options.quick)
         y, y_test = ((signs > 0).astype(np.int64) for signs in (data.y, data.y_test))
-        for bound, n_features in BOUNDS:
+        for bound, n_features in ((128, 64),) if options.quick else BOUNDS:
             choice, started = KernelConfig(max_support=bound), time.perf_counter()
             model = Model(
                 "classification", "kernel-pistol", "smoothed-hinge", True, {"growth": 1.0}, "steady", [0, 1],

@@ -1,19 +1,16 @@
-"""Early stopping: time of a regularization path against a grid search, and of kernel steps against memory bandwidth.
-
-python benchmarks/path.py            # full size: some minutes
-python benchmarks/path.py --quick    # small sizes, as a test
-"""
+"""Early stopping: time of a regularization path against a grid search, and of kernel steps against memory bandwidth."""
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import datasets
 import numpy as np
-from common import interleaved, keep, report
+from common import interleaved, parser_of, report
 
 from tunefree import IterativeRegularizationClassifier
 from tunefree.core.threads import one_for_products
@@ -55,12 +52,11 @@ def path_against_search(rows: int, iterations: int, repeats: int) -> None:
         model.fit(problem.X, problem.y)
         return time.perf_counter() - start
 
-    seconds = interleaved({name: lambda m=model: timed(m) for name, model in models.items()}, repeats)
+    seconds = interleaved({name: partial(timed, model) for name, model in models.items()}, repeats)
     report(seconds)
     errors = {name: (m.predict(problem.X_test) != problem.y_test).mean().item() for name, m in models.items()}
     for name, error in errors.items():
         print(f"{name:<44}test error {100 * error:.2f} %")
-    keep("path", "adult", {"seconds": seconds, "errors": errors, "iterations": iterations})
 
 
 def bandwidth(size: int) -> float:
@@ -90,25 +86,21 @@ def gram_steps(n: int, budget: int, steps: int) -> float:
     return statistics.median(seconds[1:] if budget else seconds)
 
 
-def main() -> None:
-    """Run the benchmark, store and print the results."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="small sizes")
-    quick = parser.parse_args().quick
-    path_against_search(2000 if quick else 10**9, 50 if quick else 500, 1 if quick else 5)
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the benchmark and print the results."""
+    quick = parser_of(__doc__).parse_args(arguments).quick
+    path_against_search(200 if quick else 10**9, 20 if quick else 500, 1 if quick else 5)
 
-    n = 4000 if quick else 20_000
-    reads = bandwidth(2**26 if quick else 2**30)
+    n = 500 if quick else 20_000
+    reads = bandwidth(2**20 if quick else 2**30)
     seconds = gram_steps(n, 2**31, 5 if quick else 15)
     share = 4.0 * n * n / seconds / reads
     print(f"a dot product reads {reads / 1e9:.1f} GB/s")
     print(f"n = {n}: a kernel step takes {seconds:.3f} s, {100 * share:.0f} % of that for the whole float32 matrix")
-    keep("path", "kept", {"n": n, "seconds": seconds, "bandwidth": reads, "share": share})
 
-    n = 6000 if quick else 60_000
+    n = 500 if quick else 60_000
     seconds = gram_steps(n, 0, 1 if quick else 3)
     print(f"n = {n}: a step that recomputes the Gram matrix, tile by tile, takes {seconds:.2f} s")
-    keep("path", "computed", {"n": n, "seconds": seconds})
 
 
 if __name__ == "__main__":

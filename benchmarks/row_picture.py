@@ -5,15 +5,15 @@ It writes docs/figures/row.png and .svg, and needs matplotlib only.
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 
 import matplotlib as mpl
+from common import parser_of, write_figure
 from matplotlib.patches import FancyBboxPatch
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#555555"
 WIDTH, HEIGHT = 2.9, 1.25
 # Name, what happens there, and the middle of the box.
@@ -45,8 +45,9 @@ def edge(start: tuple[float, float], end: tuple[float, float]) -> tuple[float, f
     return start[0] + reach * x, start[1] + reach * y
 
 
-def draw() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Draw the figure."""
+    options = parser_of(__doc__).parse_args(arguments)
     figure, axes = plt.subplots(figsize=(8.4, 4.9), layout="constrained")
     axes.set(xlim=(0, 11.2), ylim=(0, 6.4), aspect="equal")
     axes.axis("off")
@@ -66,11 +67,8 @@ def draw() -> None:
         axes.text(*middle, text, ha="center", va="center", fontsize=8.5, color=colour)
     axes.text(0.25, 3.35, "solid: rows", color=BLUE, fontsize=9)
     axes.text(0.25, 2.95, "dashed: predictions", color=ORANGE, fontsize=9)
-    FIGURES.mkdir(parents=True, exist_ok=True)
-    with mpl.rc_context({"svg.hashsalt": "tunefree"}):
-        for suffix, metadata in (("png", {}), ("svg", {"Date": None})):
-            figure.savefig(FIGURES / f"row.{suffix}", dpi=150, metadata=metadata)
+    write_figure(figure, "row", options.quick)
 
 
 if __name__ == "__main__":
-    draw()
+    main()

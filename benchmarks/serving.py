@@ -17,12 +17,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from common import TUNEFREE
-from datasets import ALL
+from common import TUNEFREE, parser_of
+from datasets import ALL, FEW_TRAINED
 from pyarrow import parquet
 
 ROUNDS, ASKED = 7, 60  # rounds of so many requests of each kind
@@ -61,11 +62,11 @@ def peer(port: int = 0) -> None:
         return pd.DataFrame(sent if isinstance(sent, list) else [sent])
 
     def predicted(sent: Any) -> list[dict[str, Any]]:
-        found = model.predict_proba(features.transform(rows_of(sent)))
-        labels = model.classes_[found.argmax(axis=1)].tolist()
-        shown = [dict(zip(model.classes_.tolist(), own, strict=True)) for own in found.tolist()]
-        pairs = zip(labels, shown, strict=True)
-        return [{"prediction": label, "probabilities": own} for label, own in pairs]
+        odds = model.predict_proba(features.transform(rows_of(sent)))
+        labels = model.classes_[odds.argmax(axis=1)].tolist()
+        by_class = [dict(zip(model.classes_.tolist(), row, strict=True)) for row in odds.tolist()]
+        pairs = zip(labels, by_class, strict=True)
+        return [{"prediction": label, "probabilities": row} for label, row in pairs]
 
     def learned(sent: Any) -> dict[str, int]:
         rows = rows_of(sent)
@@ -89,8 +90,8 @@ class Server:
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            if found := re.search(r"running on http://127\.0\.0\.1:(\d+)", line):
-                self.connection = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=60)
+            if match := re.search(r"running on http://127\.0\.0\.1:(\d+)", line):
+                self.connection = http.client.HTTPConnection("127.0.0.1", int(match[1]), timeout=60)
                 return
         raise SystemExit(f"{' '.join(command)} did not start")
 
@@ -110,61 +111,69 @@ class Server:
         self.connection.close()
         self._asked(path, bodies[0])
         before = self.processor_seconds()
-        taken = [self._asked(path, body) for body in bodies]
-        return statistics.median(taken), 1000.0 * (self.processor_seconds() - before) / len(bodies)
+        latencies = [self._asked(path, body) for body in bodies]
+        return statistics.median(latencies), 1000.0 * (self.processor_seconds() - before) / len(bodies)
 
     def _asked(self, path: str, body: bytes) -> float:
         start = time.perf_counter()
         self.connection.request("POST", path, body)
         answer = self.connection.getresponse()
-        found = answer.read()
+        body_of_answer = answer.read()
         if answer.status != 200:
-            raise SystemExit(found.decode())
+            raise SystemExit(body_of_answer.decode())
         return 1000.0 * (time.perf_counter() - start)
 
     def processor_seconds(self) -> float:
-        """Processor time of the server so far, or 0 where the system does not tell it."""
+        """Processor time of the server so far, or 0 where the system does not say."""
         path = Path(f"/proc/{self.process.pid}/stat")
         fields = path.read_text().rpartition(")")[2].split() if path.exists() else ["0"] * 13
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def main(rounds: int = ROUNDS) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Start the servers, ask them in turn, print medians."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--peer", action="store_true", help="only serve the peer")
+    options = parser.parse_args(arguments)
+    if options.peer:
+        peer()
+        return
+    rounds, n_asked, many = (1, 2, 10) if options.quick else (ROUNDS, ASKED, MANY)
     train, test = tables()
+    train = train.slice(0, FEW_TRAINED if options.quick else None)
     unlabelled = [{name: value for name, value in row.items() if name != "income"} for row in test]
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         data = Path(folder) / "train.parquet"
         parquet.write_table(train, data)
-        commands = {"SGDClassifier": [sys.executable, __file__, "peer"]}
-        for name, options in (("tunefree, the pool", []), ("tunefree, ScInOL2 alone", ["--learner", "scinol2"])):
+        commands = {"SGDClassifier": [sys.executable, __file__, "--peer"]}
+        for name, learner in (("tunefree, the pool", "pool"), ("tunefree, ScInOL2 alone", "scinol2")):
             model = str(Path(folder) / f"{len(commands)}.model")
-            trained = [*TUNEFREE, "train", str(data), "-t", "income", "-o", model, "--quiet", *options]
-            subprocess.run(trained, check=True, capture_output=True)
+            command = [*TUNEFREE, "train", str(data), "-t", "income", "-o", model, "-q", "--learner", learner]
+            subprocess.run(command, check=True, capture_output=True)
             commands[name] = [*TUNEFREE, "serve", model, "--port", "0"]
         servers = {name: stack.enter_context(Server(command)) for name, command in commands.items()}
         kinds = {
-            "one row predicted": ("/predict", [json.dumps(row).encode() for row in unlabelled[:ASKED]]),
-            "one row learned": ("/learn", [json.dumps(row).encode() for row in test[:ASKED]]),
-            f"{MANY:,} rows predicted": ("/predict", [json.dumps(unlabelled[:MANY]).encode()] * 3),
-            f"{MANY:,} rows learned": ("/learn", [json.dumps(test[:MANY]).encode()] * 3),
+            "one row predicted": ("/predict", [json.dumps(row).encode() for row in unlabelled[:n_asked]]),
+            "one row learned": ("/learn", [json.dumps(row).encode() for row in test[:n_asked]]),
+            f"{many:,} rows predicted": ("/predict", [json.dumps(unlabelled[:many]).encode()] * 3),
+            f"{many:,} rows learned": ("/learn", [json.dumps(test[:many]).encode()] * 3),
         }
-        found: dict[tuple[str, str], list[tuple[float, float]]] = {
+        times: dict[tuple[str, str], list[tuple[float, float]]] = {
             (kind, name): [] for kind in kinds for name in servers
         }
         for number in range(rounds + 1):  # the first is to warm up
             for kind, asked in kinds.items():
                 for name, server in servers.items():
-                    taken = server.milliseconds(*asked)
+                    milliseconds = server.milliseconds(*asked)
                     if number:
-                        found[kind, name].append(taken)
-    for (kind, name), taken in found.items():
-        latency, processor = (statistics.median(own) for own in zip(*taken, strict=True))
-        first = statistics.median(own for own, _ in found[kind, "SGDClassifier"])
-        spread = f"({min(taken)[0]:.2f} .. {max(taken)[0]:.2f})"
-        told = f"{latency:8.2f} ms  {spread:<20} ratio {latency / first:5.2f}  processor {processor:7.2f} ms"
-        print(f"{kind:<24}{name:<28}{told}")
+                        times[kind, name].append(milliseconds)
+    for (kind, name), pairs in times.items():
+        latency, processor = (statistics.median(column) for column in zip(*pairs, strict=True))
+        first = statistics.median(pair[0] for pair in times[kind, "SGDClassifier"])
+        spread = f"({min(pairs)[0]:.2f} .. {max(pairs)[0]:.2f})"
+        figures = f"{latency:8.2f} ms  {spread:<20} ratio {latency / first:5.2f}  processor {processor:7.2f} ms"
+        print(f"{kind:<24}{name:<28}{figures}")
 
 
 if __name__ == "__main__":
-    peer() if sys.argv[1:] == ["peer"] else main(*map(int, sys.argv[1:]))
+    main()

@@ -9,15 +9,15 @@ the beginnings of their names. ``--out FILE`` writes the table to a file too.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from common import parser_of
 from tests.situations.catalogue import HALVES
 from tests.situations.measures import compare
 from tests.situations.situation import Situation
@@ -51,24 +51,24 @@ def table(situations: list[Situation]) -> Iterator[str]:
     yield f"\n{n_kept} of {len(situations)} within their bars"
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure the situations of one half."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--half", choices=tuple(HALVES), default="chosen")
     parser.add_argument("--names", default="", help="beginnings of names, with commas between")
     parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
-    beginnings = tuple(arguments.names.split(","))
-    situations = [situation for situation in HALVES[arguments.half] if situation.name.startswith(beginnings)]
+    options = parser.parse_args(arguments)
+    beginnings = ("iris",) if options.quick else tuple(options.names.split(","))
+    situations = [situation for situation in HALVES[options.half] if situation.name.startswith(beginnings)]
     if not situations:
-        names = ", ".join(situation.name for situation in HALVES[arguments.half])
-        raise SystemExit(f"--names {arguments.names}: no situation of this half begins like that; there are {names}")
+        names = ", ".join(situation.name for situation in HALVES[options.half])
+        raise SystemExit(f"--names {options.names}: no situation of this half begins like that; there are {names}")
     lines = []
     for text in table(situations):
         lines.append(text)
         print(text, flush=True)
-        if arguments.out:
-            arguments.out.write_text("\n".join(lines) + "\n")
+        if options.out:
+            options.out.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

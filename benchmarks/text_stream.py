@@ -6,17 +6,20 @@ One pass with the logistic loss over the same file of Vowpal Wabbit text (over 4
 
 from __future__ import annotations
 
-import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from common import TUNEFREE, VOWPAL, interleaved, process_seconds, report, text_file
+from common import TUNEFREE, interleaved, parser_of, process_seconds, report, text_file
+from vowpal import VOWPAL
 
 ROWS = 1_000_000
 
 
-def main(rows: int = ROWS) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Generate the files if they are missing, time the commands, print the ratios."""
+    quick = parser_of(__doc__).parse_args(arguments).quick
+    rows, repeats = (1000, 1) if quick else (ROWS, 5)
     path, plain = text_file(rows), text_file(rows, bar="")
     print(f"{path.name}: {path.stat().st_size / 1e6:.0f} MB; {plain.name} holds the same rows as svmlight text")
     with tempfile.TemporaryDirectory() as folder:
@@ -31,10 +34,11 @@ def main(rows: int = ROWS) -> None:
                     "tunefree, one pass": lambda: process_seconds(ours),
                     "tunefree, one pass of ScInOL2 alone": lambda: process_seconds(alone),
                     "tunefree, one pass, svmlight text": lambda: process_seconds(sparse),
-                }
+                },
+                repeats,
             )
         )
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main()

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from importlib.resources import as_file, files
 from typing import Any, NamedTuple
 
 import numpy as np
+from common import parser_of
 from pyarrow import parquet
 from scipy.optimize import minimize
 from sklearn.datasets import load_breast_cancer
@@ -53,7 +55,7 @@ class Rows(NamedTuple):
     y: np.ndarray  # -1 and +1
 
 
-def census(n: int = 20_000) -> Rows:
+def census(n: int) -> Rows:
     """Numbers of the data in the package, in their own units."""
     with as_file(files("tunefree") / "data" / "adult.parquet") as path:
         table = parquet.read_table(path).slice(0, n)
@@ -69,7 +71,7 @@ def cancer() -> Rows:
     return Rows(f"breast cancer, {len(y)} rows, 30 numbers", np.c_[np.ones(len(y)), X], 2.0 * y - 1.0)
 
 
-def independent(n: int = 10_000, d: int = 10) -> Rows:
+def independent(n: int, d: int = 10) -> Rows:
     """Independent rows whose labels follow a logistic model."""
     rng = np.random.default_rng(0)
     X = np.c_[np.ones(n), rng.normal(size=(n, d))]
@@ -98,10 +100,10 @@ def of_linear(data: Rows) -> None:
     X, y, u, d = data.X, data.y, fitted(data), data.X.shape[1]
     best, objective = float(np.logaddexp(0.0, -y * (X @ u)).sum()), objectives.Binary(LOSS, 0.0)
     states = {
-        "ScInOL1": ScInOL1.create(d),
-        "ScInOL2": ScInOL2.create(d),
-        "PiSTOL, theory": PiSTOL.create(d, a=pistol_parameter()),
-        "coordinate PiSTOL, theory": CoordinatePiSTOL.create(d, a=pistol_parameter()),
+        "ScInOL1": ScInOL1(d),
+        "ScInOL2": ScInOL2(d),
+        "PiSTOL, theory": PiSTOL(d, a=pistol_parameter()),
+        "coordinate PiSTOL, theory": CoordinatePiSTOL(d, a=pistol_parameter()),
     }
     for name, state in states.items():
         _, predictions, losses = learned(state, objective, X, y)
@@ -114,7 +116,7 @@ def of_linear(data: Rows) -> None:
             first = np.abs(X[np.argmax(X != 0, axis=0), np.arange(d)])
             row(data, f"{name}, Theorem 2", regret, scinol2_bound(u, scales, first))
         row(data, f"{name}, `paper_bound`", regret, paper_bound(state, objective, u))
-        evidence = Evidence.create(d)
+        evidence = Evidence(d)
         record_evidence(
             evidence, objective, rows.dense(X[:, 1:], intercept=True), y, np.ones(len(y)), predictions, losses
         )
@@ -123,7 +125,7 @@ def of_linear(data: Rows) -> None:
             risk = Progressive(ceiling=1.0)
             wrong = (predictions[:, 0] > 0) != (y > 0)
             risk.add(np.ones(len(y)), wrong)
-            row(data, "error of the pass, 95 % bound on the risk", wrong.mean(), risk.bound(0.05))
+            row(data, "error of the pass, 95 % bound on the risk", wrong.mean(), float(risk.bound(0.05) or np.nan))
 
 
 def of_oracle(data: Rows) -> None:
@@ -166,7 +168,7 @@ def of_numbers(data: Rows) -> None:
     """Regression with the absolute loss on a column of the rows."""
     X, y = np.delete(data.X, 1, axis=1), data.X[:, 1]
     u = np.linalg.lstsq(X, y, rcond=None)[0]
-    state = ScInOL2.create(X.shape[1])
+    state = ScInOL2(X.shape[1])
     objective, _, losses = learned(state, objectives.regression(Absolute()), X, y)
     regret = float(losses.sum() - np.abs(y - X @ u).sum())
     bound = paper_bound(state, objective, u, drift=drift_of_mean(y))
@@ -204,7 +206,7 @@ def of_smooth_losses(data: Rows) -> None:
 
     fit = minimize(total, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B")
     u = fit.x
-    state = PiSTOL.create(X.shape[1] + 1, a=pistol_parameter())
+    state = PiSTOL(X.shape[1] + 1, a=pistol_parameter())
     predictions = np.empty((len(X), 1))
     objective = objectives.Binary(loss, 0.0)
     passes.learn(state, objective, rows.dense(X, intercept=False), data.y, np.ones(len(X)), predictions)
@@ -225,10 +227,10 @@ def of_mixing(data: Rows) -> None:
 
 
 def of_iterations(data: Rows) -> None:
-    """The subgradient method after 200 iterations against what 3,000 with larger steps found."""
-    settings = {"loss": "logistic", "validation_fraction": 0.0}
-    found = IterativeRegularizationClassifier(stop=3000, max_iter=3000, **settings).fit(data.X[:, 1:], data.y)
-    radius, best = float(found.path_.norm[-1]), float(found.path_.training_loss[-1])
+    """The subgradient method after 200 iterations against 3,000 with larger steps."""
+    settings: dict[str, Any] = {"loss": "logistic", "validation_fraction": 0.0}
+    long = IterativeRegularizationClassifier(stop=3000, max_iter=3000, **settings).fit(data.X[:, 1:], data.y)
+    radius, best = float(long.path_.norm[-1]), float(long.path_.training_loss[-1])
     short = IterativeRegularizationClassifier(stop=200, max_iter=200, eta="theory", **settings)
     certificate = short.fit(data.X[:, 1:], data.y).certificate(radius)
     error = certificate.empirical_error - best
@@ -236,23 +238,24 @@ def of_iterations(data: Rows) -> None:
     row(data, "early stopping, optimisation error, certificate", error, certificate.optimisation_error)
 
 
-def row(data: Rows, bound_of: str, found: float, bound: float) -> None:
-    """A cell of the table: what was found, the bound, and their ratio."""
-    ratio = f" ({bound / found:.3g})" if found > 0 else ""
-    TABLE.setdefault(bound_of, {})[data.title] = f"{found:.4g} / {bound:.4g}{ratio}"
+def row(data: Rows, bound_of: str, value_of: float, bound: float) -> None:
+    """A cell of the table: a value, the bound on it, and their ratio."""
+    ratio = f" ({bound / value_of:.3g})" if value_of > 0 else ""
+    TABLE.setdefault(bound_of, {})[data.title] = f"{value_of:.4g} / {bound:.4g}{ratio}"
 
 
 BEYOND = (of_smooth_losses, of_mixing, of_iterations)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
+    quick = parser_of(__doc__).parse_args(arguments).quick
     warnings.simplefilter("ignore")
-    sets = independent(), census(), cancer()
+    sets = (independent(300),) if quick else (independent(10_000), census(20_000), cancer())
     for data in sets:
         for measure in (of_linear, of_oracle, of_square_loss, of_numbers, of_functions, *BEYOND):
             measure(data)
-    print("| bound | " + " | ".join(data.title for data in sets) + " |\n|---|---|---|---|")
+    print("| bound | " + " | ".join(data.title for data in sets) + " |\n|" + "---|" * (len(sets) + 1))
     for bound_of, cells in TABLE.items():
         print(f"| {bound_of} | " + " | ".join(cells[data.title] for data in sets) + " |")
 

@@ -9,11 +9,11 @@ Run ``python benchmarks/tokenizer.py``; it prints the best and the median rate o
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-from common import SHARED
+from common import SHARED, parser_of
 from pyarrow import parquet
 from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -54,12 +54,12 @@ def vw_text(rows: int, features: int, rng: np.random.Generator) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def measure(name: str, encoder: type, chunks: list[bytes]) -> None:
+def measure(name: str, encoder: type, chunks: list[bytes], runs: int) -> None:
     """Print the rate of passes over the chunks in MB/s, each with a new encoder."""
     size, rates, bad = sum(map(len, chunks)), [], BadRows()
     lines = [Lines(np.frombuffer(chunk, np.uint8), "generated", 1, Position()) for chunk in chunks]
     encoder().encode(lines[0], True, bad)
-    for _ in range(RUNS):
+    for _ in range(runs):
         fresh, entries_read = encoder(), 0
         start = time.perf_counter()
         for chunk in lines:
@@ -71,18 +71,18 @@ def measure(name: str, encoder: type, chunks: list[bytes]) -> None:
     )
 
 
-def compare_words() -> None:
+def compare_words(most: int | None, runs: int) -> None:
     """Print the rates of words and pairs, ours and scikit-learn's in turn, in MB per second of processor time."""
     paths = [SHARED / f"{name}.parquet" for name in ("newsgroups20_bydate", "spam_assassin")]
     path = next((path for path in paths if path.exists()), None)
     if path is None:
         return
-    texts = parquet.read_table(path, columns=["text"])["text"].combine_chunks().cast(pa.string())
+    texts = parquet.read_table(path, columns=["text"])["text"].slice(0, most).combine_chunks().cast(pa.string())
     places, data = bytes_of(texts)
     documents = texts.to_pylist()
     vectorizer = HashingVectorizer(norm=None, alternate_sign=False, ngram_range=(1, 2), n_features=2**20)
     rates: dict[str, list[float]] = {"ours": [], "scikit-learn": []}
-    for _ in range(RUNS):
+    for _ in range(runs):
         for name, count in (
             ("ours", lambda: count_words(places, data, 0)),
             ("scikit-learn", lambda: vectorizer.transform(documents)),
@@ -93,17 +93,22 @@ def compare_words() -> None:
     for name, of_runs in rates.items():
         print(f"words and pairs, {name}: best {max(of_runs):.0f}, median {np.median(of_runs):.1f} MB per CPU second")
     ratio = np.median(np.divide(rates["ours"], rates["scikit-learn"]))
-    print(f"ratio of the two, median of {RUNS}: {ratio:.1f} ({path.stem}, {len(data) / 1e6:.0f} MB)")
+    print(f"ratio of the two, median of {runs}: {ratio:.1f} ({path.stem}, {len(data) / 1e6:.0f} MB)")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Generate the texts and print the results."""
-    compare_words()
+    quick = parser_of(__doc__).parse_args(arguments).quick
+    n_rows, n_chunks, runs = (200, 2, 1) if quick else (CHUNK_ROWS, CHUNKS, RUNS)
+    compare_words(n_rows if quick else None, runs)
     for features in (100_000, 1_000_000):
         rng = np.random.default_rng(0)
-        chunks = [svmlight_text(CHUNK_ROWS, features, rng) for _ in range(CHUNKS)]
-        measure(f"VW, names to {features:,}", VWEncoder, [vw_text(CHUNK_ROWS, features, rng) for _ in range(CHUNKS)])
-        measure(f"svmlight, indices to {features:,}", SvmlightEncoder, chunks)
+        for name, encoder, text in (
+            ("svmlight, indices", SvmlightEncoder, svmlight_text),
+            ("VW, names", VWEncoder, vw_text),
+        ):
+            chunks = [text(n_rows, features, rng) for _ in range(n_chunks)]
+            measure(f"{name} to {features:,}", encoder, chunks, runs)
 
 
 if __name__ == "__main__":

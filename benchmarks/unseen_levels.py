@@ -8,13 +8,15 @@ defaults. ``factor`` is by how much a probability differs from that average, as 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import lightgbm
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from datasets import available, load
+from common import parser_of
+from datasets import FEW_TRAINED, DataSet, available, load
 
 import tunefree
 from tunefree.core.errors import DataWarning
@@ -33,11 +35,10 @@ HEADER = (
 )
 
 
-def rows_of(name: str) -> tuple[pd.DataFrame, str]:
+def rows_of(data: DataSet, most: int) -> tuple[pd.DataFrame, str]:
     """Some rows of a data set, and its target of two classes; prices are split at their median."""
-    [data] = available([name])
-    table = load(data).train.slice(0, ROWS).to_pandas()
-    if name == "diamonds":
+    table = load(data).train.slice(0, most).to_pandas()
+    if data.name == "diamonds":
         table[data.target] = np.where(table[data.target] > table[data.target].median(), "dear", "cheap")
     return table.drop(columns=["date"], errors="ignore"), data.target
 
@@ -79,15 +80,21 @@ def line(name: str, table: pd.DataFrame, target: str, column: str) -> str:
     return f"| {name} | {column} | {level} | {len(test)} | {means} | {losses} | {sizes} |"
 
 
-def lines() -> Iterator[str]:
-    """The table."""
-    yield HEADER
-    for name, columns in COLUMNS.items():
-        table, target = rows_of(name)
-        yield from (line(name, table, target, column) for column in columns)
+def lines(most: int) -> Iterator[str]:
+    """The lines of the table, of data with at most so many rows."""
+    for data in available(list(COLUMNS)):
+        columns, (table, target) = COLUMNS[data.name], rows_of(data, most)
+        yield from (line(data.name, table, target, column) for column in columns)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    quick = parser_of(__doc__).parse_args(arguments).quick
+    warnings.simplefilter("ignore", DataWarning)
+    print(HEADER)
+    for text in islice(lines(FEW_TRAINED if quick else ROWS), 1 if quick else None):
+        print(text, flush=True)
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", DataWarning)
-    for text in lines():
-        print(text, flush=True)
+    main()

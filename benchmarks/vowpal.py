@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 import subprocess
-import time
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from common import VOWPAL
+import vowpalwabbit  # noqa: F401 - missing, it is an ImportError before anything is measured
 
+VOWPAL = [sys.executable, "-m", "vowpalwabbit"]
 DEFAULT = "default"
 RATES = (0.05, 0.1, 0.25, 1, 2, 5, 10, 20)  # and 0.5, the default
 SETTINGS: dict[str, list[str]] = {DEFAULT: []}
@@ -24,63 +25,34 @@ SETTINGS |= {f"-l {rate}": ["-l", str(rate)] for rate in RATES}
 
 
 class Problem(NamedTuple):
-    """Text files of training and test rows, and the test targets."""
+    """Text files of training and test rows."""
 
     folder: Path  # with train.vw and test.vw
     n_classes: int  # 0: regression
-    targets: np.ndarray  # of the test rows: class indices from 0, or numbers
-    options: tuple[str, ...] = ()  # of every run
 
     @classmethod
-    def write(
-        cls,
-        folder: Path,
-        train: Iterable[str],
-        test: Iterable[str],
-        n_classes: int,
-        targets: np.ndarray,
-        options: tuple[str, ...] = (),
-    ) -> Problem:
+    def write(cls, folder: Path, train: Iterable[str], test: Iterable[str], n_classes: int) -> Problem:
         """Write the lines to files."""
         for name, lines in (("train", train), ("test", test)):
             (folder / f"{name}.vw.cache").unlink(missing_ok=True)
             with open(folder / f"{name}.vw", "w", encoding="utf-8") as file:
                 file.writelines(lines)
-        return cls(folder, n_classes, targets, options)
+        return cls(folder, n_classes)
 
 
-class Run(NamedTuple):
-    """Results of a pass."""
+def run(problem: Problem, setting: str = DEFAULT) -> np.ndarray:
+    """Train on train.vw in one pass with a setting, a key of ``SETTINGS``, and predict test.vw.
 
-    predictions: np.ndarray  # of the test rows: (n,) numbers, or (n, classes) log-probabilities
-    seconds: float  # training time of the whole process, which reads text (the default) or a cache (the others)
-    progressive: np.ndarray  # progressive predictions of the training rows; empty if not requested
-
-
-def run(problem: Problem, setting: str = DEFAULT, loss: str | None = None, progressive: bool = False) -> Run:
-    """Train on train.vw in one pass and predict test.vw.
-
-    Parameters
-    ----------
-    problem : Problem
-    setting : str
-        A key of ``SETTINGS``.
-    loss : str, optional
-        "logistic" (the default for classes), "squared" (for numbers) or "quantile".
-    progressive : bool, default False
-        Whether to return the progressive predictions, each made before its row is learned.
+    Returns
+    -------
+    predictions : array
+        (n,) numbers, or (n, classes) log-probabilities.
     """
-    loss = loss or ("logistic" if problem.n_classes else "squared")
+    loss = "logistic" if problem.n_classes else "squared"
     kind = ["--oaa", str(problem.n_classes)] if problem.n_classes > 2 else []
-    cache = [] if setting == DEFAULT and not progressive else ["-c"]
-    learn = [*kind, "--loss_function", loss, *SETTINGS[setting], *problem.options, "-f", "model"]
-    written = "-r" if problem.n_classes else "-p"
-    start = time.perf_counter()
-    _call(problem, ["-d", "train.vw", *cache, *learn, *([written, "progressive"] if progressive else [])])
-    seconds = time.perf_counter() - start
-    _call(problem, ["-t", "-d", "test.vw", "-c", "-i", "model", written, "predictions"])
-    known = _read(problem, "progressive") if progressive else np.empty(0)
-    return Run(_read(problem, "predictions"), seconds, known)
+    _call(problem, ["-d", "train.vw", "-c", *kind, "--loss_function", loss, *SETTINGS[setting], "-f", "model"])
+    _call(problem, ["-t", "-d", "test.vw", "-c", "-i", "model", "-r" if problem.n_classes else "-p", "predictions"])
+    return _read(problem, "predictions")
 
 
 def _call(problem: Problem, arguments: list[str]) -> None:
@@ -106,12 +78,10 @@ def _read(problem: Problem, name: str) -> np.ndarray:
         return logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
 
 
-def log_loss(targets: np.ndarray, predictions: np.ndarray) -> float:
-    """Mean log-loss; infinite if a prediction is NaN."""
-    mean = float(-predictions[np.arange(len(targets)), targets].mean())
-    return math.inf if math.isnan(mean) else mean
-
-
-def error(targets: np.ndarray, predictions: np.ndarray) -> float:
-    """Classification error."""
-    return float((predictions.argmax(axis=1) != targets).mean())
+def loss_of(targets: np.ndarray, predictions: np.ndarray) -> float:
+    """Mean log-loss, or the root of the mean squared error of numbers; infinite if a prediction is NaN."""
+    if predictions.ndim == 1:
+        loss = float(np.sqrt(((predictions - targets) ** 2).mean()))
+    else:
+        loss = float(-predictions[np.arange(len(targets)), targets].mean())
+    return math.inf if math.isnan(loss) else loss
