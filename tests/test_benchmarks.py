@@ -1,0 +1,54 @@
+"""Benchmarks run: each script in benchmarks/, with the few rows of --quick. Their types are checked by `make check`."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if "__main__" in path.read_text())
+EXTRAS = ("catboost", "distributed", "lightgbm", "river", "torch", "vowpalwabbit")  # which need not be installed
+PARTS = {  # of scripts that measure several things
+    "generations": ("tables", "tables --door fit", "streams", "late", "frozen", "small", "texts", "copies", "time"),
+    "scale_out": ("losses", "speed"),
+}
+CALLS = [f"{name} {part}".strip() for name in SCRIPTS for part in PARTS.get(name, ("",))]
+FAST = ("generations late", "growers", "learning_pass", "max_support", "presets", "row_picture", "tokenizer")
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """Imports a script, which keeps its files in a folder of the test."""
+    monkeypatch.syspath_prepend(FOLDER)
+    monkeypatch.setattr(importlib.import_module("common"), "FOLDER", tmp_path)
+
+    def imported(name):
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name not in EXTRAS:
+                raise
+            return pytest.skip(f"{error.name} is not installed")
+
+    yield imported
+    for name, module in list(sys.modules.items()):
+        if Path(getattr(module, "__file__", None) or "/").parent == FOLDER:
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_it_is_imported_and_says_what_it_measures(name, script, capsys):
+    with pytest.raises(SystemExit) as end:
+        script(name).main(["--help"])
+    assert end.value.code == 0 and "--quick" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("call", [pytest.param(c, marks=() if c in FAST else pytest.mark.slow) for c in CALLS])
+def test_it_runs(call, script, capsys):
+    name, *arguments = call.split()
+    script(name).main([*arguments, "--quick"])
+    assert not re.search(r"\bnan\b", capsys.readouterr().out, re.IGNORECASE)
