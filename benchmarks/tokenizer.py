@@ -1,9 +1,10 @@
-"""Speed of the tokenizers of svmlight and Vowpal Wabbit text on one core, including the dictionary of features, and of
-that of texts beside scikit-learn's hashing vectoriser.
+"""Speed of the tokenizers of svmlight and Vowpal Wabbit text, with the dictionary of features, and of that of texts.
+
+The last one stands beside scikit-learn's hashing vectoriser.
 
 The text has about 40 features in a row; the features are Zipf-distributed, the values have 2 to 6 digits. Texts are
 those of the newsgroups or the e-mails, whichever there is.
-Run ``python benchmarks/tokenizer.py``; it prints the best and the median rate of the runs in MB/s of text.
+It prints the best and the median rate of the runs, in MB of text per second of the processor.
 """
 
 from __future__ import annotations
@@ -55,16 +56,16 @@ def vw_text(rows: int, features: int, rng: np.random.Generator) -> bytes:
 
 
 def measure(name: str, encoder: type, chunks: list[bytes], runs: int) -> None:
-    """Print the rate of passes over the chunks in MB/s, each with a new encoder."""
+    """Print the rate of passes over the chunks, each with a new encoder."""
     size, rates, bad = sum(map(len, chunks)), [], BadRows()
     lines = [Lines(np.frombuffer(chunk, np.uint8), "generated", 1, Position()) for chunk in chunks]
     encoder().encode(lines[0], True, bad)
     for _ in range(runs):
         fresh, entries_read = encoder(), 0
-        start = time.perf_counter()
+        start = time.process_time()
         for chunk in lines:
             entries_read += len(fresh.encode(chunk, True, bad).rows.values)
-        rates.append(size / (time.perf_counter() - start) / 1e6)
+        rates.append(size / (time.process_time() - start) / 1e6)
     print(
         f"{name}: best {max(rates):.0f} MB/s, median {np.median(rates):.0f} MB/s "
         f"({size / 1e6:.0f} MB, {entries_read / 1e6:.1f}M entries, {fresh.n_features:,} features)"
