@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parents[1] / "benchmarks"
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "benchmarks"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if "__main__" in path.read_text())
 EXTRAS = ("catboost", "distributed", "lightgbm", "river", "torch", "vowpalwabbit")  # which need not be installed
 PARTS = {  # of scripts that measure several things
@@ -38,6 +39,12 @@ def script(tmp_path, monkeypatch):
     for name, module in list(sys.modules.items()):
         if Path(getattr(module, "__file__", None) or "/").parent == FOLDER:
             del sys.modules[name]
+
+
+def test_documents_name_all_scripts_and_no_others():
+    texts = [path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))]
+    assert {name for text in texts for name in re.findall(r"benchmarks/(\w+)\.py", text)} <= set(SCRIPTS)
+    assert set(SCRIPTS) <= set(re.findall(r"(\w+)\.py", (ROOT / "docs" / "results.md").read_text()))
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
