@@ -23,8 +23,8 @@ from sklearn.linear_model import SGDClassifier
 from tunefree import ScInOLClassifier, TuneFreeClassifier
 from tunefree.river import ScInOLClassifier as RiverScInOLClassifier
 
-REPEATS = 9
-FIRST, ROWS, COLUMNS = 600, 1000, 30
+REPEATS = 5
+FIRST, ROWS, COLUMNS = 600, 300, 30
 Make = Callable[[], Any]  # a new model
 OF_RIVER: dict[str, Make] = {
     "river, scaled logistic regression": lambda: preprocessing.StandardScaler() | linear_model.LogisticRegression(),
