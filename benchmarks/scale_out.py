@@ -1,7 +1,8 @@
 """Learning over shards: what is lost against one process, and how fast workers are.
 
 ``losses`` cuts data sets into shards, as their rows lie and sorted by class, and divides the test loss of the model by
-that of ``train`` in one process (root mean square in regression). Which worker learns a shard changes no byte.
+that of ``train`` on the same rows in one process (root mean square in regression). Which worker learns a shard changes
+no byte.
 ``speed`` compares the rows a second of workers on this machine with those of one process, in turn.
 """
 
@@ -62,9 +63,9 @@ def losses(names: Sequence[str], quick: bool) -> None:
             split = datasets.few(datasets.load(data)) if quick else datasets.load(data)
             step = -(-len(split.train) // MOST_ROWS)
             split = split._replace(train=split.train.take(pa.array(np.arange(0, len(split.train), step))))
-            one = test_loss(tunefree.train(split.train, target=data.target), split)
-            print(f"{data.name}, {len(split.train):,} rows, one process: {one:.5g}", flush=True)
             for order, rows in (("as they lie", split), ("sorted by class", sorted_by_class(split))):
+                one = test_loss(tunefree.train(rows.train, target=data.target), rows)
+                print(f"{data.name}, {len(rows.train):,} rows {order}, one process: {one:.5g}", flush=True)
                 for n_shards in (2,) if quick else SHARDS:
                     start = time.perf_counter()
                     loss = loss_over_shards(client, rows, n_shards)
