@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -58,7 +58,7 @@ def inspect(
     from tunefree.explanation.picture import output_of
     from tunefree.workflows import explanation, model_files
 
-    others = {"top": top != TOP, "plot": plot, "rows": rows, "class": class_ is not None}
+    others: dict[str, Any] = {"top": top != TOP, "plot": plot, "rows": rows, "class": class_ is not None}
     others |= {"weights": weights} if file else {"json": json}
     for name in [name for name, value in others.items() if value and (file or weights)]:
         listing = "file" if file else "weights"
