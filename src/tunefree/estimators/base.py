@@ -17,7 +17,6 @@ from tunefree.estimators.explanation import Explaining
 from tunefree.estimators.model_file import Saving, WholeOnly, check_whole, labels_of
 from tunefree.estimators.notebook import LearnedInNotebooks
 from tunefree.estimators.reports import Reported
-from tunefree.estimators.waiting import LearnsLater
 from tunefree.estimators.weights import Weighted
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses import loss_of
@@ -32,7 +31,7 @@ from tunefree.workflows.plan import POOL, Plan
 from tunefree.workflows.progress import Progress
 
 
-class OnlineEstimator(LearnsLater, Reported, Explaining, Saving, Weighted, LearnedInNotebooks, BaseEstimator):
+class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks, BaseEstimator):
     """What classifiers and regressors that learn row by row share.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their
@@ -140,7 +139,7 @@ class OnlineEstimator(LearnsLater, Reported, Explaining, Saving, Weighted, Learn
         learner = model.learner if kernel is None else POOL
         plan = Plan(task=self._task, learner=learner, kernel=kernel, loss=model.options.loss)
         progress = Progress(progressive=[RunningMetrics()], held_out=[RunningMetrics()])
-        self._learned, self._waiting, self.t_ = Trained(model, None, "", plan, progress), None, 0
+        self._learned, self.t_ = Trained(model, None, "", plan, progress), 0
 
     def _go_on(self) -> None:
         """Go on with the pass of a model of a file; what its training noted of rows is not."""
@@ -151,7 +150,6 @@ class OnlineEstimator(LearnsLater, Reported, Explaining, Saving, Weighted, Learn
 
     def _predictions(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        self._learn_waiting()
         X = self._prepared(validation.features(self, X))
         blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))
         with jobs.of(self):
@@ -236,7 +234,6 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         """Check rows, and let them be learned: ``learn`` takes X, codes of classes and weights."""
         self._check_parameters()
         again = bool(self.warm_start) and self._started()
-        self._learn_waiting()
         X, y = validation.labelled(self, X, y, not again)
         validation.class_labels(y)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
@@ -265,9 +262,8 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Update the model with one pass over the given rows, in their order.
 
-        Rows of calls of a few rows each wait until there are some hundred, or a method predicts, explains or saves;
-        then they are learned together, which gives the same model in a fraction of the time. Attributes are of the rows
-        learned, of which there are ``t_``.
+        The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
+        fast.
 
         Parameters
         ----------
@@ -286,14 +282,11 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         return self._update(X, y, classes, sample_weight)
 
     def _update(self, X: Any, y: Any, classes: Any, sample_weight: Any, groups: Any = None) -> Any:
-        """Check rows of a stream, and learn them, or let them wait."""
-        if self._keep(X, y, (classes, sample_weight, groups)):
-            return self
+        """Check rows of a stream, and learn them."""
         self._check_parameters()
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs all rows, which partial_fit does not see; pass a dict")
         again = self._started()
-        self._learn_waiting()
         X, y = validation.labelled(self, X, y, not again, stream=True)
         validation.class_labels(y)
         weight = validation.weights(sample_weight, len(y), may_vanish=True)
@@ -312,7 +305,6 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         with jobs.of(self):
             self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight, group), first=True)
         self.n_iter_ = 1
-        self._let_wait(X, self.classes_)
         return self
 
     def _begin(self, n_features: int, classes: np.ndarray) -> None:

@@ -62,7 +62,6 @@ class Explaining:
         True
         """
         check_is_fitted(self)
-        self._learn_waiting()  # type: ignore[attr-defined]
         decomposition = decomposition_of(self)
         X = self._prepared(validation.features(self, X))  # type: ignore[attr-defined]
         names, n_outputs = decomposition.names, decomposition.n_outputs

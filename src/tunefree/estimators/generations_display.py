@@ -100,7 +100,6 @@ class GenerationsDisplay:
         ['weight in the base mixture', 'log-loss (nats per row)']
         """
         check_is_fitted(estimator)
-        estimator._learn_waiting()
         model = estimator._learned.model
         if not isinstance(getattr(model, "pool", None), Pool):
             raise ModelError("only pools have generations that can be drawn")

@@ -115,8 +115,6 @@ class Saving:
         >>> model, model.predict({"age": [61], "job": ["clerk"]}).tolist()
         (ScInOLClassifier(passes=3), ['yes'])
         """
-        check_is_fitted(self)
-        self._learn_waiting()
         self._trained(target).save(path, only_for_prediction=only_for_prediction)
         lost = [name for name, value in _parameters(self).items() if not _is_plain(value)]
         if lost:
@@ -134,9 +132,6 @@ class Saving:
         plan = trained.plan if target is None else replace(trained.plan, target=target)
         kind, encoder = _source(self, trained, plan.target)
         return replace(trained, plan=plan, kind=kind, encoder=encoder, estimator=_described(self))
-
-    def _learn_waiting(self) -> None:
-        """Learn rows that wait, where they may wait."""
 
     def _record(self) -> Trained:
         raise NotImplementedError

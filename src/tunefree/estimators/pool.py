@@ -256,9 +256,8 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, groups: Any = None) -> Any:
         """Go on with the pass over the given rows, in their order.
 
-        Rows of calls of a few rows each wait until there are some hundred, or a method predicts, explains or saves;
-        then they are learned together, which gives the same model in a fraction of the time. Attributes are of the rows
-        learned, of which there are ``t_``.
+        The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
+        fast.
 
         Parameters
         ----------
@@ -420,9 +419,8 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
         """Go on with the pass over the given rows, in their order.
 
-        Rows of calls of a few rows each wait until there are some hundred, or a method predicts, explains or saves;
-        then they are learned together, which gives the same model in a fraction of the time. Attributes are of the rows
-        learned, of which there are ``t_``.
+        The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
+        fast.
 
         Parameters
         ----------

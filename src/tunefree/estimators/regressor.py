@@ -37,7 +37,6 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         """Check rows, and let them be learned: ``learn`` takes X, y and weights."""
         self._check_parameters()
         again = bool(self.warm_start) and self._started()
-        self._learn_waiting()
         X, y = validation.labelled(self, X, y, not again, y_numeric=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
         if not again:
@@ -51,9 +50,8 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Update the model with one pass over the given rows, in their order.
 
-        Rows of calls of a few rows each wait until there are some hundred, or a method predicts, explains or saves;
-        then they are learned together, which gives the same model in a fraction of the time. Attributes are of the rows
-        learned, of which there are ``t_``.
+        The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
+        fast.
 
         Parameters
         ----------
@@ -68,12 +66,9 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         return self._update(X, y, sample_weight)
 
     def _update(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Any:
-        """Check rows of a stream, and learn them, or let them wait."""
-        if self._keep(X, y, (sample_weight, groups)):
-            return self
+        """Check rows of a stream, and learn them."""
         self._check_parameters()
         again = self._started()
-        self._learn_waiting()
         X, y = validation.labelled(self, X, y, not again, y_numeric=True, stream=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=True)
         group = validation.group_digests(groups, len(y), may_be_one=True)
@@ -82,7 +77,6 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         with jobs.of(self):
             self._pass(X, y, validation.as_given(weight, group), first=True)
         self.n_iter_ = 1
-        self._let_wait(X)
         return self
 
     def _begin(self, n_features: int) -> None:

@@ -35,8 +35,6 @@ class Reported:
         >>> "scinol2" in page.html
         True
         """
-        check_is_fitted(self)
-        self._learn_waiting()  # type: ignore[attr-defined]
         return REPORTS["page"](self.trained_, test)  # type: ignore[attr-defined]
 
     def history(self) -> Any:
@@ -54,5 +52,4 @@ class Reported:
         [64, 70, 76, 83, 91, 99, 100]
         """
         check_is_fitted(self)
-        self._learn_waiting()  # type: ignore[attr-defined]
         return self._learned.progress.history()  # type: ignore[attr-defined]
