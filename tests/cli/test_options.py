@@ -338,6 +338,7 @@ WITHOUT_EFFECT = [
     ("inspect classes.model --weights - --plot x.png", "--plot has no effect on what --weights lists"),
     ("inspect classes.model --weights - --json", "--json has no effect"),
     ("inspect classes.model --weights - --top 3", "--top has no effect"),
+    ("inspect classes.model --file --weights -", "--weights has no effect on what --file lists"),
     ("inspect classes.model --class maybe", "there is no class 'maybe'"),
     ("inspect numbers.model --class yes", "the model predicts numbers"),
     ("explain numbers.model numbers.csv --class yes", "the model predicts numbers"),

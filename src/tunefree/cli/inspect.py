@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -58,13 +58,11 @@ def inspect(
     from tunefree.explanation.picture import output_of
     from tunefree.workflows import explanation, model_files
 
-    others = {"top": top != TOP, "plot": plot, "rows": rows, "class": class_ is not None}
-    for option, wanted in (
-        ("file", {**others, "weights": weights} if file else {}),
-        ("weights", {**others, "json": json}),
-    ):
-        for name in [name for name, value in wanted.items() if value and (file or weights)]:
-            raise ModelError(f"--{name} has no effect on what --{option} lists; leave one of them out")
+    others: dict[str, Any] = {"top": top != TOP, "plot": plot, "rows": rows, "class": class_ is not None}
+    others |= {"weights": weights} if file else {"json": json}
+    for name in [name for name, value in others.items() if value and (file or weights)]:
+        listing = "file" if file else "weights"
+        raise ModelError(f"--{name} has no effect on what --{listing} lists; leave one of them out")
     if file:
         from tunefree.cli.display.file import show_file
 
