@@ -51,15 +51,14 @@ class EncodedRows:
     block : block of rows
     encoder : TableEncoder, or encoder of lines of text
 
-        Examples
-        --------
-        >>> from tunefree.core.parameters import naming
-    from tunefree.core.rows import table
-        >>> from tunefree.stream.columns import Category
-        >>> encoder = TableEncoder([Category("job")])
-        >>> rows = EncodedRows(table(np.zeros((3, 0)), [], [[1], [2], [1]]), encoder)
-        >>> rows[1:].block.codes[:, 0], rows[np.array([0, 0])].block.codes[:, 0]
-        (array([2, 1], dtype=int32), array([1, 1], dtype=int32))
+    Examples
+    --------
+    >>> from tunefree.core.rows import table
+    >>> from tunefree.stream.columns import Category
+    >>> encoder = TableEncoder([Category("job")])
+    >>> rows = EncodedRows(table(np.zeros((3, 0)), [], [[1], [2], [1]]), encoder)
+    >>> rows[1:].block.codes[:, 0], rows[np.array([0, 0])].block.codes[:, 0]
+    (array([2, 1], dtype=int32), array([1, 1], dtype=int32))
     """
 
     def __init__(self, block: Any, encoder: Any) -> None:
@@ -207,7 +206,7 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     ----------
     estimator : estimator
         With ``reset``, its encoder, ``n_features_in_`` and ``feature_names_in_`` are set.
-    X : table, or array where the estimator has categorical or text
+    X : table, or array where the estimator has ``categorical`` or ``text``
     learning : bool
         Whether categories and words that are new become features.
     reset : bool, default False
