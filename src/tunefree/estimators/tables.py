@@ -206,7 +206,7 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
     ----------
     estimator : estimator
         With ``reset``, its encoder, ``n_features_in_`` and ``feature_names_in_`` are set.
-    X : table, or array where the estimator has categorical or text
+    X : table, or array where the estimator has ``categorical`` or ``text``
     learning : bool
         Whether categories and words that are new become features.
     reset : bool, default False

@@ -182,7 +182,7 @@ def evaluate(
     --------
     >>> from tunefree import Plan, open_source, train
     >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
-    >>> found = evaluate(train(source, Plan(target="rich")), source, BadRows())
+    >>> found = evaluate(train(source, Plan(target="rich")).trained_, source, BadRows())
     >>> found.metrics.mean_error(), found.measures["auc"].value, found.confusion.tolist()
     (0.0, 1.0, [[100.0, 0.0], [0.0, 100.0], [0.0, 0.0]])
     """
