@@ -182,7 +182,7 @@ def test_what_stands_for_missing_and_bytes_that_are_no_text(tmp_path):
     view = tunefree.columns(str(tmp_path / "broken.parquet"), target="y")
     assert "40 of the rows read cannot be used" in " ".join(view.unusable)
     trained = tunefree.train(str(tmp_path / "broken.parquet"), target="y", learner="scinol2", skip_bad_rows=True)
-    assert trained.progress.skipped == 40
+    assert trained.trained_.progress.skipped == 40
 
 
 @pytest.mark.parametrize(

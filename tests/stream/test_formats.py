@@ -47,7 +47,7 @@ def ltsv(registry):
 
 
 def learned(source, **options):
-    return tunefree.train(source, tunefree.Plan(learner="scinol2", **options))
+    return tunefree.train(source, tunefree.Plan(learner="scinol2", **options)).trained_
 
 
 def weights(trained):
