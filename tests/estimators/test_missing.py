@@ -72,7 +72,7 @@ def test_gaps_in_arrays_that_train_takes():
     models = [tunefree.train(np.column_stack([Z, y]), **options) for Z in (X, written(X, pd.NA), written(X, None))]
     first, *others = [model.predict(X) for model in models]
     assert all((first == other).all() for other in others)
-    assert "x0[missing]" in models[0].encoder.names()
+    assert "x0[missing]" in models[0].trained_.encoder.names()
 
 
 def test_a_gap_where_none_was_learned_is_told():

@@ -34,7 +34,7 @@ def workers(monkeypatch):
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, -1])
 def test_the_model_of_a_pool_does_not_depend_on_the_number_of_threads(n_jobs, workers, tmp_path):
     def saved(model):
-        model.fit(X, y).save(tmp_path / "m")
+        model.fit(X, y).set_params(n_jobs=-1).save(tmp_path / "m")
         return (tmp_path / "m").read_bytes()
 
     usual = saved(TuneFreeClassifier())
