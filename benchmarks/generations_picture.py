@@ -31,7 +31,7 @@ def draw() -> None:
         with mpl.rc_context({"svg.hashsalt": "tunefree"}):
             for suffix, metadata in (("png", {}), ("svg", {"Date": None})):
                 display.figure_.savefig(FIGURES / f"generations.{suffix}", dpi=150, metadata=metadata)
-        first = trained.progress.progressive[0]
+        first = trained.trained_.progress.progressive[0]
         print(
             f"elec2, {first.rows:,} rows: progressive log-loss {first.mean_loss():.4f}, error {first.mean_error():.4f}"
         )
