@@ -36,7 +36,7 @@ def test_files_of_estimators_name_their_class(run, tmp_path):  # noqa: F811
 @pytest.mark.parametrize("option", ["--plot", "--rows", "--weights"])
 def test_what_is_of_the_model_is_refused(run, model, option, tmp_path):  # noqa: F811
     status, _, err = run("inspect", model, "--file", option, tmp_path / "x.csv")
-    assert status == 2 and f"{option} is of the model; leave it out, or leave --file out" in err
+    assert status == 2 and f"{option} has no effect on what --file lists; leave one of them out" in err
 
 
 def test_a_file_that_is_no_model(run, data):  # noqa: F811
