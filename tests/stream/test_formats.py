@@ -223,4 +223,4 @@ def test_what_cannot_be_registered(registry, options, problem):
 
 
 def test_the_page_on_adding_a_format_runs_as_it_stands(registry):
-    assert run_page("format.md")["trained"].kind == "libfm"
+    assert run_page("format.md")["trained"].trained_.kind == "libfm"
