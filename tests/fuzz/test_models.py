@@ -90,7 +90,7 @@ def count_members(arrays, header):
     ("change", "problem"),
     [
         (set_features, "model.n_features is 1099511627776, not a whole number from 2 to"),
-        (set_more_features, r"has the shape .*, where other parts ask for 1073741824"),
+        (set_more_features, r"has the shape .*, where other parts ask for 1024"),
         (set_kind, r"a model of kind \['linear'\], which this tunefree does not know"),
         (set_plan, "plan.learner is a list, not a string"),
         (spoil_losses, "model.aggregation.losses has a number that is not finite"),
