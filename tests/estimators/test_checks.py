@@ -36,8 +36,8 @@ AS_THEY_COME = [
     IterativeRegularizationRegressor(),
 ]
 OTHER_SETTINGS = [
-    TuneFreeClassifier(kernel=True),
-    TuneFreeRegressor(kernel=True),
+    TuneFreeClassifier(kernel="rbf"),
+    TuneFreeRegressor(kernel="rbf"),
     KernelPiSTOLClassifier(gamma="median", loss="logistic"),
     KernelSGDClassifier(offset="tuned", gamma="ladder", average=False),
     IterativeRegularizationClassifier(loss="hinge", kernel="rbf", kernel_params={"precision": "float64"}),

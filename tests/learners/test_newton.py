@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.strategies import as_dense
+from tunefree.core.fields import BLOCKS
 from tunefree.learners import Newton
 from tunefree.losses import objectives
 from tunefree.model.passes import learn
@@ -30,9 +31,10 @@ def learned(state):
 
 def test_zeros_beyond_the_matrices_read_nothing():
     state = Newton(N_FEATURES, N_OUTPUTS)
-    assert state.covariance.shape[1] < N_FEATURES
-    for name in ("covariance", "corrections", "directions"):
-        setattr(state, name, among_others(getattr(state, name)))
+    assert state.covariance.shape[1] < N_FEATURES  # an array of its own, as corrections and directions
+    memory, state = state.__getstate__(), Newton.__new__(Newton)
+    arrays = memory["blocks"][len(BLOCKS) :]
+    state.__setstate__({**memory, "blocks": [*memory["blocks"][: len(BLOCKS)], *map(among_others, arrays)]})
     predictions = learned(state)
     assert np.isfinite(predictions).all() and predictions[1:].any()
     assert np.array_equal(predictions, learned(Newton(N_FEATURES, N_OUTPUTS)))
