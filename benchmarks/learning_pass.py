@@ -17,6 +17,7 @@ from tunefree.core import rows
 from tunefree.learners import ALL
 from tunefree.losses import objectives
 from tunefree.model import passes
+from tunefree.model.model import PIECE
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -30,14 +31,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     margins = np.bincount(i, weights[features] * values, n)
     y = np.where(np.random.default_rng(2).random(n) < 1 / (1 + np.exp(-margins)), 1.0, -1.0)
     X = rows.sparse(np.searchsorted(i, np.arange(n + 1)), ids, values)
-    objective, predictions = objectives.Binary(losses.Logistic(), 0.0), np.empty((n, 1))
+    objective, predictions, weight = objectives.Binary(losses.Logistic(), 0.0), np.empty((n, 1)), np.ones(n)
     print(f"{len(values) / n:.1f} entries per row, {int(ids.max()):,} features")
     for name, learner in ALL.items():
         seconds = []
         for _ in range(repeats):
-            state, start = learner(int(ids.max()) + 1), time.process_time()
-            passes.learn(state, objective, X, y, np.ones(n), predictions)
-            seconds.append(time.process_time() - start)
+            state, began = learner(int(ids.max()) + 1), time.process_time()
+            for start in range(0, n, PIECE):
+                piece = slice(start, start + PIECE)
+                of_rows = rows.part(X, start, min(start + PIECE, n)), y[piece], weight[piece], predictions[piece]
+                passes.learn(state, objective, *of_rows)
+            seconds.append(time.process_time() - began)
         entry = 1e9 / len(values)
         print(
             f"{name:<18} {statistics.median(seconds[1:]) * entry:5.1f} ns per entry (best {min(seconds) * entry:.1f})"
