@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,17 @@ CALLS = [f"{name} {part}".strip() for name in SCRIPTS for part in PARTS.get(name
 FAST = ("generations late", "growers", "learning_pass", "max_support", "presets", "row_picture", "tokenizer")
 
 
+@contextmanager
+def with_extras():
+    """Skip a test where what is in it imports an extra that is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        pytest.skip(f"{error.name} is not installed")
+
+
 @pytest.fixture
 def script(tmp_path, monkeypatch):
     """Imports a script, which keeps its files in a folder of the test."""
@@ -28,12 +40,8 @@ def script(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.import_module("common"), "FOLDER", tmp_path)
 
     def imported(name):
-        try:
+        with with_extras():
             return importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name not in EXTRAS:
-                raise
-            return pytest.skip(f"{error.name} is not installed")
 
     yield imported
     for name, module in list(sys.modules.items()):
@@ -57,5 +65,6 @@ def test_it_is_imported_and_says_what_it_measures(name, script, capsys):
 @pytest.mark.parametrize("call", [pytest.param(c, marks=() if c in FAST else pytest.mark.slow) for c in CALLS])
 def test_it_runs(call, script, capsys):
     name, *arguments = call.split()
-    script(name).main([*arguments, "--quick"])
+    with with_extras():
+        script(name).main([*arguments, "--quick"])
     assert not re.search(r"\bnan\b", capsys.readouterr().out, re.IGNORECASE)

@@ -234,7 +234,7 @@ def test_estimators_warn_once_and_survive_pickling():
 def test_pools_are_bounded_too():
     X, y = noisy(3000)
     with pytest.warns(UserWarning, match="go on in random Fourier features"):
-        model = TuneFreeClassifier(kernel="rbf", max_support=512, passes=1).fit(X, y)
+        model = TuneFreeClassifier(kernel="rbf", max_support=512).fit(X, y)
     assert model.score(X, y) > 0.6
 
 
