@@ -26,6 +26,7 @@ def all_of(model, rows, y):
     """Fit, predict, and ask for what is told of a model; warnings are errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", ".* rows repeat earlier ones", UserWarning)  # of two numbers they do
         predictions = model.fit(rows, y).predict(rows)
         told = [str(getattr(model, name, "")) for name in ("coef_", "feature_importances_", "progressive_loss_")]
     assert np.isfinite(predictions).all() and not any("nan" in text or "inf" in text for text in told)

@@ -44,6 +44,18 @@ def within(numbers: np.ndarray, bound: float = CEILING) -> np.ndarray:
     return np.clip(np.nan_to_num(numbers, posinf=bound, neginf=-bound), -bound, bound)
 
 
+def scaled(numbers: np.ndarray, unit: float, centre: float = 0.0) -> np.ndarray:
+    """Numbers times a unit, plus a centre; the largest finite one of its sign in place of what is beyond it.
+
+    Examples
+    --------
+    >>> scaled(np.array([1.0, 4.0]), 1e308).tolist()
+    [1e+308, 1.7976931348623157e+308]
+    """
+    with np.errstate(over="ignore"):
+        return np.clip(numbers * unit + centre, -MOST, MOST)
+
+
 def raised(base, power):
     """base ** power for a base of at least 0, or the largest finite number."""
     if base > 1.0 and power * math.log(base) > LARGEST_EXPONENT:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.numbers import power_below, scaled
 from tunefree.core.rows import n_rows, part
 from tunefree.explanation.members import LinearTerms, Member, Part, PoolTerms
 from tunefree.explanation.reference import Reference
@@ -152,7 +153,7 @@ class Decomposition:
         for of_part, derivatives in zip(parts, line.integrals(), strict=True):
             contributions += np.einsum("ntk,nqk->ntq", of_part.terms, derivatives, optimize=True)
         contributions[:, 0] = line.margins_at(np.arange(n_rows(X)), np.zeros(n_rows(X)))
-        return contributions[:, : len(self.names)] * self.model.pool.unit  # type: ignore[attr-defined]
+        return scaled(contributions[:, : len(self.names)], self.model.pool.unit)  # type: ignore[attr-defined]
 
 
 class Line:
@@ -218,9 +219,13 @@ class Line:
         """Derivatives that add up to how margins (n, Q) have risen, by the least change of these (Gonzalez: Time
         integration and discrete Hamiltonian systems, 1996)."""
         rows, used = np.arange(len(risen)), {place for member in self.members for place in member.parts}
-        changes = [change * (place in used) for place, change in enumerate(self.changes)]
+        longest = max((float(np.abs(change).max(initial=0.0)) for change in self.changes), default=0.0)
+        unit = (
+            power_below(longest) if longest > 0.0 else 1.0
+        )  # in units of it squares are finite, and nothing is rounded
+        changes = [change * ((place in used) / unit) for place, change in enumerate(self.changes)]
         size = sum((change**2).sum(axis=1) for change in changes)
-        rest = (risen - self._sums(derivatives, rows)) / np.where(size > 0.0, size, 1.0)[:, None]
+        rest = (risen - self._sums(derivatives, rows)) / unit / np.where(size > 0.0, size, 1.0)[:, None]
         return [
             derivative + rest[:, :, None] * change[:, None]
             for derivative, change in zip(derivatives, changes, strict=True)

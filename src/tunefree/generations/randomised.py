@@ -12,6 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from tunefree.core.kernels import kernel
+from tunefree.core.numbers import scaled
 from tunefree.generations.bins import MISSING, bins_of, codes_of
 from tunefree.generations.boosted import in_units
 from tunefree.generations.numeric_losses import write_minimisers
@@ -282,7 +283,7 @@ def grow_randomised(problem: Problem, seed: int) -> Trees:
             of_leaves[: len(steps), 0] = steps
         structures.append(nodes[:n_nodes].copy())
         means = of_leaves[: (n_nodes + 1) // 2]
-        values.append(means.astype(np.float32) if problem.n_classes else means * spread + centre)
+        values.append(means.astype(np.float32) if problem.n_classes else scaled(means, spread, centre))
     sources = np.arange(len(problem.is_categorical))
     if not structures:
         start = problem.start() if problem.n_classes else np.array([centre])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.numbers import power_below
+from tunefree.core.numbers import power_below, scaled
 from tunefree.core.rows import n_rows, part
 from tunefree.generations.seen import Seen
 from tunefree.mixing.mixture import Mixture
@@ -126,7 +126,8 @@ class Pool:
                 piece = slice(first + start, first + stop)
                 of_rows = part(X, piece.start, piece.stop), np.asarray(y[piece], np.float64) / self.unit, weight[piece]
                 mixed = self._learn_piece(*of_rows, None if ahead is None else ahead.part(start, stop))
-                yield piece, self.unit * (mixed if mixed_ahead is None else mixed_ahead[start:stop])
+                mixed = mixed if mixed_ahead is None else mixed_ahead[start:stop]
+                yield piece, mixed if self.members.width else scaled(mixed, self.unit)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict rows to come: log-probabilities (n, classes), or numbers (n, 1).
@@ -144,7 +145,7 @@ class Pool:
                 mixed.append(self.frozen.predict(predictions))
             else:
                 mixed.append(self.mixture.predict(predictions, self.has_finished))
-        return self.unit * np.concatenate(mixed)
+        return np.concatenate(mixed) if self.members.width else scaled(np.concatenate(mixed), self.unit)
 
     def finish(self) -> None:
         """End a pass: the last generation is grown on all rows kept, and predicts from here on."""
