@@ -16,6 +16,7 @@ import pytest
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.report.test_page import check_page
 from tests.workflows.test_training import model_bytes, people
+from tunefree.report import live
 from tunefree.report.live import LiveReport
 from tunefree.stream import frames
 from tunefree.stream.source import open_source
@@ -38,6 +39,7 @@ class Reader(LiveReport):
 
 
 def test_pages_of_a_training_and_the_same_model(tmp_path, monkeypatch):
+    monkeypatch.setattr(live, "REST", 0.0)  # so that copies do not depend on how long one takes
     monkeypatch.setattr(frames, "rows_of_a_chunk", lambda n_columns: 60)
     table = {name: values for name, values in people(3000).items() if name != "pay"}
     table["name"] = [f"p{i % 300}" for i in range(3000)]  # features that come later
@@ -57,6 +59,7 @@ def test_a_page_that_cannot_be_made_does_not_end_the_training(monkeypatch):
         raise ZeroDivisionError("no page <b>")
 
     monkeypatch.setattr("tunefree.report.page.report", fail)
+    monkeypatch.setattr(live, "REST", 0.0)
     monkeypatch.setattr(frames, "rows_of_a_chunk", lambda n_columns: 60)
     reader, table = Reader(), {"age": [20.0, 60.0] * 1000, "rich": ["no", "yes"] * 1000}
     assert train(open_source(table), Plan(target="rich", learner="scinol2"), reader).progress.complete
