@@ -200,3 +200,20 @@ def test_what_will_be_needed_is_known_before_rows_are_learned_and_nothing_is_cop
         model.learn(rows, Labels.of(labels[start : start + 40]), weight[start : start + 40])
         assert model.n_slots <= most <= model.n_slots + 40
         assert model.members[0].state is before[0] and model.record.evidence.coordinates is before[1]
+
+
+def test_features_that_come_after_a_second_pass_began_are_learned():
+    """They have slots at once, beside those of features that occurred once or twice, and count when rows are predicted."""
+    n, d = 40, FIRST + 60
+    features = np.random.default_rng(0).permuted(np.tile(np.arange(FIRST, d), (n, 1)), axis=1)[:, :3]
+    X = sparse(3 * np.arange(n + 1), np.sort(features, axis=1).reshape(-1), np.ones(3 * n))
+    y, predictions = Labels.of(np.where(np.arange(n) % 3, "a", "b")), []
+    for replays in (True, False):
+        model = Model("classification", "scinol2", n_features=d, replays=replays)
+        for start, stop, again in ((0, 20, False), (0, 20, True), (20, 30, False), (30, n, False)):
+            if again:
+                model.begin_pass()
+            rows = part(X, start, stop), Labels(y.values, y.codes[start:stop]), np.ones(stop - start)
+            model.learn(*rows, again=again)
+        predictions.append(model.predict(X))
+    np.testing.assert_allclose(*predictions, rtol=1e-12)

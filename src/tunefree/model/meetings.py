@@ -109,9 +109,10 @@ def meet_rows(
     occurrences: Occurrences,
 ) -> None:
     """Meet the features of rows, which get serial numbers: a row without a first meeting has that of the next."""
-    begun = known.counts[1]
+    begun, is_settled = known.counts[1], known.counts[2] == 1
     for i in range(len(weight)):
         row, n_fresh, is_learned = known.counts[1], occurrences.counts[0], weight[i] > 0.0
+        n_slots = known.counts[0]
         serials[i] = row
         for c in range(codes.shape[1]):
             if codes[i, c] >= first:
@@ -119,7 +120,7 @@ def meet_rows(
         for e in range(pointers[i], pointers[i + 1]):
             if features[e] >= first and values[e] != 0.0:
                 meet_feature(known, first, row, is_learned, begun, features[e], e, occurrences)
-        if occurrences.counts[0] > n_fresh:
+        if occurrences.counts[0] > n_fresh or (is_settled and known.counts[0] > n_slots):
             known.counts[1] += 1
 
 
