@@ -203,7 +203,7 @@ def test_what_will_be_needed_is_known_before_rows_are_learned_and_nothing_is_cop
 
 
 def test_features_that_come_after_a_second_pass_began_are_learned():
-    """They have slots at once, beside those of features that occurred once or twice, and count when rows are predicted."""
+    """They have slots at once, beside those of features that occurred before, and count when rows are predicted."""
     n, d = 40, FIRST + 60
     features = np.random.default_rng(0).permuted(np.tile(np.arange(FIRST, d), (n, 1)), axis=1)[:, :3]
     X = sparse(3 * np.arange(n + 1), np.sort(features, axis=1).reshape(-1), np.ones(3 * n))
