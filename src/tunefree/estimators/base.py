@@ -20,6 +20,7 @@ from tunefree.estimators.reports import Reported
 from tunefree.estimators.weights import Weighted
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses import loss_of
+from tunefree.losses.objectives import chosen
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.pool import special_about
@@ -381,8 +382,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         ndarray of shape (n_samples,)
         """
         margins = self._margins(X)
-        chosen = (margins[:, 0] > 0).astype(np.int64) if margins.shape[1] == 1 else margins.argmax(axis=1)
-        return self.classes_[np.minimum(chosen, len(self.classes_) - 1)]
+        return self.classes_[np.minimum(chosen(margins), len(self.classes_) - 1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities.

@@ -158,9 +158,9 @@ def estimator_of(trained: Trained) -> Any:
     ending = "Classifier" if model.task == "classification" else "Regressor"
     if not ESTIMATORS[described["class"]].__name__.endswith(ending):
         raise ModelError(f"{described['class']} has a model of {model.task}")
-    made = model.estimator if model.kind == "path" else unfitted(described["class"], described["parameters"])
-    made._restore(trained if trained.progress.complete else ended(trained))
-    return made
+    estimator = model.estimator if model.kind == "path" else unfitted(described["class"], described["parameters"])
+    estimator._restore(trained if trained.progress.complete else ended(trained))
+    return estimator
 
 
 def unfitted(name: str, parameters: dict[str, Any]) -> Any:

@@ -15,6 +15,7 @@ so that contributions add up to the margin.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import singledispatch
 from typing import Any
 
@@ -156,6 +157,18 @@ class Decomposition:
         return scaled(contributions[:, : len(self.names)], self.model.pool.unit)  # type: ignore[attr-defined]
 
 
+def unit_of(arrays: Iterable[np.ndarray]) -> float:
+    """The power of two next below the largest size: in units of it squares are finite, and nothing is rounded.
+
+    Examples
+    --------
+    >>> unit_of([np.array([-5.0, 1.0]), np.zeros(0)]), unit_of([np.zeros(2)])
+    (4.0, 1.0)
+    """
+    longest = max((float(np.abs(array).max(initial=0.0)) for array in arrays), default=0.0)
+    return float(power_below(longest)) if longest > 0.0 else 1.0
+
+
 class Line:
     """The lines from the reference to rows, on which members' parts move evenly.
 
@@ -219,10 +232,7 @@ class Line:
         """Derivatives that add up to how margins (n, Q) have risen, by the least change of these (Gonzalez: Time
         integration and discrete Hamiltonian systems, 1996)."""
         rows, used = np.arange(len(risen)), {place for member in self.members for place in member.parts}
-        longest = max((float(np.abs(change).max(initial=0.0)) for change in self.changes), default=0.0)
-        unit = (
-            power_below(longest) if longest > 0.0 else 1.0
-        )  # in units of it squares are finite, and nothing is rounded
+        unit = unit_of(self.changes)
         changes = [change * ((place in used) / unit) for place, change in enumerate(self.changes)]
         size = sum((change**2).sum(axis=1) for change in changes)
         rest = (risen - self._sums(derivatives, rows)) / unit / np.where(size > 0.0, size, 1.0)[:, None]

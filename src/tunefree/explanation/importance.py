@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.numbers import power_below
 from tunefree.core.rows import Block, n_rows, rows_at
-from tunefree.explanation.decomposition import Decomposition
+from tunefree.explanation.decomposition import Decomposition, unit_of
 from tunefree.explanation.reference import evenly_spaced
 
 MOST_ROWS = 512
@@ -37,8 +36,7 @@ def importance(decomposition: Decomposition, output: int | None = None) -> Impor
     rows = rows_at(rows, evenly_spaced(n_rows(rows), MOST_ROWS))
     outputs = slice(None) if output is None else slice(output, output + 1)
     sizes = np.abs(decomposition.contributions(rows)[:, 1:, outputs]).mean(axis=2)
-    longest = float(sizes.max(initial=0.0))
-    unit = power_below(longest) if longest > 0.0 else 1.0  # in units of it squares are finite, and nothing is rounded
+    unit = unit_of([sizes])
     relative = sizes / unit
     means, errors = unit * relative.mean(axis=0), unit * (relative.std(axis=0) / np.sqrt(len(sizes)))
     order = np.argsort(-means, kind="stable")

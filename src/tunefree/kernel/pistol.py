@@ -20,8 +20,9 @@ from __future__ import annotations
 import math
 
 from tunefree.core.fields import per_output, setting, single
-from tunefree.core.numbers import CEILING, LARGEST, LOG_CEILING, bounded
+from tunefree.core.numbers import CEILING, LARGEST, bounded
 from tunefree.kernel.contract import KernelLearner
+from tunefree.learners.pistol import factor_of
 
 
 class KernelPiSTOL(KernelLearner):
@@ -48,15 +49,7 @@ class KernelPiSTOL(KernelLearner):
             state.largest[0] = max(state.largest[0], size)
 
     def factor(state, k):
-        largest = state.largest[0]
-        if largest == 0.0:
-            return 0.0
-        # log alpha = log a + log M + log(M + A): alpha itself could overflow
-        log_alpha = math.log(state.a[0]) + math.log(largest) + math.log(largest + state.slopes[k])
-        norm = state.norms[k]
-        exponent = math.exp(min(math.log(norm / 2.0) - log_alpha, LOG_CEILING)) if norm > 0.0 else 0.0
-        b = state.b[0] if state.b[0] > 0.0 else math.sqrt(2.0 * state.a[0] * state.rounds[0])
-        return b * state.margin[0] * math.exp(min(exponent - log_alpha, LOG_CEILING))
+        return factor_of(state, k)
 
     def coefficient(state, k, gradient, value, squared_norm):
         change = gradient * (gradient * squared_norm - 2.0 * value)

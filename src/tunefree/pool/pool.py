@@ -127,7 +127,7 @@ class Pool:
                 of_rows = part(X, piece.start, piece.stop), np.asarray(y[piece], np.float64) / self.unit, weight[piece]
                 mixed = self._learn_piece(*of_rows, None if ahead is None else ahead.part(start, stop))
                 mixed = mixed if mixed_ahead is None else mixed_ahead[start:stop]
-                yield piece, mixed if self.members.width else scaled(mixed, self.unit)
+                yield piece, self._as_targets(mixed)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict rows to come: log-probabilities (n, classes), or numbers (n, 1).
@@ -145,7 +145,11 @@ class Pool:
                 mixed.append(self.frozen.predict(predictions))
             else:
                 mixed.append(self.mixture.predict(predictions, self.has_finished))
-        return np.concatenate(mixed) if self.members.width else scaled(np.concatenate(mixed), self.unit)
+        return self._as_targets(np.concatenate(mixed))
+
+    def _as_targets(self, mixed: np.ndarray) -> np.ndarray:
+        """Predictions of numbers in the unit of the targets; log-probabilities have none."""
+        return mixed if self.members.width else scaled(mixed, self.unit)
 
     def finish(self) -> None:
         """End a pass: the last generation is grown on all rows kept, and predicts from here on."""

@@ -213,8 +213,8 @@ def in_its_notation(
 
     if source.format == "csv":  # whose values have the types that a reader gives them
         options = Options(column_types=source.column_types, as_written=names_with_notation(encoder))
-        own = as_written(encoder, source.sample(options), source.column_types)
-        return own, chunks_of(source, own, bad, kept=kept, grows=grows)
+        adapted = as_written(encoder, source.sample(options), source.column_types)
+        return adapted, chunks_of(source, adapted, bad, kept=kept, grows=grows)
     chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
     first = next(chunks, None)
     if first is None:
