@@ -52,8 +52,8 @@ def descend(source: Source, plan: Plan, iterations: int = 500) -> Trained:
     --------
     >>> from tunefree.stream.source import open_source
     >>> table = {"age": list(range(20, 70)) * 4, "rich": (["no"] * 25 + ["yes"] * 25) * 4}
-    >>> found = descend(open_source(table), Plan(target="rich"), iterations=20)
-    >>> found.progress.rows, len(found.model.path), bool(found.model.path.training_error[-1] < 0.05)
+    >>> trained = descend(open_source(table), Plan(target="rich"), iterations=20)
+    >>> trained.progress.rows, len(trained.model.path), bool(trained.model.path.training_error[-1] < 0.05)
     (200, 20, True)
     """
     if iterations < 1:
