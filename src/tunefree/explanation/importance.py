@@ -8,8 +8,9 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import Block, n_rows, rows_at
-from tunefree.explanation.decomposition import Decomposition, unit_of
+from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.reference import evenly_spaced
+from tunefree.explanation.sizes import unit_of
 
 MOST_ROWS = 512
 

@@ -14,6 +14,7 @@ import numpy as np
 from tunefree.core import states
 from tunefree.core.fields import padded
 from tunefree.core.kernels import Kernel, kernel
+from tunefree.core.numbers import MOST
 from tunefree.core.rows import Row
 from tunefree.learners import ALL
 from tunefree.learners.contract import Learner, Scale
@@ -173,7 +174,7 @@ class LivingLeaves:
         follow = following(type(self.state), self.state.n_outputs == 1)
         follow(self.state, *arrays, codes, np.ones(codes.shape[1]), *of_rows, predictions, scratch)
         self.objective = arrays.restored(self.objective)
-        return predictions + margins if self.is_of_numbers else predictions
+        return finite_sum(predictions, margins) if self.is_of_numbers else predictions
 
     def frozen(self) -> FrozenLeaves:
         """What the leaves have learned, which learns no more."""
@@ -210,6 +211,18 @@ class LivingLeaves:
         self.objective = self.objective._replace(**header["objective"])
 
 
+def finite_sum(margins: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Sums of margins; the largest number of its sign in place of what is beyond it.
+
+    Examples
+    --------
+    >>> finite_sum(np.array([1.0, 1e308]), np.array([2.0, 1e308])).tolist()
+    [3.0, 1.7976931348623157e+308]
+    """
+    with np.errstate(over="ignore"):
+        return np.clip(margins + others, -MOST, MOST)
+
+
 class FrozenLeaves:
     """The weights of leaves that no longer learn.
 
@@ -232,7 +245,7 @@ class FrozenLeaves:
         if len(self.levels):
             add_weights(self.levels, np.ascontiguousarray(leaves), sums)
         sums *= self.largest
-        return margins + self.objective.predictions_of(sums)
+        return finite_sum(margins, self.objective.predictions_of(sums))
 
     def frozen(self) -> FrozenLeaves:
         """The same."""

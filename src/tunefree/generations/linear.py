@@ -13,6 +13,7 @@ import numpy as np
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.kernels import kernel
+from tunefree.core.numbers import scaled
 from tunefree.generations.problem import Problem, centre_of, spread_of
 from tunefree.generations.trees import arrays_of
 from tunefree.losses import Square
@@ -39,9 +40,9 @@ class Linear(NamedTuple):
 def design(columns: np.ndarray, sources: Any, levels: Any, means: Any, scales: Any) -> np.ndarray:
     """The standardised features (n, 1 + d) of rows."""
     values = columns[:, sources]
-    numbers = np.clip(
-        (np.where(np.isnan(values), means, values) / 2.0 - means / 2.0) / scales * 2.0, -FARTHEST, FARTHEST
-    )
+    with np.errstate(over="ignore"):
+        away = (np.where(np.isnan(values), means, values) / 2.0 - means / 2.0) / scales * 2.0
+    numbers = np.clip(away, -FARTHEST, FARTHEST)
     is_level = np.where(np.isnan(values), means, values == levels)
     features = np.where(np.isnan(levels), numbers, is_level)
     return np.concatenate([np.ones((len(columns), 1)), features], axis=1)
@@ -112,8 +113,8 @@ def _ridge(X: np.ndarray, problem: Problem, penalty: np.ndarray) -> np.ndarray:
     spread = spread_of(problem, centre)
     y = np.clip(problem.targets / spread - centre / spread, -1e100, 1e100)
     weighted = X * problem.weights[:, None]
-    weights = np.linalg.solve(weighted.T @ X + np.diag(penalty), weighted.T @ y)[:, None] * spread
-    weights[0] += centre
+    weights = scaled(np.linalg.solve(weighted.T @ X + np.diag(penalty), weighted.T @ y)[:, None], spread)
+    weights[0] = scaled(weights[0], 1.0, centre)
     return weights
 
 
