@@ -87,8 +87,10 @@ class LinearGroup(MemberGroup):
         return past, self.meetings.replayed(past, "raw")
 
     def reduce(self) -> None:
-        """Keep what predicts, and leave out all that learning needs."""
-        self.settle()
+        """Keep what predicts, and leave out all that learning needs.
+
+        Features that occurred once stay a row's slopes in the log: as weights they would take K numbers each.
+        """
         for member in self.members:
             member.reduce(self.n_features, self.n_outputs)
         self._weights = None

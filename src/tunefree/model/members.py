@@ -52,7 +52,7 @@ class Member:
     rows: int = 0  # learned
     mass: float = 0.0  # weights of these
     offsets: np.ndarray | None = None  # (K,) added to the weights of the constant; None before a class came late
-    fixed: Read | None = None  # weights that predict, of a member that learns no more, and has no state
+    fixed: Read | None = None  # weights that predict, of a member that learns no more, whose state knows nothing
 
     @classmethod
     def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:
@@ -167,7 +167,7 @@ class Member:
         """Keep what predicts, in single precision, and leave out all that learning needs."""
         weights, units = self.weights(n_features, n_outputs)
         self.fixed = weights.astype(np.float32).astype(np.float64), units
-        self.state = self.log = self.offsets = None
+        self.state, self.offsets = self.state.blank(2, n_outputs), None
 
     def past_weights(self, X: Any, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
         """What :meth:`weights` would have of features that were met once, rows of one entry each, numbered by slots."""
@@ -212,7 +212,8 @@ class Member:
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
         if "weights" in arrays:
-            self.state, self.fixed = None, (arrays["weights"].astype(np.float64), np.array(arrays["units"]))
+            weights, units = arrays["weights"].astype(np.float64), np.array(arrays["units"])
+            self.state, self.fixed = self.state.blank(2, weights.shape[1]), (weights, units)
         else:
             self.state.restore(under("learner.", arrays))
         self.objective = self.objective._replace(**header["objective"])
