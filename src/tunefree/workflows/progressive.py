@@ -10,11 +10,11 @@ from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
+from tunefree.stream.whole_groups import whole_groups
+from tunefree.training.reading import ahead, encoded, in_its_notation
+from tunefree.training.resuming import check_kind
+from tunefree.training.training import Step, Trained, Watcher, continued, learn_batches
 from tunefree.workflows.prediction import Predicted
-from tunefree.workflows.reading import ahead, encoded, in_its_notation
-from tunefree.workflows.resuming import check_kind
-from tunefree.workflows.training import Step, Trained, Watcher, continued, learn_batches
-from tunefree.workflows.whole_groups import whole_groups
 
 
 class _Collector(Watcher):
@@ -51,7 +51,7 @@ def predict_and_learn(trained: Trained, source: Source, bad: BadRows, kept: Sequ
     Examples
     --------
     >>> from tunefree import Plan, open_source
-    >>> from tunefree.workflows.training import train
+    >>> from tunefree.training.training import train
     >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
     >>> trained = train(source, Plan(target="rich", learner="scinol2"))
     >>> [len(own.predictions) for own in predict_and_learn(trained, source, BadRows())]

@@ -22,9 +22,9 @@ from tunefree.report.suspicions import telling_columns
 from tunefree.report.told import describe, listed, losses_of, oddities_told, reasons_told, weighed_by
 from tunefree.report.told_columns import lines_of_kinds, naming_columns
 from tunefree.stream.source import Source
-from tunefree.workflows.doubts import doubts_of_columns
-from tunefree.workflows.rare_classes import rare_classes
-from tunefree.workflows.training import Step, Trained, Watcher
+from tunefree.training.doubts import doubts_of_columns
+from tunefree.training.rare_classes import rare_classes
+from tunefree.training.training import Step, Trained, Watcher
 
 LINE_SECONDS = 10.0  # between lines of progress where there is no terminal to draw a bar on
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tunefree.model.targets import FEWEST_ROWS, MANY_ROWS
+from tunefree.model_files.progress import Occurrences
 from tunefree.stream.batch import Batch, Origin
-from tunefree.workflows.progress import Occurrences
 
 
 def follow(trained: Any, y: Any, batch: Batch, predictions: np.ndarray, origin: Origin) -> None:
@@ -70,8 +70,8 @@ def rare_classes(trained: Any) -> list[str]:
     Examples
     --------
     >>> from tunefree.stream.source import open_source
-    >>> from tunefree.workflows.plan import Plan
-    >>> from tunefree.workflows.training import train
+    >>> from tunefree.model_files.plan import Plan
+    >>> from tunefree.training.training import train
     >>> table = {"age": [20.0, 60.0] * 600 + [30.0], "rich": ["no", "yes"] * 600 + ["goo"]}
     >>> rare_classes(train(open_source(table), Plan(target="rich", learner="scinol2")))[0].split(";")[0]
     "class 'goo' has 1 of 1,201 rows: the table, row 1201"

@@ -7,11 +7,11 @@ import os
 from typing import Any, NamedTuple
 
 from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.plan import Plan
 from tunefree.stream import formats
 from tunefree.stream.batch import Position
 from tunefree.stream.lines import open_text
 from tunefree.stream.source import Source
-from tunefree.workflows.plan import Plan
 
 SAMPLED, BLOCK = 2**22, 2**14  # bytes of a file in its digest, and of a block of them
 PIECE = 2**20  # bytes that are hashed at a time
