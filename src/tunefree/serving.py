@@ -36,7 +36,7 @@ from tunefree.stream.late import is_among
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.spelling import renamed
 from tunefree.training.closed_classes import of_named_classes
-from tunefree.training.training import learn_batches
+from tunefree.training.training import learn_batch
 
 Row = dict[str, Any]
 _LOG = logging.getLogger("uvicorn.error")
@@ -171,7 +171,7 @@ class Service:
 
     def _learn(self, rows: list[Row]) -> int:
         if rows:
-            learn_batches(self.trained, [self._encoded(rows, labelled=True)])
+            learn_batch(self.trained, self._encoded(rows, labelled=True))
             self.learned, self.unsaved = self.learned + len(rows), self.unsaved + len(rows)
         if self.unsaved >= self.due:
             self._save()

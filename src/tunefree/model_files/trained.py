@@ -208,4 +208,4 @@ def continued(trained: Trained) -> Trained:
 
 def ended(trained: Trained, passes: int = 1) -> Trained:
     """A model whose last pass ends here."""
-    return replace(trained, progress=replace(trained.progress, complete=True, number=passes))
+    return replace(trained, progress=replace(trained.progress, complete=True, number=passes, rows=0))

@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
-from fractions import Fraction
-from pathlib import Path
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import partial
 
-import numpy as np
-
-from tunefree.core.errors import ModelError
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.pool import usual_view
-from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import Plan
-from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained, continued
-from tunefree.pool.groups import digests
 from tunefree.pool.model import class_of
-from tunefree.stream.batch import BadRows, Batch, Origin, Position, as_named
+from tunefree.stream.batch import BadRows, Batch, Origin, as_named
 from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source
-from tunefree.stream.tally import Tally
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
-from tunefree.training import rises
-from tunefree.training.class_weights import check, share_told, weighed, weights_by_label, with_weights
+from tunefree.training import rare_classes, rises
+from tunefree.training.class_weights import check, share_told, with_weights
 from tunefree.training.memory_limit import MemoryLimit, limit_of
-from tunefree.training.rare_classes import follow
+from tunefree.training.one_pass import blank, end, learn, one_pass
+from tunefree.training.pieces import Observer, Piece, Read, Step, piece_of
 from tunefree.training.reading import (
     ahead,
     batches_from,
@@ -43,28 +35,9 @@ from tunefree.training.reading import (
     in_its_notation,
 )
 from tunefree.training.repeats import repeats_told
-from tunefree.training.resuming import (
-    Passed,
-    RunningDigests,
-    check_kind,
-    check_resumable,
-    file_digests,
-    file_sizes,
-    file_times,
-)
+from tunefree.training.resuming import Checkpoints, check_kind, file_digests, file_sizes, file_times
 from tunefree.training.roles import note_roles
-from tunefree.training.targets import target_of
-from tunefree.training.watching import Step, Watcher
-
-
-class _Read(NamedTuple):
-    """A batch as the reading thread hands it over."""
-
-    batch: Batch
-    n_features: int  # known to the encoder after this batch
-    skipped: Tally  # rows that could not be used so far
-    encoder: Any  # state of the encoder after this batch, where a checkpoint or a copy is due; else None
-    passed: Passed | None  # what has been read of the files, where a checkpoint is due; else None
+from tunefree.training.watching import Watcher
 
 
 def train(
@@ -113,19 +86,28 @@ def train(
     >>> trained.model.classes, trained.progress.progressive[0].rows
     (['no', 'yes'], 200)
     """
-    watcher = watcher or Watcher()
-    if checkpoint_every < 0:
-        raise ModelError(f"`checkpoint_every` must be at least 0, not {checkpoint_every}")
-    for name, value in (("checkpoint_every", checkpoint_every), ("resume", resume)):
-        if value and checkpoint is None:
-            raise ModelError(f"`{name}` is of a checkpoint; leave it out, or name the file of one by `checkpoint`")
+    watcher, checkpoints = watcher or Watcher(), Checkpoints(checkpoint, checkpoint_every, resume)
     if plan.passes > 1 and not plan.shuffle:
         source.check_rewindable("train with one pass")
     plan, unread, limit = with_weights(plan, source), plan.bad_rows(), MemoryLimit(limit_of(memory_limit), watcher.tell)
     with _in_order(source, plan, unread, earlier) as rows:
-        return _train(
-            rows, plan, watcher, checkpoint, checkpoint_every if checkpoint else 0, resume, unread, earlier, limit
-        )
+        checkpoints.begin(rows)
+        trained, reader = _begun(_Reader(rows, unread, watcher, checkpoints, limit), plan, earlier)
+        watcher.begin(trained, rows)
+        noted, copied = partial(note, origin=rows.origin), partial(_copy, watcher)
+        observers: list[Observer] = [noted, watcher.step, checkpoints.save, copied]
+        while trained.progress.number < plan.passes:
+            trained.encoder.observes = trained.progress.number == 0
+            one_pass(trained, reader.pieces(trained), observers)
+            trained.progress.end_pass()
+            trained.held = None
+        check_learned(trained.model, trained.progress.progressive[0].rows, rows)
+        check(plan, trained.model.task, getattr(trained.model, "classes", ()), complete=True)
+        end(trained)
+    for line in [*repeats_told(trained), *share_told(trained), *rises.rises_told(trained)]:
+        watcher.tell(line)
+    watcher.end(trained)
+    return trained
 
 
 def learn_more(
@@ -180,10 +162,37 @@ def learn_more(
     return train(source, plan, watcher, checkpoint, checkpoint_every, resume, earlier, memory_limit)
 
 
-def learn_batches(trained: Trained, batches: Iterable[Batch], watcher: Watcher | None = None) -> None:
-    """Learn batches of a pass that goes on; the model was :func:`continued`."""
-    watcher = watcher or Watcher()
-    _one_pass(trained, _reads(trained, iter(batches), BadRows(), watcher), watcher, None)
+def learn_batch(trained: Trained, batch: Batch) -> Step:
+    """Learn a batch of a pass that goes on; the model was :func:`continued`."""
+    n_features = trained.encoder.n_features
+    trained.model.reserve_features(n_features)
+    step = learn(trained, piece_of(trained, Read(batch, n_features, trained.progress.tally)))
+    note(trained, step)
+    return step
+
+
+def note(trained: Trained, step: Step, origin: Origin = as_named) -> None:
+    """Take note of rows that were read and learned: of their place, and in the first pass of their targets and losses.
+
+    Parameters
+    ----------
+    trained : Trained
+    step : Step
+    origin : callable
+        From a file and the number of a row in it to those that the user knows.
+    """
+    progress, read = trained.progress, step.piece.read
+    progress.position, progress.tally = read.batch.position, read.skipped
+    if progress.number == 0:
+        rare_classes.follow(trained, step, origin)
+        rises.follow(trained, step, origin)
+
+
+def _copy(watcher: Watcher, trained: Trained, step: Step) -> None:
+    """Hand a copy of the training to a watcher who wants one."""
+    encoder = step.piece.read.encoder
+    if encoder is not None and watcher.wants_copy():
+        watcher.copy(trained, encoder)
 
 
 def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None) -> AbstractContextManager[Source]:
@@ -201,89 +210,65 @@ def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None)
     return shuffled(source, plan.seed, bad, chunks, known)
 
 
-def _train(
-    source: Source,
-    plan: Plan,
-    watcher: Watcher,
-    checkpoint: Any,
-    due: int,
-    resume: bool,
-    unread: BadRows,
-    earlier: Trained | None,
-    limit: MemoryLimit,
-) -> Trained:
-    """Learn the rows of a source, of which ``unread`` could not be read when they were shuffled."""
-    batches, running = None, RunningDigests(source)
-    bad = replace(unread, tally=unread.tally.copy(), origin=source.origin)
-    if resume and checkpoint and Path(checkpoint).exists():
-        trained = Trained.load(checkpoint)
-        check_resumable(trained, source, plan, watcher, checkpoint, running)
+@dataclass
+class _Reader:
+    """Reads the rows of a source, ahead of those that are learned."""
+
+    source: Source
+    unread: BadRows  # could not be read when the rows were shuffled
+    watcher: Watcher
+    checkpoints: Checkpoints
+    limit: MemoryLimit
+    batches: Iterator[Batch] | None = None  # of a pass that has begun
+
+    def __post_init__(self) -> None:
+        self.bad = replace(self.unread, tally=self.unread.tally.copy(), origin=self.source.origin)
+
+    def pieces(self, trained: Trained) -> Iterator[Piece]:
+        """The pieces of a pass, from the place on to which it has come."""
+        model = trained.model
+        for read in ahead(self._reads(trained)):
+            n_slots = model.n_slots_after(read.batch.rows)
+            self.limit.make_room(model, n_slots)
+            model.reserve_slots(n_slots)
+            model.reserve_features(read.n_features)
+            yield piece_of(trained, read)
+        self.batches = None
+        self.bad = replace(self.bad, tally=self.unread.tally.copy().with_columns(self.bad.tally))
+
+    def _reads(self, trained: Trained) -> Iterator[Read]:
+        """Batches with what the encoder knows after each; its state too where a checkpoint or a copy is due."""
+        encoder, progress = trained.encoder, trained.progress
+        batches, rows = self.batches, progress.rows
+        if batches is None:
+            batches = batches_from(progress.position, self.source, encoder, self.bad, trained.plan.group, trained.held)
+        for batch in batches:
+            before, rows = rows, rows + len(batch.weight)
+            passed = self.checkpoints.passed(batch.position, before, rows)
+            state = encoder.state() if passed is not None or self.watcher.wants_copy() else None
+            yield Read(batch, encoder.n_features, self.bad.tally.copy(), state, passed)
+
+
+def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> tuple[Trained, _Reader]:
+    """A training that begins, is resumed, or goes on with further rows, and the reader of these."""
+    source, bad = reader.source, reader.bad
+    if reader.checkpoints.resumes:
+        trained = reader.checkpoints.load(source, plan, reader.watcher)
         bad.tally = trained.progress.tally
     elif earlier is not None:
         bad.tally = earlier.progress.tally
-        bad.tally.add_all(unread.tally)
-        encoder, batches = further_batches(source, earlier.encoder, bad, plan.group)
+        bad.tally.add_all(reader.unread.tally)
+        encoder, reader.batches = further_batches(source, earlier.encoder, bad, plan.group)
         trained = replace(earlier, encoder=encoder)
     else:
-        trained, batches = _begun(source, plan, bad, limit)
-    trained.progress.tally = bad.tally
-    trained.progress.sizes = file_sizes(source)
-    trained.progress.digests = file_digests(source, trained.progress.sizes)
-    trained.progress.times = file_times(source)
-    watcher.begin(trained, source)
+        trained, reader.batches = _blank(source, plan, bad, reader.limit)
     progress = trained.progress
-    while progress.number < plan.passes:
-        trained.encoder.observes = progress.number == 0
-        if batches is None:
-            batches = batches_from(progress.position, source, trained.encoder, bad, plan.group, trained.held)
-        reads = _reads(trained, batches, bad, watcher, due, running)
-        _one_pass(trained, reads, watcher, checkpoint, limit, source.origin)
-        progress.number, progress.position, progress.rows, trained.held = progress.number + 1, Position(), 0, None
-        batches, bad = None, replace(bad, tally=unread.tally.copy().with_columns(bad.tally))
-    check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
-    check(plan, trained.model.task, getattr(trained.model, "classes", ()), complete=True)
-    trained.model.freeze()
-    progress.end()
-    rises.end(trained)
-    for line in [*repeats_told(trained), *share_told(trained), *rises.rises_told(trained)]:
-        watcher.tell(line)
-    watcher.end(trained)
-    return trained
+    progress.tally, progress.sizes = bad.tally, file_sizes(source)
+    progress.digests, progress.times = file_digests(source, progress.sizes), file_times(source)
+    return trained, reader
 
 
-def held_out_rows(share: Fraction, start: int, n: int) -> np.ndarray:
-    """Which rows of a stream are held out: as evenly spaced as can be, whatever the batches.
-
-    Of the first i rows the integer part of i times the share is held out.
-
-    Parameters
-    ----------
-    share : Fraction
-        From 0 to 1, with a denominator of at most 10^9.
-    start : int
-        Rows before these.
-    n : int
-
-    Returns
-    -------
-    (n,) array of bool
-
-    Examples
-    --------
-    >>> held_out_rows(Fraction("0.4"), 0, 10).astype(int)
-    array([0, 0, 1, 0, 1, 0, 0, 1, 0, 1])
-    """
-    period = share.denominator  # of the pattern, so that no product overflows however long the stream is
-    before = (start % period + np.arange(n)) % period * share.numerator
-    return before // period < (before + share.numerator) // period
-
-
-def _held_out(plan: Plan, start: int, batch: Batch) -> np.ndarray:
-    """Which rows of a batch a plan holds out, of which so many rows come before."""
-    return held_out_rows(plan.holdout_share, start, len(batch.weight))
-
-
-def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:
+def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:
     """A model that has seen nothing, and the batches to learn."""
     reading = begin(source, plan, bad)
     task, classes, encoder, batches, *_ = reading
@@ -300,72 +285,4 @@ def _begun(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
 
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
     order = TargetSample(task == "regression")
-    return Trained(model, encoder, source.kind, plan, Progress(), order, rises=LossRises()), batches
-
-
-def _reads(
-    trained: Trained,
-    batches: Iterator[Batch],
-    bad: BadRows,
-    watcher: Watcher,
-    due: int = 0,
-    running: RunningDigests | None = None,
-) -> Iterator[_Read]:
-    """Batches with what the encoder knows after each; its state too where ``due`` more rows have been read."""
-    encoder, rows = trained.encoder, trained.progress.rows
-    for batch in batches:
-        before, rows = rows, rows + len(batch.weight)
-        passed = None
-        if due and running is not None:
-            running.extend(batch.position)
-            passed = running.passed() if before // due < rows // due else None
-        state = encoder.state() if passed is not None or watcher.wants_copy() else None
-        yield _Read(batch, encoder.n_features, bad.tally.copy(), state, passed)
-
-
-def _one_pass(
-    trained: Trained,
-    reads: Iterator[_Read],
-    watcher: Watcher,
-    checkpoint: Any,
-    limit: MemoryLimit | None = None,
-    origin: Origin = as_named,
-) -> None:
-    """Learn the batches of a pass, in order."""
-    progress, model = trained.progress, trained.model
-    by_label = weights_by_label(trained.plan.class_weight)
-    if len(progress.progressive) == progress.number:
-        progress.progressive.append(RunningMetrics())
-        progress.held_out.append(RunningMetrics())
-        if progress.number > 0:
-            model.begin_pass()
-    for read in ahead(reads):
-        y = target_of(model.task, read.batch)
-        batch = weighed(read.batch, y, by_label)
-        if limit is not None:
-            n_slots = model.n_slots_after(batch.rows)
-            limit.make_room(model, n_slots)
-            model.reserve_slots(n_slots)
-        model.reserve_features(read.n_features)
-        held_out = _held_out(trained.plan, progress.rows, batch)
-        weight = np.where(held_out, 0.0, batch.weight)
-        # Members are evaluated on rows that they have not learned: in further passes these are the ones held out.
-        evaluation_weight = weight if progress.number == 0 else np.where(held_out, batch.weight, 0.0)
-        options: dict[str, Any] = {"again": True} if progress.number > 0 else {}
-        if batch.groups is not None:
-            options["groups"] = digests(batch.groups)
-        predictions, row_losses = model.learn(batch.rows, y, weight, evaluation_weight, **options)
-        if progress.number == 0:
-            follow(trained, y, read.batch, predictions, origin)
-            rises.follow(trained, y, batch, row_losses, weight, origin)
-        errors = model.errors(y, predictions)
-        for add, rows in ((progress.add, ~held_out), (progress.held_out[-1].add, held_out)):
-            add(batch.weight[rows], row_losses[rows], errors[rows])
-        progress.rows += len(batch.weight)
-        progress.position, progress.tally = batch.position, read.skipped
-        watcher.step(trained, Step(batch, y, predictions, row_losses, held_out))
-        if read.passed is not None:
-            progress.read, progress.read_digests = read.passed
-            trained.save(checkpoint, read.encoder, batch.held)
-        if read.encoder is not None and watcher.wants_copy():
-            watcher.copy(trained, read.encoder)
+    return blank(model, encoder, source.kind, plan, order=order, rises=LossRises()), batches
