@@ -15,9 +15,9 @@ import pytest
 
 from tests.workflows.test_training import people
 from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import Trained, train
+from tunefree.training.training import Trained, train
 
 pytest.importorskip("starlette")
 

@@ -20,6 +20,8 @@ FLOORS = [
     {"early_stopping", "model"},
     {"pool"},
     {"explanation"},
+    {"model_files"},
+    {"training"},
     {"workflows"},
     {"estimators", "river"},
     {"report", "serving", "distributed"},

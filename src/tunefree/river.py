@@ -19,6 +19,8 @@ from tunefree.core.rows import Block, sparse, table
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
+from tunefree.training.one_pass import blank, one_pass
+from tunefree.training.pieces import Piece
 
 __all__ = ["ScInOLClassifier", "ScInOLRegressor", "TuneFreeClassifier", "TuneFreeRegressor"]
 
@@ -107,7 +109,7 @@ class _Pooled:
     _task: str
 
     def __init__(self) -> None:
-        self._learned = PoolModel(self._task, n_features=FEATURES)
+        self._learned = blank(PoolModel(self._task, n_features=FEATURES))
         self._columns = _Columns()
         self._waiting: list[tuple[_Cells, Any]] = []
 
@@ -123,7 +125,8 @@ class _Pooled:
         if self._waiting:
             rows, targets = zip(*self._waiting, strict=True)
             self._waiting = []
-            self._learned.learn(self._columns.block(rows), self._targets(targets), np.ones(len(rows)))
+            weight = np.ones(len(rows))
+            one_pass(self._learned, [Piece(self._columns.block(rows), self._targets(targets), weight, weight)])
 
     def _targets(self, targets: Sequence[Any]) -> Any:
         return Labels.of(targets) if self._task == "classification" else np.array(targets, np.float64)
@@ -131,7 +134,8 @@ class _Pooled:
     @property
     def _model(self) -> PoolModel:
         self._learn_waiting()
-        return self._learned
+        model: PoolModel = self._learned.model
+        return model
 
     def _predict(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
         model = self._model

@@ -27,6 +27,7 @@ from starlette.routing import Route
 
 from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.losses.objectives import chosen
+from tunefree.model_files.trained import Trained, continued, ended
 from tunefree.stream.batch import Batch, Refused
 from tunefree.stream.file_notation import as_written, with_json_numbers
 from tunefree.stream.formats import TABLE
@@ -34,9 +35,8 @@ from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.late import is_among
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.spelling import renamed
-from tunefree.workflows.closed_classes import of_named_classes
-from tunefree.workflows.model_files import Trained, continued, ended
-from tunefree.workflows.training import learn_batches
+from tunefree.training.closed_classes import of_named_classes
+from tunefree.training.training import learn_batch
 
 Row = dict[str, Any]
 _LOG = logging.getLogger("uvicorn.error")
@@ -69,8 +69,8 @@ class Service:
     Examples
     --------
     >>> from tunefree.stream.source import open_source
-    >>> from tunefree.workflows.plan import Plan
-    >>> from tunefree.workflows.training import train
+    >>> from tunefree.model_files.plan import Plan
+    >>> from tunefree.training.training import train
     >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
     >>> service = Service(train(open_source(table), Plan(target="rich")))
     >>> [answer] = service.predict([{"age": 25.0, "id": "a"}])
@@ -171,7 +171,7 @@ class Service:
 
     def _learn(self, rows: list[Row]) -> int:
         if rows:
-            learn_batches(self.trained, [self._encoded(rows, labelled=True)])
+            learn_batch(self.trained, self._encoded(rows, labelled=True))
             self.learned, self.unsaved = self.learned + len(rows), self.unsaved + len(rows)
         if self.unsaved >= self.due:
             self._save()

@@ -14,10 +14,10 @@ from tests.cli.test_cli import run  # noqa: F401
 from tests.distributed.data import shards
 from tunefree.distributed.local_rows import begun, united
 from tunefree.distributed.shards import Cut
+from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source
+from tunefree.training.reading import begin
 from tunefree.workflows.columns import view_of
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.reading import begin
 
 QUICK = ("--learner", "scinol2")
 

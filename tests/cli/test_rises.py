@@ -13,7 +13,7 @@ from pyarrow import csv
 
 import tunefree
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
-from tunefree.workflows import model_files
+from tunefree.model_files import trained as model_files
 
 QUICK = ("--learner", "scinol2")
 

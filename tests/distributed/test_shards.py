@@ -14,10 +14,10 @@ from tunefree.core.errors import DataError
 from tunefree.core.rows import together
 from tunefree.distributed import encoded, local_rows
 from tunefree.distributed.shards import Cut
+from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.reading import begin
+from tunefree.training.reading import begin
 
 
 def read_all(path, plan, cut):

@@ -19,13 +19,13 @@ from tunefree.core import storage
 from tunefree.core.errors import ModelError
 from tunefree.estimators import matrices, path_model
 from tunefree.estimators.early_stopping import descend
+from tunefree.model_files import trained as model_files
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import load
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.workflows import model_files
-from tunefree.workflows.model_files import load
-from tunefree.workflows.plan import Plan
+from tunefree.training.training import Trained
 from tunefree.workflows.prediction import predict
-from tunefree.workflows.training import Trained
 
 LABELS = {"two": ["no", "yes"], "three": ["few", "more", "many"]}
 KERNELS = {"weights": (), "rbf": ("--kernel", "rbf")}

@@ -7,12 +7,12 @@ import pytest
 
 from tests.mixing.streams import log_softmax
 from tunefree.cli.display.certificate import show_certificate
+from tunefree.model_files.plan import Plan
 from tunefree.report.document import Facts
 from tunefree.report.guarantees import guarantees
 from tunefree.stream.source import open_source
+from tunefree.training.training import train
 from tunefree.workflows.certification import findings
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import train
 
 N = 700
 RNG = np.random.default_rng(0)

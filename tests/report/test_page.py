@@ -18,15 +18,15 @@ from tests.workflows.test_training import people
 from tunefree.core.errors import DataError
 from tunefree.explanation.told import digits
 from tunefree.model.targets import RunningMetrics
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.progress import Progress
 from tunefree.report import page, suspicions
 from tunefree.report.document import Figure, Note, Table
 from tunefree.report.page import page_of
 from tunefree.report.told_metrics import in_unit
 from tunefree.stream.source import open_source
 from tunefree.stream.tally import Tally
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.progress import Progress
-from tunefree.workflows.training import Trained, train
+from tunefree.training.training import Trained, train
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 WORDS = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")

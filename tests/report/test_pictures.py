@@ -20,13 +20,13 @@ from tests.workflows.test_training import people
 from tunefree.core.rows import dense
 from tunefree.explanation.panels import Axis, Dependence
 from tunefree.model.targets import Labels
+from tunefree.model_files.plan import Plan
 from tunefree.pool.model import PoolModel
 from tunefree.report import pictures
 from tunefree.report.generations import weights_of
 from tunefree.stream.source import open_source
 from tunefree.workflows import explanation
 from tunefree.workflows.comparison import compare
-from tunefree.workflows.plan import Plan
 
 
 @pytest.fixture

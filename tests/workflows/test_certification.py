@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from tunefree.cli.app import app
 from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.plan import Plan
 from tunefree.report.members import CANDIDATES, choice_told
 from tunefree.stream.source import open_source
+from tunefree.training.training import Trained, train
 from tunefree.workflows.certification import findings
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import Trained, train
 
 CENSUS = files("tunefree") / "data" / "adult.parquet"
 

@@ -15,11 +15,11 @@ from tunefree.cli.display import comparison as display
 from tunefree.core.errors import DataError, ModelError
 from tunefree.learners import ALL
 from tunefree.model.model import Model
+from tunefree.model_files.plan import POOL, Plan
 from tunefree.stream.source import open_source
+from tunefree.training.training import train
 from tunefree.workflows import comparison
 from tunefree.workflows.comparison import RATES, Contestant, compare, has_rate
-from tunefree.workflows.plan import POOL, Plan
-from tunefree.workflows.training import train
 
 FEW = ["scinol2", "adagrad", POOL]
 

@@ -20,8 +20,8 @@ def certify(
 ) -> None:
     """What the one pass proves: how much better any linear model could have been on the rows learned."""
     from tunefree.cli.display.certificate import show_certificate
+    from tunefree.training.training import Trained
     from tunefree.workflows.certification import findings
-    from tunefree.workflows.training import Trained
 
     trained = Trained.load(model)
     show_certificate(trained, findings(trained, weights), json)

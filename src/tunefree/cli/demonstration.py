@@ -15,10 +15,11 @@ from rich.table import Table
 from tunefree.cli.display.training import TrainingDisplay, show_trained
 from tunefree.core.console import plain_console
 from tunefree.core.storage import make_folder
+from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.workflows import evaluation, prediction, training
-from tunefree.workflows.plan import Plan
+from tunefree.training import training
+from tunefree.workflows import evaluation, prediction
 
 TARGET = "income"
 COMPILED_BY = 2**11  # rows, which all parts of a model learn

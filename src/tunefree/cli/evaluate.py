@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tunefree.cli.options import NEW_ROWS, Files, Json, ModelFile, bad_rows_of, figures_of_rows, tell_of_rows
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 
 def evaluate(
@@ -48,10 +48,11 @@ def evaluate(
     tunefree evaluate people.model next.csv --progressive
     """
     from tunefree.cli.display.evaluation import show_evaluation
-    from tunefree.workflows import evaluation, model_files
+    from tunefree.model_files.trained import load
+    from tunefree.workflows import evaluation
 
     bad = bad_rows_of(plan)
-    trained = model_files.load(model, "linear" if progressive else None)
+    trained = load(model, "linear" if progressive else None)
     result = evaluation.evaluate(trained, files.source(plan), bad, by, progressive)
     tell_of_rows(bad)
     show_evaluation(trained, result, figures_of_rows(bad) if json else None, by)

@@ -21,7 +21,7 @@ from tunefree.cli.options import (
     tell_of_rows,
     unless_standard,
 )
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 
 def explain(
@@ -47,11 +47,12 @@ def explain(
     tunefree explain people.model new.csv --id name --top 10 -o why.csv
     """
     from tunefree.explanation.told import reference_told
-    from tunefree.workflows import explanation, model_files
+    from tunefree.model_files.trained import load
+    from tunefree.workflows import explanation
 
     bad = bad_rows_of(plan)
     check_outputs([unless_standard(output)], [model, *files.data])
-    trained = model_files.load(model, "linear")
+    trained = load(model, "linear")
     written = explanation.write(trained, files.source(plan), str(output), bad, class_, top, tuple(id or ()))
     if json:
         typer.echo(dumps({"rows": written.rows, **figures_of_rows(bad)}), err=str(output) == "-")

@@ -56,7 +56,8 @@ def inspect(
     from tunefree.cli.display.model import show_model
     from tunefree.cli.display.weights import show_weights
     from tunefree.explanation.picture import output_of
-    from tunefree.workflows import explanation, model_files
+    from tunefree.model_files.trained import load
+    from tunefree.workflows import explanation
 
     others: dict[str, Any] = {"top": top != TOP, "plot": plot, "rows": rows, "class": class_ is not None}
     others |= {"weights": weights} if file else {"json": json}
@@ -74,7 +75,7 @@ def inspect(
         pictures.check(plot)
     if plot or weights:
         check_outputs([plot, unless_standard(weights)], [model, *(rows or [])])
-    trained = model_files.load(model, "linear" if plot or rows or class_ is not None else None)
+    trained = load(model, "linear" if plot or rows or class_ is not None else None)
     if class_ is not None:
         output_of(trained.model.classes, trained.model.n_outputs, class_)  # an error for one that there is not
     if weights:

@@ -11,7 +11,7 @@ import typer
 from tunefree.cli.options import Files, Json, check_outputs
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import option
-from tunefree.workflows.plan import EARLY_STOPPING, PROBLEM, Plan
+from tunefree.model_files.plan import EARLY_STOPPING, PROBLEM, Plan
 
 ITERATIONS = 500
 
@@ -58,8 +58,8 @@ def path(
     from tunefree.cli.display.path import show_path
     from tunefree.core import storage
     from tunefree.estimators import early_stopping
+    from tunefree.model_files.trained import load
     from tunefree.report import pictures
-    from tunefree.workflows import model_files
 
     if plot:
         pictures.check(plot)
@@ -73,7 +73,7 @@ def path(
         for name in asked.keys() - {"learner"}:
             why = "is for data, and this is a model that has been made"
             raise ModelError(f"{option(name)} {why}; leave it out, or give the data")
-        stopped = model_files.load(files.data[0], "path")
+        stopped = load(files.data[0], "path")
     else:
         stopped = early_stopping.descend(files.source(), plan, iterations)
     if at is not None:

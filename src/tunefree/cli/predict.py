@@ -20,7 +20,7 @@ from tunefree.cli.options import (
     tell_of_rows,
     unless_standard,
 )
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 
 def predict(
@@ -64,13 +64,14 @@ def predict(
     Rows that differ from those learned are predicted, and told of: categories never seen, numbers far outside, columns
     that are missing more often or distributed otherwise.
     """
+    from tunefree.model_files.trained import load
     from tunefree.stream import live
-    from tunefree.workflows import model_files, prediction
+    from tunefree.workflows import prediction
 
     bad = bad_rows_of(plan)
     check_outputs([unless_standard(output)], [model, *files.data])
     layout = prediction.OutputColumns(tuple(id or ()), threshold, top)
-    trained = model_files.load(model, "linear" if contributions else None)
+    trained = load(model, "linear" if contributions else None)
     explainer = None
     if contributions:
         from tunefree.workflows import explanation

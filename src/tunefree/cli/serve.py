@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tunefree.cli.options import ModelFile, check_outputs
-from tunefree.workflows.plan import NOTATIONS, Plan
+from tunefree.model_files.plan import NOTATIONS, Plan
 
 SAVE_EVERY = 10_000
 
@@ -39,7 +39,7 @@ def serve(
     GET /health that the server runs. SIGTERM and Ctrl-C end it after the requests that have come, and save the model.
     """
     from tunefree.core.errors import ModelError
-    from tunefree.workflows.training import Trained
+    from tunefree.training.training import Trained
 
     try:
         import uvicorn

@@ -8,7 +8,7 @@ where files are sorted by class, learners that follow their shard are worse than
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -23,6 +23,8 @@ from tunefree.generations.clocks import LATE
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import Labels, RunningMean, RunningMetrics
 from tunefree.pool.model import PoolModel
+from tunefree.training.one_pass import blank, one_pass
+from tunefree.training.pieces import Piece
 
 BLOCK = 2**13  # rows that a model is handed at a time
 ModelState = tuple[dict[str, np.ndarray], dict[str, Any]]
@@ -142,8 +144,14 @@ def _stop_growing(model: PoolModel) -> None:
 
 def _learn(model: PoolModel, rows: Encoded, metrics: RunningMetrics) -> None:
     """Let a model learn rows, and add how it predicted each before."""
+    trained = blank(model)
+    trained.progress.progressive = [metrics]
+    one_pass(trained, _pieces(model, rows))
+
+
+def _pieces(model: PoolModel, rows: Encoded) -> Iterator[Piece]:
+    """The rows, some thousand at a time."""
     for start in range(0, len(rows.y), BLOCK):
         block = rows.part(start, start + BLOCK)
         y: Any = block.y if model.task == "regression" else Labels(model.classes, block.y.astype(np.int64))
-        predictions, losses = model.learn(block.X, y, block.weight)
-        metrics.add(block.weight, losses, model.errors(y, predictions))
+        yield Piece(block.X, y, block.weight, block.weight)

@@ -24,12 +24,13 @@ from tunefree.losses.objectives import chosen
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.pool import special_about
-from tunefree.model.targets import Labels, RunningMetrics
+from tunefree.model.targets import Labels
+from tunefree.model_files.plan import POOL, Plan
+from tunefree.model_files.trained import Trained, continued, ended
 from tunefree.pool.model import class_of
 from tunefree.theory.evidence import Certificate
-from tunefree.workflows.model_files import Trained, continued, ended
-from tunefree.workflows.plan import POOL, Plan
-from tunefree.workflows.progress import Progress
+from tunefree.training.one_pass import blank, end, one_pass
+from tunefree.training.pieces import Observer, Piece
 
 
 class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks, BaseEstimator):
@@ -79,33 +80,23 @@ class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks
         some = validation.block(X[: validation.BLOCK], intercept=False)
         memory.check(self._learned.model.kernel_banks, some, X.shape[0])
 
-    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> None:
-        """Learn the rounds' rows; in the first pass over them their losses are counted."""
-        for _ in self._steps(X, y, rounds, first):
-            pass
-
-    def _steps(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> Iterator[float]:
-        """A pass, block after block; yields the share of the rounds that is learned."""
+    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *observers: Observer) -> None:
+        """Learn the rounds' rows in a pass, which begins or goes on."""
         self._go_on()
-        encoder = tables.encoder_of(self)
+        model, encoder = self._learned.model, tables.encoder_of(self)
         if encoder is not None:
-            self._learned.model.reserve_features(encoder.n_features)
-        for place, block in self._blocks(X, rounds):
-            self._learn_block(block, self._targets(y, rounds.row[place]), rounds.at(place), first)
-            yield place.stop / len(rounds.row)
-        self.t_ += len(rounds.row)
-
-    def _learn_block(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> None:
-        """Learn a block, of these rounds; in a first pass members are evaluated, and losses are counted."""
-        model, evaluation_weight = self._learned.model, rounds.weight if first else np.zeros(len(rounds.weight))
-        options: dict[str, Any] = {} if first else {"again": True}
-        options |= {} if rounds.group is None else {"groups": rounds.group}
+            model.reserve_features(encoder.n_features)
         switched = model.switched
-        predictions, row_losses = model.learn(X, y, rounds.weight, evaluation_weight, **options)
-        if first:
-            self._learned.progress.add(rounds.counts, row_losses, model.errors(y, predictions))
+        one_pass(self._learned, self._pieces(X, y, rounds), observers)
+        self.t_ += len(rounds.row)
         if switched is None and model.switched is not None:
             warnings.warn(f"{SWITCHED.format(model.switched)}; a larger max_support is more exact", stacklevel=2)
+
+    def _pieces(self, X: Any, y: Any, rounds: validation.Rounds) -> Iterator[Piece]:
+        """The rounds' rows, some thousand at a time."""
+        for place, block in self._blocks(X, rounds):
+            here = rounds.at(place)
+            yield Piece(block, self._targets(y, here.row), here.weight, here.counts, here.group)
 
     def _blocks(self, X: Any, rounds: validation.Rounds) -> Iterator[tuple[slice, Any]]:
         """The rounds' rows, where a view tells dense from sparse in the form in which it first saw rows."""
@@ -118,13 +109,22 @@ class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         random = check_random_state(self.random_state)
         rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
-        for number in range(int(self.passes)):
-            drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
-            if number > 0:
-                self._learned.model.begin_pass()
-            self._pass(X, y, drawn, first=number == 0)
-        self._learned.model.freeze()
-        self.n_iter_ = int(self.passes)
+        for _ in range(int(self.passes)):
+            self._pass(X, y, validation.shuffled(rounds, weight, random) if self.shuffle else rounds)
+            self._learned.progress.end_pass()
+        self._end(int(self.passes))
+
+    def _end(self, passes: int) -> None:
+        """The training has come to its end, after so many passes."""
+        self.n_iter_ = passes
+        self._learned = replace(self._learned, plan=self._plan())
+        end(self._learned)
+
+    def _plan(self) -> Plan:
+        """The plan of a training that would learn this model."""
+        plan, closed = self._learned.plan, getattr(self, "_closed", None)
+        classes = plan.classes if closed is None or len(closed) < 2 else tuple(map(str, closed.tolist()))
+        return replace(plan, passes=max(int(self.n_iter_), 1), classes=classes)
 
     def _targets(self, y: Any, row: np.ndarray) -> Any:
         """The targets of some rows, as the model takes them."""
@@ -139,8 +139,7 @@ class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks
         kernel = model.options.kernel_config.name if model.learner == "kernel-pool" else None
         learner = model.learner if kernel is None else POOL
         plan = Plan(task=self._task, learner=learner, kernel=kernel, loss=model.options.loss)
-        progress = Progress(progressive=[RunningMetrics()], held_out=[RunningMetrics()])
-        self._learned, self.t_ = Trained(model, None, "", plan, progress), 0
+        self._learned, self.t_ = blank(model, plan=plan), 0
 
     def _go_on(self) -> None:
         """Go on with the pass of a model of a file; what its training noted of rows is not."""
@@ -174,12 +173,10 @@ class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks
         return certificate
 
     def _record(self) -> Trained:
-        trained, passes = self._learned, max(int(self.n_iter_), 1)
-        if trained.progress.complete:
-            return trained
-        closed = getattr(self, "_closed", None)
-        classes = trained.plan.classes if closed is None or len(closed) < 2 else tuple(map(str, closed.tolist()))
-        return ended(replace(trained, plan=replace(trained.plan, passes=passes, classes=classes)), passes)
+        trained = self._learned
+        return (
+            trained if trained.progress.complete else ended(replace(trained, plan=self._plan()), max(self.n_iter_, 1))
+        )
 
     def _restore(self, trained: Trained) -> None:
         super()._restore(trained)
@@ -304,7 +301,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         weight = weight * self._class_weight(y, weight, labels, closed)
         self.classes_ = class_sets.union(self.classes_, labels[np.unique(codes[weight > 0])])
         with jobs.of(self):
-            self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight, group), first=True)
+            self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight, group))
         self.n_iter_ = 1
         return self
 

@@ -87,12 +87,12 @@ class KernelEstimator(OnlineEstimator):
         """Rows of a matrix made beforehand know their place in it; other rows are as they are."""
         return np.column_stack([places, X]) if self.kernel == "precomputed" else X
 
-    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> None:
+    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *observers: Any) -> None:
         if self.kernel == "precomputed" and X.shape[1] == self.n_features_in_:
             raise ValueError(
                 "partial_fit cannot learn from a precomputed matrix: its rows are of other rows than these"
             )
-        super()._pass(X, y, rounds, first)
+        super()._pass(X, y, rounds, *observers)
 
     @property
     def gamma_(self) -> float:

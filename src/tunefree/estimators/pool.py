@@ -60,12 +60,11 @@ class Pooled(OnlineEstimator):
         else:
             rounds = validation.as_given(weight, group)
         with FitDisplay(type(self).__name__, bool(self.verbose)) as display:
-            display.begins(f"a pass over {len(rounds.row):,} rows")
-            for share in self._steps(X, y, rounds, first=True):
-                display.advance(share)
-            self._learned.model.freeze()
+            display.begins(f"a pass over {len(rounds.row):,} rows", len(rounds.row))
+            self._pass(X, y, rounds, lambda trained, step: display.advance(len(step.row_losses)))
+            self._learned.progress.end_pass()
+            self._end(1)
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
-        self.n_iter_ = 1
         self._warn_of_repeats(int(np.count_nonzero(weight)) - len(rounds.row), group is not None)
 
     def _warn_of_repeats(self, n_merged: int, has_groups: bool) -> None:

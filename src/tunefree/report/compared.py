@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tunefree.model_files.plan import POOL
 from tunefree.report import charts
 from tunefree.report.charts import COLOURS, Series
 from tunefree.report.document import Document, Figure, Note, Section
@@ -10,7 +11,6 @@ from tunefree.report.pictures import named
 from tunefree.report.scales import LOG, Scale
 from tunefree.report.told_comparison import remarks, table_of_losses
 from tunefree.workflows.comparison import Comparison, in_figures
-from tunefree.workflows.plan import POOL
 
 
 def compared(comparison: Comparison) -> Document:

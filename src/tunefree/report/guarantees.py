@@ -14,8 +14,8 @@ from tunefree.report.charts import Series
 from tunefree.report.document import Facts, Figure, Note, Section, Table
 from tunefree.report.scales import LOG, Scale, spanning
 from tunefree.report.told import order_warning, rows_told, sentence
+from tunefree.training.training import Trained
 from tunefree.workflows.certification import findings, of_weights
-from tunefree.workflows.training import Trained
 
 KERNELS = 3  # that are shown
 FINE = 41  # radii of the curve

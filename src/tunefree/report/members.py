@@ -12,7 +12,7 @@ from tunefree.pool.model import PoolModel
 from tunefree.pool.pool import Pool
 from tunefree.report.document import Note, Section, Table
 from tunefree.report.generations import weights_of
-from tunefree.workflows.training import Trained
+from tunefree.training.training import Trained
 
 POINTS = 5  # of the stream that are listed
 JUDGED = (

@@ -21,9 +21,9 @@ from tunefree.report.told import goal_of
 from tunefree.report.told_metrics import shown, title_of
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
+from tunefree.training.training import Trained
 from tunefree.workflows.evaluation import Evaluation, evaluate
 from tunefree.workflows.explanation import terms_of
-from tunefree.workflows.training import Trained
 
 MOST_TILES = 6  # numbers that come first
 OF_TESTS = ("log_loss", "error", "mean_absolute_error", "r2")  # metrics among them
@@ -49,7 +49,7 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
     Examples
     --------
     >>> from tunefree import Plan, open_source
-    >>> from tunefree.workflows.training import train
+    >>> from tunefree.training.training import train
     >>> source = open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200})
     >>> made = report(train(source, Plan(target="rich")), source)
     >>> [section.title for section in made.sections][:3]

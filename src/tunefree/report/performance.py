@@ -16,8 +16,8 @@ from tunefree.report.scales import LOG, Scale, spanning
 from tunefree.report.told import losses_of, sentence, weighed_by
 from tunefree.report.told_metrics import INTERVALS, shown, title_of
 from tunefree.report.told_reliability import chart_of_tenths, reliability_blocks
+from tunefree.training.training import Trained
 from tunefree.workflows.evaluation import Evaluation
-from tunefree.workflows.training import Trained
 
 FEW_CLASSES = 12  # of a confusion matrix that is shown
 DRAWN = 3  # classes whose reliability is drawn

@@ -12,9 +12,9 @@ from tunefree.core.errors import ModelError
 from tunefree.core.storage import check_writable, whole_file
 from tunefree.estimators.curve_display import CurveDisplay
 from tunefree.explanation.picture import Picture
+from tunefree.model_files.plan import POOL
 from tunefree.report.scales import spread
 from tunefree.workflows.comparison import Comparison, Contestant, in_figures
-from tunefree.workflows.plan import POOL
 
 # Okabe, Ito: Color universal design (2008). The colour-blind can tell these colours apart; dashes tell the lines apart
 # in black and white.

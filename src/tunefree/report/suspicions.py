@@ -14,9 +14,9 @@ from tunefree.report.told_columns import FEWEST_NAMED, naming_columns
 from tunefree.stream.layout import CODES, Layout
 from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
 from tunefree.stream.tally import Tally
-from tunefree.workflows.rises import rises_told
-from tunefree.workflows.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks
-from tunefree.workflows.training import Trained
+from tunefree.training.rises import rises_told
+from tunefree.training.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks
+from tunefree.training.training import Trained
 
 TENTH = 10
 MOSTLY_MISSING = 0.5

@@ -14,8 +14,8 @@ from tunefree.explanation.told import importance_told
 from tunefree.report import charts, panels
 from tunefree.report.document import Figure, Note, Section, Table
 from tunefree.report.told import sentence, without_weights
+from tunefree.training.training import Trained
 from tunefree.workflows.explanation import picture_of
-from tunefree.workflows.training import Trained
 
 TOP = 20  # columns and features that are listed, as `inspect` does
 BARS = 15

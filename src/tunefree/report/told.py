@@ -9,11 +9,11 @@ import numpy as np
 from tunefree.core.parameters import as_options
 from tunefree.model.model import Model
 from tunefree.model.targets import MOST_SUMMED, RunningMetrics
+from tunefree.model_files.plan import Plan
 from tunefree.pool.model import PoolModel
 from tunefree.stream.tally import Reason
+from tunefree.training.training import Trained
 from tunefree.workflows.certification import order_of
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import Trained
 
 SORTED = (
     "the rows are sorted by the target, or grouped by it: {changes:,} of the neighbouring targets looked at"

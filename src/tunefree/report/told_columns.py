@@ -8,8 +8,8 @@ import numpy as np
 
 from tunefree.report.told import listed
 from tunefree.stream.late import Late
+from tunefree.training.training import Trained
 from tunefree.workflows.columns import why_of
-from tunefree.workflows.training import Trained
 
 PLURALS = {
     "number": "numbers",

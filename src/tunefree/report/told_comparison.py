@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from tunefree.model_files.plan import POOL
 from tunefree.report.document import Table
 from tunefree.report.told import oddities_told, rows_told
 from tunefree.workflows.comparison import RATES, Comparison, Contestant, has_rate, in_figures
-from tunefree.workflows.plan import POOL
 
 
 def titles_of(comparison: Comparison) -> tuple[str, ...]:

@@ -18,9 +18,9 @@ from tunefree.model.targets import ScoredModel
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import Source, open_source
+from tunefree.training.reading import no_rows
+from tunefree.training.training import Trained
 from tunefree.workflows.prediction import Predicted, apart, identities, marks, predict, writer
-from tunefree.workflows.reading import no_rows
-from tunefree.workflows.training import Trained
 
 OTHER = "(other)"
 MOST_KEPT = 2**14  # rows of a source; of more each second one is kept, and again

@@ -18,13 +18,13 @@ from tunefree.core.registry import names_in
 from tunefree.core.storage import whole_file
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
+from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
-from tunefree.workflows.model_files import Trained
-from tunefree.workflows.reading import ahead, encoded, in_its_notation
-from tunefree.workflows.resuming import check_kind
+from tunefree.training.reading import ahead, encoded, in_its_notation
+from tunefree.training.resuming import check_kind
 
 
 class Predicted(NamedTuple):

@@ -10,7 +10,7 @@ import typer
 from tunefree.cli.display.common import show_blocks
 from tunefree.core.console import plain_console
 from tunefree.report.guarantees import proved
-from tunefree.workflows.training import Trained
+from tunefree.training.training import Trained
 
 
 def show_certificate(trained: Trained, certified: dict[str, Any], as_json: bool) -> None:

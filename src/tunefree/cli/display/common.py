@@ -12,7 +12,7 @@ from rich.text import Text
 from tunefree.core.parameters import as_options
 from tunefree.report import document
 from tunefree.report.told import order_warning
-from tunefree.workflows.training import Trained
+from tunefree.training.training import Trained
 
 
 def plain_table() -> Table:

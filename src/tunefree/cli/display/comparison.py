@@ -12,11 +12,11 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 from tunefree.cli.display.common import table_of
 from tunefree.core.console import description_column, plain_console
 from tunefree.core.parameters import as_options
+from tunefree.model_files.plan import POOL
 from tunefree.report.told_comparison import memory, remarks, table_of_losses
 from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
 from tunefree.workflows.comparison import Comparison, ComparisonWatcher, Contestant, in_figures
-from tunefree.workflows.plan import POOL
 
 LINE_SECONDS = 10.0  # between lines of progress where there is no terminal to draw a bar on
 MUCH_MEMORY = 2**30  # bytes of all models from which on a hint is printed

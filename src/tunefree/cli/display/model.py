@@ -13,15 +13,15 @@ from tunefree.cli.display.terms import facts_of_terms, table_of_terms
 from tunefree.core.console import plain_console
 from tunefree.core.parameters import as_options
 from tunefree.explanation.decomposition import Decomposition
+from tunefree.model_files.trained import Trained
 from tunefree.report.learned import table_of_columns
 from tunefree.report.members import facts_of_members, tables_of_members
 from tunefree.report.terms import largest, table_of_features
 from tunefree.report.told import describe, goal_of, losses_of, rows_told, without_weights
 from tunefree.report.told_columns import facts_of_columns
+from tunefree.training.repeats import repeats_told
+from tunefree.training.rises import rises_of, rises_told
 from tunefree.workflows.certification import order_of
-from tunefree.workflows.model_files import Trained
-from tunefree.workflows.repeats import repeats_told
-from tunefree.workflows.rises import rises_of, rises_told
 
 
 def show_model(trained: Any, decomposition: Decomposition | None, top: int, as_json: bool, label: Any = None) -> None:

@@ -13,10 +13,10 @@ from rich.table import Table
 from tunefree.cli.display.common import note_of, plain_table
 from tunefree.core.console import plain_console
 from tunefree.core.parameters import as_options
+from tunefree.model_files.trained import Trained
 from tunefree.report.told import listed, oddities_told
 from tunefree.report.told_columns import lines_of_kinds
 from tunefree.workflows.comparison import in_figures
-from tunefree.workflows.model_files import Trained
 
 WATCHED = ("training_loss", "validation_loss", "training_error", "validation_error", "norm")  # of a path
 

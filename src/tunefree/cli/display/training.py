@@ -22,9 +22,9 @@ from tunefree.report.suspicions import telling_columns
 from tunefree.report.told import describe, listed, losses_of, oddities_told, reasons_told, weighed_by
 from tunefree.report.told_columns import lines_of_kinds, naming_columns
 from tunefree.stream.source import Source
-from tunefree.workflows.doubts import doubts_of_columns
-from tunefree.workflows.rare_classes import rare_classes
-from tunefree.workflows.training import Step, Trained, Watcher
+from tunefree.training.doubts import doubts_of_columns
+from tunefree.training.rare_classes import rare_classes
+from tunefree.training.training import Step, Trained, Watcher
 
 LINE_SECONDS = 10.0  # between lines of progress where there is no terminal to draw a bar on
 
@@ -117,7 +117,7 @@ class PowersOfTwo:
             start = stop
 
     def _add(self, step: Step, start: int, stop: int) -> None:
-        weight, losses = step.batch.weight[start:stop], step.row_losses[start:stop]
+        weight, losses = step.piece.counts[start:stop], step.row_losses[start:stop]
         self.weight += float(weight.sum())
         for metrics in (self.metrics, self.recent):
             metrics.add(weight, losses, losses)
@@ -126,11 +126,11 @@ class PowersOfTwo:
         average, since = self.metrics.mean_loss(), self.recent.mean_loss()
         self.recent = RunningMetrics()
         if model.task == "regression":
-            label, predicted = f"{step.y[i]:.6g}", f"{step.predictions[i, 0]:.6g}"
+            label, predicted = f"{step.piece.y[i]:.6g}", f"{step.predictions[i, 0]:.6g}"
         else:
-            label = str(step.y.values[step.y.codes[i]])
+            label = str(step.piece.y.values[step.piece.y.codes[i]])
             predicted = str(model.classes[int(chosen(step.predictions[i : i + 1])[0])])
-        features = np.count_nonzero(entries_of(part(step.batch.rows, i, i + 1)).values)
+        features = np.count_nonzero(entries_of(part(step.piece.X, i, i + 1)).values)
         counter = f"{self.next:>12}{self.weight:>15.1f}{label[:15]:>17}{predicted[:15]:>17}{features:>9}"
         self._print(f"{_of_loss(average)} {_of_loss(since)} {counter}")
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from tunefree.core.errors import ModelError, nearest
 from tunefree.model.targets import Labels, written
+from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import Batch
 from tunefree.stream.source import Source
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.reading import begin
-from tunefree.workflows.targets import labels_of
+from tunefree.training.reading import begin
+from tunefree.training.targets import labels_of
 
 BALANCED = "balanced"
 MISSPELT = 0.8  # similarity of labels from which on one is taken for the other, misspelt

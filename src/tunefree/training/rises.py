@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from tunefree.model.targets import RunningMean
-from tunefree.pool.groups import digests, starts_of_runs
-from tunefree.stream.batch import Batch, Origin
+from tunefree.model_files.trained import Trained
+from tunefree.pool.groups import starts_of_runs
+from tunefree.stream.batch import Origin
 from tunefree.theory.rises import LEVEL
+from tunefree.training.pieces import Step
 
 RISE = (
     "the loss rose at about row {row:,} ({file}, row {row_in_file}): {loss:.4g} on {rows:,} rows from there,"
@@ -21,7 +23,7 @@ RISE = (
 EARLIER = "rows learned earlier"
 
 
-def follow(trained: Any, y: Any, batch: Batch, row_losses: np.ndarray, weight: np.ndarray, origin: Origin) -> None:
+def follow(trained: Trained, step: Step, origin: Origin) -> None:
     """Take note of the losses of rows of the first pass, each predicted before it was learned.
 
     Rows of a group are alike, so that a run of them counts as one row, which has their mean.
@@ -30,30 +32,29 @@ def follow(trained: Any, y: Any, batch: Batch, row_losses: np.ndarray, weight: n
     ----------
     trained : Trained
         Its rises are changed.
-    y : Labels, or (n,) array of numbers
-    batch : Batch
-    row_losses, weight : (n,) arrays
-        Of these rows; those held out have the weight 0.
+    step : Step
+        Of rows that were read.
     origin : callable
         From a file and the number of a row in it to those that the user knows.
     """
-    rises = trained.rises
+    rises, (piece, _, losses), batch = trained.rises, step, step.piece.read.batch
     if rises is None:
         return
-    losses, scale, starts = row_losses, np.ones(len(weight)), np.arange(len(weight))
+    weight, scale, starts = piece.weight, np.ones(len(losses)), np.arange(len(losses))
     if trained.model.task == "regression":
         guess = RunningMean(*rises.targets.tolist())
-        scale = trained.model.losses(y, guess.add(weight, y)[:, None])
+        scale = trained.model.losses(piece.y, guess.add(weight, piece.y)[:, None])
         rises.targets = np.array([guess.weight, guess.total])
-    if batch.groups is not None:
-        starts = starts_of_runs(digests(batch.groups))
+    if piece.groups is not None:
+        starts = starts_of_runs(piece.groups)
         weight = np.where(np.isnan(losses) | np.isnan(scale), 0.0, weight)
         of_rows = np.column_stack([weight, *(weight * np.nan_to_num(each) for each in (losses, scale))])
         weight, losses, scale = np.add.reduceat(of_rows, starts, axis=0).T
         losses, scale = (total / np.where(weight > 0.0, weight, 1.0) for total in (losses, scale))
+    before = trained.progress.rows - len(piece.weight)
 
     def place(row: int) -> tuple[int, str, int]:
-        before, first = trained.progress.rows, int(starts[row])
+        first = int(starts[row])
         return before + first + 1, *origin(batch.file, int(batch.numbers[first]))
 
     rises.add(losses, weight, scale, place)

@@ -33,11 +33,7 @@ from tunefree.model.meetings import LOGGED
 from tunefree.model.passes import OF_ROW
 from tunefree.model.pool import POOLS, is_kernel
 from tunefree.model.views import ALL as VIEWS
-from tunefree.pool.model import FEWEST_FEATURES
-from tunefree.stream.tally import MOST_REASONS
-from tunefree.theory.evidence import Evidence
-from tunefree.theory.rises import CELLS, MOST_KEPT, ODDS
-from tunefree.workflows.schema_parts import (
+from tunefree.model_files.schema_parts import (
     CLASSES,
     COLUMNS,
     COUNT,
@@ -64,6 +60,10 @@ from tunefree.workflows.schema_parts import (
     of_mixture,
     of_state,
 )
+from tunefree.pool.model import FEWEST_FEATURES
+from tunefree.stream.tally import MOST_REASONS
+from tunefree.theory.evidence import Evidence
+from tunefree.theory.rises import CELLS, MOST_KEPT, ODDS
 
 BANK = {
     "gamma": SIZE,

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import rows_at
+from tunefree.model_files.plan import OF_NUMBERS
 from tunefree.stream.batch import BadRows, Batch
-from tunefree.workflows.plan import OF_NUMBERS
-from tunefree.workflows.targets import labels_of
+from tunefree.training.targets import labels_of
 
 BOOLEANS = {"true": True, "false": False}
 

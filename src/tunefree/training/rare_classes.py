@@ -7,27 +7,27 @@ from typing import Any
 import numpy as np
 
 from tunefree.model.targets import FEWEST_ROWS, MANY_ROWS
-from tunefree.stream.batch import Batch, Origin
-from tunefree.workflows.progress import Occurrences
+from tunefree.model_files.progress import Occurrences
+from tunefree.model_files.trained import Trained
+from tunefree.stream.batch import Origin
+from tunefree.training.pieces import Step
 
 
-def follow(trained: Any, y: Any, batch: Batch, predictions: np.ndarray, origin: Origin) -> None:
-    """Take note of the targets of a batch of the first pass, which was learned: their order, and rows of rare classes.
+def follow(trained: Trained, step: Step, origin: Origin) -> None:
+    """Take note of the targets of rows of the first pass, which were learned: their order, and rows of rare classes.
 
-    Where classes have weights, their probabilities are summed, too.
+    Where classes have weights, their probabilities are summed, too, with the weights that rows have without these.
 
     Parameters
     ----------
     trained : Trained
         Its order and progress are changed.
-    y : Labels, or (n,) array of numbers
-    batch : Batch
-        With the weights that rows have, whatever their classes.
-    predictions : (n, K) array
-        Made before each row was learned.
+    step : Step
+        Of rows that were read.
     origin : callable
         From a file and the number of a row in it to those that the user knows.
     """
+    y, batch = step.piece.y, step.piece.read.batch
     is_of_classes = trained.model.task == "classification"
     codes = trained.model.codes(y)[0] if is_of_classes else y
     if trained.order is not None:
@@ -43,7 +43,7 @@ def follow(trained: Any, y: Any, batch: Batch, predictions: np.ndarray, origin: 
         elif count:
             known[k].first += [origin(batch.file, row) for row in batch.numbers[codes == k].tolist()]
     if trained.plan.class_weight and trained.model.loss_is_log_loss:
-        _sum_probabilities(trained.model.probabilities(predictions), codes, batch.weight, known)
+        _sum_probabilities(trained.model.probabilities(step.predictions), codes, batch.weight, known)
 
 
 def _sum_probabilities(
@@ -70,8 +70,8 @@ def rare_classes(trained: Any) -> list[str]:
     Examples
     --------
     >>> from tunefree.stream.source import open_source
-    >>> from tunefree.workflows.plan import Plan
-    >>> from tunefree.workflows.training import train
+    >>> from tunefree.model_files.plan import Plan
+    >>> from tunefree.training.training import train
     >>> table = {"age": [20.0, 60.0] * 600 + [30.0], "rich": ["no", "yes"] * 600 + ["goo"]}
     >>> rare_classes(train(open_source(table), Plan(target="rich", learner="scinol2")))[0].split(";")[0]
     "class 'goo' has 1 of 1,201 rows: the table, row 1201"

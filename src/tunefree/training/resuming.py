@@ -7,17 +7,18 @@ import os
 from typing import Any, NamedTuple
 
 from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
 from tunefree.stream import formats
 from tunefree.stream.batch import Position
 from tunefree.stream.lines import open_text
 from tunefree.stream.source import Source
-from tunefree.workflows.plan import Plan
 
 SAMPLED, BLOCK = 2**22, 2**14  # bytes of a file in its digest, and of a block of them
 PIECE = 2**20  # bytes that are hashed at a time
 
 
-def check_kind(trained: Any, source: Source) -> None:
+def check_kind(trained: Trained, source: Source) -> None:
     """Raise an error if a source is of another kind than the rows that a model was trained on.
 
     Raises
@@ -48,13 +49,13 @@ def file_digests(source: Source, sizes: list[int]) -> list[str]:
 
 
 def _digest(file: str, size: int) -> str:
-    found, last = hashlib.blake2b(size.to_bytes(8, "little"), digest_size=16), max(size - BLOCK, 0)
+    digest, last = hashlib.blake2b(size.to_bytes(8, "little"), digest_size=16), max(size - BLOCK, 0)
     n_blocks = min(-(-size // BLOCK), SAMPLED // BLOCK)
     with open(file, "rb") as opened:
         for place in range(n_blocks):
             opened.seek(last * place // max(n_blocks - 1, 1) if size > SAMPLED else BLOCK * place)
-            found.update(opened.read(min(BLOCK, size - opened.tell())))
-    return found.hexdigest()
+            digest.update(opened.read(min(BLOCK, size - opened.tell())))
+    return digest.hexdigest()
 
 
 class Passed(NamedTuple):
@@ -113,7 +114,7 @@ class RunningDigests:
 
     def passed(self) -> Passed:
         """What has been taken in so far."""
-        return Passed(list(self.sizes), [own.hexdigest() for own in self._hashes])
+        return Passed(list(self.sizes), [file.hexdigest() for file in self._hashes])
 
     def matches(self, before: Passed) -> bool:
         """Take in what was read before, and tell whether the files still begin like this."""
@@ -149,8 +150,57 @@ def _size(file: str) -> int:
     return 0 if file == "-" else os.stat(file).st_size
 
 
+class Checkpoints:
+    """The file to which a training is saved on the way.
+
+    Parameters
+    ----------
+    path : path, optional
+        None where nothing is saved.
+    every : int
+        Usable rows between two checkpoints; 0 for none.
+    resume : bool
+        Whether to go on from the file, if there is one.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, every: int, resume: bool) -> None:
+        if every < 0:
+            raise ModelError(f"`checkpoint_every` must be at least 0, not {every}")
+        for name, value in (("checkpoint_every", every), ("resume", resume)):
+            if value and path is None:
+                raise ModelError(f"`{name}` is of a checkpoint; leave it out, or name the file of one by `checkpoint`")
+        self.path, self.every = path, every
+        self.resumes = resume and path is not None and os.path.exists(path)
+        self._running: RunningDigests
+
+    def begin(self, source: Source) -> None:
+        """The source is known, in the order in which its rows are learned."""
+        self._running = RunningDigests(source)
+
+    def passed(self, position: Position, before: int, rows: int) -> Passed | None:
+        """What has been read up to a position, if a checkpoint is due since so many rows before; called by the thread
+        that reads."""
+        if not self.every:
+            return None
+        self._running.extend(position)
+        return self._running.passed() if before // self.every < rows // self.every else None
+
+    def load(self, source: Source, plan: Plan, watcher: Any) -> Trained:
+        """The training to go on with."""
+        trained = Trained.load(str(self.path))
+        check_resumable(trained, source, plan, watcher, self.path, self._running)
+        return trained
+
+    def save(self, trained: Trained, step: Any) -> None:
+        """Save the training after a piece where that is due."""
+        read, progress = step.piece.read, trained.progress
+        if read.passed is not None:
+            progress.read, progress.read_digests = read.passed
+            trained.save(str(self.path), read.encoder, read.batch.held)
+
+
 def check_resumable(
-    trained: Any, source: Source, plan: Plan, watcher: Any, checkpoint: Any, running: RunningDigests
+    trained: Trained, source: Source, plan: Plan, watcher: Any, checkpoint: Any, running: RunningDigests
 ) -> None:
     """Raise an error if training cannot go on from a checkpoint, and tell what has grown since it was made.
 
@@ -194,12 +244,12 @@ def check_resumable(
     _tell_of_times(source, trained, watcher)
     passed = f" in pass {progress.number + 1}, which earlier passes have not seen" if progress.number else ""
     for i in changed:
-        more = now[i] - (before[i] if i < len(before) else 0)
-        grown = f"{source.files[i]} has grown by {more:,} bytes since the checkpoint"
+        added = now[i] - (before[i] if i < len(before) else 0)
+        grown = f"{source.files[i]} has grown by {added:,} bytes since the checkpoint"
         watcher.tell(f"{grown}; its new rows are learned as well{passed}")
 
 
-def _tell_of_times(source: Source, trained: Any, watcher: Any) -> None:
+def _tell_of_times(source: Source, trained: Trained, watcher: Any) -> None:
     """Tell of large files that were written since, of which only blocks were compared behind what was read; files in a
     random order are written anew each time."""
     progress = trained.progress

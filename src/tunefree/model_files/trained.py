@@ -14,13 +14,14 @@ import numpy as np
 from tunefree.core import storage
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.registry import Registry
+from tunefree.model_files import relations, schemas
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.progress import Progress
+from tunefree.stream import whole_groups
 from tunefree.stream.batch import Columns, Position
 from tunefree.stream.source import encoder_of
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
-from tunefree.workflows import relations, schemas, whole_groups
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.progress import Progress
 
 # What makes a model of its arrays and the header of its file.
 KINDS = Registry(
@@ -207,4 +208,4 @@ def continued(trained: Trained) -> Trained:
 
 def ended(trained: Trained, passes: int = 1) -> Trained:
     """A model whose last pass ends here."""
-    return replace(trained, progress=replace(trained.progress, complete=True, number=passes))
+    return replace(trained, progress=replace(trained.progress, complete=True, number=passes, rows=0))

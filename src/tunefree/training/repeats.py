@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunefree.model_files.plan import Plan
 from tunefree.pool.model import are_many
-from tunefree.workflows.plan import Plan
 
 
 def repeats_told(trained: Any) -> list[str]:

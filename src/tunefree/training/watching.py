@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from tunefree.core.errors import DataWarning
-from tunefree.stream.batch import Batch
-
-
-class Step(NamedTuple):
-    """A batch that was learned, for whoever watches."""
-
-    batch: Batch
-    y: Any  # Labels, or numbers
-    predictions: np.ndarray  # (n, K), made before each row was learned
-    row_losses: np.ndarray  # (n,)
-    held_out: np.ndarray  # (n,) bool
+from tunefree.training.pieces import Step
 
 
 class Watcher:

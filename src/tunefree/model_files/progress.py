@@ -66,13 +66,23 @@ class Progress:
         """Usable rows of the first pass, with those held out."""
         return self.progressive[0].rows + self.held_out[0].rows
 
+    def end_pass(self) -> None:
+        """The pass is over; another one may begin with the first row."""
+        self.number, self.position, self.rows = self.number + 1, Position(), 0
+
     def end(self) -> None:
         """Training is complete; the files may change."""
         self.complete, self.sizes, self.digests, self.times = True, [], [], []
         self.read, self.read_digests = [], []
 
-    def add(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
-        """Add rows of the present pass that were predicted, then learned."""
+    def add(
+        self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray, is_held_out: np.ndarray | None = None
+    ) -> None:
+        """Add rows of the present pass that were predicted, and then learned unless they were held out."""
+        self.rows += len(weight)
+        if is_held_out is not None:
+            self.held_out[-1].add(weight[is_held_out], row_losses[is_held_out], errors[is_held_out])
+            weight, row_losses, errors = (array[~is_held_out] for array in (weight, row_losses, errors))
         metrics, start = self.progressive[-1], 0
         before = metrics.rows
         for cut in points_between(before, before + len(weight)) if self.number == 0 else ():

@@ -15,6 +15,7 @@ import numpy as np
 
 from tunefree.core.errors import DataError
 from tunefree.model.targets import ScoredModel
+from tunefree.model_files.plan import Plan
 from tunefree.stream.arrays import of_booleans
 from tunefree.stream.batch import BadRows, Batch, Columns, Position
 from tunefree.stream.chunks import row_numbers
@@ -23,10 +24,9 @@ from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
-from tunefree.workflows.closed_classes import closed_classes, of_named_classes
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.targets import Guess, target_of, task_of
-from tunefree.workflows.whole_groups import whole_groups
+from tunefree.stream.whole_groups import whole_groups
+from tunefree.training.closed_classes import closed_classes, of_named_classes
+from tunefree.training.targets import Guess, target_of, task_of
 
 
 class Reading(NamedTuple):
