@@ -1,4 +1,4 @@
-"""What the pool is compared with: CatBoost, LightGBM, Vowpal Wabbit, river, a linear model, and a constant.
+"""What the pool is compared with: CatBoost, LightGBM, PerpetualBooster, Vowpal Wabbit, river, a linear model, a constant.
 
 All but Vowpal Wabbit and the linear model have their defaults. Of Vowpal Wabbit's twelve settings the best is chosen on
 the test rows (see ``vowpal.py``), and the penalty of the linear model by cross-validation. Each returns its test loss:
@@ -93,6 +93,19 @@ def boosting(peer: str, split: Split) -> Figures:
     return {"loss": loss_of(predicted, split.targets(split.test), bool(split.classes)), "seconds": seconds}
 
 
+def perpetual(split: Split) -> Figures:
+    """PerpetualBooster, which has a budget in place of hyperparameters, with its default; of one thread."""
+    from perpetual import PerpetualBooster
+
+    train, test, _ = sets.frames(split)
+    model = PerpetualBooster(objective="LogLoss" if split.classes else "SquaredLoss", num_threads=1)
+    start = time.process_time()
+    model.fit(train, split.targets(split.train))
+    seconds = time.process_time() - start
+    predicted = np.asarray(model.predict_proba(test) if split.classes else model.predict(test))
+    return {"loss": loss_of(predicted, split.targets(split.test), bool(split.classes)), "seconds": seconds}
+
+
 def vowpal_wabbit(split: Split) -> Figures:
     """The best of twelve settings, which one that is, and the default."""
     import vowpal
@@ -138,6 +151,7 @@ def dicts_of(frame: Any) -> list[dict[str, Any]]:
 TABLES: dict[str, Callable[[Split], Figures]] = {
     "catboost": lambda split: boosting("catboost", split),
     "lightgbm": lambda split: boosting("lightgbm", split),
+    "perpetual": perpetual,
     "vowpal": vowpal_wabbit,
     "linear": linear,
     "river": river,
