@@ -209,18 +209,17 @@ def progressive(door: str, data: DataSet, table: pa.Table) -> Figures:
 
 
 def streams(run: Run) -> None:
-    """Progressive losses in the order of the rows, with those of the true probabilities."""
+    """Progressive losses in the order of the rows, with those of peers and of the true probabilities."""
 
     def line(name: str) -> Figures:
         stream = sets.stream(name)
         table = stream.table.slice(0, datasets.FEW_TRAINED) if run.options.quick else stream.table
         figures = run.ours(lambda: progressive(run.options.door, stream.data, table))
-        return {
-            "rows": len(table),
-            **figures,
-            "truth": stream.least,
-            "over_truth": over(figures, {"loss": stream.least}),
-        }
+        row = {"rows": len(table), **figures, "truth": stream.least}
+        for peer, measure in peers.STREAMS.items():
+            base = run.peer(f"streams/{name}/{peer}", partial(measure, stream.data, table))
+            row |= {peer: base.get("loss"), f"over_{peer}": over(figures, base)}
+        return row | {"over_truth": over(figures, {"loss": stream.least})}
 
     lines = run.lines(run.sets(sets.STREAMS, "none_trees"), line)
     means("streams", lines)
