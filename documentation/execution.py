@@ -14,6 +14,7 @@ import os
 import re
 import shlex
 import sys
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,32 @@ BLOCK = re.compile(
 )
 MOST_LINES = 40  # of an output that are shown
 WIDTH = "100"  # of what commands print
+
+
+def census_files(folder: Path, n_rows: int = 4000, n_test: int = 2000) -> dict[str, Any]:
+    """Write the files that the pages of the guide use, those of ``docs/start.md``, and return the same tables.
+
+    Parameters
+    ----------
+    folder : Path
+        Where ``people.csv`` and ``test.csv`` are written.
+    n_rows, n_test : int
+        Number of rows of each.
+
+    Returns
+    -------
+    dict
+        The Arrow tables ``people`` and ``test``.
+    """
+    from pyarrow import compute, csv, parquet
+
+    census = parquet.read_table(files("tunefree") / "data" / "adult.parquet")
+    is_train = compute.equal(census["split"], "train")
+    people = census.filter(is_train).drop_columns("split").slice(0, n_rows)
+    test = census.filter(compute.invert(is_train)).drop_columns("split").slice(0, n_test)
+    csv.write_csv(people, folder / "people.csv")
+    csv.write_csv(test, folder / "test.csv")
+    return {"people": people, "test": test}
 
 
 class PageError(Exception):
