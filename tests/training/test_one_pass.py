@@ -11,6 +11,7 @@ import tunefree
 from tests.distributed.data import shards
 from tunefree.distributed import phases
 from tunefree.distributed.engines import Here
+from tunefree.model.model import Model
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import continued
 from tunefree.stream.batch import BadRows
@@ -125,6 +126,23 @@ def test_a_fit_of_several_passes_goes_on_with_the_first(kind):
         model.partial_fit(X[:10], y[:10])
     assert [len(model.trained_.progress.progressive) for model in (going, once)] == [1, 1]
     assert going.trained_.progress.progressive[0].rows == once.trained_.progress.progressive[0].rows == N + 10
+
+
+def test_a_fit_that_was_interrupted_in_a_further_pass_goes_on_with_the_first(kind, monkeypatch):
+    X, y = rows_of(kind)
+    model, begin_pass = estimator(kind, pool=False, passes=3), Model.begin_pass
+
+    def interrupt(of_model):
+        begin_pass(of_model)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Model, "begin_pass", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+    model.partial_fit(X[:10], y[:10])
+    progress = model.trained_.progress
+    assert (progress.number, len(progress.progressive), progress.progressive[0].rows) == (1, 1, N + 10)
 
 
 def test_the_rows_of_a_pass_are_counted_whatever_the_calls(kind, tmp_path):
