@@ -20,7 +20,7 @@ def certify(
 ) -> None:
     """What the one pass proves: how much better any linear model could have been on the rows learned."""
     from tunefree.cli.display.certificate import show_certificate
-    from tunefree.training.training import Trained
+    from tunefree.model_files.trained import Trained
     from tunefree.workflows.certification import findings
 
     trained = Trained.load(model)

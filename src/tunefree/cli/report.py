@@ -27,8 +27,8 @@ def report(
     tunefree report people.model test.csv -o people.html
     """
     from tunefree.core import storage
+    from tunefree.model_files.trained import Trained
     from tunefree.report import page
-    from tunefree.training.training import Trained
 
     for name in {**plan.changed(), **test.changed()} if not test.data else ():
         raise ModelError(f"{option(name)} is for data on which the model is judged; leave it out, or give some")

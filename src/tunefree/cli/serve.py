@@ -39,7 +39,7 @@ def serve(
     GET /health that the server runs. SIGTERM and Ctrl-C end it after the requests that have come, and save the model.
     """
     from tunefree.core.errors import ModelError
-    from tunefree.training.training import Trained
+    from tunefree.model_files.trained import Trained
 
     try:
         import uvicorn

@@ -17,7 +17,7 @@ from tunefree.core.parameters import OUTPUT, as_options
 from tunefree.model_files.plan import EARLY_STOPPING, Plan
 
 if TYPE_CHECKING:
-    from tunefree.training.training import Trained
+    from tunefree.model_files.trained import Trained
 
 
 def train(
@@ -136,7 +136,7 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
 
 def _left(checkpoint: Path, plan: Plan) -> str:
     """What an interrupted training leaves, and how to go on."""
-    from tunefree.training.training import Trained
+    from tunefree.model_files.trained import Trained
 
     try:
         kept = Trained.load(checkpoint)

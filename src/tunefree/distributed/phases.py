@@ -24,9 +24,9 @@ from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import ONE_MACHINE, Plan
 from tunefree.model_files.progress import Progress
+from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.training import class_weights
-from tunefree.training.training import Trained
 
 SAMPLE = MOST_ROWS  # rows that the common start learns, which is as many as generations are grown on
 LAST = 2**14  # other rows that are learned when shards are joined

@@ -82,7 +82,6 @@ class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks
 
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *observers: Observer) -> None:
         """Learn the rounds' rows in a pass, which begins or goes on."""
-        self._go_on()
         model, encoder = self._learned.model, tables.encoder_of(self)
         if encoder is not None:
             model.reserve_features(encoder.n_features)
@@ -107,6 +106,7 @@ class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks
         return getattr(self, "fit_intercept", True)
 
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        self._go_on()
         random = check_random_state(self.random_state)
         rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
         for _ in range(int(self.passes)):
@@ -142,10 +142,10 @@ class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks
         self._learned, self.t_ = blank(model, plan=plan), 0
 
     def _go_on(self) -> None:
-        """Go on with the pass of a model of a file; what its training noted of rows is not."""
-        if self._learned.progress.complete:
-            trained = continued(self._learned)
-            progress = replace(trained.progress, occurrences=[])
+        """Go on with the first pass of a training that has ended, or was interrupted in a further pass."""
+        if self._learned.progress.complete or self._learned.progress.number:
+            trained = continued(ended(self._learned))
+            progress = replace(trained.progress, occurrences=[])  # what was noted of rows of a file is not gone on with
             self._learned = replace(trained, progress=progress, order=None, rises=None)
 
     def _predictions(self, X: Any) -> np.ndarray:
@@ -301,6 +301,7 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         weight = weight * self._class_weight(y, weight, labels, closed)
         self.classes_ = class_sets.union(self.classes_, labels[np.unique(codes[weight > 0])])
         with jobs.of(self):
+            self._go_on()
             self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight, group))
         self.n_iter_ = 1
         return self

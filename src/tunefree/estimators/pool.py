@@ -54,6 +54,7 @@ class Pooled(OnlineEstimator):
 
     def _one_pass(self, group: np.ndarray | None, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
         """A pass over the rows, and its end."""
+        self._go_on()
         if self.shuffle:
             rounds = validation.merged(X, y, weight, group)
             rounds = validation.drawn(rounds, check_random_state(self.random_state))

@@ -75,6 +75,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         if not again:
             self._begin(X.shape[1])
         with jobs.of(self):
+            self._go_on()
             self._pass(X, y, validation.as_given(weight, group))
         self.n_iter_ = 1
         return self

@@ -116,6 +116,11 @@ class Progress:
         self.skipped, self.unlabelled, self.reasons = tally.count, tally.unlabelled, tally.reasons()
         self.oddities = tally.oddities()
 
+    def points(self) -> list[RunningMetrics]:
+        """Sums of the first pass up to each of ``POINTS``, and so far."""
+        points = [*self.curve, *self.progressive[:1]]
+        return points[:-1] if len(points) > 1 and points[-1].rows == points[-2].rows else points
+
     def history(self) -> pa.Table:
         """Progressive losses of the first pass along the stream, eight points in each doubling of the rows.
 
@@ -132,9 +137,7 @@ class Progress:
         >>> progress.history().column("rows").to_pylist()
         [64, 70, 76, 83, 91, 99, 100]
         """
-        points = [*self.curve, *self.progressive[:1]]
-        if len(points) > 1 and points[-1].rows == points[-2].rows:
-            points.pop()
+        points = self.points()
         columns = {
             "rows": [point.rows for point in points],
             "loss": [point.mean_loss() for point in points],

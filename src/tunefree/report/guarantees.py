@@ -9,12 +9,12 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.explanation.weights import linear_weights
+from tunefree.model_files.trained import Trained
 from tunefree.report import charts
 from tunefree.report.charts import Series
 from tunefree.report.document import Facts, Figure, Note, Section, Table
 from tunefree.report.scales import LOG, Scale, spanning
 from tunefree.report.told import order_warning, rows_told, sentence
-from tunefree.training.training import Trained
 from tunefree.workflows.certification import findings, of_weights
 
 KERNELS = 3  # that are shown

@@ -9,12 +9,12 @@ from importlib.metadata import version
 import numpy as np
 
 from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.report.document import Code, Facts, Note, Section, Table
 from tunefree.report.told import goal_of, listed, weighed_by
 from tunefree.report.told_columns import facts_of_columns, lines_of_kinds
 from tunefree.stream.layout import MISSING, Layout
-from tunefree.training.training import Trained
 
 OPEN = 24  # columns of a table that is shown at once
 MOST = 400  # columns that are listed

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.model_files.trained import Trained
 from tunefree.report import page
 from tunefree.report.document import Document, Note, Section
-from tunefree.training.training import Trained
 from tunefree.training.watching import Watcher
 
 REFRESH = 5  # seconds after which a page is loaded again

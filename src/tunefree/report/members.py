@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from tunefree.explanation.told import digits, with_error
+from tunefree.model_files.trained import Trained
 from tunefree.pool.frozen import FOLLOWING, MUCH, SURE
 from tunefree.pool.model import PoolModel
 from tunefree.pool.pool import Pool
 from tunefree.report.document import Note, Section, Table
 from tunefree.report.generations import weights_of
-from tunefree.training.training import Trained
 
 POINTS = 5  # of the stream that are listed
 JUDGED = (

@@ -10,6 +10,7 @@ from typing import Any
 
 from tunefree.core import storage
 from tunefree.core.parameters import as_options
+from tunefree.model_files.trained import Trained
 from tunefree.report.document import Document, Section
 from tunefree.report.guarantees import guarantees
 from tunefree.report.learned import learned, reproducing
@@ -21,7 +22,6 @@ from tunefree.report.told import goal_of
 from tunefree.report.told_metrics import shown, title_of
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.training.training import Trained
 from tunefree.workflows.evaluation import Evaluation, evaluate
 from tunefree.workflows.explanation import terms_of
 

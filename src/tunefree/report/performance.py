@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.model.targets import RunningMetrics
+from tunefree.model_files.trained import Trained
 from tunefree.report import charts
 from tunefree.report.charts import Series
 from tunefree.report.document import Facts, Figure, Section, Table
@@ -16,7 +17,6 @@ from tunefree.report.scales import LOG, Scale, spanning
 from tunefree.report.told import losses_of, sentence, weighed_by
 from tunefree.report.told_metrics import INTERVALS, shown, title_of
 from tunefree.report.told_reliability import chart_of_tenths, reliability_blocks
-from tunefree.training.training import Trained
 from tunefree.workflows.evaluation import Evaluation
 
 FEW_CLASSES = 12  # of a confusion matrix that is shown

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.model_files.trained import Trained
 from tunefree.report.document import Note, Section, Table
 from tunefree.report.learned import missing_shares
 from tunefree.report.told import REASON_TITLES, oddities_told, order_warning, reasons_told, sentence
@@ -16,7 +17,6 @@ from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_c
 from tunefree.stream.tally import Tally
 from tunefree.training.rises import rises_told
 from tunefree.training.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks
-from tunefree.training.training import Trained
 
 TENTH = 10
 MOSTLY_MISSING = 0.5

@@ -11,10 +11,10 @@ from tunefree.core.errors import ModelError
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import Importance, importance
 from tunefree.explanation.told import importance_told
+from tunefree.model_files.trained import Trained
 from tunefree.report import charts, panels
 from tunefree.report.document import Figure, Note, Section, Table
 from tunefree.report.told import sentence, without_weights
-from tunefree.training.training import Trained
 from tunefree.workflows.explanation import picture_of
 
 TOP = 20  # columns and features that are listed, as `inspect` does

@@ -10,9 +10,9 @@ from tunefree.core.parameters import as_options
 from tunefree.model.model import Model
 from tunefree.model.targets import MOST_SUMMED, RunningMetrics
 from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.stream.tally import Reason
-from tunefree.training.training import Trained
 from tunefree.workflows.certification import order_of
 
 SORTED = (

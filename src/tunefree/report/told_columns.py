@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.model_files.trained import Trained
 from tunefree.report.told import listed
 from tunefree.stream.late import Late
-from tunefree.training.training import Trained
 from tunefree.workflows.columns import why_of
 
 PLURALS = {

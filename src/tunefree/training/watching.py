@@ -30,7 +30,7 @@ class Watcher:
 
     def tell(self, message: str) -> None:
         """Something that the user should know."""
-        warnings.warn(message, DataWarning, stacklevel=5)
+        warnings.warn(message, DataWarning, stacklevel=4)
 
     def close(self) -> None:
         """Nothing more is to be watched, whether training has ended or failed."""

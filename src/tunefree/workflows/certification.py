@@ -14,12 +14,12 @@ from pyarrow import csv
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.mixing.mixture import Mixture
+from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.theory.bounds import paper_bound
 from tunefree.theory.exchangeability import LEVEL
 from tunefree.theory.kernel_certificates import certificate_of
 from tunefree.theory.mixing import mixing_excess
-from tunefree.training.training import Trained
 
 RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
 NORMS = (1.0, 3.0, 10.0, 30.0)  # of functions in a kernel's space

@@ -15,11 +15,11 @@ from tunefree.explanation.picture import Picture, output_of, picture
 from tunefree.explanation.reference import evenly_spaced
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
+from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import Source, open_source
 from tunefree.training.reading import no_rows
-from tunefree.training.training import Trained
 from tunefree.workflows.prediction import Predicted, apart, identities, marks, predict, writer
 
 OTHER = "(other)"

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tunefree.core.errors import DataError
+from tunefree.model_files.trained import Trained, continued
 from tunefree.stream.batch import BadRows
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
 from tunefree.stream.whole_groups import whole_groups
 from tunefree.training.reading import ahead, encoded, in_its_notation
 from tunefree.training.resuming import check_kind
-from tunefree.training.training import Trained, continued, learn_batch
+from tunefree.training.training import learn_batch
 from tunefree.workflows.prediction import Predicted
 
 

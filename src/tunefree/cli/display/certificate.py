@@ -9,8 +9,8 @@ import typer
 
 from tunefree.cli.display.common import show_blocks
 from tunefree.core.console import plain_console
+from tunefree.model_files.trained import Trained
 from tunefree.report.guarantees import proved
-from tunefree.training.training import Trained
 
 
 def show_certificate(trained: Trained, certified: dict[str, Any], as_json: bool) -> None:

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tunefree.core.parameters import as_options
+from tunefree.model_files.trained import Trained
 from tunefree.report import document
 from tunefree.report.told import order_warning
-from tunefree.training.training import Trained
 
 
 def plain_table() -> Table:

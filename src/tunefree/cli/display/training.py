@@ -18,13 +18,15 @@ from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
 from tunefree.model.model import Model
 from tunefree.model.targets import RunningMetrics
+from tunefree.model_files.trained import Trained
 from tunefree.report.suspicions import telling_columns
 from tunefree.report.told import describe, listed, losses_of, oddities_told, reasons_told, weighed_by
 from tunefree.report.told_columns import lines_of_kinds, naming_columns
 from tunefree.stream.source import Source
 from tunefree.training.doubts import doubts_of_columns
+from tunefree.training.pieces import Step
 from tunefree.training.rare_classes import rare_classes
-from tunefree.training.training import Step, Trained, Watcher
+from tunefree.training.watching import Watcher
 
 LINE_SECONDS = 10.0  # between lines of progress where there is no terminal to draw a bar on
 
