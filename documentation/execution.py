@@ -89,14 +89,14 @@ def executed(
     namespace: dict[str, Any] = {"__name__": "page", **(names or {})}
     count = 0
 
-    def run(found: re.Match[str]) -> str:
+    def run(block: re.Match[str]) -> str:
         nonlocal count
-        if found["before"]:
-            return found[0].removeprefix(found["before"])
+        if block["before"]:
+            return block[0].removeprefix(block["before"])
         count += 1
-        code = found["code"]
+        code = block["code"]
         try:
-            if found["language"] == "console":
+            if block["language"] == "console":
                 return _console(code, skipped)
             printed = _python(code, namespace)
         except BaseException as error:
@@ -145,14 +145,14 @@ def _command(words: list[str]) -> str:
     """What a command prints."""
     from tunefree.cli import app
 
-    printed, before, told = io.StringIO(), sys.argv, io.StringIO()
+    printed, before, errors = io.StringIO(), sys.argv, io.StringIO()
     sys.argv = ["tunefree", *words]
     try:
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(told):
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
             app.main()
     except SystemExit as end:
         if end.code:
-            raise PageError(f"tunefree {shlex.join(words)}: {told.getvalue()}") from None
+            raise PageError(f"tunefree {shlex.join(words)}: {errors.getvalue()}") from None
     finally:
         sys.argv = before
     return printed.getvalue()
@@ -177,12 +177,13 @@ def _pictures(folder: Path | None, block: int) -> str:
         if folder is not None:
             figure = pyplot.figure(number)
             figure.savefig(folder / name, metadata={"Date": None})
-            shown.append(f"\n![{_told(figure)}]({name})\n")
+            shown.append(f"\n![{_alternative(figure)}]({name})\n")
     pyplot.close("all")
     return "".join(shown)
 
 
-def _told(figure: Any) -> str:
+def _alternative(figure: Any) -> str:
     """What a figure shows, for those who do not see it."""
-    axes = [own for own in figure.axes if own.get_xlabel() or own.get_ylabel()]
-    return "; ".join(f"{own.get_ylabel() or own.get_title()} against {own.get_xlabel()}" for own in axes) or "figure"
+    labelled = [axes for axes in figure.axes if axes.get_xlabel() or axes.get_ylabel()]
+    described = [f"{axes.get_ylabel() or axes.get_title()} against {axes.get_xlabel()}" for axes in labelled]
+    return "; ".join(described) or "figure"

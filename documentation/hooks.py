@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: pages with examples are executed, and reference pages are made, when the site is built."""
+"""Hooks of MkDocs: pages with examples are executed, and reference pages are generated, when the site is built."""
 
 from __future__ import annotations
 

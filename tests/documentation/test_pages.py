@@ -43,7 +43,7 @@ def test_links_lead_somewhere(path):
             continue
         name, _, anchor = link.partition("#")
         target = (path.parent / name).resolve() if name else path
-        if any(target == DOCS / own for own in GENERATED):
+        if any(target == DOCS / page for page in GENERATED):
             continue
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
@@ -57,9 +57,9 @@ def test_twenty_things_are_two_clicks_from_the_front_page():
     assert len({what for what, _ in rows}) >= 20
     one_click = {link.partition("#")[0] for _, link in rows}
     two_clicks = one_click | {
-        str((DOCS / own).parent.joinpath(link.partition("#")[0]).resolve().relative_to(DOCS))
-        for own in one_click - set(GENERATED)
-        for link in LINK.findall((DOCS / own).read_text())
+        str((DOCS / page).parent.joinpath(link.partition("#")[0]).resolve().relative_to(DOCS))
+        for page in one_click - set(GENERATED)
+        for link in LINK.findall((DOCS / page).read_text())
         if link.partition("#")[0].endswith(".md")
     }
     assert {"everyday.md", "start.md", "guide/training.md", "results.md", "reference/commands.md"} <= one_click

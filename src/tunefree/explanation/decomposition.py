@@ -246,7 +246,7 @@ class Line:
 
 @singledispatch
 def identified(objective: Any, margins: np.ndarray) -> np.ndarray:
-    """Margins (..., K) as far as the objective tells them apart."""
+    """Margins (..., K) as far as the objective distinguishes them."""
     return margins
 
 

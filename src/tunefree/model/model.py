@@ -144,13 +144,13 @@ class Model(ScoredModel):
         return max(self.n_features, reach(X)) if meetings is None else meetings.n_slots_after(X)
 
     def reserve_features(self, n_features: int) -> None:
-        """Have room for at least so many features."""
+        """Reserve capacity for at least so many features."""
         self.n_features = max(self.n_features, n_features)
         self.ensemble.linear.reserve_features(self.n_features)
         self.reserve_slots(self.n_slots)
 
     def reserve_slots(self, n_slots: int) -> None:
-        """Have room for so many statistics, so that none are copied while rows are learned, see `n_slots_after`."""
+        """Reserve capacity for so many statistics: none are copied while rows are learned, see `n_slots_after`."""
         self.ensemble.linear.reserve_slots(n_slots)
         self.record.reserve_features(n_slots, self.n_outputs, self.objective)
 
@@ -162,7 +162,7 @@ class Model(ScoredModel):
         Parameters
         ----------
         X : block of rows
-            The model gets room for its features, if :meth:`reserve_features` was not called before.
+            The model gets capacity for its features, if :meth:`reserve_features` was not called before.
         y : Labels, or (n,) array of numbers in regression
         weight : (n,) array
             Sample weights; a row of weight 0 is predicted but not learned.

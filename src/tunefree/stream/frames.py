@@ -92,7 +92,7 @@ def _pandas(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterat
 
 
 class _Stream:
-    """The record batches of an Arrow stream. Its source, such as a query, may fail as it begins and on the way."""
+    """The record batches of an Arrow stream. Its source, such as a query, may fail at any time."""
 
     def __init__(self, frame: Any, name: str, kept: Collection[str]) -> None:
         self.name, self.rows = name, 0  # read so far

@@ -392,7 +392,7 @@ def _gradients(state: Any) -> np.ndarray:
 
 @singledispatch
 def _left_of_wealth(state, u):
-    """The linearised regret of the margins against u, where the learner's wealth tells it; else infinite."""
+    """The linearised regret of the margins against u, where the learner's wealth determines it; else infinite."""
     return math.inf
 
 

@@ -163,7 +163,7 @@ def replaying(has_one_output: bool) -> Kernel:
 
 
 def all_kernels() -> list[Kernel]:
-    """The kernels of this module that are made for a number of outputs."""
+    """The kernels of this module that are compiled for a number of outputs."""
     return [made_for(has_one_output) for made_for in (recording, replaying) for has_one_output in (True, False)]
 
 
