@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -112,13 +113,22 @@ def test_where_all_rows_are_the_sample_it_is_what_one_machine_learns(data, monke
     assert len(told) == 3 and loss_of(found, data[1]) == loss_of(alone, data[1])
 
 
+def test_one_shard_is_learned_as_on_one_machine(tmp_path):
+    table = pa.concat_tables([people(1500), people(1500, 1).set_column(2, "rich", [["perhaps"] * 1500])])
+    path, plan, told = parquet_of(tmp_path, table, 1), Plan(target="rich"), []
+    of_shard, alone = learned(path, plan, told=told), train(open_source(path), plan)
+    assert told[1].startswith("common start: 3,000 rows") and of_shard.model.classes == alone.model.classes
+    batch = next(iter(predict(alone, open_source(path), BadRows(), labelled=True))).batch
+    np.testing.assert_array_equal(of_shard.model.predict(batch.rows), alone.model.predict(batch.rows))
+
+
 def test_shards_learn_what_the_sample_does_not_tell(data, monkeypatch):
     random = np.random.default_rng(0)
     X = random.normal(size=(4000, 2))
     start = start_of("classification", rows_of(X[:300], X[:300, 0] > 0))
     y = X.sum(axis=1) > 0
     state = shard_pass.following(start)
-    passed = [shard_pass.learned(rows_of(X[k:3600:2], y[k:3600:2]), state) for k in range(2)]
+    passed = [shard_pass.learned(shard_of(rows_of(X[k:3600:2], y[k:3600:2])), state) for k in range(2)]
     end = shard_pass.joined(start, shard_pass.plus(*passed), [rows_of(X[3600:], y[3600:])])
     before, after = (
         np.mean((PoolModel.restore(*at.model).predict(rows_of(X, y).X)[:, 0] > 0) == y) for at in (start, end)
@@ -130,6 +140,11 @@ def rows_of(X, is_b):
     from tunefree.core.rows import dense
 
     return encoded.Encoded(dense(np.ascontiguousarray(X)), is_b.astype(float), np.ones(len(X)))
+
+
+def shard_of(rows):
+    """A shard none of whose rows are in the sample."""
+    return encoded.Prepared(encoded.NOTHING, encoded.NOTHING, rows)
 
 
 def start_of(task, rows):
@@ -191,7 +206,7 @@ def test_evidence_of_shards_adds_up(task):
     rows = encoded.Encoded(rows_of(X, y).X, np.asarray(y, float), random.uniform(0.5, 2.0, 900))
     first, rest = rows.at(np.arange(900) < 300), rows.at(np.arange(900) >= 300)
     start = start_of(task, first)
-    passed = [shard_pass.learned(rest.part(k, k + 200), shard_pass.following(start)) for k in (0, 200)]
+    passed = [shard_pass.learned(shard_of(rest.part(k, k + 200)), shard_pass.following(start)) for k in (0, 200)]
     total = shard_pass.plus(*passed)
     model = PoolModel.restore(*shard_pass.joined(start, total, [rest.part(400, 600)]).model)
     found = model.certificate()

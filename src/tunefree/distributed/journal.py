@@ -61,8 +61,8 @@ class Journal:
     def round(self, engine: Engine, stage: str, learn: Callable[[], Any], restored: Callable[[Any], Any]) -> Any:
         """The handle of what a round learned: from the file, or learned now and then written to it.
 
-        A file has nested lists, of which ``restored`` makes what ``learn`` returns a handle of. Without a file, what was
-        learned stays with the workers.
+        A file has nested lists, of which ``restored`` makes the value of ``learn``. Without a file, what was learned
+        stays with the workers.
         """
         if stage in self.rounds:
             return engine.hold(stage, restored(unpacked(stage, self.rounds[stage], self.arrays)))

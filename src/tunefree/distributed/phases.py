@@ -156,8 +156,7 @@ def _start(engine: Engine, ready: list[Any], beginning: Beginning, whole: United
 def _shards(engine: Engine, ready: list[Any], start: Any) -> Any:
     """Let workers go on with their shards; the handle of the sums over these."""
     state = engine.each("following", shard_pass.following, [(start,)])[0]
-    rest = engine.each("rest", encoded.rest_of, [(shard,) for shard in ready])
-    handles = engine.each("shard", shard_pass.learned, [(rows, state) for rows in rest])
+    handles = engine.each("shard", shard_pass.learned, [(shard, state) for shard in ready])
     return engine.total("shard", shard_pass.plus, handles)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from tunefree.core import threads
 from tunefree.distributed import evidence, joining
-from tunefree.distributed.encoded import Encoded, gathered
+from tunefree.distributed.encoded import Encoded, Prepared, gathered
 from tunefree.distributed.evidence import Proved
 from tunefree.distributed.joining import Statistics
 from tunefree.generations.clocks import LATE
@@ -140,8 +140,9 @@ def following(start: Start) -> ModelState:
     return model.save_state()
 
 
-def learned(rows: Encoded, state: ModelState) -> Passed:
+def learned(shard: Prepared, state: ModelState) -> Passed:
     """Let a shard go on from what is :func:`following` the common start."""
+    rows = shard.rest
     if rows.X is None or not len(rows.y):
         return Passed(0, 0.0, 0, {}, {}, None)
     model, metrics = PoolModel.restore(*state), RunningMetrics()
