@@ -81,6 +81,8 @@ def test_files_are_learned_as_in_one_process(client, tmp_path):
     found = train(client, str(path), target="rich", shard_rows=1, tell=told.append)
     assert bytes_of(found, tmp_path) == bytes_of(here, tmp_path)
     assert told[0].startswith("read 1,500 rows in 5 shards")
+    sent = [float(line.removesuffix(" MB sent").split("; ")[-1]) for line in told]
+    assert len(sent) == 4 and sent[-1] > 0.0  # the client has the model
 
 
 def test_a_data_frame_is_learned_as_its_partitions(client, tmp_path):
@@ -207,6 +209,7 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run_cli, tmp_path, m
         (["--workers", "1", "--scheduler", "tcp://x:1"], "give one of them"),
         (["--workers", "1", "--holdout", "0.1"], "--holdout is for one machine"),
         (["--workers", "1", "--from", model], "--from is for one machine"),
+        (["--workers", "1", "--passes", "2"], "name a learner by --learner, on one machine"),
         (["--workers", "1", "--on-bad-shard", "mend"], "--on-bad-shard must be 'error' or 'skip'"),
     ):
         status, _, err = run_cli("train", path, "-t", "rich", "-o", model, *wrong)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -109,15 +110,25 @@ def test_where_all_rows_are_the_sample_it_is_what_one_machine_learns(data, monke
     told = []
     found = learned(data[0], Plan(target="rich"), told=told)
     alone = train(open_source(data[0]), Plan(target="rich"))
-    assert len(told) == 2 and loss_of(found, data[1]) == loss_of(alone, data[1])
+    assert len(told) == 3 and loss_of(found, data[1]) == loss_of(alone, data[1])
+
+
+def test_one_shard_is_learned_as_on_one_machine(tmp_path):
+    table = pa.concat_tables([people(1500), people(1500, 1).set_column(2, "rich", [["perhaps"] * 1500])])
+    path, plan, told = parquet_of(tmp_path, table, 1), Plan(target="rich"), []
+    of_shard, alone = learned(path, plan, told=told), train(open_source(path), plan)
+    assert told[1].startswith("common start: 3,000 rows") and of_shard.model.classes == alone.model.classes
+    batch = next(iter(predict(alone, open_source(path), BadRows(), labelled=True))).batch
+    np.testing.assert_array_equal(of_shard.model.predict(batch.rows), alone.model.predict(batch.rows))
 
 
 def test_shards_learn_what_the_sample_does_not_tell(data, monkeypatch):
     random = np.random.default_rng(0)
     X = random.normal(size=(4000, 2))
-    start = shard_pass.started("classification", None, ["a", "b"], 3, [rows_of(X[:300], X[:300, 0] > 0)], True)
+    start = start_of("classification", rows_of(X[:300], X[:300, 0] > 0))
     y = X.sum(axis=1) > 0
-    passed = [shard_pass.learned(rows_of(X[k:3600:2], y[k:3600:2]), start) for k in range(2)]
+    state = shard_pass.following(start)
+    passed = [shard_pass.learned(shard_of(rows_of(X[k:3600:2], y[k:3600:2])), state) for k in range(2)]
     end = shard_pass.joined(start, shard_pass.plus(*passed), [rows_of(X[3600:], y[3600:])])
     before, after = (
         np.mean((PoolModel.restore(*at.model).predict(rows_of(X, y).X)[:, 0] > 0) == y) for at in (start, end)
@@ -129,6 +140,17 @@ def rows_of(X, is_b):
     from tunefree.core.rows import dense
 
     return encoded.Encoded(dense(np.ascontiguousarray(X)), is_b.astype(float), np.ones(len(X)))
+
+
+def shard_of(rows):
+    """A shard none of whose rows are in the sample."""
+    return encoded.Prepared(encoded.NOTHING, encoded.NOTHING, rows)
+
+
+def start_of(task, rows):
+    """The common start of two classes, or of numbers, with two columns."""
+    classes = ["a", "b"] if task == "classification" else []
+    return shard_pass.started(shard_pass.Blank(task, None, classes, len(classes), 3), [rows], False)
 
 
 def test_a_model_of_shards_goes_on_with_further_rows(data, trained, tmp_path):
@@ -182,10 +204,9 @@ def test_evidence_of_shards_adds_up(task):
     X = random.normal(size=(900, 2)) * [1.0, 1e3]
     y = X[:, 0] > 0 if task == "classification" else X[:, 0]
     rows = encoded.Encoded(rows_of(X, y).X, np.asarray(y, float), random.uniform(0.5, 2.0, 900))
-    classes = ["a", "b"] if task == "classification" else []
     first, rest = rows.at(np.arange(900) < 300), rows.at(np.arange(900) >= 300)
-    start = shard_pass.started(task, None, classes, 3, [first], True)
-    passed = [shard_pass.learned(rest.part(k, k + 200), start) for k in (0, 200)]
+    start = start_of(task, first)
+    passed = [shard_pass.learned(shard_of(rest.part(k, k + 200)), shard_pass.following(start)) for k in (0, 200)]
     total = shard_pass.plus(*passed)
     model = PoolModel.restore(*shard_pass.joined(start, total, [rest.part(400, 600)]).model)
     found = model.certificate()
@@ -211,15 +232,17 @@ def test_newton_without_waiting_corrections_predicts_the_same():
 
 
 def test_a_coordinate_has_the_mean_of_the_shards_that_learned_of_it():
-    def statistics(weight, weights, units, values):
+    def statistics(weight, weights, units, differences):
         weights = np.array(weights)
-        sums = {"of features.bets": (weights * values)[:, None], "centres": weight * np.ones(2)}
-        return joining.Statistics(weight, weights, np.array(units), sums, 0.5)
+        sums = {"of features.bets": (weights * differences)[:, None], "centres": weight * np.ones(2)}
+        return joining.Statistics(weight, weights, units if units is None else np.array(units), sums, 0.5)
 
-    one = statistics(10.0, [10.0, 10.0, 0.0], [1.0, 1.0, 1.0], [3.0, 3.0, 7.0])
+    one = statistics(10.0, [10.0, 10.0, 0.0], None, [3.0, 3.0, 0.0])
     two = statistics(30.0, [30.0, 30.0, 30.0], [1.0, 0.5, 1.0], [5.0, 5.0, 5.0])
     both = one.plus(two)
     means = both.sums["of features.bets"][:, 0] / both.weights
     np.testing.assert_allclose(means, [4.5, 5.0, 5.0])  # the unit of the second one is larger in shard two
     np.testing.assert_allclose(both.units, [1.0, 0.5, 1.0])
     assert both.sums["centres"][0] / both.weight == 1.0
+    silent = one._replace(weights=np.zeros(3), sums={"centres": 10.0 * np.ones(2)})
+    assert two.plus(silent).sums["of features.bets"].tolist() == two.sums["of features.bets"].tolist()

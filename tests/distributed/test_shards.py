@@ -53,6 +53,13 @@ def test_parquet_is_cut_between_row_groups_and_united_as_one_reader_would(tmp_pa
     assert len(shards(path, Cut(400))) == 2
 
 
+def test_a_long_row_group_is_cut_into_equal_parts(tmp_path):
+    path = parquet_of(tmp_path, people(), 2)  # row groups of 600 rows
+    cut_up = same_as_one_reader(path, Plan(target="rich"), Cut(1, most_rows=250))
+    assert [piece.rows for shard in cut_up for piece in shard.pieces] == [200] * 6
+    assert len(shards(path, Cut(10**6, most_rows=250))) == 1
+
+
 def test_text_is_cut_at_line_ends_wherever_ranges_end(tmp_path):
     table = people(300).append_column(
         "note", pa.array(['a "quoted"\nline, with a comma' if k % 3 else "" for k in range(300)])

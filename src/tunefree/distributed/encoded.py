@@ -141,8 +141,3 @@ def sample_of(shard: Prepared) -> Encoded:
 def last_of(shard: Prepared) -> Encoded:
     """The rows that are learned when shards are joined."""
     return shard.last
-
-
-def rest_of(shard: Prepared) -> Encoded:
-    """The rows that a worker learns."""
-    return shard.rest

@@ -53,7 +53,7 @@ FINEST = 10**9  # largest denominator of a share held out
 
 SINGLE = Scope(
     "is for single learners: the pool makes one pass, has nothing to set, and mixes its members",
-    "name a learner by `learner`",
+    "name a learner by `learner`, on one machine",
 )
 POOLED = Scope("is for the pool", "leave `learner` out")
 ROW_BY_ROW = Scope("is for learning row by row", "name another `learner`")

@@ -54,11 +54,13 @@ class Pool:
         Whether the pass has ended, and no row was learned since.
     only_predicts : bool
         Whether all that learning needs was left out.
+    only_members_learn : bool
+        Whether the mixture predicts with the weights that it has, and nothing is recorded of the members.
     """
 
     def __init__(self, members: Members) -> None:
         self.members = members
-        self.unit = 1.0
+        self.unit, self.only_members_learn = 1.0, False
         self.relative, self.n_repeats, self.has_finished, self.only_predicts = RelativeWeights(), 0, False, False
         self.mixture = self.new_mixture()
         self.frozen = self._new_frozen()
@@ -217,6 +219,8 @@ class Pool:
         learned = self.members.learn(X, y, weight, self.relative.of(weight), before, ahead)
         predictions, evidence, digests, n_repeats = learned
         self.n_repeats += n_repeats
+        if self.only_members_learn:
+            return self.mixture.predict(predictions, is_over=False)
         if ahead is None:
             self.waiting.put_back(digests, predictions)
         judging = evidence if ahead is None else of_one_row(ahead.groups, evidence)
