@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tunefree import learners, losses
+from tunefree.core.docstrings import described
 from tunefree.core.errors import ModelError, nearest
 from tunefree.core.parameters import (
     COLUMNS,
@@ -17,7 +18,6 @@ from tunefree.core.parameters import (
     ROWS,
     Parameters,
     Scope,
-    described,
     parameter,
     records_of,
     words_of,
