@@ -12,7 +12,7 @@ import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from tunefree.core.parameters import Parameter, default_of
 
@@ -44,7 +44,7 @@ def described(group: type[Described]) -> type[Described]:
     """
     sections = sections_of(group.__doc__)
     by_name: dict[str, Any] = {entry.name: entry for entry in fields(group)}  # type: ignore[arg-type]
-    names = [name for kind in group.__mro__ for name in kind.__dict__.get("__annotations__", ()) if name in by_name]
+    names = [name for kind in group.__mro__ for name in inspect.get_annotations(kind) if name in by_name]
     sections["Parameters"] = "\n".join(map(_of_field, map(by_name.__getitem__, dict.fromkeys(names))))
     sections["Attributes"] = "\n".join(_attributes(group).values())
     inherited = (sections_of(kind.__doc__).get("References", "") for kind in group.__mro__)
@@ -55,6 +55,8 @@ def described(group: type[Described]) -> type[Described]:
 
 def with_arguments(descriptions: Mapping[str, str]) -> Callable[[Described], Described]:
     """A decorator of methods, whose docstrings then describe those of their arguments that have a description.
+
+    A method that is declared to return ``Self`` returns its object.
 
     Parameters
     ----------
@@ -74,6 +76,8 @@ def with_arguments(descriptions: Mapping[str, str]) -> Callable[[Described], Des
         sections = sections_of(method.__doc__)
         present = [descriptions[name] for name in inspect.signature(method).parameters if name in descriptions]
         sections["Parameters"] = "\n".join([*present, *filter(None, [sections.get("Parameters")])])
+        if inspect.signature(method).return_annotation in ("Self", Self):
+            sections["Returns"] = "self"
         method.__doc__ = _joined(sections)
         return method
 

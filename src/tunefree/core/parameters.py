@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.registry import names_in
@@ -54,6 +54,7 @@ KINDS: dict[Any, str] = {
     float: "a number",
     bool: "True or False",
     str: "a string",
+    dict: "a dict",
     Callable: "a function",
 }
 
@@ -90,7 +91,7 @@ class Parameter:
         "must be 'median' or a number above 0, not 'mean'"
         """
         alternatives = get_args(kind) if isinstance(kind, UnionType) else (kind,)
-        kinds = [alternative for alternative in alternatives if alternative is not NoneType]
+        kinds = [get_origin(alternative) or alternative for alternative in alternatives if alternative is not NoneType]
         if not set(kinds) <= set(KINDS) or (value is None and len(kinds) < len(alternatives)):
             return ""
         fitting = next((alternative for alternative in kinds if _is_of(alternative, value)), None)
@@ -133,9 +134,11 @@ def _is_of(kind: Any, value: Any) -> bool:
     if kind is Callable:
         return callable(value)
     if kind is bool:
-        return isinstance(value, bool) or (getattr(value, "dtype", None) == bool and not value.shape)
-    if kind is str:
-        return isinstance(value, str)
+        return isinstance(value, bool) or (
+            getattr(getattr(value, "dtype", None), "kind", "") == "b" and not value.shape
+        )
+    if kind in (str, dict):
+        return isinstance(value, kind)
     abstract = numbers.Integral if kind is int else numbers.Real
     return isinstance(value, abstract) and not isinstance(value, bool) and bool(abs(value) < math.inf)
 

@@ -1,0 +1,72 @@
+"""What classifiers and regressors have in common, whatever has learned: from margins to labels and probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from tunefree.estimators.parameters import documented
+from tunefree.losses.objectives import chosen
+
+
+class Classifying(ClassifierMixin):
+    """Classifiers: they have ``predict_proba``, and ``_margins(X)`` (n, K), of one column for two classes.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels known to the classifier, sorted.
+    """
+
+    classes_: np.ndarray
+
+    @documented
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Margins of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Of the second of two classes, else of each class.
+        """
+        margins = self._margins(X)  # type: ignore[attr-defined]
+        return margins[:, 0] if margins.shape[1] == 1 else margins
+
+    @documented
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class with the largest margin for each row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        margins = self._margins(X)  # type: ignore[attr-defined]
+        return self.classes_[np.minimum(chosen(margins), len(self.classes_) - 1)]
+
+    @documented
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the class probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))  # type: ignore[attr-defined]
+
+
+class Regressing(RegressorMixin):
+    """Regressors: they have ``_predictions(X)`` (n, 1)."""
+
+    @documented
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the target of each row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        predictions: np.ndarray = self._predictions(X)  # type: ignore[attr-defined]
+        return predictions[:, 0]
