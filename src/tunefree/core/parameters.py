@@ -49,6 +49,7 @@ OTHER_OPTIONS = {
     "settings": "--learner NAME:SETTING",
     **{name: f"--learner NAME:{name}" for name in ("view", "average", "max_support", "device")},
 }
+NUMPYS_BOOLS = {("numpy", "bool"), ("numpy", "bool_")}  # without loading NumPy, which takes long
 KINDS: dict[Any, str] = {
     int: "a whole number",
     float: "a number",
@@ -134,9 +135,7 @@ def _is_of(kind: Any, value: Any) -> bool:
     if kind is Callable:
         return callable(value)
     if kind is bool:
-        return isinstance(value, bool) or (
-            getattr(getattr(value, "dtype", None), "kind", "") == "b" and not value.shape
-        )
+        return isinstance(value, bool) or (type(value).__module__, type(value).__name__) in NUMPYS_BOOLS
     if kind in (str, dict):
         return isinstance(value, kind)
     abstract = numbers.Integral if kind is int else numbers.Real

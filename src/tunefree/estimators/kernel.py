@@ -213,7 +213,7 @@ class KernelPiSTOLClassifier(KernelPiSTOL, OnlineClassifierBase):
     loss: str = loss_of_task(
         "classification",
         "smoothed-hinge",
-        f"The default is that of the paper, with which few rows become support points. {OF_CLASSES}",
+        "The default is that of the paper, with which few rows become support points.",
     )
 
 
@@ -238,8 +238,4 @@ class KernelPiSTOLRegressor(KernelPiSTOL, OnlineRegressorBase):
     True
     """
 
-    loss: str = loss_of_task(
-        "regression",
-        "absolute",
-        OF_NUMBERS,
-    )
+    loss: str = loss_of_task("regression", "absolute")

@@ -42,11 +42,7 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
     True
     """
 
-    loss: str = loss_of_task(
-        "classification",
-        "logistic",
-        OF_CLASSES,
-    )
+    loss: str = loss_of_task("classification", "logistic")
     penalty: float | str = parameter(
         "ladder",
         "lambda. ``'ladder'``: 0.1, 0.01, 0.001 and 0.0001, as in the paper's experiments.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tunefree.core.parameters import parameter
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
-from tunefree.estimators.parameters import OF_CLASSES, OF_NUMBERS, estimator, loss_of_task
+from tunefree.estimators.parameters import estimator, loss_of_task
 from tunefree.estimators.regressor import OnlineRegressorBase
 
 PASSES = "Number of passes over the rows in ``fit``. Several help on small data sets; on large ones one is enough."
@@ -31,7 +31,7 @@ class SingleLearner(OnlineEstimator):
 class LinearClassifier(SingleLearner, OnlineClassifierBase):
     """Classifiers with a linear learner."""
 
-    loss: str = loss_of_task("classification", "logistic", OF_CLASSES)
+    loss: str = loss_of_task("classification", "logistic")
     fit_intercept: bool = parameter(True, "Whether to fit an intercept.")
 
 
@@ -39,4 +39,4 @@ class LinearClassifier(SingleLearner, OnlineClassifierBase):
 class LinearRegressor(SingleLearner, OnlineRegressorBase):
     """Regressors with a linear learner. Targets are learned relative to their running mean."""
 
-    loss: str = loss_of_task("regression", "square", OF_NUMBERS)
+    loss: str = loss_of_task("regression", "square")

@@ -17,14 +17,12 @@ from tunefree.model import views
 from tunefree.workflows.plan import Plan
 
 Estimator = TypeVar("Estimator")
-OF_CLASSES = (  # remarks on losses
-    "With several classes the logistic loss is multinomial, and the others are of each class against the others. "
-    "Probabilities are those of the logistic loss, or with another one calibrated along the stream."
-)
-OF_NUMBERS = (
-    "The absolute loss predicts the median, the square loss the mean, and 'quantile:0.9' a quantile; parameters of a "
-    "loss stand behind colons."
-)
+OF_LOSSES = {
+    "classification": "With several classes the logistic loss is multinomial, and the others are of each class against "
+    "the others.",
+    "regression": "The absolute loss predicts the median, the square loss the mean, and 'quantile:0.9' a quantile; "
+    "parameters of a loss stand behind colons.",
+}
 VIEWS = ("raw", *views.ALL)
 RECORDS = {
     "n_jobs": Parameter(
@@ -108,12 +106,12 @@ def of_plan(name: str) -> Parameter:
 
 
 def loss_of_task(task: str, default: str, remark: str = "") -> Any:
-    """A field for the loss of a task, with a remark on losses.
+    """A field for the loss of a task, with a remark on the default.
 
     Examples
     --------
-    >>> loss_of_task("regression", "square").metadata["parameter"].meaning
-    'square, absolute, absolute-power:P, epsilon-insensitive:EPSILON:P, huber:DELTA or quantile:TAU.'
+    >>> loss_of_task("regression", "square").metadata["parameter"].meaning.partition(".")[0]
+    'square, absolute, absolute-power:P, epsilon-insensitive:EPSILON:P, huber:DELTA or quantile:TAU'
     """
     *names, last = losses.usage(task)
-    return field_of(Parameter(f"{', '.join(names)} or {last}. {remark}".strip()), default)
+    return field_of(Parameter(f"{', '.join(names)} or {last}. {OF_LOSSES[task]} {remark}".strip()), default)

@@ -211,11 +211,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     True
     """
 
-    loss: str = loss_of_task(
-        "regression",
-        "square",
-        OF_NUMBERS,
-    )
+    loss: str = loss_of_task("regression", "square")
 
     @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
