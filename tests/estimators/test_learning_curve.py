@@ -214,7 +214,7 @@ def test_bad_rows_and_estimators_are_explained():
     X, y = CANCER
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         drawn(KNeighborsClassifier(), (X, y[:-1]))
-    with pytest.raises(ValueError, match="max_iter must be a whole number"):
+    with pytest.raises(ValueError, match="`max_iter` must be at least 1"):
         drawn(Classifier(max_iter=0))
     with pytest.raises(ValueError, match="beta must lie in"):
         drawn(Classifier(assumptions={"beta": 5.0}))

@@ -58,7 +58,6 @@ CHANGES: dict[str, dict[str, Any]] = {
     "categorical": COLUMNS,
     "text": COLUMNS,
     "view": {"choices": VIEWS},
-    "kernel": {"metavar": None},
 }
 ARGUMENTS = {
     "X": "X : {array-like, sparse matrix, table} of shape (n_samples, n_features)",
@@ -86,10 +85,10 @@ def documented(method: Any) -> Any:
     return with_arguments(ARGUMENTS)(method)
 
 
-def shared(name: str, default: Any = None, **changes: Any) -> Any:
-    """A field for a parameter that several estimators or plans have, with fields of its record that differ here."""
+def shared(name: str, default: Any = None, remark: str = "") -> Any:
+    """A field for a parameter that several estimators or plans have, with a remark on what it does here."""
     record = RECORDS[name] if name in RECORDS else of_plan(name)
-    return field_of(replace(record, **changes), default)
+    return field_of(replace(record, meaning=f"{record.meaning} {remark}".strip()), default)
 
 
 def of_plan(name: str) -> Parameter:

@@ -16,11 +16,11 @@ from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
 from tunefree.estimators.fit_display import FitDisplay
 from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
-from tunefree.estimators.preparation import kernel_names
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.pool.model import are_many
+from tunefree.workflows.plan import check_kernel
 
 
 @estimator
@@ -35,7 +35,12 @@ class Pooled(OnlineEstimator):
         Number of passes of the latest ``fit``, which is 1.
     """
 
-    kernel: str | None = shared("kernel", choices=tuple(kernel_names()))
+    kernel: str | None = shared(
+        "kernel",
+        None,
+        "On two views of the rows, learned by PiSTOL [5]_. Time and memory then grow with the number of rows of small "
+        "margin.",
+    )
     max_support: int | None = shared("max_support")
     device: str | None = shared("device")
     n_jobs: int | None = shared("n_jobs", -1)
@@ -49,9 +54,11 @@ class Pooled(OnlineEstimator):
 
     def _check_parameters(self) -> None:
         check(self)
+        if self.kernel is not None:
+            check_kernel(self.kernel)
         for name in ("max_support", "device"):
             if getattr(self, name) is not None and self.kernel is None:
-                raise ValueError(f"{name} has no effect without a kernel; pass kernel='rbf', or leave {name} out")
+                raise ValueError(f"`{name}` has no effect without a kernel; pass `kernel='rbf'`, or leave `{name}` out")
         loss_of(self._task, str(self.loss))
 
     def _pass_of(self, groups: Any, y: Any) -> Any:

@@ -80,6 +80,21 @@ def plan_of(parameters: dict[str, Any]) -> Plan:
     return Plan(**parameters)
 
 
+def check_kernel(name: str) -> None:
+    """Raise an error if there is no kernel of this name that is computed from rows.
+
+    Examples
+    --------
+    >>> check_kernel("cubic")
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: unknown `kernel` 'cubic'; choose one of rbf, laplacian, poly, linear
+    """
+    from tunefree.kernel import kernels  # which loads slowly
+
+    if name not in (names := [name for name in kernels.ALL if name != "precomputed"]):
+        raise ModelError(f"unknown `kernel` {name!r}; choose one of {', '.join(names)}")
+
+
 @described
 @dataclass(frozen=True)
 class Plan(Parameters):
@@ -246,10 +261,7 @@ class Plan(Parameters):
             remedy = nearest(self.learner, names, "learners", len(names))
             raise ModelError(f"unknown learner {self.learner!r}; {remedy}")
         if self.kernel is not None:
-            from tunefree.kernel import kernels  # which loads slowly
-
-            if self.kernel not in (names := [name for name in kernels.ALL if name != "precomputed"]):
-                raise ModelError(f"unknown `kernel` {self.kernel!r}; choose one of {', '.join(names)}")
+            check_kernel(self.kernel)
 
     def _check_roles(self) -> None:
         """Raise an error if a column is named for two roles."""
