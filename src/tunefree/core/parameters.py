@@ -138,8 +138,8 @@ def _is_of(kind: Any, value: Any) -> bool:
         return isinstance(value, bool) or (type(value).__module__, type(value).__name__) in NUMPYS_BOOLS
     if kind in (str, dict):
         return isinstance(value, kind)
-    abstract = numbers.Integral if kind is int else numbers.Real
-    return isinstance(value, abstract) and not isinstance(value, bool) and bool(abs(value) < math.inf)
+    abstract: Any = numbers.Integral if kind is int else numbers.Real
+    return isinstance(value, abstract) and not isinstance(value, bool) and abs(value) < math.inf
 
 
 def parameter(default: Any, meaning: str, panel: str = "", **record: Any) -> Any:
@@ -155,9 +155,10 @@ def field_of(record: Parameter, default: Any, **options: Any) -> Any:
 
 def check(group: Any) -> None:
     """Raise an error for the first parameter of a group that has a value of another type, or beyond the limits."""
-    kinds = types_of(type(group))
-    for name, record in records_of(type(group)).items():
-        if problem := record.problem(kinds[name], getattr(group, name)):
+    cls: Any = type(group)
+    for name, (kind, record) in _fields_of(cls).items():
+        value = getattr(group, name)
+        if value is not getattr(cls, name, MISSING) and (problem := record.problem(kind, value)):
             raise ModelError(f"`{name}` {problem}")
 
 
@@ -224,17 +225,21 @@ def default_of(entry: Field[Any]) -> Any:
     return entry.default if entry.default_factory is MISSING else entry.default_factory()
 
 
-@cache
-def types_of(group: type) -> dict[str, Any]:
+def types_of(group: Any) -> dict[str, Any]:
     """The types of a group's fields."""
-    hints = get_type_hints(group)
-    return {name: hints[name] for name in records_of(group)}
+    return {name: kind for name, (kind, _) in _fields_of(group).items()}
+
+
+def records_of(group: Any) -> dict[str, Parameter]:
+    """The records of a group's parameters, by name."""
+    return {name: record for name, (_, record) in _fields_of(group).items()}
 
 
 @cache
-def records_of(group: type) -> dict[str, Parameter]:
-    """The records of a group's parameters, by name."""
-    return {entry.name: entry.metadata["parameter"] for entry in fields(group) if "parameter" in entry.metadata}
+def _fields_of(group: Any) -> dict[str, tuple[Any, Parameter]]:
+    """The types and the records of a group's parameters; types in annotations take long to find."""
+    hints, described = get_type_hints(group), [entry for entry in fields(group) if "parameter" in entry.metadata]
+    return {entry.name: (hints[entry.name], entry.metadata["parameter"]) for entry in described}
 
 
 def option(name: str) -> str:

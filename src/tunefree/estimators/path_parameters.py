@@ -76,7 +76,7 @@ class PathParameters(BaseEstimator):
         choices=("holdout", "theory"),
         low=1,
     )
-    assumptions: dict[str, float] | None = parameter(
+    assumptions: dict[str, Any] | None = parameter(
         None, "``beta``, ``tau`` and ``zeta`` of :func:`tunefree.theory.stopping_time`, for ``'theory'``."
     )
     max_iter: int = parameter(500, "Length of the path with ``stop='holdout'``.", low=1)

@@ -31,7 +31,7 @@ class Classifying(ClassifierMixin):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Of the second of two classes, else of each class.
         """
-        margins = self._margins(X)  # type: ignore[attr-defined]
+        margins = self._margins(X)
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     @documented
@@ -42,7 +42,7 @@ class Classifying(ClassifierMixin):
         -------
         ndarray of shape (n_samples,)
         """
-        margins = self._margins(X)  # type: ignore[attr-defined]
+        margins = self._margins(X)
         return self.classes_[np.minimum(chosen(margins), len(self.classes_) - 1)]
 
     @documented
@@ -54,7 +54,7 @@ class Classifying(ClassifierMixin):
         ndarray of shape (n_samples, n_classes)
         """
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))  # type: ignore[attr-defined]
+            return np.log(self.predict_proba(X))
 
 
 class Regressing(RegressorMixin):
@@ -68,5 +68,5 @@ class Regressing(RegressorMixin):
         -------
         ndarray of shape (n_samples,)
         """
-        predictions: np.ndarray = self._predictions(X)  # type: ignore[attr-defined]
+        predictions: np.ndarray = self._predictions(X)
         return predictions[:, 0]
