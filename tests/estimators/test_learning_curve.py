@@ -194,7 +194,7 @@ def test_what_a_logarithmic_axis_cannot_show_is_marked():
         ({"sizes": [0, 100]}, "sizes must be"),
         ({"sizes": [0.1, 0.5]}, "sizes must be"),
         ({"sizes": [2, 100]}, "2 rows has only one class.*larger sizes"),
-        ({"repeats": 0}, "repeats must be a whole number"),
+        ({"repeats": 0}, "`repeats` must be at least 1"),
         ({"test_fraction": 1.0}, "test_fraction must be"),
         ({"test_fraction": "a quarter"}, "test_fraction must be"),
         ({"least": -0.1}, "least must be"),

@@ -86,7 +86,7 @@ def test_choices_that_make_no_sense():
         (OnlineRegressor("kernel-pool"), r"use TuneFreeRegressor\(kernel='rbf'\)"),
         (OnlineClassifier("sgd"), "unknown learner"),
         (OnlineClassifier(view="sideways"), "`view` must be 'raw', 'centred', 'steady' or 'level'"),
-        (OnlineClassifier("adagrad", settings={"eta": -1.0}), "`settings`: eta must be above 0"),
+        (OnlineClassifier("adagrad", settings={"eta": -1.0}), r"`settings\['eta'\]` must be above 0"),
         (OnlineClassifier("adagrad", settings={"epsilon": 1.0}), "no setting"),
         (OnlineRegressor("perceptron"), "classes only"),
         (OnlineClassifier("newton", average=True), "average"),

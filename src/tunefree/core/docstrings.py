@@ -2,7 +2,8 @@
 
 The section "Parameters" of a group of parameters comes from its records, and that of a method from descriptions of
 arguments that several methods share. The section "Attributes" of a class has, beside its entries, those of the classes
-that it inherits, and the properties whose names end in an underscore; "References" are inherited whole.
+that it inherits, and the properties whose names end in an underscore. "References", and what follows the first line of
+a description, are inherited whole where a class has none.
 """
 
 from __future__ import annotations
@@ -47,8 +48,10 @@ def described(group: type[Described]) -> type[Described]:
     names = [name for kind in group.__mro__ for name in inspect.get_annotations(kind) if name in by_name]
     sections["Parameters"] = "\n".join(map(_of_field, map(by_name.__getitem__, dict.fromkeys(names))))
     sections["Attributes"] = "\n".join(_attributes(group).values())
-    inherited = (sections_of(kind.__doc__).get("References", "") for kind in group.__mro__)
-    sections["References"] = next(filter(None, inherited), "")
+    inherited = [sections_of(kind.__doc__) for kind in group.__mro__ if "__dataclass_fields__" in vars(kind)]
+    sections["References"] = next(filter(None, (part.get("References") for part in inherited)), "")
+    details = (part[""].partition("\n\n")[2] for part in inherited)
+    sections[""] = "\n\n".join(filter(None, [sections[""].partition("\n\n")[0], next(filter(None, details), "")]))
     group.__doc__ = _joined(sections)
     return group
 

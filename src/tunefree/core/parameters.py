@@ -153,6 +153,19 @@ def field_of(record: Parameter, default: Any, **options: Any) -> Any:
     return field(**chosen, **options, metadata={"parameter": record})
 
 
+def require(name: str, kind: Any, value: Any, **limits: Any) -> None:
+    """Raise an error unless a parameter has this type and lies within limits, which are those of a record.
+
+    Examples
+    --------
+    >>> require("repeats", int, 0, low=1)
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: `repeats` must be at least 1, not 0
+    """
+    if problem := Parameter("", **limits).problem(kind, value):
+        raise ModelError(f"`{name}` {problem}")
+
+
 def check(group: Any) -> None:
     """Raise an error for the first parameter of a group that has a value of another type, or beyond the limits."""
     cls: Any = type(group)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import check, parameter
@@ -20,7 +20,6 @@ from tunefree.estimators.notebook import LearnedInNotebooks
 from tunefree.estimators.parameters import documented, estimator, shared
 from tunefree.estimators.predictions import Classifying
 from tunefree.estimators.reports import Reported
-from tunefree.estimators.weights import Weighted
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
@@ -35,7 +34,7 @@ from tunefree.workflows.progress import Progress
 
 
 @estimator
-class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks, BaseEstimator):
+class OnlineEstimator(Reported, Explaining, Saving, LearnedInNotebooks, BaseEstimator):
     """What classifiers and regressors that learn row by row share.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their
@@ -221,7 +220,6 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
     """Targets are labels; margins are of the sorted classes."""
 
     _task = "classification"
-    class_weight: Any = shared("class_weight")
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -319,18 +317,6 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         model = self._learned.model
         for label in [label for label in classes.tolist() if label not in model.classes]:
             model.add_class(label)
-
-    def _class_weight(self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any) -> np.ndarray:
-        """The weight of each row's class."""
-        if isinstance(self.class_weight, str):
-            kept = weight > 0
-            present = np.unique(y[kept])
-            balanced = compute_class_weight("balanced", classes=present, y=y[kept], sample_weight=weight[kept])
-            by_label = dict(zip(present.tolist(), balanced.tolist(), strict=True))
-        else:
-            by_label = validation.class_weights(self.class_weight, classes)
-        each = np.array([by_label.get(label, 1.0) for label in labels.tolist()])
-        return each[np.searchsorted(labels, y)]
 
     def _targets(self, y: np.ndarray, row: np.ndarray) -> Labels:
         present, codes = np.unique(y[row], return_inverse=True)

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from tunefree.core.parameters import require
 from tunefree.core.threads import one_for_products
 from tunefree.early_stopping.descent import Descent
 from tunefree.early_stopping.optimality import descends, least_error
@@ -141,14 +142,14 @@ class IterativeRegularization(Saving, PathParameters):
             preparation.standards(X[~held], share) if self.standardize else preparation.as_given(X, self._farthest())
         )
         features = self._fit_features(standards.apply(X, self._farthest()), ~held)
-        kernel, own, others = self._made_kernel(features, targets, rows), features[~held], features[held]
+        kernel, to_learn, others = self._made_kernel(features, targets, rows), features[~held], features[held]
         learned, beside = Rows(targets.y[~held], share), Rows(targets.y[held], preparation.shares(weight[held]))
         targets = targets.some(kept[:0])
         if kernel is not None and self._chooses_width(kernel) and held.any():
             first = np.argsort(rows.keys[~held], kind="stable")[:TRIED]
             some = Rows(learned.y[first], preparation.shares(share[first]))
-            kernel = self._best_kernel(targets, own[first], some, others, beside)
-        problem = self._problem(targets, kernel, own, learned, others, beside)
+            kernel = self._best_kernel(targets, to_learn[first], some, others, beside)
+        problem = self._problem(targets, kernel, to_learn, learned, others, beside)
         with np.errstate(over="ignore"):
             mass = min(float(weight[~held].sum()), preparation.LARGEST)
         kappa = math.sqrt(float(problem.space.squared_sizes().max()))
@@ -156,7 +157,7 @@ class IterativeRegularization(Saving, PathParameters):
             targets, others if held.any() else features, beside if held.any() else learned
         )
         descent = Descent(problem, self._schedule(targets, problem, random), int(self.gram_bytes) // SHARE_OF_PATH)
-        support = None if kernel is None else own
+        support = None if kernel is None else to_learn
         return FittedPath(descent, targets, standards, kernel, support, mass, kappa, bool(held.any()), calibration)
 
     def _signature(self, X: Any, targets: Targets, weight: np.ndarray) -> tuple[Any, ...]:
@@ -289,7 +290,7 @@ class IterativeRegularization(Saving, PathParameters):
             A fitted copy that shares the path.
         """
         check_is_fitted(self)
-        validation.whole(t=t)
+        require("t", int, t, low=1)
         view = copy.copy(self)
         with one_for_products():
             view._stop_at(int(t))
@@ -357,9 +358,8 @@ class IterativeRegularization(Saving, PathParameters):
         fitted = self.fitted_path_
         path, unit, by = fitted.descent.path, fitted.targets.unit, fitted.targets.loss_unit
         t = self.n_iter_
-        radius = (
-            float(path["norm"][:t].max()) if radius is None else validation.positive(radius=radius)["radius"] / unit
-        )
+        require("radius", float | None, radius, above=0)
+        radius = float(path["norm"][:t].max()) if radius is None else float(radius) / unit
         error = path["average_training_loss" if self.output == "average" else "training_loss"][:t]
         reached = float(error.min() if self.output == "best" else error[-1])
         least = least_error(path, radius)

@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.errors import ModelError
-from tunefree.core.parameters import Parameter, field_of, parameter
+from tunefree.core.parameters import Parameter, field_of, parameter, require
 from tunefree.estimators.linear import LinearClassifier, LinearRegressor, SingleLearner
 from tunefree.estimators.parameters import estimator, shared
 from tunefree.learners import ALL
 from tunefree.model.pool import POOLS, check_settings
 
-POSITIVE = Parameter("A number.", above=0)
 LEARNER = Parameter(f"A linear learner by its name: {', '.join(ALL)}.")
 
 
@@ -39,8 +37,8 @@ class Named(SingleLearner):
             kernel = "" if self.learner == "pool" else "kernel='rbf'"
             raise ValueError(f"{self.learner} is no single learner: use TuneFree{kind}({kernel})")
         for name, value in settings.items():
-            if np.ndim(value) == 0 and (problem := POSITIVE.problem(float, value)):
-                raise ModelError(f"`settings`: {name} {problem}")
+            if np.ndim(value) == 0:
+                require(f"settings[{name!r}]", float, value, above=0)
         return self.learner, {name: value if np.ndim(value) else float(value) for name, value in settings.items()}
 
 

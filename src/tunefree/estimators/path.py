@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import compute_class_weight
 
 from tunefree.early_stopping.problem import Rows
 from tunefree.estimators import path_targets, validation
 from tunefree.estimators.iterative import IterativeRegularization
-from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
+from tunefree.estimators.parameters import documented, estimator, loss_of_task
 from tunefree.estimators.path_probabilities import fit_temperature, probabilities
 from tunefree.estimators.path_targets import Targets
 from tunefree.estimators.predictions import Classifying, Regressing
@@ -39,7 +38,6 @@ class IterativeRegularizationClassifier(Classifying, IterativeRegularization):
     """
 
     loss: str = loss_of_task("classification", "logistic")
-    class_weight: Any = shared("class_weight")
 
     @documented
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -57,22 +55,12 @@ class IterativeRegularizationClassifier(Classifying, IterativeRegularization):
             label = classes[codes[weight > 0][0]]
             raise ValueError(f"The number of classes has to be greater than one; got 1 class ({label!r})")
         with np.errstate(over="ignore"):
-            weight = np.minimum(weight * self._class_weights(classes, codes, weight), LARGEST)
+            weight = np.minimum(weight * self._class_weight(y, weight, classes, classes), LARGEST)
         if not weight.any():
             raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
         self.classes_ = classes
         self._learn(X, path_targets.of_classes(loss, codes, len(classes)), weight)
         return self
-
-    def _class_weights(self, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            kept = weight > 0
-            present = np.unique(codes[kept])
-            each = np.ones(len(classes))
-            each[present] = compute_class_weight("balanced", classes=present, y=codes[kept], sample_weight=weight[kept])
-            return each[codes]
-        by_label = validation.class_weights(self.class_weight)
-        return np.array([by_label.get(label, 1.0) for label in classes.tolist()])[codes]
 
     def _calibration_rows(self, targets: Targets, features: Any, rows: Rows) -> tuple[Any, Rows] | None:
         # Losses whose margins stand for no probabilities: these are learned from margins of rows held out.

@@ -27,18 +27,42 @@ from tunefree.workflows.plan import check_kernel
 class Pooled(OnlineEstimator):
     """What the two estimators share.
 
+    Members predict each row together, and then learn it. There are two kinds of them:
+
+    - *Generations* are models that are grown on the rows so far: boosted trees [1]_, randomised trees [2]_, and on few
+      rows logistic or ridge regression. New ones are grown while rows come, and the two newest of each kind predict.
+      Their trees go on learning: online learners [3]_ correct the values of their leaves, row by row.
+    - A few *online linear learners* on standardised columns. On sparse rows of many features there are no others.
+
+    The members are mixed by rules that learn, too: a mean of their probabilities [4]_, or in regression of their
+    predictions [5]_, whose weights follow their losses, and corrections that learn weights of the members' differences
+    from it. Each row was predicted before it was learned, so it tells how good each member is. No rows are held out,
+    and one pass is the whole training. ``fit`` draws an order of the rows, and ends the pass with generations of all of
+    them; ``partial_fit`` goes on with the pass, in the order in which rows come.
+
     Attributes
     ----------
     t_ : int
         Number of rows learned so far; copies are one row.
     n_iter_ : int
         Number of passes of the latest ``fit``, which is 1.
+
+    References
+    ----------
+    .. [1] J. H. Friedman. Greedy function approximation: a gradient boosting machine. Annals of Statistics 29, 2001.
+    .. [2] P. Geurts, D. Ernst, L. Wehenkel. Extremely randomized trees. Machine Learning 63, 2006.
+    .. [3] M. Kempka, W. Kotlowski, M. K. Warmuth. Adaptive scale-invariant online algorithms for learning linear
+       models. ICML 2019.
+    .. [4] L. Orseau, T. Lattimore, S. Legg. Soft-Bayes: Prod for mixtures of experts with log-loss. ALT 2017.
+    .. [5] V. Vovk. Aggregating strategies. COLT 1990.
+    .. [6] F. Orabona. Simultaneous model selection and optimization through parameter-free stochastic learning.
+       NIPS 2014.
     """
 
     kernel: str | None = shared(
         "kernel",
         None,
-        "On two views of the rows, learned by PiSTOL [5]_. Time and memory then grow with the number of rows of small "
+        "On two views of the rows, learned by PiSTOL [6]_. Time and memory then grow with the number of rows of small "
         "margin.",
     )
     max_support: int | None = shared("max_support")
@@ -119,29 +143,6 @@ class Pooled(OnlineEstimator):
 class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     """A classifier with nothing to tune: trees that go on learning and online learners, mixed.
 
-    Members predict each row together, and then learn it. There are two kinds of them:
-
-    - *Generations* are models that are grown on the rows so far: boosted trees [1]_, randomised trees [2]_, and on few
-      rows logistic regression. New ones are grown while rows come, and the two newest of each kind predict. Their
-      trees go on learning: online learners [3]_ correct the values of their leaves, row by row.
-    - A few *online linear learners* on standardised columns. On sparse rows of many features there are no others.
-
-    The members are mixed by rules that learn, too: a mean of their probabilities, whose weights follow their losses
-    [4]_, and corrections that learn weights of the members' differences from it. Each row was predicted before it was
-    learned, so it tells how good each member is. No rows are held out, and one pass is the whole training. ``fit``
-    draws an order of the rows, and ends the pass with generations of all of them; ``partial_fit`` goes on with the
-    pass, in the order in which rows come.
-
-    References
-    ----------
-    .. [1] J. H. Friedman. Greedy function approximation: a gradient boosting machine. Annals of Statistics 29, 2001.
-    .. [2] P. Geurts, D. Ernst, L. Wehenkel. Extremely randomized trees. Machine Learning 63, 2006.
-    .. [3] M. Kempka, W. Kotlowski, M. K. Warmuth. Adaptive scale-invariant online algorithms for learning linear
-       models. ICML 2019.
-    .. [4] L. Orseau, T. Lattimore, S. Legg. Soft-Bayes: Prod for mixtures of experts with log-loss. ALT 2017.
-    .. [5] F. Orabona. Simultaneous model selection and optimization through parameter-free stochastic learning.
-       NIPS 2014.
-
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -184,29 +185,6 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
 @estimator
 class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     """A regressor with nothing to tune: trees that go on learning and online learners, mixed.
-
-    Members predict each row together, and then learn it. There are two kinds of them:
-
-    - *Generations* are models that are grown on the rows so far: boosted trees [1]_, randomised trees [2]_, and on few
-      rows ridge regression. New ones are grown while rows come, and the two newest of each kind predict. Their
-      trees go on learning: online learners [3]_ correct the values of their leaves, row by row.
-    - A few *online linear learners* on standardised columns. On sparse rows of many features there are no others.
-
-    The members are mixed by rules that learn, too: a mean of their predictions, with exponential weights [4]_,
-    and corrections that learn weights of the members' differences from it. Each row was predicted before it was
-    learned, so it tells how good each member is. No rows are held out, and one pass is the whole training. ``fit``
-    draws an order of the rows, and ends the pass with generations of all of them; ``partial_fit`` goes on with the
-    pass, in the order in which rows come.
-
-    References
-    ----------
-    .. [1] J. H. Friedman. Greedy function approximation: a gradient boosting machine. Annals of Statistics 29, 2001.
-    .. [2] P. Geurts, D. Ernst, L. Wehenkel. Extremely randomized trees. Machine Learning 63, 2006.
-    .. [3] M. Kempka, W. Kotlowski, M. K. Warmuth. Adaptive scale-invariant online algorithms for learning linear
-       models. ICML 2019.
-    .. [4] V. Vovk. Aggregating strategies. COLT 1990.
-    .. [5] F. Orabona. Simultaneous model selection and optimization through parameter-free stochastic learning.
-       NIPS 2014.
 
     Examples
     --------

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import compute_class_weight
 
-from tunefree.estimators.parameters import documented
+from tunefree.estimators import validation
+from tunefree.estimators.parameters import documented, estimator, shared
 from tunefree.losses.objectives import chosen
 
 
+@estimator
 class Classifying(ClassifierMixin):
     """Classifiers: they have ``predict_proba``, and ``_margins(X)`` (n, K), of one column for two classes.
 
@@ -20,7 +23,19 @@ class Classifying(ClassifierMixin):
         Class labels known to the classifier, sorted.
     """
 
-    classes_: np.ndarray
+    class_weight: Any = shared("class_weight")
+
+    def _class_weight(self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any) -> np.ndarray:
+        """The weight of each row's class; ``labels`` are those in y, sorted, and ``classes`` those that are known."""
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            kept = weight > 0
+            present = np.unique(y[kept])
+            balanced = compute_class_weight("balanced", classes=present, y=y[kept], sample_weight=weight[kept])
+            by_label = dict(zip(present.tolist(), balanced.tolist(), strict=True))
+        else:
+            by_label = validation.class_weights(self.class_weight, classes)
+        each = np.array([by_label.get(label, 1.0) for label in labels.tolist()])
+        return each[np.searchsorted(labels, y)]
 
     @documented
     def decision_function(self, X: Any) -> np.ndarray:
