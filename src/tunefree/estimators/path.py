@@ -45,8 +45,8 @@ class IterativeRegularizationClassifier(Classifying, IterativeRegularization):
 
         A row of weight 2 is equivalent to two copies of it.
         """
-        loss = loss_of("classification", str(self.loss))
         self._check()
+        loss = loss_of("classification", self.loss)
         X, y = self._labelled(X, y)
         validation.class_labels(y)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
@@ -128,8 +128,8 @@ class IterativeRegularizationRegressor(Regressing, IterativeRegularization):
 
         A row of weight 2 is equivalent to two copies of it.
         """
-        loss = loss_of("regression", str(self.loss))
         self._check()
+        loss = loss_of("regression", self.loss)
         X, y = self._labelled(X, y, y_numeric=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
         self._learn(X, path_targets.of_numbers(loss, y.astype(np.float64), weight), weight)
