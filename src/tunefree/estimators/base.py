@@ -89,7 +89,7 @@ class OnlineEstimator(Reported, Explaining, Saving, LearnedInNotebooks, BaseEsti
 
     def _check_parameters(self) -> None:
         check(self)
-        loss_of(self._task, str(self.loss))
+        loss_of(self._task, self.loss)
         self._learner()
 
     def _check_memory(self, X: Any) -> None:

@@ -177,7 +177,7 @@ class KernelPiSTOL(KernelEstimator):
     )
 
     def _learner(self) -> tuple[str, dict[str, float]]:
-        loss = loss_of(self._task, str(self.loss))
+        loss = loss_of(self._task, self.loss)
         lipschitz = loss.lipschitz if loss.lipschitz < math.inf else 1.0
         settings = {"a": pistol_parameter(), "b": 1.0} if self.preset == "theory" else {"a": 0.25 / lipschitz}
         settings |= {name: value / lipschitz for name, value in (("a", self.a), ("b", self.b)) if value is not None}

@@ -83,7 +83,7 @@ class Pooled(OnlineEstimator):
         for name in ("max_support", "device"):
             if getattr(self, name) is not None and self.kernel is None:
                 raise ValueError(f"`{name}` has no effect without a kernel; pass `kernel='rbf'`, or leave `{name}` out")
-        loss_of(self._task, str(self.loss))
+        loss_of(self._task, self.loss)
 
     def _pass_of(self, groups: Any, y: Any) -> Any:
         """The function that learns the rows of a ``fit``, which are of these groups."""
