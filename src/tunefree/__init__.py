@@ -13,8 +13,8 @@ __version__ = "0.1.0"
 _WHERE = {
     "TuneFreeClassifier": "tunefree.estimators.pool",
     "TuneFreeRegressor": "tunefree.estimators.pool",
-    "ScInOLClassifier": "tunefree.estimators.linear",
-    "ScInOLRegressor": "tunefree.estimators.linear",
+    "ScInOLClassifier": "tunefree.estimators.scinol",
+    "ScInOLRegressor": "tunefree.estimators.scinol",
     "PiSTOLClassifier": "tunefree.estimators.pistol",
     "PiSTOLRegressor": "tunefree.estimators.pistol",
     "OnlineClassifier": "tunefree.estimators.online",

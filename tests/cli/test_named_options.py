@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from pathlib import Path
 
@@ -90,11 +91,18 @@ def named(path):
     return {match[1] for text in texts for match in re.finditer(r"(?<!`)`([a-z][a-z_]*)(?:=[^`]*)?`(?!`)", text)}
 
 
+def parameters_of_estimators():
+    """Of Python alone."""
+    kinds = [getattr(tunefree, name) for name in tunefree.__all__]
+    return set().union(*(inspect.signature(kind).parameters for kind in kinds if hasattr(kind, "get_params")))
+
+
 def test_messages_name_options_that_their_commands_have():
     known, lacking = options_of(), {}
-    present = set().union(*known.values(), OTHER_OPTIONS)
+    options = set().union(*known.values(), OTHER_OPTIONS)
     for path in sorted(SOURCE.rglob("*.py")):
         name, parameters = path.relative_to(SOURCE).as_posix(), named(path)
+        present = options | (parameters_of_estimators() if name.startswith("estimators/") else set())
         assert parameters <= present, (name, parameters - present)
         if parameters:
             [commands, *_] = [commands for prefix, commands in COMMANDS.items() if name.startswith(prefix)] or [None]

@@ -194,7 +194,7 @@ def test_what_a_logarithmic_axis_cannot_show_is_marked():
         ({"sizes": [0, 100]}, "sizes must be"),
         ({"sizes": [0.1, 0.5]}, "sizes must be"),
         ({"sizes": [2, 100]}, "2 rows has only one class.*larger sizes"),
-        ({"repeats": 0}, "repeats must be a whole number"),
+        ({"repeats": 0}, "`repeats` must be at least 1"),
         ({"test_fraction": 1.0}, "test_fraction must be"),
         ({"test_fraction": "a quarter"}, "test_fraction must be"),
         ({"least": -0.1}, "least must be"),
@@ -214,7 +214,7 @@ def test_bad_rows_and_estimators_are_explained():
     X, y = CANCER
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         drawn(KNeighborsClassifier(), (X, y[:-1]))
-    with pytest.raises(ValueError, match="max_iter must be a whole number"):
+    with pytest.raises(ValueError, match="`max_iter` must be at least 1"):
         drawn(Classifier(max_iter=0))
     with pytest.raises(ValueError, match="beta must lie in"):
         drawn(Classifier(assumptions={"beta": 5.0}))

@@ -6,12 +6,12 @@ from tunefree.estimators.generations_display import GenerationsDisplay
 from tunefree.estimators.kernel import KernelPiSTOLClassifier, KernelPiSTOLRegressor
 from tunefree.estimators.kernel_sgd import KernelSGDClassifier
 from tunefree.estimators.learning_curve import LearningCurveDisplay
-from tunefree.estimators.linear import ScInOLClassifier, ScInOLRegressor
 from tunefree.estimators.online import OnlineClassifier, OnlineRegressor
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.estimators.path_display import PathDisplay
 from tunefree.estimators.pistol import PiSTOLClassifier, PiSTOLRegressor
 from tunefree.estimators.pool import TuneFreeClassifier, TuneFreeRegressor
+from tunefree.estimators.scinol import ScInOLClassifier, ScInOLRegressor
 
 __all__ = [
     "GenerationsDisplay",

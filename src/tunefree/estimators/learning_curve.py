@@ -19,7 +19,7 @@ from sklearn.metrics import make_scorer, mean_absolute_error, zero_one_loss
 from sklearn.model_selection import ShuffleSplit, cross_val_score
 from sklearn.utils import indexable
 
-from tunefree.estimators import validation
+from tunefree.core.parameters import require
 from tunefree.estimators.iterative import IterativeRegularization
 from tunefree.estimators.path_display import GAP, NORM, TRAINING, VALIDATION, beside, calm, pyplot
 from tunefree.losses import loss_of
@@ -310,7 +310,7 @@ def _sizes(sizes: Any, most: int) -> np.ndarray:
 
 
 def _check(repeats: Any, test_fraction: Any, rate: Any, least: Any) -> None:
-    validation.whole(repeats=repeats)
+    require("repeats", int, repeats, low=1)
     if not (isinstance(test_fraction, numbers.Real) and 0 < float(test_fraction) < 1):
         raise ValueError(f"test_fraction must be a number above 0 and below 1, not {test_fraction!r}")
     if not (isinstance(least, numbers.Real) and math.isfinite(least) and float(least) >= 0):

@@ -36,7 +36,7 @@ ESTIMATORS = Registry(
         for name, module in {
             "TuneFree": "pool",
             "Online": "online",
-            "ScInOL": "linear",
+            "ScInOL": "scinol",
             "PiSTOL": "pistol",
             "KernelPiSTOL": "kernel",
             "KernelSGD": "kernel_sgd",
@@ -76,6 +76,10 @@ class Saving:
 
     They have ``_record()``, what a file holds of them without their encoder, and ``_restore(trained)``.
     """
+
+    _learned: Trained  # complete only if it is as a file has it
+    n_iter_: int
+    classes_: np.ndarray  # of classifiers
 
     def save(self, path: str | os.PathLike[str], target: str | None = None, only_for_prediction: bool = False) -> None:
         """Write the fitted model to a file, which :func:`tunefree.load` and the command line read.

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tunefree import learners, losses
+from tunefree.core.docstrings import described
 from tunefree.core.errors import ModelError, nearest
 from tunefree.core.parameters import (
     COLUMNS,
@@ -17,7 +18,6 @@ from tunefree.core.parameters import (
     ROWS,
     Parameters,
     Scope,
-    described,
     parameter,
     records_of,
     words_of,
@@ -78,6 +78,21 @@ def plan_of(parameters: dict[str, Any]) -> Plan:
         if name not in (known := list(records_of(Plan))):
             raise ModelError(f"there is no parameter {name!r}; {nearest(name, known, 'parameters', len(known))}")
     return Plan(**parameters)
+
+
+def check_kernel(name: str) -> None:
+    """Raise an error if there is no kernel of this name that is computed from rows.
+
+    Examples
+    --------
+    >>> check_kernel("cubic")
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: unknown `kernel` 'cubic'; choose one of rbf, laplacian, poly, linear
+    """
+    from tunefree.kernel import kernels  # which loads slowly
+
+    if name not in (names := [name for name in kernels.ALL if name != "precomputed"]):
+        raise ModelError(f"unknown `kernel` {name!r}; choose one of {', '.join(names)}")
 
 
 @described
@@ -246,10 +261,7 @@ class Plan(Parameters):
             remedy = nearest(self.learner, names, "learners", len(names))
             raise ModelError(f"unknown learner {self.learner!r}; {remedy}")
         if self.kernel is not None:
-            from tunefree.kernel import kernels  # which loads slowly
-
-            if self.kernel not in (names := [name for name in kernels.ALL if name != "precomputed"]):
-                raise ModelError(f"unknown `kernel` {self.kernel!r}; choose one of {', '.join(names)}")
+            check_kernel(self.kernel)
 
     def _check_roles(self) -> None:
         """Raise an error if a column is named for two roles."""
