@@ -11,8 +11,8 @@ from tunefree.core.parameters import check, parameter
 from tunefree.estimators.parameters import estimator, shared
 from tunefree.kernel import kernels
 from tunefree.kernel.backends import check_device
-from tunefree.theory.stopping_times import OUTPUTS
 from tunefree.model_files.plan import check_kernel
+from tunefree.theory.stopping_times import OUTPUTS
 
 ASSUMPTIONS = ("beta", "tau", "zeta")
 

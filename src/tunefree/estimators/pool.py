@@ -19,8 +19,8 @@ from tunefree.estimators.parameters import documented, estimator, loss_of_task, 
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
-from tunefree.pool.model import are_many
 from tunefree.model_files.plan import check_kernel
+from tunefree.pool.model import are_many
 
 
 @estimator
