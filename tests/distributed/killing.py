@@ -28,8 +28,8 @@ def processes(n_workers, **settings):
         get_mp_context()  # which says what is to be imported before workers are forked
         before = ["distributed", "tests.distributed.learned_before"]
         multiprocessing.get_context("forkserver").set_forkserver_preload(before)
-        given = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "processes": True}
-        with distributed.LocalCluster(**given, **settings) as cluster, distributed.Client(cluster) as client:
+        usual = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "processes": True}
+        with distributed.LocalCluster(**usual, **settings) as cluster, distributed.Client(cluster) as client:
             assert len(cluster.workers) == n_workers
             yield client
 
