@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import random
@@ -37,7 +38,7 @@ def processes(n_workers, **settings):
 class Killer:
     """Kills worker processes that compute a task, after random pauses.
 
-    Each time a stage is drawn, and the first worker that computes a task of it dies.
+    Stages take turns, and the first worker that computes a task of the next one dies.
     """
 
     def __init__(self, cluster, pauses, seed):
@@ -51,16 +52,18 @@ class Killer:
         return self.stages.total()
 
     def _kill(self):
-        while not self.over.wait(self.random.uniform(*self.pauses)):
-            stage = self.random.choice(STAGES)
+        for stage in itertools.cycle(STAGES):
+            if self.over.wait(self.random.uniform(*self.pauses)):
+                return
             while not self.over.wait(0.001) and not (self.of_run < MOST and self._killed(f"tunefree-{stage}")):
                 pass
 
     def _killed(self, prefix):
         """Whether a worker was computing a task of a stage, and is dead now."""
-        for worker in list(self.cluster.scheduler.workers.values()):
+        workers = self.cluster.scheduler.workers  # which another thread changes
+        for worker in filter(None, map(workers.get, list(workers))):
             nanny = self.cluster.workers.get(worker.name)
-            stages = [task.key.split("-")[1] for task in list(worker.processing) if task.key.startswith(prefix)]
+            stages = [task.key.split("-")[1] for task in worker.processing.copy() if task.key.startswith(prefix)]
             if stages and nanny is not None and nanny.pid:
                 os.kill(nanny.pid, signal.SIGKILL)
                 self.of_run += 1
