@@ -51,7 +51,9 @@ class KernelEstimator(SingleLearner):
     )
     degree: int = shared("degree", 3)
     coef0: float = shared("coef0", 1.0)
-    view: str = shared("view", "steady")
+    view: str = shared(
+        "view", "steady", "It is fixed after the first 1024 rows, which are kept until then, and then learned."
+    )
     passes: int = parameter(
         5,
         "Number of passes over the rows in ``fit``. Passes after the first change the coefficients of support points; "
@@ -62,7 +64,7 @@ class KernelEstimator(SingleLearner):
         True, "Whether to predict with the average of the iterates of the last pass instead of the last iterate."
     )
     precision: str = shared("precision", "single")
-    max_support: int | None = shared("max_support")
+    max_support: int | None = shared("max_support", None, "For the kernels rbf and laplacian.")
     device: str | None = shared("device")
     n_jobs: int | None = shared("n_jobs", -1)
 

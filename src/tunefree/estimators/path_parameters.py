@@ -102,7 +102,9 @@ class PathParameters(BaseEstimator):
         "device", None, "A GPU stores as much of the Gram matrix as fits into its free memory, within ``gram_bytes``."
     )
     n_jobs: int | None = shared("n_jobs", -1)
-    random_state: Any = shared("random_state", 0)
+    random_state: Any = shared(
+        "random_state", 0, "Drawn are the rows held out, and the order with ``stochastic='shuffled'``."
+    )
     warm_start: bool = parameter(
         False,
         "Whether ``fit`` on the same rows continues from the end of the path, to another ``max_iter`` or ``stop``. The "
