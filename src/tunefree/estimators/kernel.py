@@ -12,7 +12,7 @@ from tunefree.core.parameters import parameter
 from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase
 from tunefree.estimators.linear import SingleLearner
-from tunefree.estimators.parameters import estimator, loss_of_task, shared
+from tunefree.estimators.parameters import check_effect, estimator, loss_of_task, shared
 from tunefree.estimators.pistol import PRESETS
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.kernel import feature_expansion
@@ -89,6 +89,7 @@ class KernelEstimator(SingleLearner):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         kernel = kernel_of(self.kernel, 1.0, self.degree, float(self.coef0))
+        check_effect(self)
         if self.max_support is not None:
             feature_expansion.check(kernel, self.max_support)
 

@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from tunefree.core.parameters import check, parameter
-from tunefree.estimators.parameters import estimator, shared
+from tunefree.estimators.parameters import check_effect, estimator, shared
 from tunefree.kernel import kernels
 from tunefree.kernel.backends import check_device
 from tunefree.theory.stopping_times import OUTPUTS
@@ -128,11 +128,10 @@ class PathParameters(BaseEstimator):
             check_kernel(self.kernel)
         if self.kernel is not None and self.transformer is not None:
             raise ValueError("pass a `kernel` or a `transformer`, not both")
-        if self.kernel is None and self.device is not None:
-            raise ValueError("`device` computes kernels only: pass a `kernel`, or leave `device` out")
+        check_effect(self)
         if not isinstance(self.gamma, str):
             return
-        if self.kernel is None or kernels.distance_of(kernels.kernel_of(self.kernel, 1.0)) is None:
+        if kernels.distance_of(kernels.kernel_of(self.kernel, 1.0)) is None:
             *names, last = map(repr, kernels.names_of(kernels.distance_of))
             suitable = f"{', '.join(names)} and {last}"
             raise ValueError(f"`gamma={self.gamma!r}` is for the kernels {suitable}, not {self.kernel!r}")
