@@ -385,9 +385,13 @@ def test_sharpness_is_the_one_that_made_the_labels():
         ({"kernel": 3}, "`kernel` must be a string"),
         ({"n_jobs": "all"}, "`n_jobs` must be a whole number"),
         ({"theta": math.nan}, "`theta` must be a number"),
-        ({"gamma": "median"}, "is for the kernels 'rbf' and 'laplacian', not None"),
+        ({"gamma": "median"}, "`gamma` has no effect without a kernel"),
+        ({"precision": "double"}, "`precision` has no effect without a kernel"),
+        ({"kernel": "poly", "gamma": "median"}, "is for the kernels 'rbf' and 'laplacian', not 'poly'"),
+        ({"kernel": "rbf", "degree": 2}, "`degree` has no effect with `kernel='rbf'`; leave it out"),
+        ({"kernel": "linear", "gamma": 0.5}, "`gamma` has no effect with `kernel='linear'`; leave it out"),
         ({"loss": "exponential"}, "pass eta"),
-        ({"device": "cpu"}, "pass a `kernel`"),
+        ({"device": "cpu"}, "`device` has no effect without a kernel"),
     ],
 )
 def test_parameters_are_checked(settings, message):

@@ -15,7 +15,7 @@ from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
 from tunefree.estimators.fit_display import FitDisplay
 from tunefree.estimators.model_file import WholeOnly
-from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
+from tunefree.estimators.parameters import check_effect, documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
@@ -80,9 +80,7 @@ class Pooled(OnlineEstimator):
         check(self)
         if self.kernel is not None:
             check_kernel(self.kernel)
-        for name in ("max_support", "device"):
-            if getattr(self, name) is not None and self.kernel is None:
-                raise ValueError(f"`{name}` has no effect without a kernel; pass `kernel='rbf'`, or leave `{name}` out")
+        check_effect(self)
         loss_of(self._task, self.loss)
 
     def _pass_of(self, groups: Any, y: Any) -> Any:

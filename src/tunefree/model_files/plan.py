@@ -20,6 +20,7 @@ from tunefree.core.parameters import (
     Scope,
     parameter,
     records_of,
+    refuse,
     words_of,
 )
 from tunefree.core.registry import names_in
@@ -335,10 +336,10 @@ class Plan(Parameters):
         >>> Plan(target="income", learner="nag", passes=3).further(Plan(learner="nag", on_bad_row="skip")).passes
         1
         """
-        asked.refuse(["passes"], "is for a new model; further rows are learned in one pass")
+        refuse(asked, ["passes"], "is for a new model; further rows are learned in one pass")
         others = [name for name in records_of(Plan) if name not in READING]
         differing = [name for name in others if getattr(asked, name) != getattr(self, name)]
-        asked.refuse(differing, "differs from what the model was made with; leave it out to go on with that")
+        refuse(asked, differing, "differs from what the model was made with; leave it out to go on with that")
         return replace(self, passes=1, **{name: getattr(asked, name) for name in READING})
 
     @classmethod
