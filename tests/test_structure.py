@@ -20,6 +20,7 @@ FLOORS = [
     {"early_stopping", "model"},
     {"pool"},
     {"explanation"},
+    {"plotting"},
     {"workflows"},
     {"estimators", "river"},
     {"report", "serving", "distributed"},

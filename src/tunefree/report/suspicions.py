@@ -1,4 +1,4 @@
-"""Section of a report: what looks wrong with the data."""
+"""What looks wrong with the data."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.report.document import Note, Section, Table
-from tunefree.report.learned import missing_shares
-from tunefree.report.told import REASON_TITLES, oddities_told, order_warning, reasons_told, sentence
-from tunefree.report.told_columns import FEWEST_NAMED, naming_columns
+from tunefree.report.columns import FEWEST_NAMED, missing_shares, naming_columns
+from tunefree.report.document import Block, Column, Note, Section, Table
+from tunefree.report.formats import Format
+from tunefree.report.rows import oddity_lines, tables_of_reasons
+from tunefree.report.words import order_warning, sentence
 from tunefree.stream.layout import CODES, Layout
 from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
 from tunefree.stream.tally import Tally
@@ -25,6 +26,7 @@ NAMING = "columns of categories that differ in more than half of the rows, which
 CONSTANT = "constant columns"
 TELLING = f"columns that alone leave {LEAK:.0%} or less of what there is to predict, which may give the target away"
 DRIFT = "drift between the first and the last rows"
+DISTANCE = Format(".3f")
 NOT_SEEN = "A leak that is spread over several columns, or in words of texts, is not seen by this."
 
 
@@ -43,23 +45,19 @@ def suspicions(trained: Trained, skipped: list[Skipped]) -> Section:
     trained : Trained
     skipped : list of Skipped
     """
-    notes = [Note(sentence(text), "warning") for text in _warnings(trained)]
-    notes += [
-        Note(f"{source.where}: {line}.", "warning")
-        for source in skipped
-        for line in oddities_told(source.tally.oddities())
-    ]
-    skipped = [source for source in skipped if source.tally.count]
-    notes += [Note(f"{source.where}: {source.tally.count:,} rows were skipped.", "warning") for source in skipped]
-    reasons = [_reasons_table(source) for source in skipped if source.tally.by_reason]
-    looked_at = Note(_looked_at(trained))
-    return Section(
-        "suspicions", "What looks wrong with the data", [*notes, *reasons, *_drift_table(trained), looked_at]
-    )
+    blocks: list[Block] = [Note(sentence(text), "warning") for text in _warnings(trained)]
+    for source in skipped:
+        lines = [f"{line}." for line in oddity_lines(source.tally.oddities())]
+        lines += [f"{source.tally.count:,} rows were skipped."] if source.tally.count else []
+        blocks += [Note(f"{source.where}: {line}", "warning") for line in lines]
+    for source in skipped:
+        blocks += tables_of_reasons(source.tally.reasons(), source.where.lower())
+    blocks += [*_drift_table(trained), Note(_looked_at(trained))]
+    return Section("suspicions", "What looks wrong with the data", blocks)
 
 
 def _looked_at(trained: Trained) -> str:
-    """What was looked at, and what could not be: what is not told is not denied."""
+    """What was looked at, and what could not be: what is not reported is not denied."""
     is_table, sample, rows = trained.kind == "table", _sample(trained), trained.progress.progressive[0].rows
     judged = {
         SKIPPED: True,
@@ -72,11 +70,6 @@ def _looked_at(trained: Trained) -> str:
     unknown = "; ".join(check for check, is_judged in judged.items() if not is_judged)
     spread = f" {NOT_SEEN}" if judged[TELLING] else ""
     return f"Looked at: {looked_at}.{spread}" + (f" Not looked at: {unknown}." if unknown else "")
-
-
-def _reasons_table(skipped: Skipped) -> Table:
-    title = f"Why rows were skipped: {skipped.where.lower()}"
-    return Table(title, list(REASON_TITLES), reasons_told(skipped.tally.reasons()), numeric_from=2)
 
 
 class Sample(NamedTuple):
@@ -142,7 +135,7 @@ def _warnings(trained: Trained) -> list[str]:
 
 
 def telling_columns(trained: Trained) -> list[Remark]:
-    """Columns that alone predict nearly all rows kept, and were not told when training began.
+    """Columns that alone predict nearly all rows kept, and were not reported when training began.
 
     Parameters
     ----------
@@ -229,13 +222,12 @@ def drifting(trained: Trained) -> list[tuple[str, float, float]]:
     return sorted(beyond, key=lambda each: -each[1])
 
 
-def _drift_table(trained: Trained) -> list[Any]:
-    rows = [[name, f"{distance:.3f}", f"{bound:.3f}"] for name, distance, bound in drifting(trained)]
-    if not rows:
-        return []
+def _drift_table(trained: Trained) -> list[Table]:
+    rows = drifting(trained)
     note = (
         "Distance: the largest difference of the distribution functions of early and of late rows (of categories in the"
         " order of their names). If the order had no meaning, with a"
         f" probability of {1 - LEVEL:.1%} no column would be beyond its bound (Dvoretzky, Kiefer, Wolfowitz)."
     )
-    return [Table("Columns that drift along the stream", ["column", "distance", "at most, without drift"], rows, note)]
+    columns = [Column("column"), Column("distance", DISTANCE), Column("at most, without drift", DISTANCE)]
+    return [Table("Columns that drift along the stream", columns, rows, note)] if rows else []
