@@ -19,8 +19,9 @@ KINDS = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
 DATES: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # none: same input, same bytes
 RC: dict[Any, Any] = {"svg.hashsalt": "tunefree", "svg.fonttype": "none", "axes.linewidth": 0.8}
 # In a page all text has a colour that the page can replace; black text has none in matplotlib's SVG.
-RC_OF_PAGES = dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), DARK)
+RC_OF_PAGES: dict[Any, Any] = dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), DARK)
 RC_OF_PAGES |= dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), SOFT)
+RC_OF_PAGES |= {"font.size": 11.0}
 SVG, LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
 FAMILY = re.compile(r"""\s*font-family:[^;]*;?|(font:[^;']*?px)[^;]*""")
 USED = re.compile(r"url\(#([\w-]+)\)")
@@ -126,8 +127,10 @@ def _name_parts(root: ElementTree.Element, prefix: str) -> None:
         if LINK in element.attrib:
             element.attrib["href"] = f"#{prefix}-{element.attrib.pop(LINK)[1:]}"
             used.add(element.attrib["href"][1:])
-        for name, value in element.attrib.items():
-            if "url(#" in value:
+        for name, value in list(element.attrib.items()):
+            if name in ("fill", "stroke"):  # of hatches
+                element.attrib["style"] = f"{name}: {element.attrib.pop(name)}"
+            elif "url(#" in value:
                 used.update(f"{prefix}-{part}" for part in USED.findall(value))
                 element.attrib[name] = USED.sub(lambda match: f"url(#{prefix}-{match[1]})", value)
     for element in root.iter():

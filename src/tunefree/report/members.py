@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.plotting import generations
+from tunefree.plotting.style import counts
 from tunefree.pool.frozen import FOLLOWING, MUCH, SURE
 from tunefree.pool.model import PoolModel
 from tunefree.pool.pool import Pool
@@ -35,7 +36,7 @@ LOSSES = (
     "Mean losses of blocks of rows, each predicted before it was learned: of the whole mixture, and of the best member"
     " of each group."
 )
-TALL = 5.0, 4.6  # inches of a chart with a legend below
+TALL = 5.0, 4.8  # inches of a chart with a legend below
 
 
 def members(trained: Trained) -> Section | None:
@@ -102,7 +103,8 @@ def _charts(model: PoolModel) -> list[Block]:
     def draw_weights(figure: Any) -> None:
         axes = figure.subplots()
         generations.draw_weights(axes, pool)
-        axes.set_xlabel("rows")
+        axes.set(xscale="log", xlabel="rows")
+        counts(axes.xaxis)
         _explain(figure, axes)
 
     def draw_losses(figure: Any) -> None:
@@ -122,7 +124,7 @@ def _charts(model: PoolModel) -> list[Block]:
 def _explain(figure: Any, axes: Any) -> None:
     """A legend below the axes."""
     handles, names = axes.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower left", ncols=2, frameon=False, fontsize=9)
+    figure.legend(handles, names, loc="outside lower left", ncols=2, frameon=False, fontsize=9.5)
 
 
 def choice_of_rows_to_come(pool: Pool) -> str:

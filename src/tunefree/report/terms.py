@@ -105,7 +105,9 @@ def _panel(picture: Picture, panel: Dependence) -> Chart:
         caption += " Where it is missing: " + ", ".join(f"{height:.3g}" for height in heights) + "."
 
     def draw(figure: Any) -> None:
-        dependence.draw_panel(figure.subplots(), picture, panel)
+        axes = figure.subplots()
+        dependence.draw_panel(axes, picture, panel)
+        axes.set_title("", loc="left")  # the page has the name
         if len(picture.labels) > 1:
             lines = dependence.lines_of_classes(picture)
             figure.legend(*lines, loc="outside lower left", ncols=3, frameon=False, fontsize=dependence.TINY)
