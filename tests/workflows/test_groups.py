@@ -14,7 +14,7 @@ from pyarrow import csv, parquet
 from tests.workflows.test_training import model_bytes, people
 from tunefree.core.errors import DataError, ModelError
 from tunefree.pool.model import PoolModel
-from tunefree.report.told import order_warning
+from tunefree.report.words import order_warning
 from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables

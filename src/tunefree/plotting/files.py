@@ -19,9 +19,9 @@ KINDS = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
 DATES: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # none: same input, same bytes
 RC: dict[Any, Any] = {"svg.hashsalt": "tunefree", "svg.fonttype": "none", "axes.linewidth": 0.8}
 # In a page all text has a colour that the page can replace; black text has none in matplotlib's SVG.
-RC_OF_PAGES: dict[Any, Any] = dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), DARK)
+TEXTS = "text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"
+RC_OF_PAGES: dict[Any, Any] = RC | {"font.size": 11.0} | dict.fromkeys(TEXTS, DARK)
 RC_OF_PAGES |= dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), SOFT)
-RC_OF_PAGES |= {"font.size": 11.0}
 SVG, LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
 FAMILY = re.compile(r"""\s*font-family:[^;]*;?|(font:[^;']*?px)[^;]*""")
 USED = re.compile(r"url\(#([\w-]+)\)")
@@ -89,7 +89,7 @@ def svg(draw: Draw, inches: tuple[float, float], title: str, description: str, p
         Of the ids, which are unique in a page.
     """
     written = io.BytesIO()
-    with _figure(draw, inches, RC | RC_OF_PAGES) as figure:
+    with _figure(draw, inches, RC_OF_PAGES) as figure:
         figure.savefig(written, format="svg", metadata=DATES["svg"], transparent=True)
     for namespace in ("", "xlink"):
         ElementTree.register_namespace(namespace, (SVG if not namespace else LINK).strip("{").partition("}")[0])

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from tunefree.plotting.style import LEADER, OTHERS, SERIES, SOFT, EndLabel, counts, escaped, label_ends, simplify
-from tunefree.report.document import Block, Chart, Column, Data, Document, Fact, Facts, Note, Section, Table
+from tunefree.report.document import Block, Chart, Column, Document, Fact, Facts, Section, Table
 from tunefree.report.formats import COUNT, PERCENT
 from tunefree.report.rows import notes_of, oddity_lines
 from tunefree.report.words import weights_named
@@ -90,30 +90,31 @@ def costs(comparison: Comparison) -> list[Block]:
     if leaders:
         facts.append(Fact("weights in the pool at the end", leaders, _leaders, "pool"))
     facts.append(Fact("seconds of reading and encoding", comparison.reading, "{:.2f}".format, "seconds_of_reading"))
-    sweeps, columns = _sweeps(comparison), [Column("way"), Column("passes", COUNT), Column("seconds", "{:.2f}".format)]
+    columns = [Column("way", _ways(comparison).__getitem__, has_words=True)]
+    columns += [Column("passes", COUNT), Column("seconds", "{:.2f}".format)]
+    sweeps = [[way, *sweep] for way, sweep in comparison.sweeps().items() if sweep.passes]
     note = f"Seconds of learning alone. The pool has {_processors()}, a learner one."
+    left_out = list(comparison.left_out.items())
     return [
         Facts(facts),
-        Table("What it costs to choose a learner", columns, sweeps, note if comparison.pool else "", "sweep"),
-        *[Note(f"left out: {name} ({why})") for name, why in comparison.left_out.items()],
-        Data("left_out", comparison.left_out),
+        Table("What it costs to choose a learner", columns, sweeps, note, "sweep"),
+        Table("Left out", [Column("learner"), Column("because")], left_out),
         *notes_of(oddity_lines(comparison.oddities)),
     ]
 
 
+def _ways(comparison: Comparison) -> dict[str, str]:
+    """Ways to choose a learner, in words."""
+    rates = sum(has_rate(one.name) for one in comparison.contestants if one.name != POOL)
+    return {
+        "learners": "each learner once",
+        "learners_and_rates": f"{RATES} rates for the {rates} that have one",
+        POOL: "the pool",
+    }
+
+
 def _leaders(leaders: dict[str, float]) -> str:
     return ", ".join(f"{name} {100 * share:.1f} %" for name, share in list(leaders.items())[:4])
-
-
-def _sweeps(comparison: Comparison) -> list[list[Any]]:
-    """Ways to choose a learner, with their passes and seconds."""
-    sweeps = comparison.sweeps()
-    rates = sum(has_rate(one.name) for one in comparison.contestants if one.name != POOL)
-    names = {"learners": "each learner once", "learners_and_rates": f"{RATES} rates for the {rates} that have one"}
-    names[POOL] = "the pool"
-    return [
-        [names[way], *sweep] for way, sweep in sweeps.items() if sweep.passes and (rates or way != "learners_and_rates")
-    ]
 
 
 def _processors() -> str:

@@ -43,11 +43,12 @@ class Column(NamedTuple):
     format: Write = text
     key: str = ""  # in JSON; by default the title
     is_shown: bool = True  # to people; programs get all
+    has_words: bool = False  # whatever the format; else what has a format is set flush right
 
     @property
     def is_numeric(self) -> bool:
         """Whether it is set flush right."""
-        return self.format is not text
+        return self.format is not text and not self.has_words
 
 
 class Table(NamedTuple):

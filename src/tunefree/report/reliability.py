@@ -24,7 +24,7 @@ TENTHS = [
     Column("95 % interval", lambda ends: f"{ends[0]:.2f} to {ends[1]:.2f}"),
 ]
 CLASSES = [
-    Column("class", str),
+    Column("class", str, has_words=True),
     Column("rows", COUNT),
     Column("share", SHARE),
     Column("mean probability", SHARE),

@@ -25,6 +25,7 @@ def show(console: Console, blocks: Iterable[Block]) -> None:
     Examples
     --------
     >>> from tunefree.core.console import plain_console
+    >>> from tunefree.report.document import Column
     >>> show(plain_console(), [Table("Ages", [Column("name"), Column("age", str)], [["Ann", 7]]), Note("two")])
     Ages
     name  age
