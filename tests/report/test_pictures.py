@@ -24,7 +24,7 @@ from tunefree.plotting import files
 from tunefree.plotting.style import SERIES
 from tunefree.pool.model import PoolModel
 from tunefree.report import page
-from tunefree.report.compared import NAMED, chart_of_losses, compared, named
+from tunefree.report.compared import INCHES, NAMED, chart_of_losses, compared, named
 from tunefree.report.document import Chart
 from tunefree.report.members import blocks_of_members
 from tunefree.stream.source import open_source
@@ -43,7 +43,7 @@ def data(tmp_path):
 def draw(compared, path):
     """The picture of a comparison, as `compare --plot` writes it."""
     chart = chart_of_losses(compared)
-    files.save(chart.draw, chart.inches, path)
+    files.save(chart.draw, INCHES, path)
 
 
 def draw_curves(drawn, path):

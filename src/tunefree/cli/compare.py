@@ -36,7 +36,7 @@ def compare(
     from tunefree.cli.display import show
     from tunefree.cli.display.comparison import ComparisonDisplay
     from tunefree.plotting import files as pictures
-    from tunefree.report.compared import chart_of_losses, costs, losses
+    from tunefree.report.compared import INCHES, chart_of_losses, costs, losses
     from tunefree.workflows import comparison
 
     if plot:
@@ -46,8 +46,7 @@ def compare(
     compared = comparison.compare(files.source(), plan, learner, watcher)
     show([*losses(compared), *costs(compared)], json)
     if plot:
-        chart = chart_of_losses(compared)
-        pictures.save(chart.draw, chart.inches, plot)
+        pictures.save(chart_of_losses(compared).draw, INCHES, plot)
     if report:
         from tunefree.report import page
         from tunefree.report.compared import compared as report_of

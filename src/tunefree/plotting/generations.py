@@ -22,6 +22,7 @@ from tunefree.plotting.style import (
     WHITE,
     counts,
     escaped,
+    plain_numbers,
     simplify,
 )
 from tunefree.pool.pool import Pool
@@ -110,6 +111,7 @@ def draw_losses(axes: Any, pool: Pool, loss_name: str) -> None:
             axes.plot(rows, means[:, best], label=escaped(label), **LINES[name])
     axes.set(xlabel="rows learned", ylabel=loss_name, ylim=(0.0, None))
     counts(axes.xaxis)
+    plain_numbers(axes.yaxis, axes.get_ylim())
     simplify(axes)
 
 

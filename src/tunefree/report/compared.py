@@ -15,7 +15,7 @@ from tunefree.report.words import weights_named
 from tunefree.workflows.comparison import RATES, Comparison, Contestant, has_rate, in_figures
 from tunefree.workflows.plan import POOL
 
-INCHES = 7.2, 4.2  # of a picture in a file
+INCHES, INCHES_OF_PAGE = (7.2, 4.2), (6.0, 3.9)  # of a picture in a file, and in a page
 NAMED = 4  # contestants besides the pool that have labels
 WIDE = 8.0  # ratio of the highest to the lowest loss from which on the axis is logarithmic
 DEEP = 1e-4  # least loss shown, as a part of the highest
@@ -150,7 +150,7 @@ def chart_of_losses(comparison: Comparison) -> Chart:
     ]
     data = {one.name: [point._asdict() for point in one.curve] for one in comparison.ranked}
     title, described = "Progressive loss against rows", f"At the end: {'; '.join(ends)}."
-    return Chart(title, described, partial(draw_losses, comparison=comparison), CAPTION, INCHES, "curves", data)
+    return Chart(title, described, partial(draw_losses, comparison=comparison), CAPTION, INCHES_OF_PAGE, "curves", data)
 
 
 def _by_name(comparison: Comparison) -> dict[str, Contestant]:

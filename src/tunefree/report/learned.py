@@ -39,7 +39,8 @@ def learned(trained: Trained) -> Section:
     ----------
     trained : Trained
     """
-    return Section("learned", "What was learned", [Facts(facts_of_training(trained)), *table_of_columns(trained, MOST)])
+    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_repeats(trained)]
+    return Section("learned", "What was learned", [Facts(facts), *table_of_columns(trained, MOST)])
 
 
 def summary(trained: Trained, output: Path) -> list[Block]:
@@ -51,7 +52,7 @@ def summary(trained: Trained, output: Path) -> list[Block]:
     output : Path
         The file.
     """
-    blocks: list[Block] = [Facts([*facts_of_training(trained), *losses(trained), Fact("model", str(output))])]
+    blocks: list[Block] = [Facts([*facts_of_rows(trained), *losses(trained), Fact("model", str(output))])]
     if trained.model.kind == "path":
         blocks += notes_of(oddity_lines(trained.progress.oddities))
         held_out = trained.model.path.validation_loss[-1]
@@ -74,7 +75,8 @@ def story(trained: Trained, top: int) -> list[Block]:
     top : int
         Columns that people see; 0 for all.
     """
-    blocks: list[Block] = [Facts([*facts_of_training(trained), *losses(trained)]), *tables_of_passes(trained)]
+    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_repeats(trained), *losses(trained)]
+    blocks: list[Block] = [Facts(facts), *tables_of_passes(trained)]
     if trained.model.kind != "path":
         order = order_warning(trained)
         texts = [*([order] if order else []), *repeats_told(trained), *rises_told(trained)]
@@ -82,41 +84,49 @@ def story(trained: Trained, top: int) -> list[Block]:
     return [*blocks, *table_of_columns(trained, top)]
 
 
-def facts_of_training(trained: Trained) -> list[Fact]:
-    """Of which rows and columns a model was learned, for what, and how."""
-    model, progress, plan = trained.model, trained.progress, trained.plan
-    facts = [Fact("task", model.task), Fact("target", plan.target or "the label")]
-    facts += [Fact("classes", model.classes, first(MOST_CLASSES))] if model.classes else []
+def facts_of_goal(trained: Trained) -> list[Fact]:
+    """What is learned, with which loss and by which learner."""
+    model = trained.model
+    facts = [Fact("task", model.task), Fact("target", trained.plan.target or "the label")]
     facts += [Fact("loss", loss_name(model))]
     if model.kind == "path":
-        return facts + _facts_of_path(trained)
+        kernel = model.estimator.kernel
+        facts += [Fact("learner", "early-stopping"), Fact("kernel", kernel, lambda name: name or "none")]
+        return facts + ([] if kernel is None else [Fact("gamma", model.estimator.gamma_, THREE)])
     averaged = ", averaged" if model.options.average else ""
-    facts += [Fact("learner", model.learner, lambda name: f"{name}{averaged}")]
-    facts += [Fact("rows learned", progress.progressive[0].rows, COUNT, "rows")]
+    facts.append(Fact("learner", model.learner, lambda name: f"{name}{averaged}"))
+    is_complete = trained.progress.complete
+    return facts + ([] if is_complete else [Fact("state", "a checkpoint, not trained to the end")])
+
+
+def facts_of_rows(trained: Trained) -> list[Fact]:
+    """Of which rows, classes and columns a model was learned."""
+    model, progress, plan = trained.model, trained.progress, trained.plan
+    is_path = model.kind == "path"
+    facts = [Fact("rows learned", progress.rows if is_path else progress.progressive[0].rows, COUNT, "rows")]
     facts += [Fact("weighted by", column)] if (column := weights_named(plan)) else []
     facts += [Fact("groups", plan.group, lambda name: f"column '{name}'", "group")] if plan.group else []
-    facts += [Fact("rows held out", progress.held_out[0].rows, COUNT)] if progress.held_out[0].rows else []
+    held_out = 0 if is_path else progress.held_out[0].rows
+    facts += [Fact("rows held out", held_out, COUNT)] if held_out else []
     facts += [Fact("rows skipped", progress.skipped, COUNT)] if progress.skipped else []
     facts += [Fact("rows without a label, skipped", progress.unlabelled, COUNT)] if progress.unlabelled else []
-    facts += [Fact("features", model.n_features, COUNT, "n_features"), *facts_of_columns(trained)]
-    if isinstance(model, PoolModel) and not model.only_predicts:
-        repeated, rows = model.repeats()
-        title = "rows that repeat earlier ones, and are no evidence"
-        facts.append(Fact(title, repeated, lambda n: f"{n:,} of {rows:,}", "rows_that_repeat"))
-    state = "complete" if progress.complete else "a checkpoint, not trained to the end"
-    return facts + ([] if progress.complete else [Fact("state", state)])
-
-
-def _facts_of_path(trained: Trained) -> list[Fact]:
-    """Of which rows a regularization path was learned, and where it was stopped."""
-    model, progress = trained.model, trained.progress
-    kernel, n = model.estimator.kernel, len(model.path)
-    facts = [Fact("learner", "early-stopping"), Fact("kernel", kernel, lambda name: name or "none")]
-    facts += [] if kernel is None else [Fact("gamma", model.estimator.gamma_, THREE)]
-    facts += [Fact("rows", progress.rows, COUNT)]
-    facts += [Fact("rows skipped", progress.skipped, COUNT)] if progress.skipped else []
-    facts += [Fact("features", model.n_features, COUNT, "n_features"), *facts_of_columns(trained)]
+    facts += [Fact("features", model.n_features, COUNT, "n_features")]
+    facts += [Fact("classes", model.classes, first(MOST_CLASSES))] if model.classes else []
+    facts += facts_of_columns(trained)
+    if not is_path:
+        return facts
+    n = len(model.path)
     return [*facts, Fact("stopped at", model.stop, lambda t: f"iteration {t:,} of {n:,}", "stop")]
+
+
+def _repeats(trained: Trained) -> list[Fact]:
+    """Rows of a pool that are no evidence."""
+    model = trained.model
+    if not isinstance(model, PoolModel) or model.only_predicts:
+        return []
+    repeated, rows = model.repeats()
+    title = "rows that repeat earlier ones, and are no evidence"
+    return [Fact(title, repeated, lambda n: f"{n:,} of {rows:,}", "rows_that_repeat")]
 
 
 def losses(trained: Trained) -> list[Fact]:

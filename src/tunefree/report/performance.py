@@ -123,7 +123,7 @@ def _confusion(classes: list[Any], tested: Evaluation) -> Table:
     columns = [Column("class \\ predicted", text, "class")]
     columns += [Column(str(label), weight, f"predicted_{label}") for label in classes]
     shown = None if len(classes) <= FEW_CLASSES else ()
-    return Table("Confusion matrix", columns, rows, key="confusion", shown=shown)
+    return Table("Confusion matrix", columns, rows, key="confusion", shown=shown, is_wide=len(classes) > 4)
 
 
 def _slices(tested: Evaluation, by: str) -> Table:

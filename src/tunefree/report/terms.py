@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -110,9 +111,11 @@ def _panel(picture: Picture, panel: Dependence) -> Chart:
         axes.set_title("", loc="left")  # the page has the name
         if len(picture.labels) > 1:
             lines = dependence.lines_of_classes(picture)
-            figure.legend(*lines, loc="outside lower left", ncols=3, frameon=False, fontsize=dependence.TINY)
+            figure.legend(*lines, loc="outside lower left", ncols=2, frameon=False, fontsize=dependence.TINY)
 
-    return Chart(panel.axis.name, described, draw, caption, PANEL)
+    n_lines = math.ceil(len(picture.labels) / 2) if len(picture.labels) > 1 else 0
+    inches = PANEL[0], max(PANEL[1], 0.5 + 0.13 * len(panel.axis.labels)) + 0.13 * n_lines
+    return Chart(panel.axis.name, described, draw, caption, inches)
 
 
 def blocks_of_features(model: Any, names: Sequence[str], top: int) -> list[Block]:
