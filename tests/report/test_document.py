@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -16,10 +17,12 @@ from tunefree.report import page, performance, terminal
 from tunefree.report.compared import compared
 from tunefree.report.document import Block, Chart, Code, Column, Data, Document, Fact, Facts, Note, Section, Table
 from tunefree.report.formats import COUNT, PERCENT
+from tunefree.report.guarantees import certificates
 from tunefree.report.inspection import blocks_of_model
 from tunefree.report.record import record
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
+from tunefree.workflows.certification import findings
 from tunefree.workflows.comparison import compare
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.explanation import terms_of
@@ -27,6 +30,8 @@ from tunefree.workflows.metrics import Measure
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.training import train
 
+DOCUMENTED = set(re.findall("`([a-z_0-9]+)`", (Path(__file__).parents[2] / "docs/howto/json.md").read_text()))
+DOCUMENTED |= {"notes", "warnings", "intervals"}
 NUMBERS = re.compile(r"\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 
 
@@ -109,11 +114,13 @@ def test_what_commands_print_is_what_pages_show(target):
     for blocks in (
         blocks_of_model(trained, terms_of(trained), 20),
         performance.evaluation(trained, tested, "job"),
+        certificates(trained, findings(trained)),
         [block for section in comparison.sections for block in section.blocks],
     ):
         shown, read = printed(blocks), on_page(blocks)
         for text in map(" ".join, map(str.split, texts_of(blocks))):
             assert text in shown and text in read, text
         values = json.dumps(record(blocks), allow_nan=False)
+        assert record(blocks).keys() <= DOCUMENTED
         assert len(NUMBERS.findall(values)) > len([block for block in blocks if isinstance(block, Facts)])
     check_page(page.html(comparison))

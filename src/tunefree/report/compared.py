@@ -84,7 +84,7 @@ def costs(comparison: Comparison) -> list[Block]:
     """
     facts = [Fact("task", comparison.task), Fact("loss", comparison.loss), Fact("rows", comparison.rows, COUNT)]
     facts += [Fact("weighted by", column)] if (column := weights_named(comparison.plan)) else []
-    facts += [Fact("rows skipped", comparison.skipped, COUNT)]
+    facts += [Fact("rows skipped", comparison.skipped, COUNT, "skipped")]
     facts.append(Fact("memory of the models", comparison.bytes, memory, "bytes"))
     leaders = comparison.leaders()
     if leaders:
