@@ -108,10 +108,8 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
     facts += [Fact("groups", plan.group, lambda name: f"column '{name}'", "group")] if plan.group else []
     held_out = 0 if is_path else progress.held_out[0].rows
     facts += [Fact("rows held out", held_out, COUNT)] if held_out else []
-    facts += [Fact("rows skipped", progress.skipped, COUNT, "skipped")] if progress.skipped else []
-    facts += (
-        [Fact("rows without a label, skipped", progress.unlabelled, COUNT, "unlabelled")] if progress.unlabelled else []
-    )
+    skipped = {"rows skipped": "skipped", "rows without a label, skipped": "unlabelled"}
+    facts += [Fact(name, n, COUNT, key) for name, key in skipped.items() if (n := getattr(progress, key))]
     facts += [Fact("features", model.n_features, COUNT, "n_features")]
     facts += [Fact("classes", model.classes, first(MOST_CLASSES))] if model.classes else []
     facts += facts_of_columns(trained)
