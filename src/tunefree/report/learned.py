@@ -12,18 +12,15 @@ import numpy as np
 
 from tunefree.model.targets import MOST_SUMMED, RunningMetrics
 from tunefree.pool.model import PoolModel
-from tunefree.report.columns import facts_of_columns, naming_columns, table_of_columns
+from tunefree.report.columns import facts_of_columns, table_of_columns
 from tunefree.report.document import Block, Code, Column, Fact, Facts, Note, Section, Table
 from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, THREE, first, is_absent
 from tunefree.report.rows import notes_of, oddity_lines, tables_of_reasons
-from tunefree.report.suspicions import telling_columns
-from tunefree.report.words import loss_name, order_warning, weights_named
+from tunefree.report.suspicions import remarks_on_columns, warnings_of
+from tunefree.report.words import loss_name, weights_named
 from tunefree.workflows.comparison import in_figures
 from tunefree.workflows.doubts import doubts_of_columns
 from tunefree.workflows.plan import Plan
-from tunefree.workflows.rare_classes import rare_classes
-from tunefree.workflows.repeats import repeats_told
-from tunefree.workflows.rises import rises_told
 from tunefree.workflows.training import Trained
 
 MOST = 400  # columns that are listed
@@ -60,9 +57,7 @@ def summary(trained: Trained, output: Path) -> list[Block]:
             hint = "rows held out were best predicted at the end; tunefree path --iterations makes it longer"
             blocks.append(Note(hint, "note"))
         return blocks
-    blocks += tables_of_reasons(trained.progress.reasons)
-    order = order_warning(trained)
-    blocks += [Note(text, "warning") for text in [*([order] if order else []), *rare_classes(trained)]]
+    blocks += [*tables_of_reasons(trained.progress.reasons), *warnings_of(trained, is_ending=True)]
     return [*blocks, *tables_of_passes(trained), *notes_of(_remarks(trained))]
 
 
@@ -77,10 +72,7 @@ def story(trained: Trained, top: int) -> list[Block]:
     """
     facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_repeats(trained), *losses(trained)]
     blocks: list[Block] = [Facts(facts), *tables_of_passes(trained)]
-    if trained.model.kind != "path":
-        order = order_warning(trained)
-        texts = [*([order] if order else []), *repeats_told(trained), *rises_told(trained)]
-        blocks += [Note(text, "warning") for text in texts]
+    blocks += [] if trained.model.kind == "path" else warnings_of(trained)
     return [*blocks, *table_of_columns(trained, top)]
 
 
@@ -204,17 +196,10 @@ def _losses_at_stop(trained: Trained) -> list[Fact]:
 
 def _remarks(trained: Trained) -> list[str]:
     """What is odd about columns and about rows that were used: on the way, and as the end shows it."""
-    oddities = trained.progress.oddities
-    lines = oddity_lines([*oddities, *doubts_of_columns(trained)])
-    lines += [f"column {remark.column!r}: {remark.problem}; {remark.remedy}" for remark in telling_columns(trained)]
+    lines = oddity_lines([*trained.progress.oddities, *doubts_of_columns(trained)])
     if getattr(trained.encoder, "has_queries", False):
         lines.append("query numbers (qid) are not used; rows are learned one by one, not ranked within their query")
-    noted = {oddity.column for oddity in oddities}
-    return lines + [
-        f"column {name!r} has {count:,} different values; pass `ignore={name!r}` if it names the rows"
-        for name, count in naming_columns(trained)
-        if name not in noted
-    ]
+    return lines + remarks_on_columns(trained)
 
 
 def command_of(plan: Plan, data: str = "DATA", output: str = "MODEL") -> str:

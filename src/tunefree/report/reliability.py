@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tunefree.plotting import charts
-from tunefree.report.document import Block, Chart, Column, Data, Note, Table
+from tunefree.report.document import Block, Chart, Column, Note, Table
 from tunefree.report.formats import COUNT, RATIO, SHARE, THREE, WEIGHT, Format
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.reliability import ClassReliability
@@ -16,20 +16,23 @@ CAPTION = (
     " dots on the dashed line are as expected. Whiskers: 95 % intervals, for independent rows."
 )
 TENTHS = [
+    Column("class", is_shown=False),
     Column("mean probability", THREE, "probability"),
     Column("rows", COUNT),
     Column("expected", Format(",.1f")),
     Column("actual", WEIGHT),
-    Column("actual / expected", RATIO),
-    Column("95 % interval", lambda ends: f"{ends[0]:.2f} to {ends[1]:.2f}"),
+    Column("actual / expected", RATIO, "actual_over_expected"),
+    Column("95 % interval", lambda ends: f"{ends[0]:.2f} to {ends[1]:.2f}", "ratio_interval"),
+    *(Column(name, is_shown=False) for name in ("share", "low", "high")),
 ]
 CLASSES = [
     Column("class", str, has_words=True),
     Column("rows", COUNT),
     Column("share", SHARE),
     Column("mean probability", SHARE),
-    Column("actual / expected", RATIO),
-    Column("calibration error / share", RATIO),
+    Column("actual / expected", RATIO, "actual_over_expected"),
+    Column("calibration error / share", RATIO, "relative_calibration_error"),
+    Column("is predicted", is_shown=False),
 ]
 
 
@@ -44,10 +47,8 @@ def reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
     """
     blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
     blocks += [_chart_of_tenths(known) for known in tested.classes[:DRAWN]]
-    if len(labels) > 2 and tested.classes:
-        blocks.append(_table_of_classes(tested.classes, len(labels)))
-    blocks += [_table_of_tenths(known) for known in tested.classes[:1]]
-    return [*blocks, Data("reliability", [_record(known) for known in tested.classes])]
+    blocks.append(_table_of_classes(tested.classes, len(labels)))
+    return blocks + [_table_of_tenths(known, rank) for rank, known in enumerate(tested.classes)]
 
 
 def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
@@ -66,24 +67,28 @@ def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
 
 
 def _table_of_classes(classes: list[ClassReliability], n_classes: int) -> Table:
-    rows = [[known.label, known.rows, known.share, known.probability, known.ratio, known.error] for known in classes]
+    rows = [
+        [known.label, known.rows, known.share, known.probability, known.ratio, known.error, known.is_predicted]
+        for known in classes
+    ]
     title = "Classes, the rarest first" + ("" if len(rows) == n_classes else f": {len(rows)} of {n_classes:,}")
-    return Table(title, CLASSES, rows, key="classes")
+    return Table(title, CLASSES, rows, key="reliability", shown=None if n_classes > 2 else ())
 
 
-def _table_of_tenths(known: ClassReliability) -> Table:
+def _table_of_tenths(known: ClassReliability, rank: int) -> Table:
     rows = []
     for tenth in known.tenths:
         over = max(tenth.probability, 1e-300)
         expected, actual = tenth.probability * tenth.weight, tenth.share * tenth.weight
         ratios = [tenth.share / over, (tenth.low / over, tenth.high / over)]
-        rows.append([tenth.probability, tenth.rows, expected, actual, *ratios])
+        shares = [tenth.share, tenth.low, tenth.high]
+        rows.append([known.label, tenth.probability, tenth.rows, expected, actual, *ratios, *shares])
     title = f"Class {known.label!r}, {SHARE(known.share)} of the rows, by tenth of its probability"
     note = (
         f"In all, actual / expected is {known.ratio:.2f}. Actual and expected shares differ by {known.error:.2f} of the"
         " share of the class on the average. Intervals: Wilson's, if rows are independent."
     )
-    return Table(title, TENTHS, rows, note, "tenths_of_rarest_class")
+    return Table(title, TENTHS, rows, note, "tenths", None if rank == 0 else ())
 
 
 def _chart_of_tenths(known: ClassReliability) -> Chart:
@@ -99,16 +104,3 @@ def _chart_of_tenths(known: ClassReliability) -> Chart:
         charts.draw_shares(figure.subplots(), expected, actual, low, high, str(known.label))
 
     return Chart(f"Class {known.label}: actual and expected", described, draw, CAPTION)
-
-
-def _record(known: ClassReliability) -> dict[str, Any]:
-    """A class and its tenths."""
-    return {
-        "class": known.label,
-        "share": known.share,
-        "mean_probability": known.probability,
-        "actual_over_expected": known.ratio,
-        "relative_calibration_error": known.error,
-        "is_predicted": known.is_predicted,
-        "tenths": known.tenths,
-    }

@@ -15,6 +15,8 @@ from tunefree.report.words import order_warning, sentence
 from tunefree.stream.layout import CODES, Layout
 from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
 from tunefree.stream.tally import Tally
+from tunefree.workflows.rare_classes import rare_classes
+from tunefree.workflows.repeats import repeats_told
 from tunefree.workflows.rises import rises_told
 from tunefree.workflows.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks
 from tunefree.workflows.training import Trained
@@ -45,7 +47,8 @@ def suspicions(trained: Trained, skipped: list[Skipped]) -> Section:
     trained : Trained
     skipped : list of Skipped
     """
-    blocks: list[Block] = [Note(sentence(text), "warning") for text in _warnings(trained)]
+    remarks = [*remarks_on_columns(trained), *_remarks_on_rows_kept(trained)]
+    blocks = [*warnings_of(trained), *(Note(f"{sentence(text)}.", "warning") for text in remarks)]
     for source in skipped:
         lines = [f"{line}." for line in oddity_lines(source.tally.oddities())]
         lines += [f"{source.tally.count:,} rows were skipped."] if source.tally.count else []
@@ -114,23 +117,34 @@ def _rows_compared(sample: Sample) -> int:
     return min(len(sample.first[0]), len(sample.last[0])) if sample.parts else 0
 
 
-def _warnings(trained: Trained) -> list[str]:
-    rows, noted = trained.progress.progressive[0].rows, {oddity.column for oddity in trained.progress.oddities}
-    texts = [text for text in (order_warning(trained), *rises_told(trained)) if text]
-    texts += [
-        f"column “{name}” has {count:,} different values in {rows:,} rows: it may name the rows, and then tells nothing"
-        f" of others; pass `ignore={name!r}`."
+def warnings_of(trained: Trained, is_ending: bool = False) -> list[Block]:
+    """What looks wrong with the order of the rows and with classes; a training that ends has reported some of it."""
+    order = order_warning(trained)
+    texts = [*([order] if order else []), *rare_classes(trained)]
+    texts += [] if is_ending else [*repeats_told(trained), *rises_told(trained)]
+    return [Note(sentence(text), "warning") for text in texts]
+
+
+def remarks_on_columns(trained: Trained) -> list[str]:
+    """Columns that may name the rows, or give the target away."""
+    noted = {oddity.column for oddity in trained.progress.oddities}
+    texts = [
+        f"column {name!r} has {count:,} different values; pass `ignore={name!r}` if it names the rows"
         for name, count in naming_columns(trained)
         if name not in noted
     ]
-    texts += [f"column “{name}” has the same value in all rows kept." for name in constant_columns(trained)]
-    texts += [
-        f"column “{name}” is missing in {100 * share:.1f} % of the rows kept."
+    return texts + [
+        f"column {remark.column!r}: {remark.problem}; {remark.remedy}" for remark in telling_columns(trained)
+    ]
+
+
+def _remarks_on_rows_kept(trained: Trained) -> list[str]:
+    """Columns of one value, and columns that are mostly missing."""
+    texts = [f"column {name!r} has the same value in all rows kept" for name in constant_columns(trained)]
+    return texts + [
+        f"column {name!r} is missing in {100 * share:.1f} % of the rows kept"
         for name, share in missing_shares(trained).items()
         if share > MOSTLY_MISSING
-    ]
-    return texts + [
-        f"column “{remark.column}” {remark.problem}; {remark.remedy}." for remark in telling_columns(trained)
     ]
 
 
