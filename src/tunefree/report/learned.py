@@ -107,8 +107,14 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
     facts += facts_of_columns(trained)
     if not is_path:
         return facts
+    return [*facts, *facts_of_stop(model)]
+
+
+def facts_of_stop(model: Any) -> list[Fact]:
+    """How long a path is, and where it is stopped."""
     n = len(model.path)
-    return [*facts, Fact("stopped at", model.stop, lambda t: f"iteration {t:,} of {n:,}", "stop")]
+    stop = Fact("stopped at", model.stop, lambda t: f"iteration {t:,} of {n:,}", "stop")
+    return [Fact("iterations", n, COUNT), stop]
 
 
 def _repeats(trained: Trained) -> list[Fact]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tunefree.report.document import Block, Chart, Column, Fact, Facts, Table
 from tunefree.report.formats import ABSENT, COUNT, is_absent
-from tunefree.report.learned import PATH
+from tunefree.report.learned import PATH, facts_of_stop
 from tunefree.report.rows import notes_of, oddity_lines
 from tunefree.workflows.comparison import in_figures
 from tunefree.workflows.model_files import Trained
@@ -28,7 +28,7 @@ def path(trained: Trained) -> list[Block]:
     rows = [[t, *(float(record[name]) for name in PATH), t == model.stop] for t, record in enumerate(model.path, 1)]
     facts = [Fact("task", model.task), Fact("rows", progress.rows, COUNT)]
     facts += [Fact("rows skipped", progress.skipped, COUNT, "skipped")] if progress.skipped else []
-    facts += [Fact("stopped at", model.stop, lambda t: f"iteration {t:,} of {len(model.path):,}", "stop")]
+    facts += facts_of_stop(model)
     facts += [] if model.seconds is None else [Fact("seconds", model.seconds, "{:.2f}".format)]
     shown = [t - 1 for t in model.shown()]
     table = Table("Path", columns, rows, shown=shown, marked=model.stop)
