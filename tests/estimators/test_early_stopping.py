@@ -127,7 +127,7 @@ def test_what_inspect_tells(run, early, tmp_path):  # noqa: F811
     assert told["stop"] == stop and told["validation_loss"] == loaded.model.path.validation_loss[stop - 1]
     spread = estimator.fitted_path_.standards
     weights = estimator.coef_[0] * spread.unit * spread.spread
-    assert told["features"][0]["weights"] == pytest.approx([np.abs(weights).max()])
+    assert told["features"][0]["weight_yes"] == pytest.approx(np.abs(weights).max())
     status, out, _ = run("inspect", early)
     assert status == 0 and "job=pilot" in out and f"iteration {stop} of 500" in out
 
