@@ -16,8 +16,8 @@ from tunefree.distributed.local_rows import begun, united
 from tunefree.distributed.shards import Cut
 from tunefree.stream.source import open_source
 from tunefree.workflows.columns import view_of
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.reading import begin
+from tunefree.model_files.plan import Plan
+from tunefree.training.reading import begin
 
 QUICK = ("--learner", "scinol2")
 

@@ -11,7 +11,7 @@ from pyarrow import csv
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
-from tunefree.workflows.training import Trained
+from tunefree.model_files.trained import Trained
 
 N = 300
 PIECE = 100
@@ -31,8 +31,8 @@ def data(tmp_path):
 def trained(tmp_path_factory):
     """Files of a model of classes and of one of numbers, and new rows."""
     from tunefree.stream.source import open_source
-    from tunefree.workflows.plan import Plan
-    from tunefree.workflows.training import train
+    from tunefree.model_files.plan import Plan
+    from tunefree.training.training import train
 
     folder = tmp_path_factory.mktemp("models")
     for name, target, other in (("rich", "rich", "pay"), ("pay", "pay", "rich")):

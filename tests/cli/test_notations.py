@@ -13,7 +13,7 @@ from pyarrow import csv, parquet
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree.core.errors import ModelError
 from tunefree.stream.notation import Notation, date_format_of, notation_of
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 LEARNER = ("--learner", "scinol2", "-q")
 N = 300

@@ -22,10 +22,10 @@ from tunefree.estimators.early_stopping import descend
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows import model_files
-from tunefree.workflows.model_files import load
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.trained import load
+from tunefree.model_files.plan import Plan
 from tunefree.workflows.prediction import predict
-from tunefree.workflows.training import Trained
+from tunefree.model_files.trained import Trained
 
 LABELS = {"two": ["no", "yes"], "three": ["few", "more", "many"]}
 KERNELS = {"weights": (), "rbf": ("--kernel", "rbf")}

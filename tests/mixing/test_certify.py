@@ -13,8 +13,8 @@ from tunefree.report.document import Facts
 from tunefree.report.guarantees import certificates, guarantees
 from tunefree.stream.source import open_source
 from tunefree.workflows.certification import findings
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import train
+from tunefree.model_files.plan import Plan
+from tunefree.training.training import train
 
 N = 700
 RNG = np.random.default_rng(0)

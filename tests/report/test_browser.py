@@ -13,8 +13,8 @@ from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 from tunefree.report import page
 from tunefree.stream.source import open_source
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import train
+from tunefree.model_files.plan import Plan
+from tunefree.training.training import train
 
 pytestmark = pytest.mark.slow
 

@@ -27,8 +27,8 @@ from tunefree.workflows.comparison import compare
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.explanation import terms_of
 from tunefree.workflows.metrics import Measure
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import train
+from tunefree.model_files.plan import Plan
+from tunefree.training.training import train
 
 DOCUMENTED = set(re.findall("`([a-z_0-9]+)`", (Path(__file__).parents[2] / "docs/howto/json.md").read_text()))
 DOCUMENTED |= {"notes", "warnings", "intervals"}

@@ -25,9 +25,10 @@ from tunefree.report.page import page_of
 from tunefree.stream.source import open_source
 from tunefree.stream.tally import Tally
 from tunefree.workflows.metrics import Measure
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.progress import Progress
-from tunefree.workflows.training import Trained, train
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.progress import Progress
+from tunefree.model_files.trained import Trained
+from tunefree.training.training import train
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 WORDS = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")

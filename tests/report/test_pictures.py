@@ -30,7 +30,7 @@ from tunefree.report.members import blocks_of_members
 from tunefree.stream.source import open_source
 from tunefree.workflows import explanation
 from tunefree.workflows.comparison import compare
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 
 @pytest.fixture

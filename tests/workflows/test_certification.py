@@ -16,8 +16,9 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.report.members import CANDIDATES, choice_of_rows_to_come
 from tunefree.stream.source import open_source
 from tunefree.workflows.certification import findings
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import Trained, train
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
+from tunefree.training.training import train
 
 CENSUS = files("tunefree") / "data" / "adult.parquet"
 

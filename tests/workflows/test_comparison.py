@@ -18,8 +18,8 @@ from tunefree.model.model import Model
 from tunefree.stream.source import open_source
 from tunefree.workflows import comparison
 from tunefree.workflows.comparison import RATES, Contestant, compare, has_rate
-from tunefree.workflows.plan import POOL, Plan
-from tunefree.workflows.training import train
+from tunefree.model_files.plan import POOL, Plan
+from tunefree.training.training import train
 
 FEW = ["scinol2", "adagrad", POOL]
 

@@ -13,7 +13,8 @@ from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_learn_more import Stop
 from tunefree import Plan, open_source
 from tunefree.stream import jsonlines
-from tunefree.workflows.training import Trained, learn_more, train
+from tunefree.model_files.trained import Trained
+from tunefree.training.training import learn_more, train
 
 PLAN = Plan(target="y", learner="scinol2")
 

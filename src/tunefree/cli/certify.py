@@ -22,7 +22,7 @@ def certify(
     from tunefree.cli.display import show
     from tunefree.report.guarantees import certificates
     from tunefree.workflows.certification import findings
-    from tunefree.workflows.training import Trained
+    from tunefree.model_files.trained import Trained
 
     trained = Trained.load(model)
     show(certificates(trained, findings(trained, weights)), json)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from tunefree.cli.options import Files, Json
-from tunefree.workflows.plan import TYPES, Plan
+from tunefree.model_files.plan import TYPES, Plan
 
 
 def columns(

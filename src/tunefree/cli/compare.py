@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tunefree.cli.options import Files, Json, check_outputs
-from tunefree.workflows.plan import PROBLEM, Plan
+from tunefree.model_files.plan import PROBLEM, Plan
 
 
 def compare(

@@ -21,9 +21,10 @@ from tunefree.report.formats import DECIMALS, PERCENT
 from tunefree.report.learned import summary
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.workflows import evaluation, prediction, training
-from tunefree.workflows.model_files import Trained
-from tunefree.workflows.plan import Plan
+from tunefree.workflows import evaluation, prediction
+from tunefree.training import training
+from tunefree.model_files.trained import Trained
+from tunefree.model_files.plan import Plan
 
 TARGET = "income"
 REPORT = "report.html"

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tunefree.cli.options import NEW_ROWS, Files, Json, ModelFile, bad_rows_of, tell_of_rows
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 
 def evaluate(

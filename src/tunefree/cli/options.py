@@ -33,7 +33,7 @@ from tunefree.core.parameters import (
 )
 from tunefree.stream import formats
 from tunefree.stream.files import LONGEST_LINE
-from tunefree.workflows.plan import ERROR, HERE, NOTATIONS, ON_BAD, ONE_MACHINE, POOLED, ROW_BY_ROW, SHARDS, SKIP, Plan
+from tunefree.model_files.plan import ERROR, HERE, NOTATIONS, ON_BAD, ONE_MACHINE, POOLED, ROW_BY_ROW, SHARDS, SKIP, Plan
 
 if TYPE_CHECKING:
     from tunefree.stream.batch import BadRows

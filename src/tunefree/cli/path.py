@@ -11,7 +11,7 @@ import typer
 from tunefree.cli.options import Files, Json, check_outputs
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import option
-from tunefree.workflows.plan import EARLY_STOPPING, PROBLEM, Plan
+from tunefree.model_files.plan import EARLY_STOPPING, PROBLEM, Plan
 
 ITERATIONS = 500
 

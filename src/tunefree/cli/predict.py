@@ -19,7 +19,7 @@ from tunefree.cli.options import (
     tell_of_rows,
     unless_standard,
 )
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 
 def predict(

@@ -10,7 +10,7 @@ import typer
 from tunefree.cli.options import NEW_ROWS, EvaluationFiles, ModelFile, bad_rows_of, check_outputs, tell_of_rows
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import option
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 
 def report(
@@ -28,7 +28,7 @@ def report(
     """
     from tunefree.core import storage
     from tunefree.report import page
-    from tunefree.workflows.training import Trained
+    from tunefree.model_files.trained import Trained
 
     for name in {**plan.changed(), **test.changed()} if not test.data else ():
         raise ModelError(f"{option(name)} is for data on which the model is judged; leave it out, or give some")

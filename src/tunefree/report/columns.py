@@ -13,7 +13,7 @@ from tunefree.report.rows import notes_of
 from tunefree.stream.late import Late
 from tunefree.stream.layout import MISSING, Layout
 from tunefree.workflows.columns import ColumnsView, why_of
-from tunefree.workflows.training import Trained
+from tunefree.model_files.trained import Trained
 
 PLURALS = {
     "number": "numbers",

@@ -13,7 +13,7 @@ from tunefree.report.formats import COUNT, PERCENT
 from tunefree.report.rows import notes_of, oddity_lines
 from tunefree.report.words import weights_named
 from tunefree.workflows.comparison import RATES, Comparison, Contestant, has_rate, in_figures
-from tunefree.workflows.plan import POOL
+from tunefree.model_files.plan import POOL
 
 INCHES, INCHES_OF_PAGE = (7.2, 4.2), (6.0, 3.9)  # of a picture in a file, and in a page
 NAMED = 4  # contestants besides the pool that have labels

@@ -15,7 +15,7 @@ from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, No
 from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, THREE, Format
 from tunefree.report.words import order_warning, sentence, weights_named
 from tunefree.workflows.certification import findings, of_weights
-from tunefree.workflows.training import Trained
+from tunefree.model_files.trained import Trained
 
 KERNELS = 3  # that people see
 FINE = 41  # radii of the curve

@@ -13,8 +13,8 @@ from tunefree.report.learned import story
 from tunefree.report.members import blocks_of_members
 from tunefree.report.terms import blocks_of_features, blocks_of_terms
 from tunefree.workflows.certification import order_of
-from tunefree.workflows.model_files import Trained
-from tunefree.workflows.rises import rises_of
+from tunefree.model_files.trained import Trained
+from tunefree.training.rises import rises_of
 
 
 def blocks_of_model(trained: Trained, decomposition: Decomposition | None, top: int, label: Any = None) -> list[Block]:

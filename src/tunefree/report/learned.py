@@ -19,9 +19,9 @@ from tunefree.report.rows import notes_of, oddity_lines, tables_of_reasons
 from tunefree.report.suspicions import remarks_on_columns, warnings_of
 from tunefree.report.words import loss_name, weights_named
 from tunefree.workflows.comparison import in_figures
-from tunefree.workflows.doubts import doubts_of_columns
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import Trained
+from tunefree.training.doubts import doubts_of_columns
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
 
 MOST = 400  # columns that are listed
 PACKAGES = ("tunefree", "numpy", "numba", "pyarrow")

@@ -13,7 +13,7 @@ from tunefree.pool.model import PoolModel
 from tunefree.pool.pool import Pool
 from tunefree.report.document import Block, Chart, Column, Data, Note, Section, Table
 from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, digits, with_error
-from tunefree.workflows.training import Trained
+from tunefree.model_files.trained import Trained
 
 POINTS = 5  # of the stream that are listed
 JUDGED = (

@@ -25,7 +25,7 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows.evaluation import Evaluation, evaluate
 from tunefree.workflows.explanation import terms_of
-from tunefree.workflows.training import Trained
+from tunefree.model_files.trained import Trained
 
 NO_CHARTS = "The charts of this report need matplotlib, which is not installed: pip install 'tunefree[plot]'."
 MOST_TILES = 6  # numbers that come first
@@ -52,7 +52,7 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
     Examples
     --------
     >>> from tunefree import Plan, open_source
-    >>> from tunefree.workflows.training import train
+    >>> from tunefree.training.training import train
     >>> source = open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200})
     >>> document = report(train(source, Plan(target="rich")), source)
     >>> [section.title for section in document.sections][:3]

@@ -9,7 +9,7 @@ from tunefree.report.formats import ABSENT, COUNT, is_absent
 from tunefree.report.learned import PATH, facts_of_stop
 from tunefree.report.rows import notes_of, oddity_lines
 from tunefree.workflows.comparison import in_figures
-from tunefree.workflows.model_files import Trained
+from tunefree.model_files.trained import Trained
 
 INCHES = 7.2, 6.4
 TITLES = ("loss learned", "held out", "error learned", "held out", "norm")

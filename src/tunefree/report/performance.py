@@ -18,7 +18,7 @@ from tunefree.report.metrics import BRIEF_TITLES, INTERVALS, OF_SLICES, facts_of
 from tunefree.report.reliability import reliability
 from tunefree.report.words import weights_named
 from tunefree.workflows.evaluation import Evaluation
-from tunefree.workflows.training import Trained
+from tunefree.model_files.trained import Trained
 
 FEW_CLASSES = 12  # of a confusion matrix that people see
 POINTS = 800  # of residuals

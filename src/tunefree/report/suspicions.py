@@ -15,11 +15,11 @@ from tunefree.report.words import order_warning, sentence
 from tunefree.stream.layout import CODES, Layout
 from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
 from tunefree.stream.tally import Tally
-from tunefree.workflows.rare_classes import rare_classes
-from tunefree.workflows.repeats import repeats_told
-from tunefree.workflows.rises import rises_told
-from tunefree.workflows.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks
-from tunefree.workflows.training import Trained
+from tunefree.training.rare_classes import rare_classes
+from tunefree.training.repeats import repeats_told
+from tunefree.training.rises import rises_told
+from tunefree.training.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks
+from tunefree.model_files.trained import Trained
 
 TENTH = 10
 MOSTLY_MISSING = 0.5

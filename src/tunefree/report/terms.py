@@ -19,7 +19,7 @@ from tunefree.report.document import PANEL, Block, Chart, Column, Fact, Facts, N
 from tunefree.report.formats import COUNT, FOUR, SIGNED, TWO
 from tunefree.report.words import without_weights
 from tunefree.workflows.explanation import picture_of
-from tunefree.workflows.training import Trained
+from tunefree.model_files.trained import Trained
 
 TOP = 20  # columns and features that are listed
 BARS = 15

@@ -9,8 +9,8 @@ import numpy as np
 from tunefree.pool.model import PoolModel
 from tunefree.report.formats import first
 from tunefree.workflows.certification import order_of
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import Trained
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
 
 SORTED = (
     "the rows are sorted by the target, or grouped by it: {changes:,} of the neighbouring targets looked at"

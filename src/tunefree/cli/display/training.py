@@ -20,7 +20,9 @@ from tunefree.report import terminal
 from tunefree.report.rows import notes_of, oddity_lines
 from tunefree.report.words import describe
 from tunefree.stream.source import Source
-from tunefree.workflows.training import Step, Trained, Watcher
+from tunefree.training.pieces import Step
+from tunefree.model_files.trained import Trained
+from tunefree.training.watching import Watcher
 
 LINE_SECONDS = 10.0  # between lines of progress where there is no terminal to draw a bar on
 
