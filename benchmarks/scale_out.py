@@ -153,8 +153,8 @@ class Measured(Here):
         results = super().each(stage, function, items)
         name, seconds = stage.rstrip("0123456789"), time.process_time() - start
         before = self.stages.get(name, Stage())
-        terms = len(items), seconds, size_of(list(items)), size_of(results)
-        self.stages[name] = Stage(*(total + term for total, term in zip(before, terms, strict=True)))
+        taken, returned = before.taken + size_of(list(items)), before.returned + size_of(results)
+        self.stages[name] = Stage(before.tasks + len(items), before.seconds + seconds, taken, returned)
         return results
 
 

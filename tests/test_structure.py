@@ -20,6 +20,7 @@ FLOORS = [
     {"early_stopping", "model"},
     {"pool"},
     {"explanation"},
+    {"plotting"},
     {"model_files"},
     {"training"},
     {"workflows"},

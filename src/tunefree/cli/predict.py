@@ -16,7 +16,6 @@ from tunefree.cli.options import (
     RowsAsJson,
     bad_rows_of,
     check_outputs,
-    figures_of_rows,
     tell_of_rows,
     unless_standard,
 )
@@ -65,6 +64,8 @@ def predict(
     that are missing more often or distributed otherwise.
     """
     from tunefree.model_files.trained import load
+    from tunefree.report.record import record
+    from tunefree.report.rows import rows_of
     from tunefree.stream import live
     from tunefree.workflows import prediction
 
@@ -82,12 +83,12 @@ def predict(
         live.answer_at_once()
     written = prediction.write(trained, files.source(plan), str(output), bad, layout, beside)
     if json:
-        typer.echo(dumps({"rows": written, **figures_of_rows(bad)}), err=str(output) == "-")
+        typer.echo(dumps({"rows": written, **record(rows_of(bad))}), err=str(output) == "-")
         return
     tell_of_rows(bad)
     if explainer is not None:
-        from tunefree.explanation.told import reference_told
+        from tunefree.explanation.words import describe_reference
 
-        typer.echo(reference_told(explainer.decomposition), err=True)
+        typer.echo(describe_reference(explainer.decomposition), err=True)
     if unless_standard(output):
         typer.echo(f"{written} predictions in {output}", err=True)

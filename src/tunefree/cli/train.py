@@ -46,9 +46,10 @@ def train(
         return
     trained = (_spread if run.is_spread else _learn)(files, plan, run, output)
     if not run.quiet:
-        from tunefree.cli.display.training import show_trained
+        from tunefree.cli.display import show
+        from tunefree.report.learned import summary
 
-        show_trained(trained, output)
+        show(summary(trained, output))
     if run.report:
         from tunefree.core import storage
         from tunefree.report import page
@@ -156,6 +157,7 @@ def _stop_early(files: Files, plan: Plan, output: Path, quiet: bool) -> None:
     stopped = descend(files.source(), plan)
     stopped.save(output)
     if not quiet:
-        from tunefree.cli.display.path import show_stopped
+        from tunefree.cli.display import show
+        from tunefree.report.learned import summary
 
-        show_stopped(stopped, output)
+        show(summary(stopped, output))
