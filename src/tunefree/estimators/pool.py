@@ -13,6 +13,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
 from tunefree.estimators.fit_display import FitDisplay
+from tunefree.estimators.intervals import Intervals, PredictionSets
 from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.preparation import kernel_names
 from tunefree.estimators.regressor import OnlineRegressorBase
@@ -101,7 +102,7 @@ class Pooled(OnlineEstimator):
         }
 
 
-class TuneFreeClassifier(Pooled, OnlineClassifierBase):
+class TuneFreeClassifier(Pooled, PredictionSets, OnlineClassifierBase):
     """A classifier with nothing to tune: trees that go on learning and online learners, mixed.
 
     Members predict each row together, and then learn it. There are two kinds of them:
@@ -279,7 +280,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         return self._update(X, y, classes, sample_weight, groups)
 
 
-class TuneFreeRegressor(Pooled, OnlineRegressorBase):
+class TuneFreeRegressor(Pooled, Intervals, OnlineRegressorBase):
     """A regressor with nothing to tune: trees that go on learning and online learners, mixed.
 
     Members predict each row together, and then learn it. There are two kinds of them:
