@@ -22,6 +22,7 @@ FINE = 41  # radii of the curve
 ABOUT = (
     "No linear model in which no feature moves a prediction by more than the radius has a mean loss below the bound."
 )
+COVERED = "The theorem holds whatever the rows are, where each row is learned before the next one is predicted."
 RADIUS = "Radius: |weight| x largest value of the feature, the most a feature can move a prediction."
 
 
@@ -55,7 +56,18 @@ def proved(trained: Trained, certified: dict[str, Any]) -> list[Any]:
     said = f"{of_rows}, {certified['predictions']}: mean loss {certified['loss']:.6g}"
     blocks: list[Any] = [Note(said), Table("Every linear model", header, rows, RADIUS)]
     blocks += [Facts(facts)] if (facts := _facts(certified, unit)) else []
-    return blocks + _kernels(certified) + _risk(trained, certified)
+    return blocks + _coverage(trained, certified) + _kernels(certified) + _risk(trained, certified)
+
+
+def _coverage(trained: Trained, certified: dict[str, Any]) -> list[Table]:
+    """How often intervals or sets of the next row covered it, and at least."""
+    if "coverage" not in certified:
+        return []
+    asked = certified["coverage"]["asked"].items()
+    rows = [[f"{part:g}", f"{of['covered']:.4f}", f"{of['at_least']:.4f}"] for part, of in asked]
+    title = "Intervals of the next row" if trained.model.task == "regression" else "Sets of the next row"
+    header, seen = ["asked for", "covered", "at least, by theorem"], certified["coverage"]["rows"]
+    return [Table(title, header, rows, f"Of {seen:,} rows, each before it was learned. {COVERED}")]
 
 
 def _curve(trained: Trained, certified: dict[str, Any]) -> Figure:
