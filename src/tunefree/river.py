@@ -446,22 +446,7 @@ class TuneFreeClassifier(_Pooled, _Classifier):
     """
 
     def predict_set_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> set[Any]:
-        """A set of labels, which has the right one as often as asked for along the stream, whatever the rows are.
-
-        Parameters
-        ----------
-        x : dict
-        coverage : float, default=0.9
-
-        Returns
-        -------
-        set
-
-        Raises
-        ------
-        ModelError
-            If too few rows were learned for the coverage.
-        """
+        """A set of labels, which has the right one as often as asked for along the stream, whatever the rows are."""
         model, _, margins, coverages = self._conformal(x, coverage)
         in_set = model.sets(margins, coverages)[0, 0]
         return {label for label, is_in in zip(model.classes, in_set.tolist(), strict=True) if is_in}
@@ -496,14 +481,9 @@ class TuneFreeRegressor(_Pooled, _Regressor):
         -------
         tuple of float
             Its ends, which may be infinite after targets were missed too often.
-
-        Raises
-        ------
-        ModelError
-            If too few rows were learned for the coverage.
         """
-        model, *of_row, coverages = self._conformal(x, coverage)
-        low, high = model.intervals(*of_row, coverages)[0, 0].tolist()
+        model, row, prediction, coverages = self._conformal(x, coverage)
+        low, high = model.intervals(row, prediction, coverages)[0, 0].tolist()
         return low, high
 
     def _unit_test_skips(self) -> set[str]:
