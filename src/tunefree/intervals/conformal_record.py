@@ -57,12 +57,14 @@ class ConformalRecord:
         Units of scores of numbers.
     adaptive : Adaptive
         What follows the scores of a stream.
+    rows : int
+        Learned; what the number of the latest row is.
     next : int
         Rows learned when widths are grown next.
     """
 
     def __init__(self, is_of_numbers: bool) -> None:
-        self.is_of_numbers, self.next = is_of_numbers, FIRST
+        self.is_of_numbers, self.rows, self.next = is_of_numbers, 0, FIRST
         self.scores, self.residuals = Reservoir(most=MOST_SCORES), Reservoir(most=MOST_RESIDUALS)
         self.widths: Widths | None = None
         self.adaptive = Adaptive.create(TAILS if is_of_numbers else COVERAGES)
@@ -71,16 +73,23 @@ class ConformalRecord:
         """Learn rows in order; columns have keys, and fills where earlier rows lack them."""
         start = 0
         while start < len(rows.numbers):
-            stop = max(int(np.searchsorted(rows.numbers, self.next, "right")), start)
+            if rows.numbers[start] > self.next:  # other workers learned the rows between
+                self._grow(int(rows.numbers[start]) - 1, keys)
+            stop = int(np.searchsorted(rows.numbers, self.next, "right"))
             of_period = rows.at(slice(start, stop))
             judged = of_period.at(of_period.weights > 0.0)
             if len(judged.numbers):
                 self._learn(judged, fills)
-            if rows.numbers[stop - 1] >= self.next or stop < len(rows.numbers):
-                if self.is_of_numbers:
-                    self.widths = Widths.grown(self.residuals.kept(), keys, self.next)
-                self.next *= 2
-            start = stop
+            start, self.rows = stop, int(rows.numbers[stop - 1])
+            if self.rows >= self.next:
+                self._grow(self.rows, keys)
+
+    def _grow(self, rows: int, keys: list[int]) -> None:
+        """Grow widths after so many rows, and know when it is to happen again."""
+        if self.is_of_numbers:
+            self.widths = Widths.grown(self.residuals.kept(), keys, rows)
+        while self.next <= rows:
+            self.next *= 2
 
     def _learn(self, rows: Judged, fills: list[float]) -> None:
         digests = rows.numbers.astype(np.uint64)
@@ -111,14 +120,12 @@ class ConformalRecord:
         """Keep what predicts."""
         self.residuals = Reservoir(most=MOST_RESIDUALS)
 
-    def quantile(self, level: float, rows: int, is_over: bool, asked: str, code: int | None = None) -> float:
+    def quantile(self, level: float, is_over: bool, asked: str, code: int | None = None) -> float:
         """The quantile of the scores of rows to come.
 
         Parameters
         ----------
         level : float
-        rows : int
-            Learned.
         is_over : bool
             Whether the stream is over: then all scores count, later ones more; else they follow the stream.
         asked : str
@@ -135,7 +142,7 @@ class ConformalRecord:
             check_enough(asked, level, self.adaptive.n_latest)
             return self.adaptive.quantile(level)
         kept = self.scores.kept()
-        weights = kept["weights"] * recency(kept["digests"].astype(np.float64), rows)
+        weights = kept["weights"] * recency(kept["digests"].astype(np.float64), self.rows)
         counts = weights > 0.0
         if code is not None:
             counts &= kept["columns"][:, 0] == code if len(weights) else False
@@ -164,7 +171,7 @@ class ConformalRecord:
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same."""
         arrays = {f"adaptive.{name}": array for name, array in self.adaptive._asdict().items()}
-        header: dict[str, Any] = {"next": self.next, "widths": None}
+        header: dict[str, Any] = {"rows": self.rows, "next": self.next, "widths": None}
         for name in ("scores", "residuals"):
             kept = getattr(self, name)
             arrays |= {f"{name}.{part}": array for part, array in kept.save_state().items()}
@@ -176,7 +183,7 @@ class ConformalRecord:
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` gave."""
-        self.next = header["next"]
+        self.rows, self.next = header["rows"], header["next"]
         for name in ("scores", "residuals"):
             getattr(self, name).restore(under(f"{name}.", arrays), header[name])
         if header["widths"] is not None:

@@ -159,7 +159,7 @@ class Pool:
         """
         is_over = self.has_finished
         named = zip(levels.tolist(), asked, strict=True)
-        scores = [self.conformal.quantile(level, self.rows, is_over, name) for level, name in named]
+        scores = [self.conformal.quantile(level, is_over, name) for level, name in named]
         widths = self.conformal.widths_of(self.members.matrix(X), predictions / self.unit)
         order, bounds = np.argsort(levels, kind="stable"), np.empty((len(predictions), len(levels)))
         with np.errstate(over="ignore"):
@@ -168,7 +168,7 @@ class Pool:
 
     def threshold(self, coverage: float, asked: str, code: int | None = None) -> float:
         """What scores of classes (:mod:`tunefree.intervals.sets`) in a set are at most, of all or of one class."""
-        return self.conformal.quantile(coverage, self.rows, self.has_finished, asked, code)
+        return self.conformal.quantile(coverage, self.has_finished, asked, code)
 
     def _as_targets(self, mixed: np.ndarray) -> np.ndarray:
         """Predictions of numbers in the unit of the targets; log-probabilities have none."""

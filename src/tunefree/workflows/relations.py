@@ -99,7 +99,7 @@ def _check_conformal(conformal: Any, pool: Any, n_classes: int) -> None:
     _fit(widths is None or widths.n_columns <= n_columns + 1, "widths have other columns than the rows")
     _fit(widths is None or widths.trees is None or n_outputs(widths.trees) == 1, "widths are not of a number")
     _fit(conformal.residuals.columns.shape[1] <= n_columns + 1, "residuals kept have other columns")
-    _fit(conformal.next > pool.rows, "widths are due behind the rows learned")
+    _fit(conformal.rows <= pool.rows, "there are scores of more rows than were learned")
     for kept in (conformal.scores, conformal.residuals):
         _fit(len(kept.columns) == len(kept.targets) == len(kept.digests) == len(kept.weights), "scores lack parts")
         _fit(len(kept.targets) == min(kept.rows, kept.capacity), "there are not as many scores as the header tells")

@@ -131,6 +131,7 @@ POOL = {
     "online_places": Sequence(COUNT, MOST_MEMBERS),
     "rises": Mapping(Number()),
     "conformal": {
+        "rows": COUNT,
         "next": TIME,
         "scores": COUNT,
         "residuals": COUNT,
