@@ -22,6 +22,7 @@ from tunefree.core.errors import ModelError
 
 HASTE = 2.0  # the score of row t of n counts like (t / n)^HASTE, as do the weights of the mixture in their means
 
+SURE = 3.0  # standard errors
 MORE = "learn more rows, or ask for less"
 
 
@@ -101,3 +102,23 @@ def quantile(scores: np.ndarray, weights: np.ndarray, level: float) -> float:
     evidence = float(totals[-1]) if len(totals) else 0.0
     place = int(np.searchsorted(totals, level * (evidence + 1.0) * (1.0 - 1e-12)))
     return float(scores[order[place]]) if place < len(scores) else math.inf
+
+
+def wider(bound: float, scores: np.ndarray, weights: np.ndarray, level: float) -> float:
+    """A quantile of other scores in place of one, where more of them are beyond this than chance explains.
+
+    Examples
+    --------
+    >>> near, far = np.arange(-100.0, 100.0), np.arange(-200.0, 200.0)
+    >>> [wider(90.0, scores, np.ones(len(scores)), 0.95) for scores in (near, far)]
+    [90.0, 180.0]
+    """
+    evidence, tail = float(weights.sum()), min(level, 1.0 - level)
+    if (1.0 - tail) * (evidence + 1.0) > evidence:
+        return bound
+    is_beyond = scores < bound if level < 0.5 else scores > bound
+    beyond = float(weights[is_beyond].sum()) / evidence
+    error = math.sqrt(tail * (1.0 - tail) * float((weights**2).sum())) / evidence
+    if beyond - tail <= SURE * error:
+        return bound
+    return min(bound, quantile(scores, weights, level)) if level < 0.5 else max(bound, quantile(scores, weights, level))

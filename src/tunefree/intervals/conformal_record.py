@@ -39,6 +39,15 @@ class Judged(NamedTuple):
         return Judged(*(array[rows] for array in self))
 
 
+def scores_of(candidates: np.ndarray, y: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """The scores (n, C) of several predictions (n, C, K) of rows: residuals in units (n,), or of the classes."""
+    if candidates.shape[2] == 1:
+        residuals = within(y[:, None] - candidates[:, :, 0])
+        return np.clip(residuals / units[:, None], -CEILING, CEILING)
+    codes = np.arange(len(y)), y.astype(np.int64)
+    return np.stack([class_scores(candidates[:, c])[codes] for c in range(candidates.shape[1])], axis=1)
+
+
 class ConformalRecord:
     """Scores of the rows of a pass, and widths of residuals.
 
@@ -93,15 +102,13 @@ class ConformalRecord:
 
     def _learn(self, rows: Judged, fills: list[float]) -> None:
         digests = rows.numbers.astype(np.uint64)
+        units = self.widths_of(rows.matrix, rows.predictions[:, 0])
+        scores = scores_of(rows.predictions[:, None], rows.targets, units)[:, 0]
+        columns = np.empty((len(scores), 0)) if self.is_of_numbers else rows.targets[:, None]
         if self.is_of_numbers:
             residuals = within(rows.targets - rows.predictions[:, 0])
-            scores = np.clip(residuals / self.widths_of(rows.matrix, rows.predictions[:, 0]), -CEILING, CEILING)
-            features, columns = np.column_stack([within(rows.predictions), rows.matrix]), np.empty((len(scores), 0))
+            features = np.column_stack([within(rows.predictions), rows.matrix])
             self.residuals.add(features, residuals, rows.weights, digests, [0.0, *fills[: rows.matrix.shape[1]]])
-        else:
-            codes = rows.targets.astype(np.int64)
-            scores = class_scores(rows.predictions)[np.arange(len(codes)), codes]
-            columns = rows.targets[:, None]
         if rows.numbers[0] > FIRST:
             self.scores.add(columns, scores, rows.weights, digests, [0.0])
             follow(self.adaptive, np.ascontiguousarray(scores))

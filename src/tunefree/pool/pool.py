@@ -157,9 +157,8 @@ class Pool:
 
         ``asked`` says of each level, in the message of an error, what was asked for.
         """
-        is_over = self.has_finished
         named = zip(levels.tolist(), asked, strict=True)
-        scores = [self.conformal.quantile(level, is_over, name) for level, name in named]
+        scores = [self._quantile(level, name) for level, name in named]
         widths = self.conformal.widths_of(self.members.matrix(X), predictions / self.unit)
         order, bounds = np.argsort(levels, kind="stable"), np.empty((len(predictions), len(levels)))
         with np.errstate(over="ignore"):
@@ -168,7 +167,12 @@ class Pool:
 
     def threshold(self, coverage: float, asked: str, code: int | None = None) -> float:
         """What scores of classes (:mod:`tunefree.intervals.sets`) in a set are at most, of all or of one class."""
-        return self.conformal.quantile(coverage, self.has_finished, asked, code)
+        return self._quantile(coverage, asked, code)
+
+    def _quantile(self, level: float, asked: str, code: int | None = None) -> float:
+        """The quantile of the scores of rows to come, of all or of one class."""
+        of_stream = self.conformal.quantile(level, self.has_finished, asked, code)
+        return self.frozen.quantile(level, of_stream, self.conformal.rows, code) if self.has_finished else of_stream
 
     def _as_targets(self, mixed: np.ndarray) -> np.ndarray:
         """Predictions of numbers in the unit of the targets; log-probabilities have none."""
@@ -250,7 +254,7 @@ class Pool:
         columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
         self.conformal.observe(Judged(matrix, mixed, y, judging, numbers), *columns)
         if self.members.growth is not None:
-            self.frozen.judge(self.members, X, y, judging, numbers)
+            self.frozen.judge(self.members, X, y, judging, numbers, self.conformal.widths_of)
             judged: Any = slice(None) if evidence.all() else evidence > 0.0  # all: no copy of the predictions
             groups = None if ahead is None else ahead.groups[judged]
             self._judge(predictions[judged], mixed[judged], y[judged], evidence[judged], groups)

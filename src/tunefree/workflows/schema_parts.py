@@ -139,6 +139,7 @@ POOL = {
     },
     "frozen": {
         "next": TIME,
+        "scores": COUNT,
         "copy": Optional(
             {
                 "rows": COUNT,
@@ -210,6 +211,7 @@ POOL_ARRAYS = {
     "model.pool.seen.counts": Array("uint8", ("n",)),
     "model.pool.*.targets": Array("float64", ("n",)),
     "model.pool.frozen.predicted": Array("float64", ("n", None, None), may_be_infinite=True, may_be_missing=True),
+    "model.pool.frozen.numbers": Array("uint64", ("n",)),
     "model.pool.frozen.losses": Array("float64", (3,), 0),
     "model.pool.frozen.squares": Array("float64", (2,), 0),
     "model.pool.conformal.adaptive.latest": Array("float64", (LATEST,)),
