@@ -26,9 +26,10 @@ from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.model_selection import KFold
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
+from tunefree.core.rows import dense
 from tunefree.intervals.conformal import quantile
 from tunefree.intervals.conformal_record import ConformalRecord
-from tunefree.intervals.sets import class_scores
+from tunefree.intervals.sets import class_scores, draws_of
 
 COVERAGES = (0.8, 0.9, 0.95)
 SEEDS = 3
@@ -169,7 +170,7 @@ def split_conformal(X: np.ndarray, y: np.ndarray, new: np.ndarray) -> np.ndarray
 
     n = 4 * len(y) // 5
     model = LGBMRegressor(verbose=-1, n_jobs=1).fit(X[:n], y[:n])
-    scores, middle = np.abs(y[n:] - model.predict(X[n:])), model.predict(new)
+    scores, middle = np.abs(y[n:] - model.predict(X[n:])), np.asarray(model.predict(new))
     bounds = [quantile(scores, np.ones(len(scores)), coverage) for coverage in COVERAGES]
     return np.stack([np.stack([middle - bound, middle + bound], 1) for bound in bounds], 1)
 
@@ -181,7 +182,7 @@ def cross_validated(X: np.ndarray, y: np.ndarray, new: np.ndarray) -> np.ndarray
     lows, highs = [], []
     for train, held in KFold(5).split(X):
         model = LGBMRegressor(verbose=-1, n_jobs=1).fit(X[train], y[train])
-        scores, middle = np.abs(y[held] - model.predict(X[held])), model.predict(new)
+        scores, middle = np.abs(y[held] - model.predict(X[held])), np.asarray(model.predict(new))
         lows.append(middle[:, None] - scores)
         highs.append(middle[:, None] + scores)
     low, high, n = np.sort(np.concatenate(lows, 1), 1), np.sort(np.concatenate(highs, 1), 1), len(y)
@@ -201,12 +202,17 @@ def quantile_regression(X: np.ndarray, y: np.ndarray, new: np.ndarray) -> np.nda
         of_levels = []
         for level in ((1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0):
             model = LGBMRegressor(objective="quantile", alpha=level, verbose=-1, n_jobs=1).fit(X[:n], y[:n])
-            of_levels.append((model.predict(X[n:]), model.predict(new)))
+            of_levels.append((np.asarray(model.predict(X[n:])), np.asarray(model.predict(new))))
         (low, new_low), (high, new_high) = of_levels
         scores = np.maximum(low - y[n:], y[n:] - high)
         bound = quantile(scores, np.ones(len(scores)), coverage)
         ends.append(np.stack([new_low - bound, new_high + bound], 1))
     return np.stack(ends, 1)
+
+
+def of_lightgbm(model: Any, rows: np.ndarray) -> np.ndarray:
+    """Scores (n, K) of classes."""
+    return class_scores(np.log(np.maximum(model.predict_proba(rows), 1e-300)), draws_of(dense(rows)))
 
 
 def adaptive_sets(X: np.ndarray, y: np.ndarray, new: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -215,7 +221,7 @@ def adaptive_sets(X: np.ndarray, y: np.ndarray, new: np.ndarray, classes: np.nda
 
     n = 4 * len(y) // 5
     model = LGBMClassifier(verbose=-1, n_jobs=1).fit(X[:n], y[:n])
-    held, to_come = (class_scores(np.log(np.maximum(model.predict_proba(rows), 1e-300))) for rows in (X[n:], new))
+    held, to_come = (of_lightgbm(model, rows) for rows in (X[n:], new))
     is_known = np.isin(y[n:], model.classes_)
     codes = np.searchsorted(model.classes_, y[n:][is_known])
     scores = held[is_known][np.arange(len(codes)), codes]
@@ -328,7 +334,7 @@ def along(stream: Table, X: np.ndarray, y: np.ndarray) -> tuple[dict[float, np.n
                 record[c].append(of_levels[-1] and not (len(levels) > 1 and of_levels[0]))
                 n_infinite[c] += not np.isfinite(bounds[c]).all()
 
-    ConformalRecord._learn = observed  # type: ignore[method-assign]
+    ConformalRecord._learn = observed  # type: ignore[method-assign, assignment]
     try:
         model.partial_fit(X, y)
     finally:

@@ -447,8 +447,8 @@ class TuneFreeClassifier(_Pooled, _Classifier):
 
     def predict_set_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> set[Any]:
         """A set of labels, which has the right one as often as asked for along the stream, whatever the rows are."""
-        model, _, margins, coverages = self._conformal(x, coverage)
-        in_set = model.sets(margins, coverages)[0, 0]
+        model, row, margins, coverages = self._conformal(x, coverage)
+        in_set = model.sets(row, margins, coverages)[0, 0]
         return {label for label, is_in in zip(model.classes, in_set.tolist(), strict=True) if is_in}
 
     def _unit_test_skips(self) -> set[str]:

@@ -151,7 +151,7 @@ class PredictionSets(_Conformal):
             raise ValueError(f"conditional must be None or 'class', not {conditional!r}")
         validation.switches(as_labels=as_labels)
         by_class = conditional == "class"
-        sets: np.ndarray = self._of_blocks(X, lambda model, _, margins: model.sets(margins, coverages, by_class))
+        sets: np.ndarray = self._of_blocks(X, lambda model, *of_rows: model.sets(*of_rows, coverages, by_class))
         sets = sets[:, :, [self._learned.model.classes.index(label) for label in self.classes_.tolist()]]
         if np.ndim(coverage) == 0:
             sets = sets[:, 0]

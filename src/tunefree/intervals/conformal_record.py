@@ -33,19 +33,20 @@ class Judged(NamedTuple):
     targets: np.ndarray  # (n,) numbers of classes, or numbers
     weights: np.ndarray  # (n,) of the evidence: 0 where a row is none
     numbers: np.ndarray  # (n,) rows learned with each
+    draws: np.ndarray  # (n,) what is drawn of each for scores of classes
 
     def at(self, rows: Any) -> Judged:
         """Some of the rows."""
         return Judged(*(array[rows] for array in self))
 
 
-def scores_of(candidates: np.ndarray, y: np.ndarray, units: np.ndarray) -> np.ndarray:
+def scores_of(candidates: np.ndarray, y: np.ndarray, units: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """The scores (n, C) of several predictions (n, C, K) of rows: residuals in units (n,), or of the classes."""
     if candidates.shape[2] == 1:
         residuals = within(y[:, None] - candidates[:, :, 0])
         return np.clip(residuals / units[:, None], -CEILING, CEILING)
     codes = np.arange(len(y)), y.astype(np.int64)
-    return np.stack([class_scores(candidates[:, c])[codes] for c in range(candidates.shape[1])], axis=1)
+    return np.stack([class_scores(candidates[:, c], draws)[codes] for c in range(candidates.shape[1])], axis=1)
 
 
 class ConformalRecord:
@@ -103,7 +104,7 @@ class ConformalRecord:
     def _learn(self, rows: Judged, fills: list[float]) -> None:
         digests = rows.numbers.astype(np.uint64)
         units = self.widths_of(rows.matrix, rows.predictions[:, 0])
-        scores = scores_of(rows.predictions[:, None], rows.targets, units)[:, 0]
+        scores = scores_of(rows.predictions[:, None], rows.targets, units, rows.draws)[:, 0]
         columns = np.empty((len(scores), 0)) if self.is_of_numbers else rows.targets[:, None]
         if self.is_of_numbers:
             residuals = within(rows.targets - rows.predictions[:, 0])

@@ -22,6 +22,7 @@ from tunefree.generations.generation import Generation, restored_all, save_all
 from tunefree.generations.reservoir import Reservoir
 from tunefree.intervals.conformal import quantile, recency, wider
 from tunefree.intervals.conformal_record import MOST_SCORES, scores_of
+from tunefree.intervals.sets import draws_of
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.frozen_group import FrozenGroup
 from tunefree.pool.members import Members
@@ -32,6 +33,7 @@ JUDGED = 512  # rows that a copy has learned at least, if it is to count
 MUCH, SURE = 0.98, 2.0
 MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
 FOLLOWING, N_CHOICES = 2, 3  # choice of the mixture that follows the stream, the last one
+_OF_ROWS = ("weights", "numbers", "units", "draws")  # beside predictions and targets, under their names in files
 Units = Callable[[np.ndarray, np.ndarray], np.ndarray]
 State = tuple[dict[str, np.ndarray], dict[str, Any]]
 
@@ -116,6 +118,7 @@ class Frozen:
         self.weights: list[np.ndarray] = []  # (n,)
         self.numbers: list[np.ndarray] = []  # (n,) uint64
         self.units: list[np.ndarray] = []  # (n,)
+        self.draws: list[np.ndarray] = []  # (n,)
 
     @property
     def choice(self) -> int:
@@ -167,6 +170,7 @@ class Frozen:
             self.weights.append(evidence[rows])
             self.numbers.append(numbers[rows].astype(np.uint64))
             self.units.append(units(members.matrix(of_rows), following[:, 0]))
+            self.draws.append(draws_of(of_rows))
 
     def learn(self, members: Members) -> None:
         """Judge the frozen mixture by the rows that the copy predicted, and learn these in their order."""
@@ -179,7 +183,7 @@ class Frozen:
                 losses = np.minimum(weights[:, None] * members.losses(candidates, y), MOST_LOSS)
                 self.losses = self.losses + losses.sum(axis=0)
                 self.squares = self.squares + ((losses[:, 2:] - losses[:, :2]) ** 2).sum(axis=0)
-                scores = scores_of(candidates, y, np.concatenate(self.units))
+                scores = scores_of(candidates, y, np.concatenate(self.units), np.concatenate(self.draws))
                 self.scores.add(scores, y, weights, np.concatenate(self.numbers), [0.0] * N_CHOICES)
             self.mixture.learn(of_born, y, weights)
         self.forget()
@@ -218,7 +222,7 @@ class Frozen:
         arrays |= {f"scores.{name}": array for name, array in self.scores.save_state().items()}
         if self.predicted:
             arrays |= {"predicted": np.concatenate(self.predicted), "targets": np.concatenate(self.targets)}
-            arrays |= {name: np.concatenate(getattr(self, name)) for name in ("weights", "numbers", "units")}
+            arrays |= {name: np.concatenate(getattr(self, name)) for name in _OF_ROWS}
         if self.copy is not None:
             of_copy, header["copy"] = self.copy.save_state(n_features)
             arrays |= {f"copy.{name}": array for name, array in of_copy.items()}
@@ -232,7 +236,6 @@ class Frozen:
         self.scores.restore(under("scores.", arrays), header["scores"])
         if "predicted" in arrays:
             self.predicted, self.targets = [np.array(arrays["predicted"])], [np.array(arrays["targets"])]
-            self.weights, self.numbers = [np.array(arrays["weights"])], [np.array(arrays["numbers"])]
-            self.units = [np.array(arrays["units"])]
+            vars(self).update({name: [np.array(arrays[name])] for name in _OF_ROWS})
         if header["copy"] is not None:
             self.copy = Copy.restored(members, blank, under("copy.", arrays), header["copy"])

@@ -11,7 +11,7 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, reach
 from tunefree.core.states import under
-from tunefree.intervals.sets import class_scores
+from tunefree.intervals.sets import class_scores, draws_of
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import measured
 from tunefree.mixing.bases import LEAST
@@ -146,7 +146,7 @@ class PoolModel(Model):
         asked = [f"coverage {coverage:g}" for coverage in np.repeat(coverages, 2).tolist()]
         return self.pool.quantiles(X, predictions[:, 0], levels, asked).reshape(len(predictions), -1, 2)
 
-    def sets(self, margins: np.ndarray, coverages: np.ndarray, by_class: bool = False) -> np.ndarray:
+    def sets(self, X: Any, margins: np.ndarray, coverages: np.ndarray, by_class: bool = False) -> np.ndarray:
         """Which classes (n, c, K) are in the sets of rows with these margins.
 
         ``by_class`` covers the rows of each class as often as asked for, not only all rows together.
@@ -158,7 +158,7 @@ class PoolModel(Model):
         """
         if len(self.classes) < 2:
             return np.ones((len(margins), len(coverages), len(self.classes)), bool)
-        scores = class_scores(np.log(np.maximum(self.probabilities(margins), LEAST)))
+        scores = class_scores(np.log(np.maximum(self.probabilities(margins), LEAST)), draws_of(X))
         codes: list[int | None] = [*range(len(self.classes))] if by_class else [None]
         sets = []
         for coverage in coverages.tolist():

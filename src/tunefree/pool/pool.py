@@ -16,6 +16,7 @@ from tunefree.core.numbers import power_below, scaled
 from tunefree.core.rows import n_rows, part
 from tunefree.generations.seen import Seen
 from tunefree.intervals.conformal_record import ConformalRecord, Judged
+from tunefree.intervals.sets import draws_of
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.relative import RelativeWeights
 from tunefree.pool.frozen import FOLLOWING, Frozen
@@ -252,7 +253,8 @@ class Pool:
         numbers = before + np.cumsum(weight > 0.0)
         growth = self.members.growth
         columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
-        self.conformal.observe(Judged(matrix, mixed, y, judging, numbers), *columns)
+        draws = draws_of(X) if self.members.loss is None else np.zeros(len(y))
+        self.conformal.observe(Judged(matrix, mixed, y, judging, numbers, draws), *columns)
         if self.members.growth is not None:
             self.frozen.judge(self.members, X, y, judging, numbers, self.conformal.widths_of)
             judged: Any = slice(None) if evidence.all() else evidence > 0.0  # all: no copy of the predictions

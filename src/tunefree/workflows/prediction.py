@@ -189,7 +189,7 @@ def _conformal(model: Any, predicted: Predicted, layout: OutputColumns) -> dict[
         bounds = model.quantiles(*of_rows, np.array(layout.quantiles))
         columns |= {f"quantile[{level:g}]": bounds[:, k] for k, level in enumerate(layout.quantiles)}
     if layout.set:
-        sets = model.sets(predicted.predictions, np.array(layout.set), layout.conditional is not None)
+        sets = model.sets(*of_rows, np.array(layout.set), layout.conditional is not None)
         order = np.argsort(-model.probabilities(predicted.predictions), axis=1, kind="stable")
         for k, coverage in enumerate(layout.set):
             labels = [
