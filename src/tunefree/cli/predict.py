@@ -21,7 +21,7 @@ from tunefree.cli.options import (
     unless_standard,
 )
 from tunefree.core.errors import ModelError
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 
 def parts_of(name: str, text: str | None) -> tuple[float, ...]:

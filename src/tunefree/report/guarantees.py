@@ -15,7 +15,7 @@ from tunefree.report.document import Facts, Figure, Note, Section, Table
 from tunefree.report.scales import LOG, Scale, spanning
 from tunefree.report.told import order_warning, rows_told, sentence
 from tunefree.workflows.certification import findings, of_weights
-from tunefree.workflows.training import Trained
+from tunefree.model_files.trained import Trained
 
 KERNELS = 3  # that are shown
 FINE = 41  # radii of the curve

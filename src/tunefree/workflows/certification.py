@@ -20,7 +20,7 @@ from tunefree.theory.bounds import paper_bound
 from tunefree.theory.exchangeability import LEVEL
 from tunefree.theory.kernel_certificates import certificate_of
 from tunefree.theory.mixing import mixing_excess
-from tunefree.workflows.training import Trained
+from tunefree.model_files.trained import Trained
 
 RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
 NORMS = (1.0, 3.0, 10.0, 30.0)  # of functions in a kernel's space
