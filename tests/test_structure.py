@@ -16,7 +16,7 @@ FLOORS = [
     {"stream", "learners"},
     {"losses"},
     {"theory", "mixing", "generations"},
-    {"kernel"},
+    {"kernel", "intervals"},
     {"early_stopping", "model"},
     {"pool"},
     {"explanation"},

@@ -14,6 +14,7 @@ from tunefree.core.parameters import check
 from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
 from tunefree.estimators.fit_display import FitDisplay
+from tunefree.estimators.intervals import Intervals, PredictionSets
 from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.parameters import check_effect, documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
@@ -138,7 +139,7 @@ class Pooled(OnlineEstimator):
 
 
 @estimator
-class TuneFreeClassifier(Pooled, OnlineClassifierBase):
+class TuneFreeClassifier(Pooled, PredictionSets, OnlineClassifierBase):
     """A classifier with nothing to tune: trees that go on learning and online learners, mixed.
 
     Examples
@@ -181,7 +182,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
 
 
 @estimator
-class TuneFreeRegressor(Pooled, OnlineRegressorBase):
+class TuneFreeRegressor(Pooled, Intervals, OnlineRegressorBase):
     """A regressor with nothing to tune: trees that go on learning and online learners, mixed.
 
     Examples

@@ -234,8 +234,8 @@ class Room(NamedTuple):
     least: int  # rows of a node that is split
 
 
-def room_of(n: int, n_outputs: int, loss: Any) -> Room:
-    """How large trees on n rows are.
+def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
+    """How large trees on n rows are, where nodes of fewer than ``fewest`` rows are not split.
 
     Examples
     --------
@@ -244,12 +244,12 @@ def room_of(n: int, n_outputs: int, loss: Any) -> Room:
     """
     rows = min(n, max(int(ROWS * n), MANY_ROWS))
     leaves = max(min(MOST_LEAVES, MOST_VALUES // n_outputs, rows), 1)
-    least = max(2, math.ceil(2 * rows / leaves)) if rows > leaves else 2
+    least = max(fewest, math.ceil(2 * rows / leaves)) if rows > leaves else fewest
     return Room(rows, leaves, least if loss is None else max(least, LEAST_OF_LOSS))
 
 
-def grow_randomised(problem: Problem, seed: int) -> Trees:
-    """Randomised trees of a problem.
+def grow_randomised(problem: Problem, seed: int, n_trees: int = TREES, fewest: int = 2) -> Trees:
+    """Randomised trees of a problem, whose nodes of fewer than so many rows are not split.
 
     Examples
     --------
@@ -267,10 +267,10 @@ def grow_randomised(problem: Problem, seed: int) -> Trees:
     spread = 1.0 if problem.n_classes else spread_of(problem, centre)
     targets = problem.targets if problem.n_classes else in_units(problem, centre, spread)
     loss = None if problem.n_classes or isinstance(problem.loss, Square) else rescaled(problem.loss, spread)[0]
-    room, random, structures, values = room_of(n, n_outputs, loss), np.random.default_rng([seed, 2]), [], []
+    room, random, structures, values = room_of(n, n_outputs, loss, fewest), np.random.default_rng([seed, 2]), [], []
     tries = math.ceil(PART_OF_NUMBERS * len(varying)) if problem.n_classes == 0 else max(1, math.isqrt(len(varying)))
     work, scratch = Work.create(room.rows, 2 * room.leaves - 1, n_outputs), np.empty((2, n_outputs + 1))
-    for _ in range(TREES if len(varying) else 0):
+    for _ in range(n_trees if len(varying) else 0):
         rows = np.arange(n) if room.rows == n else np.sort(random.permutation(n)[: room.rows])
         work.rows[:], work.targets[:], work.weights[:] = rows, targets[rows], problem.weights[rows]
         nodes, of_leaves = np.empty((2 * room.leaves - 1, 2), np.int32), np.empty((room.leaves, n_outputs))

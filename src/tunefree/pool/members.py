@@ -33,6 +33,7 @@ class Learned(NamedTuple):
     evidence: np.ndarray  # (n,) weights of rows that judge members, and that leaves learn: 0 where a row may be known
     digests: np.ndarray  # (n,) uint64 of the observations or groups; none where there are neither
     n_repeats: int  # rows of a weight whose group was learned before, or whose observation, unless it is frequent
+    matrix: np.ndarray  # (n, c) rows as generations see them; without columns where there are none
 
 
 class Ahead(NamedTuple):
@@ -160,7 +161,7 @@ class Members:
             kept = Observed(observed.matrix[learned], observed.digests[learned])
             self.growth.add(kept, y[learned], weight[learned])
         judged = predictions if ahead is None else ahead.predictions
-        return Learned(judged, evidence, observed.digests, n_repeats)
+        return Learned(judged, evidence, observed.digests, n_repeats, observed.matrix)
 
     def _observe(self, X: Any, learned: np.ndarray, ahead: Ahead | None) -> Observed:
         """Rows as generations see them; empty ones where there are none."""
@@ -190,6 +191,10 @@ class Members:
             nothing = np.zeros(n_rows(X))
             self.follow(self.growth.generations(), self.growth.columns.matrix(X), nothing, nothing, predictions)
         return predictions
+
+    def matrix(self, X: Any) -> np.ndarray:
+        """Rows to come (n, c) as generations see them; without columns where there are none."""
+        return np.empty((n_rows(X), 0)) if self.growth is None else self.growth.columns.matrix(X)
 
     def asleep(self, n: int) -> np.ndarray:
         """Predictions (n, M, K) where all sleep."""

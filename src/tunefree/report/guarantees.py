@@ -22,6 +22,7 @@ FINE = 41  # radii of the curve
 ABOUT = (
     "No linear model in which no feature moves a prediction by more than the radius has a mean loss below the bound."
 )
+COVERED = "The theorem holds whatever the rows are, where each row is learned before the next one is predicted."
 RADIUS = "Radius: |weight| x largest value of the feature, the most a feature can move a prediction."
 G, WHOLE_PERCENT = Format("g"), Format("g", 100.0, " %")
 
@@ -62,9 +63,22 @@ def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
         of_gap = Column("no linear model is better by more than", WHOLE_PERCENT, "gap")
         columns = [of_gap, Column("up to radius", Format(".3g", unit=unit), "radius")]
         blocks.append(Table("How much better a linear model can be", columns, largest, key="largest_radii"))
-    blocks += [*_mixing(certified), *_of_file(certified), *_kernels(certified)]
+    blocks += [*_coverage(trained, certified), *_mixing(certified), *_of_file(certified), *_kernels(certified)]
     blocks += [Data("order", certified["order"])] if "order" in certified else []
     return [*blocks, *_risk(trained, certified)]
+
+
+def _coverage(trained: Trained, certified: dict[str, Any]) -> list[Block]:
+    """How often intervals or sets of the next row covered it, and at least."""
+    if "coverage" not in certified:
+        return []
+    coverage = certified["coverage"]
+    rows = [(part, of["covered"], of["at_least"]) for part, of in coverage["asked"].items()]
+    title = "Intervals of the next row" if trained.model.task == "regression" else "Sets of the next row"
+    at_least = Column("at least, by theorem", DECIMALS, "at_least")
+    columns = [Column("coverage asked for", Format("g"), "coverage"), Column("covered", DECIMALS), at_least]
+    note = f"Of {coverage['rows']:,} rows, each before it was learned. {COVERED}"
+    return [Table(title, columns, rows, note, "coverage")]
 
 
 def _mixing(certified: dict[str, Any]) -> list[Block]:
