@@ -1,75 +1,88 @@
-"""Models that answer and learn: by themselves, and over HTTP with real processes, under load and killed."""
+"""A model in operation by itself: what it predicts and learns, and which rows it takes."""
 
 from __future__ import annotations
 
-import http.client
-import json
-import re
-import signal
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
-from tests.workflows.test_training import people
+from tests.serving.model import N, plan, rows, table, write_model
 from tunefree.core.errors import DataError, ModelError
+from tunefree.serving.service import Service
+from tunefree.serving.settings import Admission, Keeping
 from tunefree.stream.source import open_source
+from tunefree.workflows.model_files import Trained
 from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import Trained, train
-
-pytest.importorskip("starlette")
-
-from tunefree.serving import Service
-
-N = 1000  # rows the model is trained on before it serves
-
-
-def table(start=0, stop=None):
-    return {name: values[start:stop] for name, values in people().items() if name != "pay"}
-
-
-def rows(start, stop, *without):
-    part = {name: values for name, values in table(start, stop).items() if name not in without}
-    found = [dict(zip(part, own, strict=True)) for own in zip(*part.values(), strict=True)]
-    return [{name: getattr(value, "item", lambda v=value: v)() for name, value in row.items()} for row in found]
-
-
-def plan(**options):
-    return Plan(target="rich", learner="scinol2", **options)
+from tunefree.workflows.training import train
 
 
 @pytest.fixture
-def file(tmp_path):
-    train(open_source(table(0, N)), plan()).save(tmp_path / "people.model")
-    return tmp_path / "people.model"
+def service(file):
+    services = []
+
+    def start(path=file, folder=None, admission=Admission(), keeping=Keeping(), **options):  # noqa: B008 - immutable
+        trained = path if path is None or isinstance(path, Trained) else Trained.load(path)
+        services.append(Service(trained, folder, admission, keeping, **options))
+        return services[-1]
+
+    yield start
+    for one in services:
+        one.close()
 
 
-def test_rows_learned_one_by_one_go_on_with_the_stream(file):
-    service = Service(Trained.load(file))
+def predicted(service, sent):
+    service.settle()
+    return service.predict(sent)
+
+
+def test_rows_learned_one_by_one_go_on_with_the_stream(service):
+    one = service()
     for row in rows(N, 1100):
-        assert service.learn([row]) == {"learned": 1}
+        assert one.learn([row]) == {"learned": 1}
     whole = train(open_source(table(0, 1100)), plan())
     unknown = rows(1100, 1200, "rich")
-    assert service.predict(unknown) == Service(whole).predict(unknown)
-    assert service.state()["rows"] == 1100
-    assert service.state()["progressive loss"] == whole.progress.progressive[0].mean_loss()
+    assert predicted(one, unknown) == service(whole).predict(unknown)
+    assert one.state()["rows"] == 1100
+    assert one.state()["progressive loss"] == whole.progress.progressive[0].mean_loss()
 
 
-def test_the_pool_learns_rows_one_by_one_as_together(tmp_path):
-    train(open_source(table(0, N)), Plan(target="rich")).save(tmp_path / "m")
-    alone, together = (Service(Trained.load(tmp_path / "m")) for _ in range(2))
+def test_the_pool_learns_rows_one_by_one_as_together(service, tmp_path):
+    path = write_model(tmp_path / "m", learner="pool")
+    alone, together = service(path), service(path)
     for row in rows(N, 1050):
         alone.learn([row])
     together.learn(rows(N, 1050))
     unknown = rows(1100, 1200, "rich")
-    assert alone.predict(unknown) == together.predict(unknown)
+    assert predicted(alone, unknown) == predicted(together, unknown)
     assert alone.state()["rows"] == 1050
 
 
-def test_labels_that_come_later_are_learned_as_if_they_had_come_with_the_rows(file):
-    late, at_once = Service(Trained.load(file)), Service(Trained.load(file))
+def test_what_is_predicted_is_what_the_file_predicts(service, tmp_path):
+    for options in ({}, {"learner": "pool"}, {"target": "age", "task": "regression", "learner": "pool"}):
+        trained = train(open_source(table(0, N)), plan(**options))
+        unknown = rows(N, N + 50, plan(**options).target)
+        batch = trained.encoder.encode(
+            service(trained)._readers[1]._chunk(trained.encoder, unknown, False)[0], False, _refused()
+        )
+        margins = trained.model.predict(batch.rows)
+        of_rows = (
+            trained.model.probabilities(margins)[:, 0] if trained.model.task == "classification" else margins[:, 0]
+        )
+        answers = service(trained).predict(unknown)
+        first = [next(iter(a["probabilities"].values())) if "probabilities" in a else a["prediction"] for a in answers]
+        assert first == of_rows.tolist()
+
+
+def _refused():
+    from tunefree.stream.batch import Refused
+
+    return Refused()
+
+
+@pytest.mark.parametrize("learner", ["scinol2", "pool"])
+def test_labels_that_come_later_are_learned_with_their_rows(service, tmp_path, learner):
+    path = write_model(tmp_path / "m", learner=learner)
+    late, at_once = service(path), service(path)
     sent = [{"id": number, **row} for number, row in enumerate(rows(N, 1050, "rich"))]
     assert [answer["id"] for answer in late.predict(sent)] == list(range(50))
     labels = [{"id": number, "rich": row["rich"]} for number, row in enumerate(rows(N, 1050))]
@@ -77,186 +90,225 @@ def test_labels_that_come_later_are_learned_as_if_they_had_come_with_the_rows(fi
     assert late.label(labels[:1]) == {"learned": 0, "unknown": [0]}  # learned already
     at_once.learn(rows(N, 1050))
     unknown = rows(1100, 1200, "rich")
-    assert late.predict(unknown) == at_once.predict(unknown)
+    assert predicted(late, unknown) == predicted(at_once, unknown)
 
 
-def test_the_oldest_rows_are_forgotten(file):
-    service = Service(Trained.load(file), remembered=2)
-    service.predict([{"id": number, **row} for number, row in enumerate(rows(N, N + 3, "rich"))])
-    assert service.label([{"id": number, "rich": "no"} for number in range(3)]) == {"learned": 2, "unknown": [0]}
+def test_a_number_and_its_text_are_one_id(service):
+    one = service()
+    [row] = rows(N, N + 1, "rich")
+    one.predict([{**row, "id": 1}])
+    assert one.label([{"id": "1", "rich": "no"}]) == {"learned": 1, "unknown": []}
+    for sent in ([{**row, "id": 1}, {**row, "id": "1"}],):
+        with pytest.raises(
+            DataError, match=r"row 2, column 'id': the id '1' is that of row 1, too; send each row once"
+        ):
+            one.predict(sent)
+    with pytest.raises(DataError, match="'5' is that of row 1, too"):
+        one.label([{"id": 5, "rich": "no"}, {"id": 5, "rich": "yes"}])
+    for id in (True, 1.5, [1], {"a": 1}):
+        with pytest.raises(DataError, match="an id is a string or a whole number"):
+            one.predict([{**row, "id": id}])
+    assert one.state()["learned here"] == 1
+
+
+def test_a_label_has_an_id_and_a_target_and_nothing_else(service):
+    one = service()
+    for label, message in (
+        ({"rich": "no"}, "there is no id; send 'id', too"),
+        ({"id": 1}, "there is no label; send 'rich' with the id"),
+        ({"id": 1, "rich": None}, "there is no label"),
+        ({"id": 1, "rich": "no", "age": 3}, "column 'age': a label has an id and a target; leave it out"),
+    ):
+        with pytest.raises(DataError, match=message):
+            one.label([label])
+
+
+def test_the_oldest_rows_that_wait_are_dropped_and_counted(service):
+    one = service(keeping=Keeping(remember=2))
+    one.predict([{"id": number, **row} for number, row in enumerate(rows(N, N + 3, "rich"))])
+    state = one.state()
+    assert state["waiting for labels"] == 2 and state["dropped for size"] == 1
+    assert one.label([{"id": number, "rich": "no"} for number in range(3)]) == {"learned": 2, "unknown": [0]}
+    assert one.state()["waiting for labels"] == 0
+
+
+def test_rows_that_wait_too_long_are_dropped_and_counted(service):
+    one = service(keeping=Keeping(label_days=2.0))
+    [first, second] = rows(N, N + 2, "rich")
+    one.predict([{"id": 1, **first}])
+    one.store.journal._base += 1.5 * 86400.0
+    one.predict([{"id": 2, **second}])
+    one.store.journal._base += 86400.0
+    one.learner._looked = -1e9
+    one.settle()
+    one.settle()
+    assert one.state()["dropped for age"] == 1
+    assert one.label([{"id": 1, "rich": "no"}, {"id": 2, "rich": "no"}]) == {"learned": 1, "unknown": [1]}
 
 
 @pytest.mark.parametrize(
     ("bad", "message"),
-    [({"age": "old"}, "'old' is not a number"), ({"job": 7}, "7 is not a string"), ({"rich": None}, "rich")],
+    [
+        ({"age": "old"}, r"row 6, column 'age': 'old' is not a number; correct the row$"),
+        ({"age": 10**400}, r"row 6, column 'age': the number is infinite .inf.; correct the row$"),
+        ({"job": 7}, "7 is not a string"),
+        ({"rich": None}, r"row 6, column 'rich': the target is missing; give it one$"),
+        (
+            {"rich": "perhaps"},
+            r"row 6, column 'rich': the label 'perhaps' is not among the classes 'no', 'yes'; correct",
+        ),
+        ({"trace_id": "x"}, r"row 6, column 'trace_id': the model does not know it"),
+        ({"deep": {"er": 1}}, r"row 6, column 'deep.er': the model does not know it"),
+        ({"age": {"x": 1}}, r"column 'age.x': the model does not know it"),
+    ],
 )
-def test_of_rows_with_a_bad_one_none_is_learned(file, bad, message):
-    service, untouched = Service(Trained.load(file)), Service(Trained.load(file))
+def test_of_rows_with_a_bad_one_none_is_learned(service, bad, message):
+    one, untouched = service(), service()
     with pytest.raises(DataError, match=message):
-        service.learn([*rows(N, N + 5), {**rows(N, N + 1)[0], **bad}])
-    assert service.learned == 0
+        one.learn([*rows(N, N + 5), {**rows(N, N + 1)[0], **bad}])
+    assert one.state()["learned here"] == 0 and one.counts.refused == 1
+    assert one.state()["columns"] == ["age", "job"]
+    for each in (one, untouched):
+        each.learn(rows(N, N + 50))
     unknown = rows(1100, 1200, "rich")
-    assert service.predict(unknown) == untouched.predict(unknown)
+    assert predicted(one, unknown) == predicted(untouched, unknown)
 
 
-def test_rows_to_learn_may_bring_new_columns_and_refused_ones_none(file):
-    service = Service(Trained.load(file))
-    own = [{"id": 1, "city": "Rome", "deep": {"er": [1, 2]}, **row} for row in rows(N, N + 2)]
-    for bad, message in (
-        ({"age": "old"}, r"row 2, column 'age': 'old' is not a number; correct the row$"),
-        ({"age": 10**400}, r"row 2, column 'age': the number is infinite .inf.; correct the row$"),
-        ({"deep": {"er": [1, "a"]}}, r"row 2, column 'deep.er': 'a' is not a number"),
-        ({"rich": None}, r"row 2, column 'rich': the target is missing; give it one$"),
-    ):
-        with pytest.raises(DataError, match=message):
-            service.learn([own[0], {**own[1], **bad}])
-        assert service.state()["columns"] == ["age", "job"]
-    service.predict(own)
-    assert service.state()["columns"] == ["age", "job"]
-    service.learn(own)
-    assert service.state()["columns"] == ["age", "job", "city", "deep.er"]
-    assert service.predict([{"age": 3.0, "job": None}])[0]["prediction"] in ("no", "yes")
+def test_a_row_that_cannot_be_used_does_not_hit_requests_beside_it(service):
+    one = service()
+    good, bad = rows(N, N + 1, "rich"), [{**rows(N, N + 1, "rich")[0], "age": "old"}]
+    asked = [one.predictor.submit(sent) for sent in [good, bad] * 20]
+    assert sum(future.exception() is None for future in asked) == 20
+    learned = rows(N, N + 1)
+    from tunefree.serving.requests import Request
+
+    sent = [one.learner.submit(Request(r)) for r in [learned, [{**learned[0], "age": "old"}]] * 20]
+    assert sum(future.exception() is None for future in sent) == 20
+    assert one.state()["learned here"] == 20
 
 
-def test_what_is_odd_is_counted_and_unknown_columns_are_named(file):
-    service = Service(Trained.load(file))
-    service.predict(rows(N, N + 100, "rich"))
-    assert service.state()["oddities"] == []
-    answers = service.predict([{"age": 30.0, "job": "PILOT", "jobs": "cook"}, {"age": 1e6, "job": "pilot"}])
-    assert [answer.get("unknown columns") for answer in answers] == [["jobs"], None]
-    odd = {oddity["column"]: (oddity["problem"], oddity["rows"]) for oddity in service.state()["oddities"]}
-    assert odd["jobs"] == ("the model does not know it", 1)
+def test_null_of_an_unknown_column_says_nothing(service):
+    one = service()
+    assert one.learn([{**rows(N, N + 1)[0], "trace_id": None}]) == {"learned": 1}
+    assert one.state()["columns"] == ["age", "job"]
+
+
+def test_unknown_columns_are_ignored_and_counted_if_asked(service):
+    one, other = service(admission=Admission(unknown_columns="ignore")), service()
+    traced = [{**row, "trace_id": "x", "deep": {"er": 1}} for row in rows(N, N + 20)]
+    assert one.learn(traced) == other.learn(rows(N, N + 20)) == {"learned": 20}
+    [answer] = one.predict([{"age": 3.0, "job": None, "trace_id": 1}])
+    assert answer["unknown columns"] == ["trace_id"]
+    assert one.state()["ignored columns"] == {"trace_id": 21, "deep.er": 20}
+    assert one.state()["columns"] == ["age", "job"]
+    unknown = rows(1100, 1200, "rich")
+    assert predicted(one, unknown) == predicted(other, unknown)
+    one.predict([{**traced[0], "rich": None, "id": 4}])
+    assert one.label([{"id": 4, "rich": "no"}]) == {"learned": 1, "unknown": []}
+
+
+def test_rows_to_learn_bring_new_columns_if_asked(service):
+    one = service(admission=Admission(unknown_columns="learn"))
+    sent = [{"id": 1, "city": "Rome", "deep": {"er": [1, 2]}, **row} for row in rows(N, N + 2)]
+    with pytest.raises(DataError, match="'a' is not"):
+        one.learn([sent[0], {**sent[1], "deep": {"er": [1, "a"]}}])
+    assert one.state()["columns"] == ["age", "job"]
+    one.predict(sent[:1])
+    assert one.state()["columns"] == ["age", "job"]
+    one.learn(sent)
+    one.settle()
+    assert one.state()["columns"] == ["age", "job", "city", "deep.er"]
+    assert one.predict([{"age": 3.0, "job": None}])[0]["prediction"] in ("no", "yes")
+
+
+def test_new_classes_are_learned_if_asked(service):
+    one = service(admission=Admission(new_classes=True))
+    sent = [{**row, "rich": "perhaps"} for row in rows(N, N + 40)]
+    assert one.learn(sent) == {"learned": 40}
+    one.settle()
+    assert one.state()["classes"] == ["no", "yes", "perhaps"]
+    assert set(one.predict(rows(N, N + 1, "rich"))[0]["probabilities"]) == {"no", "yes", "perhaps"}
+    many = [{**row, "rich": f"c{number}"} for number, row in enumerate(rows(0, 1000))]
+    with pytest.raises(DataError, match="there are at most 1000 classes"):
+        one.learn(many)
+    assert one.state()["classes"] == ["no", "yes", "perhaps"]
+
+
+def test_classes_that_the_plan_names_stay_closed(service):
+    trained = train(open_source(table(0, N)), plan(classes=("no", "yes")))
+    with pytest.raises(DataError, match="'perhaps' is not among the classes no, yes"):
+        service(trained, admission=Admission(new_classes=True)).learn([{**rows(N, N + 1)[0], "rich": "perhaps"}])
+
+
+def test_what_is_odd_is_counted(service):
+    one = service()
+    one.predict(rows(N, N + 100, "rich"))
+    assert one.state()["oddities"] == []
+    one.predict([{"age": 30.0, "job": "PILOT"}, {"age": 1e6, "job": "pilot"}])
+    odd = {oddity["column"]: (oddity["problem"], oddity["rows"]) for oddity in one.state()["oddities"]}
     assert odd["job"] == ("a category that training never saw: 'PILOT', like 'pilot'", 1)
     assert odd["age"][0].startswith("outside what training saw") and odd["age"][1] == 1
-    assert service.state()["oddities"] == service.state()["oddities"]  # looking changes nothing
-    with pytest.raises(DataError, match=r"row 2: column 'age' missing; 'agee' is not known: did you mean 'age'\?$"):
-        service.learn([*rows(N, N + 1), {"agee": 3.0, "job": "pilot", "rich": "no"}])
-    assert service.state()["learned here"] == 0
+    assert one.state()["oddities"] == one.state()["oddities"]  # looking changes nothing
+    with pytest.raises(DataError, match=r"row 2, column 'agee': the model does not know it .*did you mean 'age'\?"):
+        one.learn([*rows(N, N + 1), {"agee": 3.0, "job": "pilot", "rich": "no"}])
+    with pytest.raises(DataError, match=r"row 1: column 'job' missing; send null where a value is not known$"):
+        one.predict([{"age": 3.0}])
 
 
-def test_models_that_rows_cannot_continue(tmp_path):
+def test_models_that_rows_cannot_continue(service, tmp_path):
     model = train(open_source(table(0, N)), plan())
     with pytest.raises(ModelError, match="checkpoint"):
-        Service(replace(model, progress=replace(model.progress, complete=False)))
+        service(replace(model, progress=replace(model.progress, complete=False)))
     (tmp_path / "a.svm").write_text("1 1:1\n-1 2:1\n" * 50)
     with pytest.raises(ModelError, match="models of tables"):
-        Service(train(open_source(tmp_path / "a.svm"), Plan(learner="scinol2")))
+        service(train(open_source(tmp_path / "a.svm"), Plan(learner="scinol2")))
+    train(open_source(table(0, N)), plan(learner="pool")).save(tmp_path / "p", only_for_prediction=True)
+    with pytest.raises(ModelError, match="what learning needs was left out"):
+        service(tmp_path / "p")
 
 
-class Server:
-    """`tunefree serve` in a process of its own."""
+def test_predictions_do_not_wait_for_learning(service):
+    """A request to learn is held up halfway, and predictions are answered."""
+    import threading
 
-    def __init__(self, *arguments):
-        command = [sys.executable, "-m", "tunefree.cli", "serve", *map(str, arguments), "--port", "0"]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        self.said = []
-        while not (found := re.search(r"running on http://127\.0\.0\.1:(\d+)", "".join(self.said))):
-            line = self.process.stderr.readline()
-            assert line, "".join(self.said)
-            self.said.append(line)
-        self.port = int(found[1])
+    one, begun, go_on = service(), threading.Event(), threading.Event()
 
-    def ask(self, method, path, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.request(method, path, body if isinstance(body, bytes) else json.dumps(body).encode())
-        answer = connection.getresponse()
-        status, found = answer.status, json.loads(answer.read())
-        connection.close()
-        return status, found
+    def hold():
+        begun.set()
+        assert go_on.wait(60)
 
-    def end(self, with_signal):
-        self.process.send_signal(with_signal)
-        self.process.stderr.read()
-        return self.process.wait(timeout=60)
+    held = one.learner.between(hold)
+    assert begun.wait(60)
+    learned = one.learner.submit(_request(rows(N, N + 5)))
+    assert len(one.predict(rows(N, N + 100, "rich"))) == 100
+    assert not held.done() and not learned.done()
+    go_on.set()
+    assert learned.result(60) == {"learned": 5}
 
 
-@pytest.fixture
-def serve():
-    servers = []
+def _request(sent):
+    from tunefree.serving.requests import Request
 
-    def start(*arguments):
-        servers.append(Server(*arguments))
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.process.kill()
-        server.process.wait()
-        server.process.stderr.close()
+    return Request(sent)
 
 
-def test_a_server_under_load_saves_all_that_it_learned_when_it_is_ended(file, serve, tmp_path):
-    server, saved = serve(file, "-o", tmp_path / "new.model"), tmp_path / "new.model"
-    unknown = rows(1100, 1110, "rich")
-    status, answers = server.ask("POST", "/predict", unknown)
-    assert status == 200 and answers == Service(Trained.load(file)).predict(unknown)
-    assert server.ask("POST", "/predict", unknown[0]) == (200, answers[0])
-
-    def client(number):
-        for place, row in enumerate(rows(N + 10 * number, N + 10 * number + 10)):
-            label = {"id": [number, place], "rich": row.pop("rich")}
-            assert server.ask("POST", "/predict", {**row, "id": [number, place]})[0] == 200
-            assert server.ask("POST", "/labels", label)[0] == 200
-        return server.ask("POST", "/learn", rows(N, N + 20))
-
-    with ThreadPoolExecutor(6) as clients:
-        assert list(clients.map(client, range(6))) == [(200, {"learned": 20})] * 6
-    state = server.ask("GET", "/model")[1]
-    assert state["learned here"] == 6 * 30 and state["rows"] == N + 6 * 30
-    assert server.ask("GET", "/health") == (200, {"status": "ok"})
-    after = server.ask("POST", "/predict", unknown)
-    server.end(signal.SIGTERM)
-    assert Trained.load(saved).progress.progressive[0].rows == N + 6 * 30
-    assert Service(Trained.load(saved)).predict(unknown) == after[1]
-    assert Trained.load(saved).progress.complete
+def test_explanations_add_up_and_follow_learning(service, tmp_path):
+    one = service(write_model(tmp_path / "m", learner="pool"))
+    for _ in range(2):
+        [row] = rows(N, N + 1, "rich")
+        [explained] = one.explain([row])
+        assert explained["class"] == "yes" and set(explained["contributions"]) == {"(constant)", "age", "job"}
+        assert sum(explained["contributions"].values()) == pytest.approx(explained["margin"], abs=1e-5)
+        one.learn(rows(N, N + 100))
+    with pytest.raises(ModelError, match="no class"):
+        one.explain([row], "perhaps")
 
 
-def test_a_server_that_is_killed_leaves_a_whole_model(file, serve):
-    server = serve(file, "-o", file, "--save-every", 10)
-    for number in range(7):
-        assert server.ask("POST", "/learn", rows(N + 5 * number, N + 5 * number + 5))[0] == 200
-    server.end(signal.SIGKILL)
-    assert Trained.load(file).progress.progressive[0].rows == N + 30
-
-
-def test_a_server_that_saves_nothing_says_so_as_it_begins(file, serve, tmp_path):
-    assert "is lost when the server ends; --output" in "".join(serve(file).said)
-    assert "lost" not in "".join(serve(file, "-o", tmp_path / "new.model").said)
-
-
-def test_a_server_that_can_no_longer_save_says_so_and_keeps_what_it_learned(file, serve, tmp_path):
-    (tmp_path / "folder").mkdir()
-    server = serve(file, "-o", tmp_path / "folder" / "m", "--save-every", 10)
-    (tmp_path / "folder").rmdir()
-    assert server.ask("POST", "/learn", rows(N, N + 15)) == (200, {"learned": 15})
-    assert "cannot be written" in server.ask("GET", "/health")[1]["status"]
-    state = server.ask("GET", "/model")[1]
-    assert state["not saved"] == 15 and "cannot be written" in state["cannot be saved"]
-    (tmp_path / "folder").mkdir()
-    assert server.ask("POST", "/learn", rows(N + 15, N + 25))[0] == 200
-    assert server.ask("GET", "/health") == (200, {"status": "ok"})
-    assert Trained.load(tmp_path / "folder" / "m").progress.progressive[0].rows == N + 25
-    (tmp_path / "folder" / "m").unlink()
-    (tmp_path / "folder").rmdir()
-    assert server.ask("POST", "/learn", rows(N + 25, N + 26))[0] == 200
-    server.process.send_signal(signal.SIGTERM)
-    assert "cannot be written" in (said := server.process.stderr.read()) and "1 rows that were learned are lost" in said
-
-
-def test_what_cannot_be_answered(file, serve):
-    server = serve(file)
-    for body, status, message in [
-        (b"age=39", 400, "not JSON"),
-        (b"[" * 100_000, 400, "not JSON"),
-        (b"[]", 400, "not empty"),
-        (b"[1]", 400, "object"),
-        (b'{"age": "old", "job": null}', 422, "'old' is not a number"),
-        (b'{"age": 39, "jobs": "pilot"}', 422, "row 1: column 'job' missing; 'jobs' is not known: did you mean 'job'?"),
-        (b"[{}]", 422, "row 1: columns 'age', 'job' missing; send null"),
-        (b'{"age": NaN}', 400, "not JSON"),
-        (b" " * (1 << 25), 413, "fewer rows"),
-    ]:
-        found = server.ask("POST", "/predict", body)
-        assert found[0] == status and message in found[1]["error"], (body[:20], found)
-    assert server.ask("POST", "/labels", {"id": 1})[0] == 422
-    assert server.ask("GET", "/health")[0] == 200
+def test_options_of_no_effect_and_values_that_cannot_be(file):
+    for group, values in (
+        (Admission, {"unknown_columns": "drop"}),
+        (Keeping, {"save_every": 0}),
+        (Keeping, {"durability": "x"}),
+    ):
+        with pytest.raises(ModelError, match="must be"):
+            group(**values)

@@ -48,7 +48,8 @@ class Reader:
     def __init__(self, trained: Trained, admission: Admission) -> None:
         self._plan, self._admission, self.id_name = trained.plan, admission, admission.id
         self.ignored: Counter[str] = Counter()
-        self._n_columns, self._known, self._usual = -1, dict[str, Any](), set[tuple[str, ...]]()
+        self._n_columns, self._known, self._left_out = -1, dict[str, Any](), list[str]()
+        self._usual = set[tuple[str, ...]]()  # names of rows that were taken as they are
 
     def id_of(self, row: Row, place: int) -> str | None:
         """The id of a row as text, so that 1 and "1" are one; None if it has none.
@@ -167,13 +168,13 @@ class Reader:
     def _follow(self, encoder: Any) -> None:
         """Know the columns of an encoder, which may have become more."""
         if len(encoder.columns) != self._n_columns:
-            ignored = [*self._plan.ignore, *(() if encoder.further is None else encoder.further.left_out)]
-            self._known = dict.fromkeys([*encoder.types(), *ignored])
+            self._left_out = [*self._plan.ignore, *(() if encoder.further is None else encoder.further.left_out)]
+            self._known = dict.fromkeys([*encoder.types(), *self._left_out])
             self._n_columns, self._usual = len(encoder.columns), set()
 
     def _unknown(self, flat: Row, place: int, learning: bool) -> list[str]:
         """Take columns that are not known out of a row, and return their names; those to be learned stay in it."""
-        names = [name for name in flat if name not in self._known and not is_among(name, self._known)]
+        names = [name for name in flat if name not in self._known and not is_among(name, self._left_out)]
         names = [name for name in names if flat[name] is not None]  # of which nothing is known, as of those absent
         if self._admission.unknown_columns == LEARN and learning:
             return []
