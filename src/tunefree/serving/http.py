@@ -148,13 +148,13 @@ class Application:
 
     async def _change(self, request: Request) -> Answer:
         """Go on from another version, with an incoming model, or save one now."""
-        [wanted], _ = await self._rows_of(request)
+        wanted, _ = await self._rows_of(request)
         match wanted:
-            case {"roll back to": int(number), **rest} if not rest and not isinstance(number, bool):
+            case [{"roll back to": int(number), **rest}] if not rest and not isinstance(number, bool):
                 return 200, {"version": await run_in_threadpool(self._service.roll_back, number)}
-            case {"take": str(name), **rest} if not rest:
+            case [{"take": str(name), **rest}] if not rest:
                 return 200, {"version": await run_in_threadpool(self._service.take, name)}
-            case {"save": True, **rest} if not rest:
+            case [{"save": True, **rest}] if not rest:
                 await run_in_threadpool(self._service.save)
                 return 200, {"version": self._service.store.versions[-1].number}
         raise _RequestError(400, 'send {"roll back to": NUMBER}, {"take": FILE} or {"save": true}')

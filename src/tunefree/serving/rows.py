@@ -159,7 +159,7 @@ class Reader:
                 unknown.append([])
                 continue
             flat = rows[place - 1] = flattened(row)
-            unknown.append(self._unknown(flat, place, learning))
+            unknown.append(self._unknown(encoder, flat, place, learning))
             self._check_present(encoder, flat, place)
             if all(name in self._known for name in names):
                 self._usual.add(names)
@@ -172,14 +172,14 @@ class Reader:
             self._known = dict.fromkeys([*encoder.types(), *self._left_out])
             self._n_columns, self._usual = len(encoder.columns), set()
 
-    def _unknown(self, flat: Row, place: int, learning: bool) -> list[str]:
+    def _unknown(self, encoder: Any, flat: Row, place: int, learning: bool) -> list[str]:
         """Take columns that are not known out of a row, and return their names; those to be learned stay in it."""
         names = [name for name in flat if name not in self._known and not is_among(name, self._left_out)]
         names = [name for name in names if flat[name] is not None]  # of which nothing is known, as of those absent
         if self._admission.unknown_columns == LEARN and learning:
             return []
         if names and self._admission.unknown_columns == REFUSE:
-            absent = [name for name in self._known if name not in flat]
+            absent = [column.name for column in encoder.columns if column.name not in flat]
             meant = renamed(absent, names) or nearest(names[0], list(self._known), "columns")
             raise DataError(f"the model does not know it ({meant})", REQUEST, place, names[0], CLOSED)
         for name in names:

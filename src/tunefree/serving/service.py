@@ -86,6 +86,7 @@ class Service:
             current = model if place is None else self.store.current()
             assert current is not None
             check_serves(current)
+            _check_id(current, admission.id)
             self.odd = Refused(target=current.encoder.target)  # what was odd about rows that were predicted
             readers = [Reader(current, admission) for _ in range(2)]
             self._readers = readers
@@ -269,6 +270,13 @@ def check_serves(trained: Trained) -> None:
     if trained.model.only_predicts:
         raise ModelError("what learning needs was left out of this model; serve the one before")
     continued(trained)
+
+
+def _check_id(trained: Trained, name: str) -> None:
+    """Raise an error if the id of rows has the name of something that the model takes for another."""
+    encoder = trained.encoder
+    if name in (encoder.target, encoder.weight, encoder.group):
+        raise ModelError(f"`id={name!r}`: {name!r} is the target, the weight or the group of the model; name another")
 
 
 def opened(path: Path, output: Path | None) -> tuple[Trained | None, Path | None]:
