@@ -115,6 +115,48 @@ def test_a_second_server_and_a_training_are_told_who_writes(file, serve, tmp_pat
     command = [sys.executable, "-m", "tunefree.cli", "serve", str(tmp_path / "s"), "--port", "0"]
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 2 and f"process {server.process.pid} writes it" in ended.stderr
+    lines = [json.dumps(row) for row in rows(N, N + 50)]
+    (tmp_path / "more.jsonl").write_text("\n".join(lines))
+    train = [sys.executable, "-m", "tunefree.cli", "train", str(tmp_path / "more.jsonl"), "-o", str(tmp_path / "s")]
+    for words, message in (
+        (["--from", str(tmp_path / "s")], f"process {server.process.pid} writes it"),
+        ([], "let its model go on by --from"),
+    ):
+        ended = subprocess.run([*train, *words], capture_output=True, text=True)
+        assert ended.returncode == 2 and message in ended.stderr
+    assert server.ask("POST", "/learn", rows(N, N + 10))[0] == 200
+    assert server.end(signal.SIGKILL) == -signal.SIGKILL  # so that rows are in the journal alone
+    ended = subprocess.run([*train, "--from", str(tmp_path / "s")], capture_output=True, text=True)
+    assert ended.returncode == 0 and "it is version 3 of" in ended.stdout, ended.stderr
+    server = serve(tmp_path / "s")
+    assert [version["n_rows"] for version in server.ask("GET", "/versions")[1]] == [N, N + 10, N + 60]
+
+
+def test_two_trainings_of_one_file(file, tmp_path):
+    """The first waits for its rows; the second is told, and does not undo what the first learned."""
+    train = [
+        sys.executable,
+        "-m",
+        "tunefree.cli",
+        "train",
+        "--from",
+        str(file),
+        "-o",
+        str(file),
+        "--format",
+        "json",
+    ]
+    first = subprocess.Popen([*train, "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / f".{file.name}.lock").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    second = subprocess.run([*train, "-"], input="", capture_output=True, text=True)
+    assert second.returncode == 2 and f"process {first.pid} writes it; wait until it ends" in second.stderr
+    _, told = first.communicate("\n".join(json.dumps(row) for row in rows(N, N + 50)))
+    assert first.returncode == 0, told
+    assert Trained.load(file).progress.progressive[0].rows == N + 50
+    assert not (tmp_path / f".{file.name}.lock").exists()
 
 
 def test_clients_that_are_slow_or_many_are_ended(file, serve):
@@ -198,7 +240,11 @@ def test_what_cannot_be_answered(file, serve):
         (b"\xff\xfe{}", 400, "object"),
         (b'{"age": "old", "job": null}', 422, "'old' is not a number"),
         (b'{"age": 39, "jobs": "pilot"}', 422, "column 'jobs': the model does not know it"),
-        (b'{"age": 39, "job": "pilot", "trace_id": 7}', 422, "or pass --unknown-columns learn"),
+        (
+            b'{"age": 39, "job": "pilot", "trace_id": 7}',
+            422,
+            "pass --unknown-columns ignore or --unknown-columns learn",
+        ),
         (b"[{}]", 422, "row 1: columns 'age', 'job' missing; send null"),
         (b'{"age": NaN}', 400, "not JSON"),
         (b'{"age": 39, "job": "a", "id": [1]}', 422, "an id is a string or a whole number"),

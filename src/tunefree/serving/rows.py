@@ -92,7 +92,7 @@ class Reader:
         DataError
             If a row cannot be used.
         """
-        chunk, unknown = self._chunk(encoder, rows, learning=False)
+        chunk, unknown = self._chunk(encoder, rows, self._admission.unknown_columns)
         for place, names in enumerate(unknown, 1):
             for name in names:
                 self.ignored[name] += 1
@@ -100,7 +100,7 @@ class Reader:
         return encoder.encode(chunk, False, odd, False), unknown
 
     def check(self, trained: Trained, rows: list[Row]) -> list[Row]:
-        """Rows to learn, which may be none, without columns that are ignored.
+        """Rows to learn, which may be none, as the journal keeps them: without ids and columns that are ignored.
 
         Raises
         ------
@@ -109,17 +109,20 @@ class Reader:
         """
         if not rows:
             return []
-        chunk, unknown = self._chunk(trained.encoder, rows, learning=True)
+        chunk, unknown = self._chunk(trained.encoder, rows, self._admission.unknown_columns, learning=True)
         encoder = copy.copy(trained.encoder)
         encoder.profile = Profile(len(encoder.columns))  # nothing is compared with what was learned
         refused = Refused(classes=trained.plan.classes, target=encoder.target)
         batch = of_named_classes(encoder.encode(chunk, False, refused, True), refused)
         if trained.model.task == "classification":
             self._check_labels(batch, trained.model.classes, encoder.target)
-        kept = []
+        kept, no_id = [], () if self.id_name in encoder.types() else (self.id_name,)
         for row, names in zip(rows, unknown, strict=True):
             self.ignored.update(names)
-            kept.append({n: value for n, value in flattened(row).items() if n not in names} if names else row)
+            dropped = {*names, *no_id}
+            kept.append(
+                {name: cell for name, cell in (flattened(row) if names else row).items() if name not in dropped}
+            )
         return kept
 
     def _check_labels(self, batch: Batch, classes: list[Any], target: str) -> None:
@@ -134,20 +137,25 @@ class Reader:
             raise DataError(problem, REQUEST, row, target, remedy)
 
     def learned(self, trained: Trained, rows: list[Row]) -> Batch:
-        """Rows that were checked, for the model to learn; what is new in them becomes known to the encoder.
+        """Rows of the journal, for the model to learn; what is new in them becomes known to the encoder.
+
+        They were taken when they came, whatever may be taken now.
 
         Raises
         ------
         DataError
             If a column that is new cannot be one, or a group is missing; nothing has changed then.
         """
-        chunk, _ = self._chunk(trained.encoder, rows, learning=True)
+        chunk, _ = self._chunk(trained.encoder, rows, LEARN, learning=True)
         first = 1 + trained.progress.rows
         refused = Refused(target=trained.encoder.target)
         batch: Batch = trained.encoder.encode(chunk._replace(row=first, file=JOURNAL), True, refused, True)
         return batch
 
-    def _chunk(self, encoder: Any, rows: list[Row], learning: bool) -> tuple[Columns, list[list[str]]]:
+    def _chunk(
+        self, encoder: Any, rows: list[Row], unknown_columns: str, learning: bool = False
+    ) -> tuple[Columns, list[list[str]]]:
+        """Rows as a table, and for each the names of columns that were ignored."""
         rows, types = with_json_numbers(encoder, rows)
         self._follow(encoder)
         unknown: list[list[str]] = []
@@ -159,7 +167,7 @@ class Reader:
                 unknown.append([])
                 continue
             flat = rows[place - 1] = flattened(row)
-            unknown.append(self._unknown(encoder, flat, place, learning))
+            unknown.append(self._unknown(encoder, flat, place, unknown_columns, learning))
             self._check_present(encoder, flat, place)
             if all(name in self._known for name in names):
                 self._usual.add(names)
@@ -172,13 +180,13 @@ class Reader:
             self._known = dict.fromkeys([*encoder.types(), *self._left_out])
             self._n_columns, self._usual = len(encoder.columns), set()
 
-    def _unknown(self, encoder: Any, flat: Row, place: int, learning: bool) -> list[str]:
+    def _unknown(self, encoder: Any, flat: Row, place: int, unknown_columns: str, learning: bool) -> list[str]:
         """Take columns that are not known out of a row, and return their names; those to be learned stay in it."""
         names = [name for name in flat if name not in self._known and not is_among(name, self._left_out)]
         names = [name for name in names if flat[name] is not None]  # of which nothing is known, as of those absent
-        if self._admission.unknown_columns == LEARN and learning:
+        if unknown_columns == LEARN and learning:
             return []
-        if names and self._admission.unknown_columns == REFUSE:
+        if names and unknown_columns == REFUSE:
             absent = [column.name for column in encoder.columns if column.name not in flat]
             meant = renamed(absent, names) or nearest(names[0], list(self._known), "columns")
             raise DataError(f"the model does not know it ({meant})", REQUEST, place, names[0], CLOSED)

@@ -15,8 +15,8 @@ from tunefree.serving.learner import Learner, Tell
 from tunefree.serving.predictor import Predictor
 from tunefree.serving.requests import Counts, Request
 from tunefree.serving.rows import Reader
-from tunefree.serving.settings import Admission, Keeping
-from tunefree.serving.store import Store, is_store
+from tunefree.serving.settings import Admission, Keeping, is_store
+from tunefree.serving.store import Store
 from tunefree.stream.batch import Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes

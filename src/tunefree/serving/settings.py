@@ -13,6 +13,12 @@ REFUSE, IGNORE, LEARN = "refuse", "ignore", "learn"
 ROWS, KEEPING, SERVER = "Rows", "What is kept", "The server"  # panels of the help
 POWER, PROCESS = "power", "process"
 FEWEST_LETTERS = 16  # of a token
+JOURNAL, VERSIONS, CURRENT, INCOMING = "journal.sqlite", "versions", "current.model", "incoming"  # parts of a store
+
+
+def is_store(path: Path) -> bool:
+    """Whether a path is that of a store (:mod:`tunefree.serving.store`)."""
+    return (path / JOURNAL).is_file()
 
 
 @dataclass(frozen=True)

@@ -25,15 +25,10 @@ from tunefree.core.errors import ModelError
 from tunefree.core.locks import only_writer
 from tunefree.core.storage import digest_of, make_folder
 from tunefree.serving.journal import Event, Journal, Version
+from tunefree.serving.settings import CURRENT, INCOMING, JOURNAL, VERSIONS, is_store
 from tunefree.workflows.model_files import Trained, ended
 
-JOURNAL, VERSIONS, CURRENT, INCOMING = "journal.sqlite", "versions", "current.model", "incoming"
 ORIGIN = "origin.part"
-
-
-def is_store(path: Path) -> bool:
-    """Whether a path is that of a store."""
-    return (path / JOURNAL).is_file()
 
 
 class Store:
