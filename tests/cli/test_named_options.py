@@ -54,6 +54,7 @@ COMMANDS = {
     "report/told.py": ("train",),
     "report/told_reliability.py": ("evaluate", "report"),
     "reproduce/": ("reproduce",),
+    "serving/": ("serve",),
 }
 # Options that a command lacks, in messages that it can end in. What they decide was decided as the model was trained,
 # so they are named with the command that has them.

@@ -89,7 +89,6 @@ WRITING = [
     ("path", "data.csv", "-t", "y", "-o"),
     ("train", "data.csv", "-t", "y", "-o", "m", "--report"),
     ("report", "people.model", "data.csv", "-o"),
-    ("serve", "people.model", "-o"),
     ("inspect", "people.model", "--weights"),
     ("compare", "data.csv", "-t", "y", "--report"),
 ]

@@ -47,7 +47,7 @@ def only_writer(path: Path, of: Path) -> Iterator[None]:
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            raise ModelError(f"{of}: cannot be locked ({error.strerror}); choose another place") from None
+            raise ModelError(f"{of}: cannot be written ({error.strerror}); choose another place") from None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -29,78 +29,80 @@ class Refusals:
         self.too_many = self.too_slow = self.too_large = 0
 
 
-def protocol_of(limits: Limits, refusals: Refusals) -> type[HttpToolsProtocol]:
+class Connection(HttpToolsProtocol):
+    """A connection; at most one time limit runs for what comes in, and one for what goes out."""
+
+    limits: Limits
+    refusals: Refusals
+    _reading: asyncio.TimerHandle | None = None
+    _writing: asyncio.TimerHandle | None = None
+    _n_header = 0  # bytes of a header that has not come as a whole
+    _is_in_header = True
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.max_connections:
+            self.refusals.too_many += 1
+            self._end(b"503 Service Unavailable")
+            return
+        self._reading = self.loop.call_later(self.limits.idle_timeout, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_reading()
+        self.resume_writing()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        if self._is_in_header:
+            self._n_header += len(data)
+        super().data_received(data)
+        if self._is_in_header and self._n_header > self.limits.max_header:
+            self.refusals.too_large += 1
+            self._end(b"431 Request Header Fields Too Large")
+
+    def on_message_begin(self) -> None:
+        self._stop_reading()
+        self._reading = self.loop.call_later(self.limits.read_timeout, self._give_up)
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._is_in_header, self._n_header = False, 0
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._is_in_header = True
+        self._stop_reading()
+        super().on_message_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._writing = self.loop.call_later(self.limits.read_timeout, self._give_up)
+
+    def resume_writing(self) -> None:
+        if self._writing is not None:
+            self._writing.cancel()
+            self._writing = None
+        super().resume_writing()
+
+    def _stop_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def _give_up(self) -> None:
+        self.refusals.too_slow += 1
+        self.transport.abort()
+
+    def _end(self, status: bytes) -> None:
+        self.transport.write(b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        self.transport.close()
+
+
+def protocol_of(limits: Limits, refusals: Refusals) -> type[Connection]:
     """The class of connections with some limits."""
-
-    class Connection(HttpToolsProtocol):
-        """A connection; at most one time limit runs for what comes in, and one for what goes out."""
-
-        _reading: asyncio.TimerHandle | None = None
-        _writing: asyncio.TimerHandle | None = None
-        _n_header = 0  # bytes of a header that has not come as a whole
-        _is_in_header = True
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            if len(self.connections) > limits.max_connections:
-                refusals.too_many += 1
-                self._end(b"503 Service Unavailable")
-                return
-            self._reading = self.loop.call_later(limits.idle_timeout, self._give_up)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_reading()
-            self.resume_writing()
-            super().connection_lost(exc)
-
-        def data_received(self, data: bytes) -> None:
-            if self.transport.is_closing():
-                return
-            if self._is_in_header:
-                self._n_header += len(data)
-            super().data_received(data)
-            if self._is_in_header and self._n_header > limits.max_header:
-                refusals.too_large += 1
-                self._end(b"431 Request Header Fields Too Large")
-
-        def on_message_begin(self) -> None:
-            self._stop_reading()
-            self._reading = self.loop.call_later(limits.read_timeout, self._give_up)
-            super().on_message_begin()
-
-        def on_headers_complete(self) -> None:
-            self._is_in_header, self._n_header = False, 0
-            super().on_headers_complete()
-
-        def on_message_complete(self) -> None:
-            self._is_in_header = True
-            self._stop_reading()
-            super().on_message_complete()
-
-        def pause_writing(self) -> None:
-            super().pause_writing()
-            self._writing = self.loop.call_later(limits.read_timeout, self._give_up)
-
-        def resume_writing(self) -> None:
-            if self._writing is not None:
-                self._writing.cancel()
-                self._writing = None
-            super().resume_writing()
-
-        def _stop_reading(self) -> None:
-            if self._reading is not None:
-                self._reading.cancel()
-                self._reading = None
-
-        def _give_up(self) -> None:
-            refusals.too_slow += 1
-            self.transport.abort()
-
-        def _end(self, status: bytes) -> None:
-            self.transport.write(b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
-            self.transport.close()
-
-    return Connection
+    return type("LimitedConnection", (Connection,), {"limits": limits, "refusals": refusals})
 
 
 class Server(uvicorn.Server):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tunefree.core.errors import ModelError
+from tunefree.core.storage import check_writable
 from tunefree.serving.explanations import Explanations
 from tunefree.serving.journal import Row
 from tunefree.serving.learner import Learner, Tell
@@ -279,6 +280,16 @@ def _check_id(trained: Trained, name: str) -> None:
         raise ModelError(f"`id={name!r}`: {name!r} is the target, the weight or the group of the model; name another")
 
 
+def _check_folder(output: Path) -> None:
+    """Raise an error if there cannot be a store, before anything is read."""
+    if str(output) == "-":
+        raise ModelError("-: this is not written to standard output; name a folder")
+    if not output.exists():
+        check_writable(output)
+    elif not output.is_dir() or (any(output.iterdir()) and not is_store(output)):
+        raise ModelError(f"{output}: is something else than a store; name a folder that is empty, or a new one")
+
+
 def opened(path: Path, output: Path | None) -> tuple[Trained | None, Path | None]:
     """The model and the store that are meant by a model file or a store, and an output.
 
@@ -290,6 +301,6 @@ def opened(path: Path, output: Path | None) -> tuple[Trained | None, Path | None
         if output is not None and output.resolve() != path.resolve():
             raise ModelError(f"{path}: is a store, which is served as it is; leave `output` out")
         return None, path
-    if output is not None and output.exists() and not output.is_dir():
-        raise ModelError(f"`output={str(output)!r}` is a file; a store is a folder, so name another one")
+    if output is not None:
+        _check_folder(output)
     return Trained.load(path), output
