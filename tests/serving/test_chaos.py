@@ -60,13 +60,19 @@ class Chaos:
             else:
                 for row, number in zip(rows, numbers, strict=True):
                     row["id"] = number
-                self.ask("/predict", rows)
+                while not self.is_kept(self.ask("/predict", rows)):
+                    time.sleep(0.1)
                 labels = [{"id": str(number), "rich": "yes"} for number in numbers]
                 status, answer = self.ask("/labels", labels, Idempotency_Key=name)
             if status != 200 or answer.get("unknown"):
                 self.failures.append((status, answer))
             for number in numbers:
                 self.acknowledged[float(number)] = name
+
+    def is_kept(self, answered):
+        """Whether rows that were predicted wait for their labels; the disk may be full."""
+        status, answers = answered
+        return status == 200 and not any("waits for its label" in answer for answer in answers)
 
     def hostile(self):
         """Nonsense, and requests that do not end."""
