@@ -16,7 +16,12 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 GENERATED = ("reference/python.md", "reference/commands.md", "changes.md")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
-EXECUTED = ("index.md", "guide.md", "explanations/pool.md", "howto/which-training.md", "howto/sql.md", "howto/operation.md")
+EXECUTED = (
+    "index.md",
+    "guide.md",
+    "explanations/pool.md",
+    *(f"howto/{name}.md" for name in ("which-training", "sql", "operation")),
+)
 # What waits for requests or lines, or takes hours.
 NOT_RUN = ("tunefree serve", "tunefree predict people.model -", "tunefree reproduce")
 

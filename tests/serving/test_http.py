@@ -290,7 +290,7 @@ def test_who_may_ask(file, serve, tmp_path):
         (["--save-every", "5"], "--save-every is of a store; leave it out, or name one by --output"),
         (["--durability", "process"], "--durability is of a store"),
         (["-o", "{file}"], "people.model: is something else than a store; name a folder"),
-        (["-o", "{file}/.."], "is something else than a store"),
+        (["-o", "{folder}"], "is something else than a store"),
         (["-o", "none/store"], "none/store: its parent is not a directory"),
         (["-o", "/proc/self/store"], "cannot be written"),
         (["-o", "-"], "-: this is not written to standard output; name a folder"),
@@ -301,7 +301,7 @@ def test_who_may_ask(file, serve, tmp_path):
     ],
 )
 def test_options_that_cannot_be(file, options, message):
-    words = [option.format(file=file) for option in options]
+    words = [option.format(file=file, folder=file.parent) for option in options]
     command = [sys.executable, "-m", "tunefree.cli", "serve", str(file), "--port", "0", *words]
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 2 and message in " ".join(ended.stderr.split()), ended.stderr
