@@ -25,6 +25,8 @@ from tunefree.workflows.model_files import Trained
 from tunefree.workflows.targets import labels_of
 
 REQUEST, JOURNAL = "the request", "the journal"  # what messages and records call the source of rows
+MOST_NAMES, MOST_LETTERS = 1000, 200  # of what clients send, that are remembered; letters of a name
+OTHERS = "(others)"
 CLOSED = "its columns are closed; leave it out, or pass `unknown_columns='ignore'` or `unknown_columns='learn'`"
 Row = dict[str, Any]
 
@@ -39,6 +41,8 @@ class Reader:
 
     Attributes
     ----------
+    plan : Plan
+        Of the model.
     id_name : str
         The name under which rows have their id.
     ignored : Counter
@@ -46,9 +50,9 @@ class Reader:
     """
 
     def __init__(self, trained: Trained, admission: Admission) -> None:
-        self._plan, self._admission, self.id_name = trained.plan, admission, admission.id
+        self.plan, self._admission, self.id_name = trained.plan, admission, admission.id
         self.ignored: Counter[str] = Counter()
-        self._n_columns, self._known, self._left_out = -1, dict[str, Any](), list[str]()
+        self._columns, self._known, self._left_out = list[str](), dict[str, Any](), list[str]()
         self._usual = set[tuple[str, ...]]()  # names of rows that were taken as they are
 
     def id_of(self, row: Row, place: int) -> str | None:
@@ -60,6 +64,8 @@ class Reader:
             If it is neither a string nor a whole number.
         """
         id = row.get(self.id_name)
+        if isinstance(id, str) and any("\ud800" <= letter <= "\udfff" for letter in id):
+            raise DataError("half of a surrogate pair is no letter", REQUEST, place, self.id_name)
         if id is None or isinstance(id, str):
             return id
         if isinstance(id, bool) or not isinstance(id, int):
@@ -93,11 +99,15 @@ class Reader:
             If a row cannot be used.
         """
         chunk, unknown = self._chunk(encoder, rows, self._admission.unknown_columns)
-        for place, names in enumerate(unknown, 1):
-            for name in names:
-                self.ignored[name] += 1
-                odd.note("the model does not know it", REQUEST, place, name)
+        self._count_ignored(unknown)
+        if odd.comparison is not None and len(odd.comparison.encoder.columns) != len(encoder.columns):
+            odd.comparison = None  # which is of columns that were fewer
         return encoder.encode(chunk, False, odd, False), unknown
+
+    def _count_ignored(self, unknown: list[list[str]]) -> None:
+        for name in [name for names in unknown for name in names]:
+            is_counted = name in self.ignored or len(self.ignored) < MOST_NAMES
+            self.ignored[name[:MOST_LETTERS] if is_counted else OTHERS] += 1
 
     def check(self, trained: Trained, rows: list[Row]) -> list[Row]:
         """Rows to learn, which may be none, as the journal keeps them: without ids and columns that are ignored.
@@ -116,9 +126,9 @@ class Reader:
         batch = of_named_classes(encoder.encode(chunk, False, refused, True), refused)
         if trained.model.task == "classification":
             self._check_labels(batch, trained.model.classes, encoder.target)
+        self._count_ignored(unknown)
         kept, no_id = [], () if self.id_name in encoder.types() else (self.id_name,)
         for row, names in zip(rows, unknown, strict=True):
-            self.ignored.update(names)
             dropped = {*names, *no_id}
             kept.append(
                 {name: cell for name, cell in (flattened(row) if names else row).items() if name not in dropped}
@@ -175,10 +185,11 @@ class Reader:
 
     def _follow(self, encoder: Any) -> None:
         """Know the columns of an encoder, which may have become more."""
-        if len(encoder.columns) != self._n_columns:
-            self._left_out = [*self._plan.ignore, *(() if encoder.further is None else encoder.further.left_out)]
+        names = [column.name for column in encoder.columns]
+        if names != self._columns or len(self._usual) > MOST_NAMES:
+            self._left_out = [*self.plan.ignore, *(() if encoder.further is None else encoder.further.left_out)]
             self._known = dict.fromkeys([*encoder.types(), *self._left_out])
-            self._n_columns, self._usual = len(encoder.columns), set()
+            self._columns, self._usual = names, set()
 
     def _unknown(self, encoder: Any, flat: Row, place: int, unknown_columns: str, learning: bool) -> list[str]:
         """Take columns that are not known out of a row, and return their names; those to be learned stay in it."""

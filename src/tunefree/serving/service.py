@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -195,7 +196,7 @@ class Service:
         ModelError
             If that version is not kept.
         """
-        return self.between(lambda: self.learner.replace(self.store.load(number), f"rolled back to version {number}"))
+        return self._replaced(lambda: self.store.load(number), f"rolled back to version {number}")
 
     def take(self, name: str) -> int:
         """Go on with a model file of the store's folder ``incoming``; returns the number of its version.
@@ -205,13 +206,22 @@ class Service:
         ModelError
             If it cannot be read, or is not for the same rows.
         """
+        return self._replaced(lambda: self.store.incoming(name), f"the incoming model {name}")
 
-        def take() -> int:
-            model = self.store.incoming(name)
+    def _replaced(self, load: Callable[[], Trained], reason: str) -> int:
+        """Go on with another model; returns the number of its version."""
+
+        def replace() -> int:
+            model = load()
             check_serves(model)
-            return self.learner.replace(model, f"the incoming model {name}")
+            number = self.learner.replace(model, reason)
+            self.odd.comparison = None
+            for reader in self._readers:
+                reader.plan = model.plan
+            return number
 
-        return self.between(take)
+        number: int = self.between(replace)
+        return number
 
     def between(self, function: Any) -> Any:
         """The value of a function that runs while nothing is learned."""
