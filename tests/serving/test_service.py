@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -185,6 +186,67 @@ def test_a_row_that_cannot_be_used_does_not_hit_requests_beside_it(service):
     sent = [one.learner.submit(Request(r)) for r in [learned, [{**learned[0], "age": "old"}]] * 20]
     assert sum(future.exception() is None for future in sent) == 20
     assert one.state()["learned here"] == 20
+
+
+STRANGE = [
+    None,
+    True,
+    0,
+    -0.0,
+    10**30,
+    -(10**400),
+    1e308,
+    "",
+    " ",
+    "\0",
+    "\ud800",
+    "x" * 10_000,
+    [],
+    [[]],
+    [1, "a"],
+    {},
+]
+STRANGE += [{"": {"": 1}}, {"a": [{"b": None}]}, [None], [True, 1], "2020-02-30", "1,5", "NaN", [{"a": 1}, 2]]
+
+
+def test_whatever_is_sent_is_answered_and_learning_goes_on(service):
+    """Odd values and names in every place, at once with rows that can be used, which are all learned."""
+    one, other = service(admission=Admission(unknown_columns="learn", new_classes=True)), service()
+    deep = [1]
+    for _ in range(300):
+        deep = {"a": deep}
+    [good] = rows(N, N + 1)
+    names = ("age", "job", "rich", "id", "", "\0", "\ud800", "a.b", "age.x", "job.")
+    sent = [{**good, name: value} for name in names for value in [*STRANGE, deep]]
+    sent += [{}, {"": 1}, {"id": 5}, deep]
+    for admission in ("refuse", "ignore"):
+        two = service(admission=Admission(unknown_columns=admission))
+        asked = [two.learner.submit(_request([row])) for row in sent] + [two.learner.submit(_request([good]))]
+        failures = [error for error in (future.exception(60) for future in asked) if error is not None]
+        assert failures and all(isinstance(error, DataError) for error in failures), set(map(repr, failures))
+        assert asked[-1].result() == {"learned": 1} and two.learner.broken is None
+    for row in sent:
+        for ask in (one.learn, one.predict, one.label):
+            with suppress(DataError):
+                ask([row])
+    assert one.learner.broken is None and other.learn([good]) == one.learn([good]) == {"learned": 1}
+
+
+def test_names_that_never_end_take_no_memory(service):
+    one = service(admission=Admission(unknown_columns="ignore"))
+    [good] = rows(N, N + 1, "rich")
+    for start in range(0, 3000, 100):
+        one.predict([{**good, f"column {start + number}": 1} for number in range(100)])
+    ignored = one.state()["ignored columns"]
+    assert len(ignored) == 1001 and sum(ignored.values()) == 3000 and ignored["(others)"] == 2000
+
+
+def test_nothing_of_the_journal_is_kept_without_a_folder(service):
+    one = service(keeping=Keeping(save_every=10, keep_versions=1))
+    for start in range(N, N + 100, 10):
+        one.learn(rows(start, start + 10))
+    one.settle()
+    assert not list(one.store.journal.events_after(0)) and one.counts.saves == 0
 
 
 def test_null_of_an_unknown_column_says_nothing(service):

@@ -168,7 +168,7 @@ class Journal:
     def events_after(self, sequence: int) -> Iterator[Event]:
         """Events that follow one, in order."""
         while events := self._all(
-            "SELECT sequence, rows, remembered FROM events WHERE sequence > ? ORDER BY sequence LIMIT 100", sequence
+            "SELECT sequence, rows, remembered FROM events WHERE sequence > ? ORDER BY sequence LIMIT 10", sequence
         ):
             for sequence, rows, remembered in events:
                 yield Event(sequence, json.loads(rows), _unpacked(remembered))

@@ -158,13 +158,21 @@ class Learner:
             requests = [request for request in group if isinstance(request, Request)]
             if requests:
                 self._process(requests)
+            if self.broken is None:
+                self._keep_up()
+        if self.unsaved and self.broken is None:
+            self.save("the server ended")
+
+    def _keep_up(self) -> None:
+        """Publish, save and drop what is due."""
+        try:
             if self._is_stale and time.monotonic() >= self._publish_at:
                 self._publish()
             if self.unsaved >= self._keeping.save_every and time.monotonic() >= self._retry:
                 self.save("rows were learned")
             self._drop_old()
-        if self.unsaved:
-            self.save("the server ended")
+        except Exception as error:  # such as too little memory for a copy
+            self._break(error, [])
 
     def _taken(self) -> list[Request | _Due] | None:
         """What is to be done next; nothing when it is time to publish, None at the end."""
@@ -195,7 +203,8 @@ class Learner:
     @property
     def _patience(self) -> float:
         """Seconds until something is to be done even if nothing comes."""
-        return max(self._publish_at - time.monotonic(), 0.0) if self._is_stale else TICK
+        is_due = self._is_stale and self.broken is None
+        return max(self._publish_at - time.monotonic(), 0.0) if is_due else TICK
 
     def _process(self, requests: list[Request]) -> None:
         """Check requests, write them down, learn them and answer."""
@@ -207,8 +216,8 @@ class Learner:
             self._behind += later
             works = works_of(new, self.trained, self._reader, self.store.journal, self._counts)
             events = self._written(works)
-        except StoreError as error:
-            self._tell("not written", problem=str(error))
+        except Exception as error:
+            self._tell("not written", problem=str(error) if isinstance(error, StoreError) else repr(error))
             for request in requests:
                 if not request.answer.done() and request not in self._behind:
                     request.answer.set_exception(error)
@@ -302,8 +311,8 @@ class Learner:
         """Save a version; if that fails nothing is lost, since the journal has the rows."""
         start = time.monotonic()
         try:
-            if self.broken is None and self.store.folder is not None:
-                version = self.store.add(self.trained, self._sequence, reason)
+            version = self.store.add(self.trained, self._sequence, reason)  # without a folder only the journal forgets
+            if self.store.folder is not None:
                 self._tell("saved", version=version.number, rows=version.n_rows, seconds=time.monotonic() - start)
                 self._counts.saves += 1
             self.unsaved, self.failure = 0, None

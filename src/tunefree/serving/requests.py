@@ -10,7 +10,7 @@ from typing import Any
 
 from tunefree.core.errors import DataError
 from tunefree.pool.published import Remembered
-from tunefree.serving.journal import Journal, Row
+from tunefree.serving.journal import Journal, Row, StoreError
 from tunefree.serving.rows import REQUEST, Reader
 from tunefree.workflows.model_files import Trained
 
@@ -99,7 +99,7 @@ def _repeat(request: Request, digest: str, answer: Row) -> None:
 def works_of(requests: list[Request], trained: Trained, reader: Reader, journal: Journal, counts: Counts) -> list[Work]:
     """What is to be learned of requests, checked together; those that cannot be used are answered."""
 
-    def refuse(request: Request, error: DataError) -> None:
+    def refuse(request: Request, error: Exception) -> None:
         counts.refused += 1
         request.answer.set_exception(error)
 
@@ -109,11 +109,13 @@ def works_of(requests: list[Request], trained: Trained, reader: Reader, journal:
             works.append(
                 _joined(request, trained, reader, journal) if request.are_labels else Work(request, request.rows)
             )
-        except DataError as error:
+        except StoreError:
+            raise
+        except Exception as error:
             refuse(request, error)
     try:
         kept = iter(reader.check(trained, [row for work in works for row in work.rows]))
-    except DataError:
+    except Exception:  # whatever it is, it is of one request
         pass
     else:
         for work in works:
@@ -124,7 +126,7 @@ def works_of(requests: list[Request], trained: Trained, reader: Reader, journal:
         try:
             work.rows = reader.check(trained, work.rows)
             usable.append(work)
-        except DataError as error:
+        except Exception as error:
             refuse(work.request, error)
     return usable
 
