@@ -168,10 +168,15 @@ class Reader:
         """Rows as a table, and for each the names of columns that were ignored."""
         rows, types = with_json_numbers(encoder, rows)
         self._follow(encoder)
+        unused = [] if learning else [name for name in (encoder.target, encoder.weight, encoder.group) if name in types]
+        for name in unused:
+            del types[name]
         unknown: list[list[str]] = []
         for place, row in enumerate(rows, 1):
             if self.id_name not in types:
                 row.pop(self.id_name, None)
+            for name in unused:
+                row.pop(name, None)
             names = tuple(row)
             if names in self._usual and dict not in map(type, row.values()):
                 unknown.append([])
