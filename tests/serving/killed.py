@@ -14,7 +14,7 @@ from tests.serving.model import N, rows
 from tunefree.serving import journal, learner, store
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Keeping
-from tunefree.workflows.model_files import Trained
+from tunefree.model_files.trained import Trained
 
 POINTS = {
     "before it is written": (journal.Journal, "add", False),

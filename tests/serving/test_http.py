@@ -16,7 +16,7 @@ import pytest
 from tests.serving.model import N, rows, write_model
 from tests.serving.undisturbed import check_store
 from tunefree.serving.service import Service
-from tunefree.workflows.model_files import Trained
+from tunefree.model_files.trained import Trained
 
 pytest.importorskip("starlette")
 pytest.importorskip("prometheus_client")

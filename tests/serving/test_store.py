@@ -20,8 +20,8 @@ from tunefree.serving.journal import StoreError
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Keeping
 from tunefree.stream.source import open_source
-from tunefree.workflows.model_files import Trained
-from tunefree.workflows.training import train
+from tunefree.model_files.trained import Trained
+from tunefree.training.training import train
 
 ALL = Keeping(keep_versions=10**6)
 

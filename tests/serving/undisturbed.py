@@ -10,8 +10,8 @@ from tunefree.serving.settings import Admission
 from tunefree.serving.store import Store
 from tunefree.stream.file_notation import as_written
 from tunefree.stream.notation import ColumnTypes
-from tunefree.workflows.model_files import continued, ended
-from tunefree.workflows.training import learn_batches
+from tunefree.model_files.trained import continued, ended
+from tunefree.training.training import learn_batches
 
 
 def check_store(folder, path):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tunefree.serving.settings import KEEPING, Admission, Keeping, Limits
-from tunefree.workflows.plan import NOTATIONS, Plan
+from tunefree.model_files.plan import NOTATIONS, Plan
 
 
 def serve(

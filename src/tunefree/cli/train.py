@@ -17,10 +17,10 @@ from tunefree.core.errors import ModelError
 from tunefree.core.locks import only_writer
 from tunefree.core.parameters import OUTPUT, as_options
 from tunefree.serving.settings import CURRENT, INCOMING, is_store
-from tunefree.workflows.plan import EARLY_STOPPING, Plan
+from tunefree.model_files.plan import EARLY_STOPPING, Plan
 
 if TYPE_CHECKING:
-    from tunefree.workflows.training import Trained
+    from tunefree.model_files.trained import Trained
 
 
 def train(
@@ -133,9 +133,9 @@ def _client(run: Run) -> Iterator[Any]:
 
 def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
     """Learn row by row."""
-    from tunefree.workflows import training
-    from tunefree.workflows.class_weights import with_weights
-    from tunefree.workflows.watching import SilentWatcher
+    from tunefree.training import training
+    from tunefree.training.class_weights import with_weights
+    from tunefree.training.watching import SilentWatcher
 
     source, checkpoint = files.source(), checkpoint_of(output)
     plan = with_weights(plan, source)
@@ -166,7 +166,7 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
 
 def _left(checkpoint: Path, plan: Plan) -> str:
     """What an interrupted training leaves, and how to go on."""
-    from tunefree.workflows.training import Trained
+    from tunefree.model_files.trained import Trained
 
     try:
         kept = Trained.load(checkpoint)

@@ -27,9 +27,9 @@ from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Store
 from tunefree.stream.file_notation import as_written
 from tunefree.stream.notation import ColumnTypes
-from tunefree.workflows.model_files import Trained, continued
-from tunefree.workflows.rises import rises_told
-from tunefree.workflows.training import learn_batches
+from tunefree.model_files.trained import Trained, continued
+from tunefree.training.rises import rises_told
+from tunefree.training.training import learn_batches
 
 TOGETHER = 2048  # rows that are learned together, at most, but for a request that has more
 SHARE = 0.1  # of the time that publishing may take

@@ -12,7 +12,7 @@ from tunefree.core.errors import DataError
 from tunefree.pool.published import Remembered
 from tunefree.serving.journal import Journal, Row, StoreError
 from tunefree.serving.rows import REQUEST, Reader
-from tunefree.workflows.model_files import Trained
+from tunefree.model_files.trained import Trained
 
 
 @dataclass

@@ -20,9 +20,9 @@ from tunefree.stream.jsonlines import flattened, read_objects
 from tunefree.stream.late import is_among
 from tunefree.stream.profile import Profile
 from tunefree.stream.spelling import renamed
-from tunefree.workflows.closed_classes import of_named_classes
-from tunefree.workflows.model_files import Trained
-from tunefree.workflows.targets import labels_of
+from tunefree.training.closed_classes import of_named_classes
+from tunefree.model_files.trained import Trained
+from tunefree.training.targets import labels_of
 
 REQUEST, JOURNAL = "the request", "the journal"  # what messages and records call the source of rows
 MOST_NAMES, MOST_LETTERS = 1000, 200  # of what clients send, that are remembered; letters of a name
