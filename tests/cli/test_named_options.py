@@ -55,6 +55,7 @@ COMMANDS = {
     "report/reliability.py": ("evaluate", "report"),
     "report/words.py": ("train",),
     "reproduce/": ("reproduce",),
+    "serving/": ("serve",),
 }
 # Options that a command lacks, in messages that it can end in. What they decide was decided as the model was trained,
 # so they are named with the command that has them.

@@ -21,6 +21,7 @@ EXECUTED = (
     "explanations/guarantees.md",
     "explanations/pool.md",
     "howto/sql.md",
+    "howto/operation.md",
 )
 # What waits for requests or lines, or takes hours.
 NOT_RUN = ("tunefree serve", "tunefree predict people.model -", "tunefree reproduce")

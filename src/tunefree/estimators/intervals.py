@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from tunefree.core.parameters import require
 from tunefree.estimators import jobs, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.intervals.conformal import checked_parts
@@ -149,7 +150,7 @@ class PredictionSets(_Conformal):
         coverages = checked_parts("coverage", coverage)
         if conditional not in CONDITIONS:
             raise ValueError(f"conditional must be None or 'class', not {conditional!r}")
-        validation.switches(as_labels=as_labels)
+        require("as_labels", bool, as_labels)
         by_class = conditional == "class"
         sets: np.ndarray = self._of_blocks(X, lambda model, *of_rows: model.sets(*of_rows, coverages, by_class))
         sets = sets[:, :, [self._learned.model.classes.index(label) for label in self.classes_.tolist()]]
