@@ -96,7 +96,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._predictions(X)[:, 0]
+        return self._learned.model.responses(self._predictions(X))
 
     @property
     def coef_(self) -> np.ndarray:

@@ -16,8 +16,8 @@ from tunefree.core.numbers import clip, largest
 from tunefree.generations.bins import MISSING, Binned, bins_of
 from tunefree.generations.bins import joined as joined_bins
 from tunefree.generations.gradient_trees import RIDGE, Work, grow_tree
-from tunefree.generations.numeric_losses import write_derivatives, write_minimisers
-from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
+from tunefree.generations.numeric_losses import write_derivatives, write_logarithms, write_minimisers
+from tunefree.generations.problem import Problem, Rates, centre_of, scores_of, spread_of
 from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, Trees, joined
 from tunefree.losses import Square
 from tunefree.losses.contract import rescaled, slope
@@ -32,6 +32,7 @@ WIDEST = 8.0
 LONGEST = 8.0  # Newton step of a leaf: longer ones would let rare classes diverge
 FARTHEST = 1e15  # spreads of a target from the centre, so that single precision has room for sums
 MANY_ROWS = 4096  # enough for a mean
+PRIOR_EVENTS = 1.0  # of a leaf, at the mean that it has already, with a logarithmic link
 
 
 class Settings(NamedTuple):
@@ -161,12 +162,20 @@ class Boosting:
         self.bins = bins_of(problem.columns, problem.is_categorical, scores_of(problem))
         self.binned = Binned.create(self.bins, problem.columns)
         self.is_square = isinstance(problem.loss, Square)
-        self.centre = 0.0 if problem.n_classes else centre_of(problem)
-        self.spread = 1.0 if problem.n_classes else spread_of(problem, self.centre)
-        self.start = problem.start()
-        self.targets = problem.targets if problem.n_classes else in_units(problem, self.centre, self.spread)
-        self.loss = None if problem.n_classes else rescaled(problem.loss, self.spread)[0]
-        self.steep = 1.0 if problem.n_classes or self.is_square else steepness(self.loss, self.targets)
+        self.centre, self.spread, self.steep = 0.0, 1.0, 1.0
+        self.start, self.targets, self.loss = problem.start(), problem.targets, problem.loss
+        if problem.has_log_link:
+            mean, self.steep = problem.rates
+            self.centre, self.targets = math.log(mean), np.clip(problem.targets / mean, 0.0, FARTHEST)
+            per_row = min(float(np.mean(problem.weights)) / self.steep, 1.0)  # events
+            least = min(self.settings.least_rows / per_row, n / self.settings.most_leaves)
+            self.settings = self.settings._replace(least_rows=max(int(least), self.settings.least_rows))
+        elif not problem.n_classes:
+            self.centre = centre_of(problem)
+            self.spread = spread_of(problem, self.centre)
+            self.targets = in_units(problem, self.centre, self.spread)
+            self.loss = rescaled(problem.loss, self.spread)[0]
+            self.steep = 1.0 if self.is_square else steepness(self.loss, self.targets)
         self.margins = np.tile(self.start, (n, 1))
         self._begin()
         self.derivatives = np.empty((n, 2 * len(self.start)), np.float32)
@@ -223,6 +232,8 @@ class Boosting:
         if self.problem.n_classes or self.is_square:
             longest = LONGEST if self.problem.n_classes else math.inf
             n_leaves = write_leaves(work.totals, nodes[:n_nodes], rate, longest, values)
+        elif self.problem.has_log_link:
+            n_leaves = write_logarithms(work.totals, nodes[:n_nodes], rate, PRIOR_EVENTS, values)
         else:
             of_rows = self.margins, self.targets, self.problem.weights
             steps = rate * write_minimisers(*work.places, self.loss, nodes[:n_nodes], *of_rows)

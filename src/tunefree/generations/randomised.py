@@ -14,9 +14,9 @@ import numpy as np
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import scaled
 from tunefree.generations.bins import MISSING, bins_of, codes_of
-from tunefree.generations.boosted import in_units
+from tunefree.generations.boosted import FARTHEST, PRIOR_EVENTS, in_units
 from tunefree.generations.numeric_losses import write_minimisers
-from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
+from tunefree.generations.problem import Problem, Rates, centre_of, scores_of, spread_of
 from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default
 from tunefree.losses import Square
 from tunefree.losses.contract import rescaled
@@ -25,6 +25,7 @@ TREES = 60
 ROWS = 0.5  # of the rows, drawn for each tree, and at least MANY_ROWS
 MANY_ROWS = 2**13
 PART_OF_NUMBERS = 1.0 / 3.0  # of the columns are tried at a node for numbers, and their square root for classes
+LEAST_RATE = 1e-9  # of the mean of the targets
 LEAST_OF_LOSS = 8  # rows of a node that is split, where a leaf has a quantile: of 2 worse by half, of 20 by a tenth
 MOST_LEAVES = 4096  # of a tree
 MOST_VALUES = 2**15  # leaves of a tree times outputs
@@ -263,10 +264,15 @@ def grow_randomised(problem: Problem, seed: int) -> Trees:
     bins = bins_of(problem.columns, problem.is_categorical, scores_of(problem))
     codes = np.ascontiguousarray(codes_of(bins, problem.columns).T)
     varying = np.flatnonzero(codes.max(axis=1, initial=0) > codes.min(axis=1, initial=255)).astype(np.int64)
-    centre = 0.0 if problem.n_classes else centre_of(problem)
-    spread = 1.0 if problem.n_classes else spread_of(problem, centre)
-    targets = problem.targets if problem.n_classes else in_units(problem, centre, spread)
-    loss = None if problem.n_classes or isinstance(problem.loss, Square) else rescaled(problem.loss, spread)[0]
+    centre, spread, targets, loss, rates = 0.0, 1.0, problem.targets, None, None
+    if problem.has_log_link:
+        rates = problem.rates
+        spread, targets = rates.mean, np.clip(problem.targets / rates.mean, 0.0, FARTHEST)
+    elif not problem.n_classes:
+        centre = centre_of(problem)
+        spread = spread_of(problem, centre)
+        targets = in_units(problem, centre, spread)
+        loss = None if isinstance(problem.loss, Square) else rescaled(problem.loss, spread)[0]
     room, random, structures, values = room_of(n, n_outputs, loss), np.random.default_rng([seed, 2]), [], []
     tries = math.ceil(PART_OF_NUMBERS * len(varying)) if problem.n_classes == 0 else max(1, math.isqrt(len(varying)))
     work, scratch = Work.create(room.rows, 2 * room.leaves - 1, n_outputs), np.empty((2, n_outputs + 1))
@@ -282,12 +288,14 @@ def grow_randomised(problem: Problem, seed: int) -> Trees:
             steps = write_minimisers(*work.places, loss, nodes[:n_nodes], *of_rows)
             of_leaves[: len(steps), 0] = steps
         structures.append(nodes[:n_nodes].copy())
+        if rates is not None:
+            sums = work.totals[:n_nodes][nodes[:n_nodes, 0] == LEAF] / rates.dispersion + PRIOR_EVENTS
+            of_leaves[: len(sums), 0] = sums[:, 0] / sums[:, 1]
         means = of_leaves[: (n_nodes + 1) // 2]
         values.append(means.astype(np.float32) if problem.n_classes else scaled(means, spread, centre))
     sources = np.arange(len(problem.is_categorical))
     if not structures:
-        start = problem.start() if problem.n_classes else np.array([centre])
+        start = problem.start() if problem.n_classes else np.array([centre if rates is None else math.log(rates.mean)])
         return joined(bins, sources, [], [], start, problem.n_classes)
-    return joined(
-        bins, sources, structures, values, np.zeros(n_outputs), problem.n_classes, True, 1.0 / (2.0 * n + 2.0)
-    )
+    least = rates.mean * LEAST_RATE if rates is not None else 1.0 / (2.0 * n + 2.0) if problem.n_classes else 0.0
+    return joined(bins, sources, structures, values, np.zeros(n_outputs), problem.n_classes, True, least)

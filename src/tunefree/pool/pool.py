@@ -15,6 +15,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.numbers import power_below, scaled
 from tunefree.core.rows import n_rows, part
 from tunefree.generations.seen import Seen
+from tunefree.losses.tweedie_loss import Tweedie
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.relative import RelativeWeights
 from tunefree.pool.frozen import FOLLOWING, Frozen
@@ -112,7 +113,8 @@ class Pool:
         """
         if self.rows == 0 and len(weight):
             self.members.begin(X, groups is not None)
-            is_great = self.members.loss is not None and abs(y[0]) > GREAT
+            has_unit = self.members.loss is not None and not isinstance(self.members.loss, Tweedie)
+            is_great = has_unit and abs(y[0]) > GREAT
             self.unit = float(power_below(y[0])) if is_great else 1.0
         if len(weight) and (groups is not None) != self.members.has_groups:
             raise ModelError("rows learned before had groups; give groups= for these" if groups is None else UNGROUPED)
