@@ -394,7 +394,9 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         self.text = text
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None
+    ) -> Any:
         """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
 
         A twentieth of the rows or more that repeat earlier ones are reported by a warning.
@@ -408,15 +410,20 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         groups : array-like of shape (n_samples,), optional
             Labels of groups of rows that belong together, as those of one patient. The groups are passed in turn, and
             no row of a group is evidence for what was learned from another of it.
+        exposure : array-like of shape (n_samples,) or float, optional
+            What each row was exposed to, above 0, such as years: its mean is the exposure times what the columns tell.
+            For the losses of counts and amounts.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight, self._pass_of(groups, y))
+        return self._fit(X, y, sample_weight, self._pass_of(groups, y), exposure)
 
     @WholeOnly
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None
+    ) -> Any:
         """Go on with the pass over the given rows, in their order.
 
         The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
@@ -430,9 +437,12 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         groups : array-like of shape (n_samples,), optional
             Labels of groups of rows that belong together, as in ``fit``. Pass all rows of a group one after another,
             in one call: rows of a group that an earlier call had are no evidence.
+        exposure : array-like of shape (n_samples,) or float, optional
+            What each row was exposed to, above 0, such as years: its mean is the exposure times what the columns tell.
+            For the losses of counts and amounts.
 
         Returns
         -------
         self
         """
-        return self._update(X, y, sample_weight, groups)
+        return self._update(X, y, sample_weight, groups, exposure)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from tunefree.estimators import jobs, validation
+from tunefree.estimators import exposures, jobs, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.model_file import WholeOnly
 
@@ -18,7 +18,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
 
     _task = "regression"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Any:
         """Fit the model (with ``warm_start``, continue from the present model).
 
         Parameters
@@ -26,19 +26,23 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
+        exposure : array-like of shape (n_samples,) or float, optional
+            What each row was exposed to, above 0, such as years: its mean is the exposure times what the columns tell.
+            For the losses of counts and amounts.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight, self._passes)
+        return self._fit(X, y, sample_weight, self._passes, exposure)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., None]) -> Any:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., None], exposure: Any = None) -> Any:
         """Check rows, and let them be learned: ``learn`` takes X, y and weights."""
         self._check_parameters()
         again = bool(self.warm_start) and self._started()
         X, y = validation.labelled(self, X, y, not again, y_numeric=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
+        y, weight = exposures.learnable(y, weight, exposure, str(self.loss), may_be_zero=again)
         if not again:
             self._begin(X.shape[1])
         self._check_memory(X)
@@ -47,7 +51,7 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         return self
 
     @WholeOnly
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Any:
         """Update the model with one pass over the given rows, in their order.
 
         The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
@@ -58,19 +62,23 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
+        exposure : array-like of shape (n_samples,) or float, optional
+            What each row was exposed to, above 0, such as years: its mean is the exposure times what the columns tell.
+            For the losses of counts and amounts.
 
         Returns
         -------
         self
         """
-        return self._update(X, y, sample_weight)
+        return self._update(X, y, sample_weight, exposure=exposure)
 
-    def _update(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Any:
+    def _update(self, X: Any, y: Any, sample_weight: Any, groups: Any = None, exposure: Any = None) -> Any:
         """Check rows of a stream, and learn them."""
         self._check_parameters()
         again = self._started()
         X, y = validation.labelled(self, X, y, not again, y_numeric=True, stream=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=True)
+        y, weight = exposures.learnable(y, weight, exposure, str(self.loss), may_be_zero=True)
         group = validation.group_digests(groups, len(y), may_be_one=True)
         if not again:
             self._begin(X.shape[1])
@@ -85,18 +93,21 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
     def _targets(self, y: np.ndarray, row: np.ndarray) -> np.ndarray:
         return y[row].astype(np.float64)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, exposure: Any = None) -> np.ndarray:
         """Predict the target of each row.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
+        exposure : array-like of shape (n_samples,) or float, optional
+            What each row will be exposed to; by default 1, so that rates are predicted.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        return self._learned.model.responses(self._predictions(X))
+        responses = self._learned.model.responses(self._predictions(X))
+        return exposures.exposed(responses, exposure, str(self.loss))
 
     @property
     def coef_(self) -> np.ndarray:
