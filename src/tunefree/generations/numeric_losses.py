@@ -17,7 +17,7 @@ from tunefree.losses.places import IS_LOG, LOSS
 from tunefree.losses.regression import regression
 from tunefree.losses.tweedie_loss import power_of_e
 
-LEAST_PART = 1e-9  # of a mean that a leaf may have
+LONGEST_STEP = 2.0  # of a logarithm
 BISECTIONS = 40  # of the range of residuals, where a leaf takes the minimiser of a loss
 
 
@@ -113,23 +113,24 @@ def write_minimisers(
 
 
 @kernel
-def write_logarithms(
+def write_steps_of_logarithms(
     totals: Annotated[np.ndarray, "float64[nodes, sums]"],
     nodes: Annotated[np.ndarray, "int32[tree_nodes, 2]"],
     rate: float,
     prior: float,
     values: Annotated[np.ndarray, "float32[leaves, 1]"],
 ) -> int:
-    """Number the leaves of a tree, and write shrunk minimisers of a loss with a logarithmic link.
+    """Number the leaves of a tree, and write shrunk steps of Fisher's scoring for a loss with a logarithmic link.
 
-    With expected curvatures of sum H and slopes of sum G, the mean of a leaf is (H - G) / H times what it was. A prior
-    of so many events more, at the mean that was, keeps it above 0.
+    With expected curvatures of sum H and slopes of sum G the mean of a leaf is 1 - G / H times what it was. A prior of
+    so many events more, at the mean that was, makes the step shorter. The logarithm of the ratio would be too small on
+    average.
     """
     n_leaves = 0
     for v in range(len(nodes)):
         if nodes[v, 0] == LEAF:
-            expected = max(totals[v, 1], 0.0) + prior
-            values[n_leaves, 0] = rate * math.log(max(expected - totals[v, 0], LEAST_PART * expected) / expected)
+            step = -totals[v, 0] / (max(totals[v, 1], 0.0) + prior)
+            values[n_leaves, 0] = rate * clip(step, LONGEST_STEP)
             nodes[v, 1] = n_leaves
             n_leaves += 1
     return n_leaves

@@ -14,7 +14,7 @@ import numpy as np
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import scaled
 from tunefree.generations.bins import MISSING, bins_of, codes_of
-from tunefree.generations.boosted import FARTHEST, PRIOR_EVENTS, in_units
+from tunefree.generations.boosted import FARTHEST, in_units
 from tunefree.generations.numeric_losses import write_minimisers
 from tunefree.generations.problem import Problem, Rates, centre_of, scores_of, spread_of
 from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default
@@ -25,6 +25,8 @@ TREES = 60
 ROWS = 0.5  # of the rows, drawn for each tree, and at least MANY_ROWS
 MANY_ROWS = 2**13
 PART_OF_NUMBERS = 1.0 / 3.0  # of the columns are tried at a node for numbers, and their square root for classes
+LEAST_EVENTS = 8.0  # of a node that is split, with a logarithmic link
+PRIOR_EVENTS = 0.25  # of a leaf, at the mean of all, likewise
 LEAST_RATE = 1e-9  # of the mean of the targets
 LEAST_OF_LOSS = 8  # rows of a node that is split, where a leaf has a quantile: of 2 worse by half, of 20 by a tenth
 MOST_LEAVES = 4096  # of a tree
@@ -268,12 +270,16 @@ def grow_randomised(problem: Problem, seed: int) -> Trees:
     if problem.has_log_link:
         rates = problem.rates
         spread, targets = rates.mean, np.clip(problem.targets / rates.mean, 0.0, FARTHEST)
+        per_row = min(1.0 / rates.dispersion, 1.0)  # events
     elif not problem.n_classes:
         centre = centre_of(problem)
         spread = spread_of(problem, centre)
         targets = in_units(problem, centre, spread)
         loss = None if isinstance(problem.loss, Square) else rescaled(problem.loss, spread)[0]
-    room, random, structures, values = room_of(n, n_outputs, loss), np.random.default_rng([seed, 2]), [], []
+    room = room_of(n, n_outputs, loss)
+    if rates is not None:
+        room = room._replace(least=max(room.least, min(math.ceil(LEAST_EVENTS / per_row), room.rows // 8)))
+    random, structures, values = np.random.default_rng([seed, 2]), [], []
     tries = math.ceil(PART_OF_NUMBERS * len(varying)) if problem.n_classes == 0 else max(1, math.isqrt(len(varying)))
     work, scratch = Work.create(room.rows, 2 * room.leaves - 1, n_outputs), np.empty((2, n_outputs + 1))
     for _ in range(TREES if len(varying) else 0):
