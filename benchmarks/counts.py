@@ -101,7 +101,7 @@ def of_lightgbm(loss: str, train: Problem, test: Problem, seed: int) -> np.ndarr
     """What LightGBM predicts."""
     import lightgbm
 
-    power = {"tweedie_variance_power": POWERS[loss]} if loss == "tweedie" else {}
+    power: dict[str, Any] = {"tweedie_variance_power": POWERS[loss]} if loss == "tweedie" else {}
     offsets = [np.zeros(len(p.y)) if p.exposure is None else np.log(p.exposure) for p in (train, test)]
     start = np.log(np.average(train.y / np.exp(offsets[0]), weights=train.weight * np.exp(offsets[0])))
     model = lightgbm.LGBMRegressor(objective=loss, random_state=seed, verbose=-1, n_jobs=1, **power)

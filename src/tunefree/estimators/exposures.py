@@ -47,7 +47,9 @@ def learnable(
     exposures = checked(exposure, len(y), loss)
     _refuse(fault_of_targets(objective, y), "y")
     if fault_of_targets(objective, np.full(1, -1.0)) is not None and not may_be_zero and not (y[weight > 0] > 0).any():
-        raise ValueError(f"y: all targets are 0, of which the {loss} loss knows no mean; give rows with a target above 0")
+        raise ValueError(
+            f"y: all targets are 0, of which the {loss} loss knows no mean; give rows with a target above 0"
+        )
     return (y, weight) if exposures is None else as_rates(objective, y.astype(np.float64), weight, exposures)
 
 

@@ -394,7 +394,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         self.text = text
         self.verbose = verbose
 
-    def fit(
+    def fit(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None
     ) -> Any:
         """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
@@ -421,9 +421,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         return self._fit(X, y, sample_weight, self._pass_of(groups, y), exposure)
 
     @WholeOnly
-    def partial_fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None
-    ) -> Any:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None) -> Any:
         """Go on with the pass over the given rows, in their order.
 
         The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come

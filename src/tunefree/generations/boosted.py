@@ -16,8 +16,8 @@ from tunefree.core.numbers import clip, largest
 from tunefree.generations.bins import MISSING, Binned, bins_of
 from tunefree.generations.bins import joined as joined_bins
 from tunefree.generations.gradient_trees import RIDGE, Work, grow_tree
-from tunefree.generations.numeric_losses import write_derivatives, write_steps_of_logarithms, write_minimisers
-from tunefree.generations.problem import Problem, Rates, centre_of, scores_of, spread_of
+from tunefree.generations.numeric_losses import write_derivatives, write_minimisers, write_steps_of_logarithms
+from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
 from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, Trees, joined
 from tunefree.losses import Square
 from tunefree.losses.contract import rescaled, slope

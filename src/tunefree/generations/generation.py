@@ -59,7 +59,9 @@ class Generation:
         objective = objective_of(birth.n_classes, loss)
         if isinstance(loss, Tweedie) and len(birth.targets):
             rates = Rates.of(birth.targets, growing.relative(birth.weights))
-            objective = objective._replace(grain=float(power_below(rates.dispersion * rates.mean ** (2.0 - loss.power))))
+            objective = objective._replace(
+                grain=float(power_below(rates.dispersion * rates.mean ** (2.0 - loss.power)))
+            )
         self.living: list[Any] = [
             LivingLeaves(*named, n_leaves, n_outputs, objective) for named in learners_of(birth.kind)
         ]

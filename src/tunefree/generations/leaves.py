@@ -264,7 +264,7 @@ def objective_of(n_classes: int, loss: Any) -> Any:
     With a logarithmic link nothing is added to the margins.
     """
     if isinstance(loss, Tweedie):
-        return objectives.regression(loss)._replace(unit=1.0, margin=MARGIN_OF_LOGARITHMS / 4.0, mass=LARGEST)
+        return objectives.regression(loss)._replace(unit=1.0, margin=MARGIN_OF_LOGARITHMS / 16.0, mass=LARGEST)
     if n_classes == 0:
         return objectives.regression(loss)
     return objectives.Binary(loss_of("classification", None), 0.0) if n_classes <= 2 else objectives.Multinomial(1.0)

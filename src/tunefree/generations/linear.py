@@ -14,7 +14,7 @@ import numpy as np
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.kernels import kernel
-from tunefree.generations.problem import Problem, Rates, centre_of, spread_of
+from tunefree.generations.problem import Problem, centre_of, spread_of
 from tunefree.generations.trees import arrays_of
 from tunefree.losses import Square
 from tunefree.losses.objectives import measured, regression

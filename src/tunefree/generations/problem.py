@@ -11,7 +11,6 @@ from tunefree.core.numbers import MOST
 from tunefree.losses import Square
 from tunefree.losses.tweedie_loss import Tweedie
 
-
 MOST_SCORE = 1e15  # so that single precision has room for sums
 LEAST_DISPERSION = 1e-6  # where all targets are equal
 

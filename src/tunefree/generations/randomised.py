@@ -16,7 +16,7 @@ from tunefree.core.numbers import scaled
 from tunefree.generations.bins import MISSING, bins_of, codes_of
 from tunefree.generations.boosted import FARTHEST, in_units
 from tunefree.generations.numeric_losses import write_minimisers
-from tunefree.generations.problem import Problem, Rates, centre_of, scores_of, spread_of
+from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
 from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default
 from tunefree.losses import Square
 from tunefree.losses.contract import rescaled

@@ -38,7 +38,9 @@ class Trees(NamedTuple):
     start: np.ndarray  # (K,) float64: the margins to which values are added
     is_averaged: np.ndarray  # () bool: predictions are means of values over trees
     n_classes: np.ndarray  # () int64: 0 for numbers
-    least: np.ndarray  # () float64: what a share of a class is at least; of numbers 0, or what a mean is whose logarithm
+    least: (
+        np.ndarray
+    )  # () float64: what a share of a class is at least; of numbers 0, or what a mean is whose logarithm
     #   is predicted
 
     @property

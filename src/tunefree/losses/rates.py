@@ -14,6 +14,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.numbers import MOST
 from tunefree.losses.tweedie_loss import Tweedie
 
+NAMES = ("poisson", "gamma", "tweedie")
 LOG_LINK = "poisson, gamma or tweedie"
 
 
@@ -23,6 +24,17 @@ class Fault(NamedTuple):
     row: int
     problem: str
     remedy: str
+
+
+def has_rates(name: str | None) -> bool:
+    """Whether the loss of this name has a logarithmic link.
+
+    Examples
+    --------
+    >>> has_rates("tweedie:1.2"), has_rates("square"), has_rates(None)
+    (True, False, False)
+    """
+    return (name or "").partition(":")[0] in NAMES
 
 
 def check_has_rates(loss: Any, name: str | None) -> None:
@@ -81,9 +93,7 @@ def fault_of_exposures(exposure: np.ndarray) -> Fault | None:
     return Fault(row, f"the exposure is {number}, and exposures are numbers above 0", remedy)
 
 
-def as_rates(
-    loss: Tweedie, y: np.ndarray, weight: np.ndarray, exposure: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def as_rates(loss: Tweedie, y: np.ndarray, weight: np.ndarray, exposure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rates (n,) and their weights, which teach what targets with these exposures do.
 
     Examples

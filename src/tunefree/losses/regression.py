@@ -4,8 +4,8 @@ The margin predicts the target minus its running mean, in units of the first tar
 any scale and offset are learned alike. A unit is a power of two, so dividing by it does not round. A learner's initial
 wealth follows the mean absolute deviation, which is 0 at first and may grow with every target.
 
-With a logarithmic link the margin predicts the logarithm of the target's mean minus that of the running mean. As long as
-all targets are 0 their mean has no logarithm: rows are predicted as 1, and teach nothing. Slopes of such a loss grow
+With a logarithmic link the margin predicts the logarithm of the target's mean minus that of the running mean. As long
+as all targets are 0 their mean has no logarithm: rows are predicted as 1, and teach nothing. Slopes of such a loss grow
 exponentially. They are taken at the margin that is the nearest to a learner's within the largest distance of the
 logarithm of a target from that of the mean, and one more: beyond it lies no target, so the loss there is less.
 """

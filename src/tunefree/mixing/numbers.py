@@ -71,6 +71,7 @@ class Link(NamedTuple):
     mixed_of: Any  # (weights, candidates): the mean of the candidates
     step_of: Any  # (known, step, candidate): where the slope of a correction is taken
     in_units: Any  # (known, slope, curvature): derivatives of the loss of a step of one unit, in units of the loss
+    constant: float  # the last feature
     learn_target: Any  # (known, numbers, y, base, pace): let what is known follow a target that the base predicted
 
 
@@ -136,14 +137,12 @@ def learn_losses(known, base, mixed, pace):
         known.typical[level] = typical if typical > LEAST_LOSS else 0.0
 
 
-IDENTITY = Link(
-    within, mean_target, residual_of, mean_of, mean_of_candidates, step_itself, in_residuals, learn_target
-)
+IDENTITY = Link(within, mean_target, residual_of, mean_of, mean_of_candidates, step_itself, in_residuals, learn_target)
 
 
 def writer_of_features(link: Link) -> Callable[..., None]:
     """What writes the features of the corrections."""
-    within, centre_of, unit_of = link.within, link.centre_of, link.unit_of
+    within, centre_of, unit_of, constant = link.within, link.centre_of, link.unit_of, link.constant
 
     def write_features(members, base, known, begun, features):
         """Write the features (M + 2,): members minus the base, the base minus the mean target, and 1."""
@@ -153,7 +152,7 @@ def writer_of_features(link: Link) -> Callable[..., None]:
             features[i] = clip(away / unit, WIDEST) / UNIT if unit > 0.0 else 0.0
         away = base - centre_of(known) if begun else 0.0
         features[len(members)] = clip(away / unit, WIDEST_BASE) / UNIT if unit > 0.0 else 0.0
-        features[len(members) + 1] = 1.0 / UNIT
+        features[len(members) + 1] = constant / UNIT
 
     return write_features
 

@@ -1,7 +1,7 @@
 """The mixture of members that predict logarithms of means, of counts, amounts and rates.
 
 It is that of :mod:`tunefree.mixing.numbers` with another link. The base is the logarithm of the mean of the means that
-members predict, so it predicts as much in total as they do. Corrections are added to the logarithm; differences of
+members predict, so it predicts as much in total as they do, and corrections have no constant. Corrections are added to the logarithm; differences of
 logarithms need no unit. Losses are in units of the dispersion phi, in which half a deviance is a log-likelihood: with
 a slope s and an expected curvature f the mean of s^2 / f is phi (Wedderburn: Quasi-likelihood functions, Biometrika
 1974). Slopes grow exponentially, and are taken where a prediction ends up within the range of the targets.
@@ -88,7 +88,7 @@ def learn_target(known, numbers, y, base, pace):
     known.residual[0] = math.sqrt(square + pace * (min(slope / expected * slope, 1e300) - square))
 
 
-LOGARITHM = Link(within, centre_of, unit_of, mean_of, mixed_of, step_within, in_dispersions, learn_target)
+LOGARITHM = Link(within, centre_of, unit_of, mean_of, mixed_of, step_within, in_dispersions, 0.0, learn_target)
 
 
 def all_kernels() -> list[Kernel]:

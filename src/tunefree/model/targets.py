@@ -219,7 +219,7 @@ class ScoredModel:
         return (self.codes(y)[0] != chosen(predictions)).astype(np.float64)
 
     def responses(self, predictions: np.ndarray) -> np.ndarray:
-        """The targets (n,) that predictions (n, 1) of numbers stand for, see :func:`tunefree.losses.contract.response`."""
+        """The targets (n,) that predictions (n, 1) stand for, see :func:`tunefree.losses.contract.response`."""
         numbers: np.ndarray = response(self.objective.loss, predictions[:, 0])
         return numbers
 

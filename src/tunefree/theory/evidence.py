@@ -250,8 +250,8 @@ class Certificate:
     kinds of models. A *radius* bounds the contribution of each feature to a prediction: the absolute weight of a
     feature times the largest absolute value of that feature, the constant feature included. In classification the
     unit of a radius is that of a margin. In regression it is the mean absolute deviation of the targets, and the weight
-    of the constant feature is measured from their mean; with a logarithmic link it is 1, and the weight is measured from
-    the logarithm of the mean.
+    of the constant feature is measured from their mean. With a logarithmic link it is 1, and the weight is measured
+    from the logarithm of the mean.
 
     Parameters
     ----------

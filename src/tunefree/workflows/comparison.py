@@ -28,6 +28,7 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Reason
 from tunefree.workflows.plan import POOL, Plan
+from tunefree.workflows.rates import as_learned
 from tunefree.workflows.reading import begin, check_learned
 from tunefree.workflows.roles import note_roles
 from tunefree.workflows.targets import target_of
@@ -315,7 +316,7 @@ def _one_pass(
     first = comparison.contestants[0].model
     for batch, seconds in _timed(batches):
         comparison.reading += seconds
-        y = target_of(first.task, batch)
+        batch, y = as_learned(comparison.plan, batch, target_of(first.task, batch))
         n_outputs = _n_outputs(first, y)
         if len(batch.weight) and n_outputs not in compiled:
             compiled.add(n_outputs)

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import DataError, ModelError
+from tunefree.losses.rates import has_rates
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
@@ -33,6 +34,7 @@ from tunefree.workflows.model_files import Trained, continued
 from tunefree.workflows.plan import Plan
 from tunefree.workflows.progress import Progress
 from tunefree.workflows.rare_classes import follow
+from tunefree.workflows.rates import as_learned
 from tunefree.workflows.reading import (
     ahead,
     batches_from,
@@ -242,6 +244,9 @@ def _train(
         batches, bad = None, replace(bad, tally=unread.tally.copy().with_columns(bad.tally))
     check_learned(trained.model, progress.progressive[0].rows if progress.progressive else 0, source)
     check(plan, trained.model.task, getattr(trained.model, "classes", ()), complete=True)
+    if has_rates(plan.loss) and trained.model.record.targets.total <= 0.0:
+        problem = f"all targets are 0, of which the {plan.loss} loss knows no mean"
+        raise DataError(problem, source.name, column=plan.target, remedy="give rows with a target above 0")
     trained.model.freeze()
     progress.end()
     rises.end(trained)
@@ -341,7 +346,7 @@ def _one_pass(
             model.begin_pass()
     for read in ahead(reads):
         y = target_of(model.task, read.batch)
-        batch = weighed(read.batch, y, by_label)
+        batch, y = as_learned(trained.plan, weighed(read.batch, y, by_label), y)
         if limit is not None:
             n_slots = model.n_slots_after(batch.rows)
             limit.make_room(model, n_slots)
