@@ -36,6 +36,7 @@ from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.spelling import renamed
 from tunefree.workflows.closed_classes import of_named_classes
 from tunefree.workflows.model_files import Trained, continued, ended
+from tunefree.workflows.prediction import Predicted, numbers_of
 from tunefree.workflows.training import learn_batches
 
 Row = dict[str, Any]
@@ -109,13 +110,16 @@ class Service:
         """
         with self._lock:
             model = self.trained.model
-            predictions = model.predict(self._encoded(rows, labelled=False).rows)
+            batch = self._encoded(rows, labelled=False)
+            predictions = model.predict(batch.rows)
             unknown = [self._unknown(row) for row in rows]
             for place, names in enumerate(unknown, 1):
                 for name in names:
                     self._predicted.note("the model does not know it", "the request", place, name)
             if model.task == "regression":
-                answers: list[Row] = [{"prediction": value} for value in predictions[:, 0].tolist()]
+                answers: list[Row] = [
+                    {"prediction": value} for value in numbers_of(model, Predicted(batch, predictions)).tolist()
+                ]
             else:
                 classes, values = pa.array(model.classes).to_pylist(), model.probabilities(predictions).tolist()
                 answers = [

@@ -6,6 +6,7 @@ import math
 
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import Importance
+from tunefree.losses.rates import has_rates
 
 
 def reference_told(decomposition: Decomposition) -> str:
@@ -26,7 +27,7 @@ def importance_told(decomposition: Decomposition, columns: Importance) -> str:
 def margins_named(decomposition: Decomposition) -> str:
     """What the model's margins are called."""
     if decomposition.model.task == "regression":
-        return "prediction"
+        return "logarithm of the prediction" if has_rates(decomposition.model.options.loss) else "prediction"
     return "log-odds" if decomposition.model.loss_is_log_loss else "margin"
 
 

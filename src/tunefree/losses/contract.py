@@ -156,6 +156,19 @@ def response(loss: Any, predictions: Any) -> Any:
 
 
 @singledispatch
+def prediction_of(loss: Any, targets: Any) -> Any:
+    """The predictions that stand for targets (an array), as :func:`response` undoes it.
+
+    Examples
+    --------
+    >>> from tunefree.losses import Square, poisson
+    >>> prediction_of(Square(), 2.0), prediction_of(poisson(), 1.0)
+    (2.0, np.float64(0.0))
+    """
+    return targets
+
+
+@singledispatch
 def link(loss: Any, probability: float) -> float:
     """h*(mu), for a probability between 0 and 1; infinite at 0 and 1 for some losses.
 

@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tunefree.core.errors import ModelError
 from tunefree.core.numbers import LARGEST_EXPONENT, MOST, finite
-from tunefree.losses.contract import curvature, response, slope, value
+from tunefree.losses.contract import curvature, prediction_of, rescaled, response, slope, value
 
 LEAST = 1e-300  # what a target of at most 0 counts as, where the deviance of 0 is infinite
 
@@ -133,3 +134,16 @@ def curvature_tweedie(loss, y, prediction):
 @response.register(Tweedie)
 def response_tweedie(loss, predictions):
     return np.exp(np.clip(predictions, -LARGEST_EXPONENT, LARGEST_EXPONENT))
+
+
+@prediction_of.register(Tweedie)
+def prediction_of_tweedie(loss, targets):
+    return np.where(targets > 0.0, np.log(np.maximum(targets, LEAST)), 0.0)[()]
+
+
+@rescaled.register(Tweedie)
+def rescaled_tweedie(loss, unit):
+    raise ModelError(
+        "losses with a logarithmic link (poisson, gamma, tweedie) are learned row by row; use TuneFreeRegressor or "
+        "OnlineRegressor, or the square loss"
+    )

@@ -137,7 +137,9 @@ def learn_losses(known, base, mixed, pace):
         known.typical[level] = typical if typical > LEAST_LOSS else 0.0
 
 
-IDENTITY = Link(within, mean_target, residual_of, mean_of, mean_of_candidates, step_itself, in_residuals, 1.0, learn_target)
+IDENTITY = Link(
+    within, mean_target, residual_of, mean_of, mean_of_candidates, step_itself, in_residuals, 1.0, learn_target
+)
 
 
 def writer_of_features(link: Link) -> Callable[..., None]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from tunefree.core.errors import DataError, ModelError
+from tunefree.core.numbers import MOST
 from tunefree.core.registry import names_in
 from tunefree.core.storage import whole_file
 from tunefree.losses.objectives import chosen
@@ -131,7 +132,7 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
     """
     table = marks(predicted.batch, numbered)
     if model.task == "regression":
-        own = {"prediction": predicted.predictions[:, 0]}
+        own = {"prediction": numbers_of(model, predicted)}
     else:
         classes, picked = pa.array(model.classes), chosen(predicted.predictions)
         values = model.probabilities(predicted.predictions)
@@ -143,6 +144,15 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
         else:
             own |= _most_probable(classes, values, layout.top)
     return pa.record_batch(identities(predicted.batch, layout.ids, {*table, *own}) | table | own)
+
+
+def numbers_of(model: ScoredModel, predicted: Predicted) -> np.ndarray:
+    """The predicted numbers (n,), for the exposures of the rows if they have any."""
+    numbers, exposure = model.responses(predicted.predictions), predicted.batch.exposure
+    if exposure is None:
+        return numbers
+    with np.errstate(over="ignore"):
+        return np.minimum(numbers * exposure, MOST)
 
 
 def identities(batch: Batch, ids: Sequence[str], taken: set[str]) -> dict[str, Any]:
