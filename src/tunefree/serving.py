@@ -36,7 +36,7 @@ from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.spelling import renamed
 from tunefree.workflows.closed_classes import of_named_classes
 from tunefree.workflows.model_files import Trained, continued, ended
-from tunefree.workflows.prediction import Predicted, numbers_of
+from tunefree.workflows.prediction import numbers_of
 from tunefree.workflows.training import learn_batches
 
 Row = dict[str, Any]
@@ -117,9 +117,7 @@ class Service:
                 for name in names:
                     self._predicted.note("the model does not know it", "the request", place, name)
             if model.task == "regression":
-                answers: list[Row] = [
-                    {"prediction": value} for value in numbers_of(model, Predicted(batch, predictions)).tolist()
-                ]
+                answers: list[Row] = [{"prediction": value} for value in numbers_of(model, predictions, batch).tolist()]
             else:
                 classes, values = pa.array(model.classes).to_pylist(), model.probabilities(predictions).tolist()
                 answers = [

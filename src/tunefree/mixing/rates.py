@@ -1,10 +1,11 @@
 """The mixture of members that predict logarithms of means, of counts, amounts and rates.
 
 It is that of :mod:`tunefree.mixing.numbers` with another link. The base is the logarithm of the mean of the means that
-members predict, so it predicts as much in total as they do, and corrections have no constant. Corrections are added to the logarithm; differences of
-logarithms need no unit. Losses are in units of the dispersion phi, in which half a deviance is a log-likelihood: with
-a slope s and an expected curvature f the mean of s^2 / f is phi (Wedderburn: Quasi-likelihood functions, Biometrika
-1974). Slopes grow exponentially, and are taken where a prediction ends up within the range of the targets.
+members predict, so it predicts as much in total as they do. Corrections are added to the logarithm, and have no
+constant; differences of logarithms need no unit. Losses are in units of the dispersion phi, in which half a deviance is
+a log-likelihood: with a slope s and an expected curvature f the mean of s^2 / f is phi (Wedderburn: Quasi-likelihood
+functions, Biometrika 1974). Slopes grow exponentially, and are taken where a prediction ends up within the range of the
+targets.
 """
 
 from __future__ import annotations

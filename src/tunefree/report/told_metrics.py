@@ -8,6 +8,7 @@ from tunefree.workflows.metrics import Measure
 
 SHARES = ("error", "balanced_error", "coverage")  # printed in per cent
 TITLES = {"log_loss": "log-loss", "auc": "area under ROC curve", "f1": "F1", "r2": "R2", "brier": "Brier score"}
+TITLES |= {"d2": "D2", "gini": "Gini index", "actual_over_expected": "actual / expected"}
 INTERVALS = (
     "intervals: 95 %, if rows are independent; Wilson's for shares of rows, else by a jackknife over 20 groups of rows;"
     " ± is half the width"

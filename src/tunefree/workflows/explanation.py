@@ -293,7 +293,7 @@ def columns(
     """
     model, table = trained.model, marks(explained.batch, numbered)
     if model.task == "regression":
-        table["prediction"] = numbers_of(model, explained)
+        table["prediction"] = numbers_of(model, explained.predictions, explained.batch)
     else:
         table["prediction"] = _labels(model, chosen(explained.predictions))
         table["class"] = _labels(model, explained.classes)

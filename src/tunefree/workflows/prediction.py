@@ -132,7 +132,7 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
     """
     table = marks(predicted.batch, numbered)
     if model.task == "regression":
-        own = {"prediction": numbers_of(model, predicted)}
+        own = {"prediction": numbers_of(model, predicted.predictions, predicted.batch)}
     else:
         classes, picked = pa.array(model.classes), chosen(predicted.predictions)
         values = model.probabilities(predicted.predictions)
@@ -146,9 +146,9 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
     return pa.record_batch(identities(predicted.batch, layout.ids, {*table, *own}) | table | own)
 
 
-def numbers_of(model: ScoredModel, predicted: Predicted) -> np.ndarray:
+def numbers_of(model: ScoredModel, predictions: np.ndarray, batch: Batch) -> np.ndarray:
     """The predicted numbers (n,), for the exposures of the rows if they have any."""
-    numbers, exposure = model.responses(predicted.predictions), predicted.batch.exposure
+    numbers, exposure = model.responses(predictions), batch.exposure
     if exposure is None:
         return numbers
     with np.errstate(over="ignore"):

@@ -20,6 +20,7 @@ from tunefree.workflows.model_files import Trained
 
 MOST_CLASSES = 12  # of a confusion matrix that is printed
 OF_SLICES = ("error", "log_loss", "auc", "mean_absolute_error", "root_mean_squared_error", "coverage")
+OF_SLICES_OF_COUNTS = ("deviance", "d2", "actual_over_expected", "gini")
 BRIEF_TITLES = {"auc": "ROC area", "mean_absolute_error": "absolute error", "root_mean_squared_error": "RMSE"}
 
 
@@ -58,6 +59,8 @@ def show_evaluation(
     if result.confusion is not None and len(trained.model.classes) <= MOST_CLASSES:
         console.print(_confusion(trained.model.classes, result))
     show_blocks(console, reliability_blocks(result, trained.model.classes))
+    if result.lift:
+        console.print(_lift(result))
     if by is not None:
         console.print(_slices(result, by))
 
@@ -81,6 +84,8 @@ def _figures(trained: Trained, result: Evaluation, by: str | None) -> dict[str, 
             | {"is_predicted": known.is_predicted, "tenths": [tenth._asdict() for tenth in known.tenths]}
             for known in result.classes
         ]
+    if result.lift:
+        figures["lift"] = [decile._asdict() for decile in result.lift]
     if by is not None:
         slices = [
             {
@@ -124,11 +129,22 @@ def _confusion(classes: list[Any], result: Evaluation) -> Table:
     return table
 
 
+def _lift(result: Evaluation) -> Table:
+    """What was predicted and what happened, by decile of the predicted rate."""
+    table = table_of_names("decile")
+    for name in ("exposure", "predicted", "actual", "actual / expected"):
+        table.add_column(name, justify="right")
+    for number, decile in enumerate(result.lift, 1):
+        table.add_row(str(number), *(f"{figure:,.4g}" for figure in decile))
+    return table
+
+
 def _slices(result: Evaluation, by: str) -> Table:
     """The main metrics of each slice, with their intervals."""
     table = table_of_names(by)
     table.add_column("rows", justify="right")
-    names = [name for name in OF_SLICES if name in result.measures]
+    shown_names = OF_SLICES if result.scored.rated is None else OF_SLICES_OF_COUNTS
+    names = [name for name in shown_names if name in result.measures]
     for name in names:
         table.add_column(BRIEF_TITLES.get(name) or title_of(name), justify="right")
     for one_slice in result.slices:
