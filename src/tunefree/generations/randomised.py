@@ -251,6 +251,29 @@ def room_of(n: int, n_outputs: int, loss: Any) -> Room:
     return Room(rows, leaves, least if loss is None else max(least, LEAST_OF_LOSS))
 
 
+class ScaledTargets(NamedTuple):
+    """Targets as trees are grown on them: numbers of spreads from a centre, or what they are relative to their mean."""
+
+    centre: float
+    spread: float
+    targets: np.ndarray  # (n,)
+    loss: Any = None  # whose minimiser a leaf has; None where that is the mean
+    dispersion: float = 1.0  # of targets over their mean
+
+
+def scaled_targets(problem: Problem) -> ScaledTargets:
+    """The targets of a problem; numbers of classes as they are."""
+    if problem.n_classes:
+        return ScaledTargets(0.0, 1.0, problem.targets)
+    if problem.has_log_link:
+        mean, dispersion = problem.rates
+        return ScaledTargets(0.0, mean, np.clip(problem.targets / mean, 0.0, FARTHEST), None, dispersion)
+    centre = centre_of(problem)
+    spread = spread_of(problem, centre)
+    loss = None if isinstance(problem.loss, Square) else rescaled(problem.loss, spread)[0]
+    return ScaledTargets(centre, spread, in_units(problem, centre, spread), loss)
+
+
 def grow_randomised(problem: Problem, seed: int) -> Trees:
     """Randomised trees of a problem.
 
@@ -266,19 +289,11 @@ def grow_randomised(problem: Problem, seed: int) -> Trees:
     bins = bins_of(problem.columns, problem.is_categorical, scores_of(problem))
     codes = np.ascontiguousarray(codes_of(bins, problem.columns).T)
     varying = np.flatnonzero(codes.max(axis=1, initial=0) > codes.min(axis=1, initial=255)).astype(np.int64)
-    centre, spread, targets, loss, rates = 0.0, 1.0, problem.targets, None, None
-    if problem.has_log_link:
-        rates = problem.rates
-        spread, targets = rates.mean, np.clip(problem.targets / rates.mean, 0.0, FARTHEST)
-        per_row = min(1.0 / rates.dispersion, 1.0)  # events
-    elif not problem.n_classes:
-        centre = centre_of(problem)
-        spread = spread_of(problem, centre)
-        targets = in_units(problem, centre, spread)
-        loss = None if isinstance(problem.loss, Square) else rescaled(problem.loss, spread)[0]
+    centre, spread, targets, loss, dispersion = scaled_targets(problem)
     room = room_of(n, n_outputs, loss)
-    if rates is not None:
-        room = room._replace(least=max(room.least, min(math.ceil(LEAST_EVENTS / per_row), room.rows // 8)))
+    if problem.has_log_link:
+        least = min(math.ceil(LEAST_EVENTS * max(dispersion, 1.0)), room.rows // 8)
+        room = room._replace(least=max(room.least, least))
     random, structures, values = np.random.default_rng([seed, 2]), [], []
     tries = math.ceil(PART_OF_NUMBERS * len(varying)) if problem.n_classes == 0 else max(1, math.isqrt(len(varying)))
     work, scratch = Work.create(room.rows, 2 * room.leaves - 1, n_outputs), np.empty((2, n_outputs + 1))
@@ -294,14 +309,15 @@ def grow_randomised(problem: Problem, seed: int) -> Trees:
             steps = write_minimisers(*work.places, loss, nodes[:n_nodes], *of_rows)
             of_leaves[: len(steps), 0] = steps
         structures.append(nodes[:n_nodes].copy())
-        if rates is not None:
-            sums = work.totals[:n_nodes][nodes[:n_nodes, 0] == LEAF] / rates.dispersion + PRIOR_EVENTS
+        if problem.has_log_link:
+            sums = work.totals[:n_nodes][nodes[:n_nodes, 0] == LEAF] / dispersion + PRIOR_EVENTS
             of_leaves[: len(sums), 0] = sums[:, 0] / sums[:, 1]
         means = of_leaves[: (n_nodes + 1) // 2]
         values.append(means.astype(np.float32) if problem.n_classes else scaled(means, spread, centre))
     sources = np.arange(len(problem.is_categorical))
     if not structures:
-        start = problem.start() if problem.n_classes else np.array([centre if rates is None else math.log(rates.mean)])
+        start = np.array([math.log(spread) if problem.has_log_link else centre])
+        start = problem.start() if problem.n_classes else start
         return joined(bins, sources, [], [], start, problem.n_classes)
-    least = rates.mean * LEAST_RATE if rates is not None else 1.0 / (2.0 * n + 2.0) if problem.n_classes else 0.0
+    least = spread * LEAST_RATE if problem.has_log_link else 1.0 / (2.0 * n + 2.0) if problem.n_classes else 0.0
     return joined(bins, sources, structures, values, np.zeros(n_outputs), problem.n_classes, True, least)

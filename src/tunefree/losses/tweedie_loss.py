@@ -91,13 +91,6 @@ def growth_of(a, z):
     return math.expm1(a * z) / a if a != 0.0 else z
 
 
-def within_exponents(q, r, z):
-    """z where e^rz and e^-qz are finite; there the deviance is as large as numbers are."""
-    if r > 0.0:
-        z = min(z, LARGEST_EXPONENT / r)
-    return max(z, -LARGEST_EXPONENT / q) if q > 0.0 else z
-
-
 def target_in_domain(loss, y):
     """The target, or what stands for one that the distribution does not have."""
     return max(y, LEAST if loss.power == 2.0 else 0.0)
@@ -115,8 +108,13 @@ def value_tweedie(loss, y, prediction):
     q, r, target = loss.power - 1.0, 2.0 - loss.power, target_in_domain(loss, y)
     if target == 0.0:
         return finite(power_of_e(r * prediction) / r)
-    z = within_exponents(q, r, finite(prediction - math.log(target)))
-    return finite(max(growth_of(r, z) - growth_of(-q, z), 0.0) * target**r)
+    z = finite(prediction - math.log(target))
+    if abs(z) <= 1.0:
+        return finite(max(growth_of(r, z) - growth_of(-q, z), 0.0) * target**r)
+    # Farther away nothing cancels, and each term is a power of the mean or of the target.
+    rise = finite(power_of_e(r * prediction) - target**r) / r if r > 0.0 else z
+    fall = (times_power_of_e(target, -q * prediction) - target**r) / q if q > 0.0 else -finite(target * z)
+    return finite(max(finite(rise) + finite(fall), 0.0))
 
 
 @slope.register(Tweedie)

@@ -217,14 +217,15 @@ def writer_of_predictions(link: Link) -> Callable[..., None]:
     return write_predictions
 
 
+def writers_of(link: Link) -> tuple[Callable[..., Any], ...]:
+    """What depends on the link when a round is learned."""
+    return writer_of_gradient(link), writer_of_predictions(link), link.learn_target
+
+
 def learning_of(link: Link, functions: Functions) -> Callable[..., None]:
     """What learns a round after its prediction; each function of the loss is called in one place."""
     value, slope, curvature = functions.value_of, functions.slope_of, functions.curvature_of
-    write_gradient, learn_target, write_predictions = (
-        writer_of_gradient(link),
-        link.learn_target,
-        writer_of_predictions(link),
-    )
+    write_gradient, write_predictions, learn_target = writers_of(link)
 
     def learn(
         base,
