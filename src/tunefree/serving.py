@@ -34,10 +34,10 @@ from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.late import is_among
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.spelling import renamed
-from tunefree.workflows.closed_classes import of_named_classes
-from tunefree.workflows.model_files import Trained, continued, ended
+from tunefree.training.closed_classes import of_named_classes
+from tunefree.model_files.trained import Trained, continued, ended
 from tunefree.workflows.prediction import numbers_of
-from tunefree.workflows.training import learn_batches
+from tunefree.training.training import learn_batches
 
 Row = dict[str, Any]
 _LOG = logging.getLogger("uvicorn.error")
@@ -70,8 +70,8 @@ class Service:
     Examples
     --------
     >>> from tunefree.stream.source import open_source
-    >>> from tunefree.workflows.plan import Plan
-    >>> from tunefree.workflows.training import train
+    >>> from tunefree.model_files.plan import Plan
+    >>> from tunefree.training.training import train
     >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
     >>> service = Service(train(open_source(table), Plan(target="rich")))
     >>> [answer] = service.predict([{"age": 25.0, "id": "a"}])

@@ -18,10 +18,10 @@ from tunefree.stream.places import places_of
 from tunefree.stream.roles import ROLES
 from tunefree.stream.source import Source, open_source
 from tunefree.stream.tally import Tally
-from tunefree.workflows.closed_classes import of_named_classes
-from tunefree.workflows.plan import Plan, plan_of
-from tunefree.workflows.reading import Reading, begin
-from tunefree.workflows.roles import (
+from tunefree.training.closed_classes import of_named_classes
+from tunefree.model_files.plan import Plan, plan_of
+from tunefree.training.reading import Reading, begin
+from tunefree.training.roles import (
     FEWEST_ROWS,
     LEAK_OF_TARGET,
     MOST_CELLS,
@@ -37,7 +37,7 @@ from tunefree.workflows.roles import (
     target_numbers,
     values_of,
 )
-from tunefree.workflows.targets import target_of, task_of
+from tunefree.training.targets import target_of, task_of
 
 PLACES = 8  # that are read
 EXAMPLES, LONGEST_EXAMPLE = 3, 24  # values that are shown, and letters of each

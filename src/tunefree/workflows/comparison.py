@@ -1,7 +1,7 @@
 """Every learner and the pool on one pass over the same rows: their progressive losses, and their costs.
 
 The source is read and encoded once. All models learn each batch, one after the other, as each of them would in
-:func:`tunefree.workflows.training.train`. Each is timed on its own.
+:func:`tunefree.training.training.train`. Each is timed on its own.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from tunefree.pool.model import PoolModel, class_of
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Reason
-from tunefree.workflows.plan import POOL, Plan
+from tunefree.model_files.plan import POOL, Plan
 from tunefree.workflows.rates import as_learned
-from tunefree.workflows.reading import begin, check_learned
-from tunefree.workflows.roles import note_roles
-from tunefree.workflows.targets import target_of
+from tunefree.training.reading import begin, check_learned
+from tunefree.training.roles import note_roles
+from tunefree.training.targets import target_of
 
 REHEARSED = 64  # rows that another model of the same kind learns, so that code is compiled before the clock runs
 FIRST_MARK = 64  # rows before the first point of a curve; each further point is at sqrt(2) times as many rows
@@ -256,7 +256,7 @@ def compare(
     Raises
     ------
     DataError, ModelError
-        As :func:`tunefree.workflows.training.train` does.
+        As :func:`tunefree.training.training.train` does.
 
     Examples
     --------

@@ -18,14 +18,14 @@ from tunefree.stream.columns import decoded
 from tunefree.stream.source import Source
 from tunefree.workflows.count_metrics import Decile, Rated, lift
 from tunefree.workflows.metrics import MOST_SCORES, OF_ROWS, Measure, Metrics, Scored, measures
-from tunefree.workflows.model_files import Trained
+from tunefree.model_files.trained import Trained
 from tunefree.workflows.prediction import predict
 from tunefree.workflows.progressive import predict_and_learn
 from tunefree.workflows.rates import as_learned
-from tunefree.workflows.reading import no_rows
+from tunefree.training.reading import no_rows
 from tunefree.workflows.reliability import ClassReliability, class_reliability
 from tunefree.workflows.slices import slices_of
-from tunefree.workflows.targets import target_of
+from tunefree.training.targets import target_of
 
 CELLS = 1000  # of equal width, in which probabilities of the most probable class are counted
 BINS = 15  # of equal mass, into which cells are gathered

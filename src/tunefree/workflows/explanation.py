@@ -19,8 +19,8 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import Source, open_source
 from tunefree.workflows.prediction import Predicted, apart, identities, marks, numbers_of, predict, writer
-from tunefree.workflows.reading import no_rows
-from tunefree.workflows.training import Trained
+from tunefree.training.reading import no_rows
+from tunefree.model_files.trained import Trained
 
 OTHER = "(other)"
 MOST_KEPT = 2**14  # rows of a source; of more each second one is kept, and again

@@ -23,9 +23,9 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
-from tunefree.workflows.model_files import Trained
-from tunefree.workflows.reading import ahead, encoded, in_its_notation
-from tunefree.workflows.resuming import check_kind
+from tunefree.model_files.trained import Trained
+from tunefree.training.reading import ahead, encoded, in_its_notation
+from tunefree.training.resuming import check_kind
 
 
 class Predicted(NamedTuple):

@@ -8,7 +8,7 @@ from tunefree.core.errors import DataError
 from tunefree.losses import loss_of
 from tunefree.losses.rates import as_rates, fault_of_targets, has_rates
 from tunefree.stream.batch import Batch
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 
 def as_learned(plan: Plan, batch: Batch, y: Any) -> tuple[Batch, Any]:

@@ -23,10 +23,10 @@ from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
-from tunefree.workflows.closed_classes import closed_classes, of_named_classes
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.targets import Guess, target_of, task_of
-from tunefree.workflows.whole_groups import whole_groups
+from tunefree.training.closed_classes import closed_classes, of_named_classes
+from tunefree.model_files.plan import Plan
+from tunefree.training.targets import Guess, target_of, task_of
+from tunefree.stream.whole_groups import whole_groups
 
 
 class Reading(NamedTuple):

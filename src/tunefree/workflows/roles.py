@@ -20,7 +20,7 @@ from tunefree.stream.columns import (
     valid_utf8,
 )
 from tunefree.stream.inference import without
-from tunefree.workflows.reading import Reading
+from tunefree.training.reading import Reading
 
 MOST_ROWS, MOST_CELLS = 2**14, 2**19  # that are looked at
 FEWEST_ROWS = 100  # in which identifiers, times and leaks are told

@@ -1,4 +1,4 @@
-"""Parts of what model files hold that are declared for several kinds, see :mod:`tunefree.workflows.schemas`."""
+"""Parts of what model files hold that are declared for several kinds, see :mod:`tunefree.model_files.schemas`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tunefree.model.targets import MANY_CLASSES
 from tunefree.model.views import ALL as VIEWS
 from tunefree.pool.slots import TREES
 from tunefree.pool.windows import LENGTHS
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 MOST_FEATURES = 2**31 - 1
 MOST_MEMBERS = 1000

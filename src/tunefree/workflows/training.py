@@ -27,15 +27,15 @@ from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
-from tunefree.workflows import rises
-from tunefree.workflows.class_weights import check, share_told, weighed, weights_by_label, with_weights
-from tunefree.workflows.memory_limit import MemoryLimit, limit_of
-from tunefree.workflows.model_files import Trained, continued
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.progress import Progress
-from tunefree.workflows.rare_classes import follow
+from tunefree.training import rises
+from tunefree.training.class_weights import check, share_told, weighed, weights_by_label, with_weights
+from tunefree.training.memory_limit import MemoryLimit, limit_of
+from tunefree.model_files.trained import Trained, continued
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.progress import Progress
+from tunefree.training.rare_classes import follow
 from tunefree.workflows.rates import as_learned
-from tunefree.workflows.reading import (
+from tunefree.training.reading import (
     ahead,
     batches_from,
     begin,
@@ -44,8 +44,8 @@ from tunefree.workflows.reading import (
     further_batches,
     in_its_notation,
 )
-from tunefree.workflows.repeats import repeats_told
-from tunefree.workflows.resuming import (
+from tunefree.training.repeats import repeats_told
+from tunefree.training.resuming import (
     Passed,
     RunningDigests,
     check_kind,
@@ -54,9 +54,9 @@ from tunefree.workflows.resuming import (
     file_sizes,
     file_times,
 )
-from tunefree.workflows.roles import note_roles
-from tunefree.workflows.targets import target_of
-from tunefree.workflows.watching import Step, Watcher
+from tunefree.training.roles import note_roles
+from tunefree.training.targets import target_of
+from tunefree.training.watching import Step, Watcher
 
 
 class _Read(NamedTuple):
@@ -153,7 +153,7 @@ def learn_more(
     source : Source
         Rows of the same kind, with the columns of the first rows; others may be missing or new.
     plan : Plan, optional
-        Made by :meth:`tunefree.workflows.plan.Plan.further` of the model's plan, which says how rows are to be read. By
+        Made by :meth:`tunefree.model_files.plan.Plan.further` of the model's plan, which says how rows are to be read. By
         default they are read as they come, and none is skipped.
     watcher, checkpoint, checkpoint_every, resume, memory_limit
         As in :func:`train`.

@@ -16,7 +16,7 @@ from tunefree.report.told_metrics import INTERVALS, in_unit, shown, title_of
 from tunefree.report.told_reliability import reliability_blocks
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.metrics import Measure
-from tunefree.workflows.model_files import Trained
+from tunefree.model_files.trained import Trained
 
 MOST_CLASSES = 12  # of a confusion matrix that is printed
 OF_SLICES = ("error", "log_loss", "auc", "mean_absolute_error", "root_mean_squared_error", "coverage")
