@@ -198,20 +198,20 @@ class TuneFreeRegressor(Pooled, Intervals, OnlineRegressorBase):
     loss: str = loss_of_task("regression", "square")
 
     @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None) -> Self:
         """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
 
         A twentieth of the rows or more that repeat earlier ones are reported by a warning. In an array, NaN is a
         missing value. A row of weight 2 is two copies of it.
         """
-        return self._fit(X, y, sample_weight, self._pass_of(groups, y))
+        return self._fit(X, y, sample_weight, self._pass_of(groups, y), exposure)
 
     @WholeOnly
     @documented
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None) -> Self:
         """Go on with the pass over the given rows, in their order.
 
         The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
         fast.
         """
-        return self._update(X, y, sample_weight, groups)
+        return self._update(X, y, sample_weight, groups, exposure)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import Importance
+from tunefree.losses.rates import has_rates
 
 
 def describe_reference(decomposition: Decomposition) -> str:
@@ -24,5 +25,5 @@ def describe_importance(decomposition: Decomposition, columns: Importance) -> st
 def margin_name(decomposition: Decomposition) -> str:
     """What the model's margins are called."""
     if decomposition.model.task == "regression":
-        return "prediction"
+        return "logarithm of the prediction" if has_rates(decomposition.model.options.loss) else "prediction"
     return "log-odds" if decomposition.model.loss_is_log_loss else "margin"

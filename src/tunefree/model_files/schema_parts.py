@@ -66,6 +66,7 @@ ENCODERS: dict[str, Any] = {  # formats of others check what they read
         "target_family": Text(("number", "integer", "string", "boolean"), may_be_none=True),
         "weight": NAME,
         "group": Optional(Text()),
+        "exposure": Optional(Text()),
         "hash_bits": Number(0, 30, whole=True),
         "na_values": Optional(NAMES),
         "notations": Optional(Mapping(NAMES)),

@@ -14,6 +14,7 @@ from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.seen import FREQUENT, Seen
 from tunefree.losses.objectives import measured, regression
+from tunefree.losses.tweedie_loss import Tweedie
 from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import name_of
@@ -87,6 +88,11 @@ class Members:
     def width(self) -> int:
         """Classes that the mixture knows, at least two; 0 for numbers."""
         return 0 if self.loss is not None else max(self.n_classes, 2)
+
+    @property
+    def predicts_logarithms(self) -> bool:
+        """Whether predictions are logarithms of numbers."""
+        return isinstance(self.loss, Tweedie)
 
     def begin(self, X: Block, has_groups: bool) -> None:
         """Go on with the linear members that are for rows like these: one kind is for words, the other for columns."""

@@ -131,6 +131,7 @@ class PoolModel(Model):
         ModelError
             If there is too little evidence for a level.
         """
+        self._check_predicts_numbers()
         asked = [f"the quantile {level:g}" for level in levels.tolist()]
         return self.pool.quantiles(X, predictions[:, 0], levels, asked)
 
@@ -142,9 +143,15 @@ class PoolModel(Model):
         ModelError
             If there is too little evidence for a coverage.
         """
+        self._check_predicts_numbers()
         levels = np.stack([(1.0 - coverages) / 2.0, (1.0 + coverages) / 2.0], axis=1).ravel()
         asked = [f"coverage {coverage:g}" for coverage in np.repeat(coverages, 2).tolist()]
         return self.pool.quantiles(X, predictions[:, 0], levels, asked).reshape(len(predictions), -1, 2)
+
+    def _check_predicts_numbers(self) -> None:
+        if self.pool.members.predicts_logarithms:
+            problem = f"a model of the {self.options.loss} loss predicts means, around which it knows no intervals"
+            raise ModelError(f"{problem}; train one with `loss='square'`, or a quantile with `loss='quantile:0.9'`")
 
     def sets(self, X: Any, margins: np.ndarray, coverages: np.ndarray, by_class: bool = False) -> np.ndarray:
         """Which classes (n, c, K) are in the sets of rows with these margins.

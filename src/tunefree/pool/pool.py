@@ -17,6 +17,7 @@ from tunefree.core.rows import n_rows, part
 from tunefree.generations.seen import Seen
 from tunefree.intervals.conformal_record import ConformalRecord, Judged
 from tunefree.intervals.sets import draws_of
+from tunefree.losses.tweedie_loss import Tweedie
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.relative import RelativeWeights
 from tunefree.pool.frozen import FOLLOWING, Frozen
@@ -120,7 +121,8 @@ class Pool:
         """
         if self.rows == 0 and len(weight):
             self.members.begin(X, groups is not None)
-            is_great = self.members.loss is not None and abs(y[0]) > GREAT
+            has_unit = self.members.loss is not None and not isinstance(self.members.loss, Tweedie)
+            is_great = has_unit and abs(y[0]) > GREAT
             self.unit = float(power_below(y[0])) if is_great else 1.0
         if len(weight) and (groups is not None) != self.members.has_groups:
             raise ModelError("rows learned before had groups; give groups= for these" if groups is None else UNGROUPED)
@@ -258,7 +260,8 @@ class Pool:
         growth = self.members.growth
         columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
         draws = draws_of(X) if self.members.loss is None else np.zeros(len(y))
-        self.conformal.observe(Judged(matrix, mixed, y, judging, numbers, draws), *columns)
+        if not self.members.predicts_logarithms:
+            self.conformal.observe(Judged(matrix, mixed, y, judging, numbers, draws), *columns)
         if self.members.growth is not None:
             self.frozen.judge(self.members, X, y, judging, numbers, self.conformal.widths_of)
             judged: Any = slice(None) if evidence.all() else evidence > 0.0  # all: no copy of the predictions

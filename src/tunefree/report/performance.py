@@ -15,7 +15,15 @@ from tunefree.plotting.style import BLUE, LEADER, shortened, span
 from tunefree.report.document import Block, Chart, Column, Fact, Facts, Section, Table
 from tunefree.report.formats import COUNT, SIX, text, weight
 from tunefree.report.learned import losses, tables_of_passes
-from tunefree.report.metrics import BRIEF_TITLES, INTERVALS, OF_SLICES, facts_of_measures, format_of, title_of
+from tunefree.report.metrics import (
+    BRIEF_TITLES,
+    INTERVALS,
+    OF_SLICES,
+    OF_SLICES_OF_COUNTS,
+    facts_of_measures,
+    format_of,
+    title_of,
+)
 from tunefree.report.reliability import reliability
 from tunefree.report.words import weights_named
 from tunefree.workflows.evaluation import Evaluation
@@ -71,6 +79,7 @@ def evaluation(trained: Trained, tested: Evaluation, by: str | None = None, titl
     facts += [Fact("rows of unseen classes", tested.unseen, COUNT)] if tested.unseen else []
     has_intervals = any(measure.low is not None for measure in tested.measures.values())
     blocks: list[Block] = [Facts(facts, title, INTERVALS if has_intervals else "")]
+    blocks += [_lift(tested)] if tested.lift else []
     if tested.confusion is None:
         blocks.append(_residuals(tested))
     else:
@@ -126,12 +135,22 @@ def _confusion(classes: list[Any], tested: Evaluation) -> Table:
     return Table("Confusion matrix", columns, rows, key="confusion", shown=shown, is_wide=len(classes) > 4)
 
 
+def _lift(tested: Evaluation) -> Table:
+    """What was predicted and what happened, by decile of the predicted rate."""
+    names = {"exposure": "exposure", "predicted": "predicted", "actual": "actual"}
+    columns = [Column("decile", COUNT), *(Column(title, SIX, key) for key, title in names.items())]
+    columns.append(Column("actual / expected", SIX, "actual_over_expected"))
+    rows = [[number, *decile] for number, decile in enumerate(tested.lift, 1)]
+    return Table("By decile of the prediction", columns, rows, key="lift")
+
+
 def _slices(tested: Evaluation, by: str) -> Table:
     """The metrics of each slice, with their intervals; people see the main ones."""
     names = list(tested.measures)
+    shown = OF_SLICES if tested.scored.rated is None else OF_SLICES_OF_COUNTS
     columns = [Column(by, _value, "value", has_words=True), Column("rows", COUNT)]
     columns += [
-        Column(BRIEF_TITLES.get(name) or title_of(name), format_of(name).with_half, name, name in OF_SLICES)
+        Column(BRIEF_TITLES.get(name) or title_of(name), format_of(name).with_half, name, name in shown)
         for name in names
     ]
     rows = [[part.value, part.rows, *(part.measures.get(name) for name in names)] for part in tested.slices]

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from tunefree.core.errors import DataError, ModelError
+from tunefree.core.numbers import MOST
 from tunefree.core.registry import names_in
 from tunefree.core.storage import whole_file
 from tunefree.intervals.conformal import checked_parts
@@ -162,7 +163,7 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
     """
     table = marks(predicted.batch, numbered)
     if model.task == "regression":
-        of_model = {"prediction": predicted.predictions[:, 0]}
+        of_model = {"prediction": numbers_of(model, predicted.predictions, predicted.batch)}
     else:
         classes, picked = pa.array(model.classes), chosen(predicted.predictions)
         values = model.probabilities(predicted.predictions)
@@ -197,6 +198,15 @@ def _conformal(model: Any, predicted: Predicted, layout: OutputColumns) -> dict[
             ]
             columns[f"set[{coverage:g}]"] = [json.dumps(of_row, ensure_ascii=False) for of_row in labels]
     return columns
+
+
+def numbers_of(model: ScoredModel, predictions: np.ndarray, batch: Batch) -> np.ndarray:
+    """The predicted numbers (n,), for the exposures of the rows if they have any."""
+    numbers, exposure = model.responses(predictions), batch.exposure
+    if exposure is None:
+        return numbers
+    with np.errstate(over="ignore"):
+        return np.minimum(numbers * exposure, MOST)
 
 
 def identities(batch: Batch, ids: Sequence[str], taken: set[str]) -> dict[str, Any]:
