@@ -144,7 +144,7 @@ class TableEncoder:
         group : str, optional
             Column that names the group of a row, and is no feature.
         typed : bool, default True
-            Whether the source distinguishes strings of digits from numbers.
+            Whether the source tells strings of digits from numbers.
         """
         names = unique_names(chunk)
         ignored, texts = list(ignore), list(text)
