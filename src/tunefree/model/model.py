@@ -82,7 +82,7 @@ class Model(ScoredModel):
     (['no', 'yes'], array([-2.,  4.]))
     """
 
-    kind = "linear"  # of models, see tunefree.workflows.model_files
+    kind = "linear"  # of models, see tunefree.model_files.trained
 
     def __init__(
         self,
