@@ -49,5 +49,7 @@ def importance(decomposition: Decomposition, output: int | None = None) -> Impor
 def reference_of(decomposition: Decomposition) -> Block:
     """The rows of the reference, which there have to be."""
     if decomposition.reference.rows is None:
-        raise ModelError("columns are compared over rows, and a model of texts keeps none; compare the contributions to rows that you give (`explain`)")
+        raise ModelError(
+            "the model keeps no rows, over which columns are compared; `explain` has the contributions to given rows"
+        )
     return decomposition.reference.rows

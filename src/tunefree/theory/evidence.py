@@ -242,7 +242,7 @@ def frame_of_target(objective):
     return min(max(centre, -LARGEST), LARGEST), min(spread, LARGEST) or min(abs(centre), LARGEST) or 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """Lower bounds on the loss of every linear model on the rows of the evidence; made by :func:`certify`.
 
@@ -301,6 +301,10 @@ class Certificate:
     unit: float = 1.0
     n_partial: int = 0
     steepest: float = 0.0
+
+    def __repr__(self) -> str:
+        mean = self.loss / self.weight if self.weight > 0.0 else 0.0
+        return f"Certificate(rows={self.rounds:,}, features={len(self.largest):,}, mean_loss={mean:.6g})"
 
     def regret(self, weights: ArrayLike, units: ArrayLike | float = 1.0) -> float:
         """Upper bound on the total loss of the predictions minus that of a given model.
