@@ -33,8 +33,8 @@ from generations import test_loss
 from tunefree.distributed import local_cluster, phases, train
 from tunefree.distributed.engines import FAN_IN, Here, size_of
 from tunefree.distributed.shards import Cut, shards_of
-from tunefree.stream.source import open_source
 from tunefree.model_files.plan import Plan
+from tunefree.stream.source import open_source
 
 SETS = ("adult", "covtype", "mnist", "letter_recognition", "diamonds", "flights_3m")
 SHARDS = (16, 64)
@@ -153,8 +153,8 @@ class Measured(Here):
         results = super().each(stage, function, items)
         name, seconds = stage.rstrip("0123456789"), time.process_time() - start
         before = self.stages.get(name, Stage())
-        terms = len(items), seconds, size_of(list(items)), size_of(results)
-        self.stages[name] = Stage(*(total + term for total, term in zip(before, terms, strict=True)))
+        taken, returned = before.taken + size_of(list(items)), before.returned + size_of(results)
+        self.stages[name] = Stage(before.tasks + len(items), before.seconds + seconds, taken, returned)
         return results
 
 

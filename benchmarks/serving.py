@@ -1,13 +1,17 @@
-"""Latency of HTTP: `tunefree serve` against scikit-learn's SGDClassifier behind an application of the same kind.
+"""Latency of HTTP: `tunefree serve` against scikit-learn's SGDClassifier behind an application of the same kind; load.
 
 Both servers are processes of their own on this machine, Starlette on uvicorn, and one client asks them in turn over a
 connection that it keeps. The model is of the census data. The peer standardises numbers and makes one-hot codes of the
 rest, as fitted on the training rows, in a pipeline of pandas and scikit-learn: what one would write without tunefree.
 It learns by ``partial_fit``, so that what it does for a row is comparable; its transformers stay as they are.
+
+Under load, the pool predicts one row a request: at a fixed rate, whether or not earlier answers have come, so that
+waiting counts; by clients that ask as fast as they are answered; and the first again while a stream is learned.
 """
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
@@ -16,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -28,6 +33,9 @@ from pyarrow import parquet
 
 ROUNDS, ASKED = 7, 60  # rounds of so many requests of each kind
 MANY = 1000  # rows of a large request
+RATE, CLIENTS, LEARNED = 500, 32, 5000  # requests a second; clients; rows a second that are learned
+SECONDS = 10.0  # of load
+JSON = {"Content-Type": "application/json"}
 
 
 def tables() -> tuple[Any, list[dict[str, Any]]]:
@@ -90,8 +98,10 @@ class Server:
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            if match := re.search(r"running on http://127\.0\.0\.1:(\d+)", line):
-                self.connection = http.client.HTTPConnection("127.0.0.1", int(match[1]), timeout=60)
+            if match := re.search(r"http://127\.0\.0\.1:(\d+)", line):
+                self.port = int(match[1])
+                self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+                threading.Thread(target=self.process.stderr.read, daemon=True).start()
                 return
         raise SystemExit(f"{' '.join(command)} did not start")
 
@@ -116,7 +126,7 @@ class Server:
 
     def _asked(self, path: str, body: bytes) -> float:
         start = time.perf_counter()
-        self.connection.request("POST", path, body)
+        self.connection.request("POST", path, body, JSON)
         answer = self.connection.getresponse()
         body_of_answer = answer.read()
         if answer.status != 200:
@@ -128,6 +138,102 @@ class Server:
         path = Path(f"/proc/{self.process.pid}/stat")
         fields = path.read_text().rpartition(")")[2].split() if path.exists() else ["0"] * 13
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Load:
+    """Requests of one row to a server, from this process.
+
+    Parameters
+    ----------
+    port : int
+    bodies : list of bytes
+    seconds : float
+    """
+
+    def __init__(self, port: int, bodies: list[bytes], seconds: float) -> None:
+        self._port, self._seconds, self._latencies = port, seconds, list[float]()
+        head = "POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n"
+        self._form = head
+        self._requests = [head.format("/predict", len(body)).encode() + body for body in bodies]
+
+    async def _ask(self, connection: Any, request: bytes) -> None:
+        reader, writer = connection
+        writer.write(request)
+        head = await reader.readuntil(b"\r\n\r\n")
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise SystemExit(head.decode())
+        length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+        assert length is not None
+        await reader.readexactly(int(length[1]))
+
+    async def at_rate(self, rate: int) -> list[float]:
+        """Latencies in ms from when a request is due, at a rate."""
+        free: asyncio.Queue[Any] = asyncio.Queue()
+        for _ in range(CLIENTS):
+            free.put_nowait(await asyncio.open_connection("127.0.0.1", self._port))
+        latencies: list[float] = []
+
+        async def ask(number: int, due: float) -> None:
+            connection = await free.get()
+            await self._ask(connection, self._requests[number % len(self._requests)])
+            latencies.append(1000.0 * (time.perf_counter() - due))
+            free.put_nowait(connection)
+
+        start, tasks = time.perf_counter(), []
+        for number in range(int(rate * self._seconds)):
+            due = start + number / rate
+            await asyncio.sleep(max(due - time.perf_counter(), 0.0))
+            tasks.append(asyncio.create_task(ask(number, due)))
+        await asyncio.gather(*tasks)
+        return latencies
+
+    async def closed(self) -> float:
+        """Requests a second of clients that ask as fast as they are answered."""
+        until, counts = time.perf_counter() + self._seconds, [0] * CLIENTS
+
+        async def client(number: int) -> None:
+            connection = await asyncio.open_connection("127.0.0.1", self._port)
+            while time.perf_counter() < until:
+                await self._ask(connection, self._requests[counts[number] % len(self._requests)])
+                counts[number] += 1
+
+        await asyncio.gather(*(client(number) for number in range(CLIENTS)))
+        return sum(counts) / self._seconds
+
+    async def while_learning(self, rate: int, rows: list[dict[str, Any]]) -> tuple[list[float], float]:
+        """Latencies at a rate while so many rows a second are learned, ten times a second; and the rows learned."""
+        part = LEARNED // 10
+        body = json.dumps(rows[:part]).encode()
+        request = self._form.format("/learn", len(body)).encode() + body
+        connection, n_learned, start = await asyncio.open_connection("127.0.0.1", self._port), 0, time.perf_counter()
+
+        async def learn() -> None:
+            nonlocal n_learned
+            while True:
+                await asyncio.sleep(max(start + n_learned / LEARNED - time.perf_counter(), 0.0))
+                await self._ask(connection, request)
+                n_learned += part
+
+        learning = asyncio.create_task(learn())
+        latencies = await self.at_rate(rate)
+        seconds = time.perf_counter() - start
+        learning.cancel()
+        return latencies, n_learned / seconds
+
+
+def load(server: Server, unlabelled: list[dict[str, Any]], rows: list[dict[str, Any]], is_quick: bool) -> None:
+    """Print how a server answers under load."""
+    bodies = [json.dumps(row).encode() for row in unlabelled[:1000]]
+    asked, rate = Load(server.port, bodies, 0.5 if is_quick else SECONDS), 50 if is_quick else RATE
+
+    def told(latencies: list[float]) -> str:
+        median, late = statistics.median(latencies), sorted(latencies)[int(0.99 * len(latencies))]
+        return f"p50 {median:7.2f} ms, p99 {late:7.2f} ms"
+
+    print(f"{rate} predictions/s: {told(asyncio.run(asked.at_rate(rate)))}")
+    print(f"{CLIENTS} clients: {asyncio.run(asked.closed()):.0f} predictions/s")
+    latencies, n_learned = asyncio.run(asked.while_learning(rate, rows))
+    print(f"{rate} predictions/s while {n_learned:.0f} rows/s are learned: {told(latencies)}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -167,6 +273,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     milliseconds = server.milliseconds(*asked)
                     if number:
                         times[kind, name].append(milliseconds)
+        load(servers["tunefree, the pool"], unlabelled, test, options.quick)
     for (kind, name), pairs in times.items():
         latency, processor = (statistics.median(column) for column in zip(*pairs, strict=True))
         first = statistics.median(pair[0] for pair in times[kind, "SGDClassifier"])

@@ -10,7 +10,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_WHERE = {
+PUBLIC = {  # in which module each public name is
     "TuneFreeClassifier": "tunefree.estimators.pool",
     "TuneFreeRegressor": "tunefree.estimators.pool",
     "ScInOLClassifier": "tunefree.estimators.scinol",
@@ -39,13 +39,13 @@ _WHERE = {
     "TunefreeError": "tunefree.core.errors",
 }
 
-__all__ = [*_WHERE, "__version__"]
+__all__ = [*PUBLIC, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
+    if name not in PUBLIC:
         raise AttributeError(f"module 'tunefree' has no attribute {name!r}")
-    return getattr(importlib.import_module(_WHERE[name]), name)
+    return getattr(importlib.import_module(PUBLIC[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from river import base
 
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import Block, sparse, table
+from tunefree.intervals.conformal import checked_parts
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
@@ -142,6 +143,17 @@ class _Pooled:
         if self._columns.n_dense is None:  # nothing is known, and a model would take these rows for all columns
             return np.zeros((len(rows), model.n_outputs))
         return model.predict(self._columns.block([_Cells.of(x) for x in rows]))
+
+    def _conformal(self, x: Mapping[Any, Any], coverage: float) -> tuple[PoolModel, Block, np.ndarray, np.ndarray]:
+        """The model, a row as a block, what is predicted of it, and the coverage asked for, (1,)."""
+        coverages = checked_parts("coverage", coverage)
+        if np.ndim(coverage):
+            raise ModelError(f"`coverage` must be one number, not {coverage!r}")
+        model = self._model
+        if self._columns.n_dense is None:
+            raise ModelError(f"coverage {coverage:g} takes evidence, and no row was learned; learn rows first")
+        block = self._columns.block([_Cells.of(x)])
+        return model, block, model.predict(block), coverages
 
 
 class _Features:
@@ -437,6 +449,12 @@ class TuneFreeClassifier(_Pooled, _Classifier):
     True
     """
 
+    def predict_set_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> set[Any]:
+        """A set of labels, which has the right one as often as asked for along the stream, whatever the rows are."""
+        model, row, margins, coverages = self._conformal(x, coverage)
+        in_set = model.sets(row, margins, coverages)[0, 0]
+        return {label for label, is_in in zip(model.classes, in_set.tolist(), strict=True) if is_in}
+
     def _unit_test_skips(self) -> set[str]:
         return _GROWS
 
@@ -454,6 +472,23 @@ class TuneFreeRegressor(_Pooled, _Regressor):
     >>> bool(metric.get() < 1.0)
     True
     """
+
+    def predict_interval_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> tuple[float, float]:
+        """An interval that holds the target as often as asked for along the stream, whatever the rows are.
+
+        Parameters
+        ----------
+        x : dict
+        coverage : float, default=0.9
+
+        Returns
+        -------
+        tuple of float
+            Its ends, which may be infinite after targets were missed too often.
+        """
+        model, row, prediction, coverages = self._conformal(x, coverage)
+        low, high = model.intervals(row, prediction, coverages)[0, 0].tolist()
+        return low, high
 
     def _unit_test_skips(self) -> set[str]:
         return _GROWS

@@ -83,16 +83,24 @@ def test_examples_of_paths_run(run, folder):  # noqa: F811
 
 
 def test_examples_of_the_server_run(run, folder, monkeypatch):  # noqa: F811
-    uvicorn = pytest.importorskip("uvicorn")
+    http = pytest.importorskip("tunefree.serving.http")
     csv.write_csv(people(9).select(["age", "job"]).append_column("rich", pa.array(["no", "yes"] * (N // 2))), "r.csv")
     check(run, "tunefree train r.csv --target rich --learner scinol2 -o people.model -q")
-    servers = []
-    monkeypatch.setattr(uvicorn, "run", lambda server, **options: servers.append(server))
     command, *requests = examples("serve")
+    answers = []
+
+    def answer(service, limits):
+        app = http.Application(service, limits, http.Refusals()).app
+        with service:
+            for line in requests:
+                body, path = re.search(r"--json '(.*)' localhost:8000(/\w+)", line).groups()
+                answers.append(asyncio.run(posted(app, path, body)))
+
+    monkeypatch.setattr(http, "serve", answer)
     check(run, command)
-    answers = [asyncio.run(posted(servers[0], *re.search(r"8000(/\w+) -d '(.*)'", line).groups())) for line in requests]
     assert [status for status, _ in answers] == [200, 200] and "probabilities" in answers[0][1]
     assert json.loads(answers[1][1])["learned"] == 1
+    assert (folder / "people.store" / "current.model").exists()
 
 
 async def posted(server, path, body):
@@ -105,8 +113,9 @@ async def posted(server, path, body):
     async def send(message):
         sent.append(message)
 
+    headers = [(b"host", b"localhost:8000"), (b"content-type", b"application/json")]
     scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http"}
-    scope |= {"path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "headers": []}
+    scope |= {"path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "headers": headers}
     await server(scope | {"client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8000)}, receive, send)
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:]).decode()
 

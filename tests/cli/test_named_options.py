@@ -48,13 +48,14 @@ COMMANDS = {
     "training/targets.py": LEARNING,
     "training/training.py": ("train",),
     "distributed/": ("train",),
+    "plotting/files.py": ("compare", "path", "inspect"),
     "report/learned.py": ("train",),
     "report/live_server.py": ("train",),
-    "report/pictures.py": ("compare", "path", "inspect"),
     "report/suspicions.py": ("train",),
-    "report/told.py": ("train",),
-    "report/told_reliability.py": ("evaluate", "report"),
+    "report/reliability.py": ("evaluate", "report"),
+    "report/words.py": ("train",),
     "reproduce/": ("reproduce",),
+    "serving/": ("serve",),
 }
 # Options that a command lacks, in messages that it can end in. What they decide was decided as the model was trained,
 # so they are named with the command that has them.

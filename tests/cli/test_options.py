@@ -349,7 +349,7 @@ WITHOUT_EFFECT = [
     ("columns classes.parquet --max-line-bytes 9", "--max-line-bytes has no effect on parquet files"),
     ("report classes.model --on-bad-row skip", "--on-bad-row is for data on which the model is judged"),
     ("report classes.model --format csv", "--format is for data on which the model is judged"),
-    ("serve classes.model --save-every 5", "--save-every is of a file that is saved"),
+    ("serve classes.model --save-every 5", "--save-every is of a store; leave it out, or name one by --output"),
     ("train rows.svm -t y -o m", "svmlight text has no columns to name a target; leave --target out, or give a table"),
     ("train rows.svm --delimiter ; -o m", "--delimiter has no effect on svmlight files"),
     ("path classes.csv -t rich --holdout 0.1", "No such option: --holdout"),

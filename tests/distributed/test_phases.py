@@ -37,22 +37,22 @@ class Shuffled(Here):
 
     def each(self, stage, function, items):
         order = np.random.default_rng(len(items)).permutation(len(items))
-        made = {int(place): (function(*items[place]), function(*items[place]))[1] for place in order}
-        return [made[place] for place in range(len(items))]
+        results = {int(place): (function(*items[place]), function(*items[place]))[1] for place in order}
+        return [results[place] for place in range(len(items))]
 
 
-def learned(path, plan, engine=None, told=None):
+def learned(path, plan, engine=None, lines=None):
     cut_up = shards(path)
-    told = [] if told is None else told
-    return phases.learn(engine or Here(), phases.Parts(cut_up, [[] for _ in cut_up]), plan, told.append)
+    lines = [] if lines is None else lines
+    return phases.learn(engine or Here(), phases.Parts(cut_up, [[] for _ in cut_up]), plan, lines.append)
 
 
 def loss_of(trained, path):
-    found = [
-        trained.model.losses(target_of(trained.model.task, own.batch), own.predictions)
-        for own in predict(trained, open_source(path), BadRows(), labelled=True)
+    result = [
+        trained.model.losses(target_of(trained.model.task, part.batch), part.predictions)
+        for part in predict(trained, open_source(path), BadRows(), labelled=True)
     ]
-    return np.concatenate(found).mean()
+    return np.concatenate(result).mean()
 
 
 @pytest.fixture(scope="module")
@@ -75,26 +75,26 @@ def test_it_is_as_good_as_one_machine_and_a_file_like_any_other(data, trained, t
 
 
 def test_order_and_repetition_change_no_byte(data, trained, tmp_path):
-    told = []
-    again = learned(data[0], Plan(target="rich"), Shuffled(), told)
-    for name, own in (("one", trained), ("two", again)):
-        own.save(tmp_path / name)
+    lines = []
+    again = learned(data[0], Plan(target="rich"), Shuffled(), lines)
+    for name, part in (("one", trained), ("two", again)):
+        part.save(tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert told[0].startswith("read 4,000 rows in 6 shards")
-    assert told[1].startswith("common start: 1,000 rows") and told[2].startswith("shards: 2,")
+    assert lines[0].startswith("read 4,000 rows in 6 shards")
+    assert lines[1].startswith("common start: 1,000 rows") and lines[2].startswith("shards: 2,")
 
 
 def test_rows_sorted_by_class_are_learned_alike(data, trained, tmp_path):
     sorted_rows = people(4000).sort_by("rich")
-    found = learned(parquet_of(tmp_path, sorted_rows, 6), Plan(target="rich"))
-    assert loss_of(found, data[1]) < 1.03 * loss_of(trained, data[1])
+    result = learned(parquet_of(tmp_path, sorted_rows, 6), Plan(target="rich"))
+    assert loss_of(result, data[1]) < 1.03 * loss_of(trained, data[1])
 
 
 def test_balanced_classes_weigh_as_when_their_weights_are_given(data, tmp_path):
     weights = balanced(open_source(data[0]), Plan(target="rich"))
-    for name, given in (("balanced", ("balanced",)), ("given", weights)):
-        learned(data[0], Plan(target="rich", class_weight=given)).save(tmp_path / name)
-    assert (tmp_path / "balanced").read_bytes() == (tmp_path / "given").read_bytes()
+    for name, weighing in (("balanced", ("balanced",)), ("named", weights)):
+        learned(data[0], Plan(target="rich", class_weight=weighing)).save(tmp_path / name)
+    assert (tmp_path / "balanced").read_bytes() == (tmp_path / "named").read_bytes()
 
 
 def test_what_cannot_be_learned_is_told(data, tmp_path):
@@ -107,17 +107,17 @@ def test_what_cannot_be_learned_is_told(data, tmp_path):
 
 def test_where_all_rows_are_the_sample_it_is_what_one_machine_learns(data, monkeypatch):
     monkeypatch.setattr(phases, "SAMPLE", 4000)
-    told = []
-    found = learned(data[0], Plan(target="rich"), told=told)
+    lines = []
+    result = learned(data[0], Plan(target="rich"), lines=lines)
     alone = train(open_source(data[0]), Plan(target="rich"))
-    assert len(told) == 3 and loss_of(found, data[1]) == loss_of(alone, data[1])
+    assert len(lines) == 3 and loss_of(result, data[1]) == loss_of(alone, data[1])
 
 
 def test_one_shard_is_learned_as_on_one_machine(tmp_path):
     table = pa.concat_tables([people(1500), people(1500, 1).set_column(2, "rich", [["perhaps"] * 1500])])
-    path, plan, told = parquet_of(tmp_path, table, 1), Plan(target="rich"), []
-    of_shard, alone = learned(path, plan, told=told), train(open_source(path), plan)
-    assert told[1].startswith("common start: 3,000 rows") and of_shard.model.classes == alone.model.classes
+    path, plan, lines = parquet_of(tmp_path, table, 1), Plan(target="rich"), []
+    of_shard, alone = learned(path, plan, lines=lines), train(open_source(path), plan)
+    assert lines[1].startswith("common start: 3,000 rows") and of_shard.model.classes == alone.model.classes
     batch = next(iter(predict(alone, open_source(path), BadRows(), labelled=True))).batch
     np.testing.assert_array_equal(of_shard.model.predict(batch.rows), alone.model.predict(batch.rows))
 
@@ -209,9 +209,9 @@ def test_evidence_of_shards_adds_up(task):
     passed = [shard_pass.learned(shard_of(rest.part(k, k + 200)), shard_pass.following(start)) for k in (0, 200)]
     total = shard_pass.plus(*passed)
     model = PoolModel.restore(*shard_pass.joined(start, total, [rest.part(400, 600)]).model)
-    found = model.certificate()
+    result = model.certificate()
     assert total.rows == 400 and model.pool.rows == 900
-    assert found.weight == pytest.approx(rows.weight.sum(), rel=1e-2 if task == "regression" else 1e-9)
+    assert result.weight == pytest.approx(rows.weight.sum(), rel=1e-2 if task == "regression" else 1e-9)
     assert np.isfinite(model.predict(rows.X)).all()
     if task == "regression":
         assert np.mean((model.predict(rows.X)[:, 0] - y) ** 2) < 0.05 * np.var(y)

@@ -21,6 +21,7 @@ EXECUTED = (
     "explanations/guarantees.md",
     "explanations/pool.md",
     "howto/sql.md",
+    "howto/operation.md",
 )
 # What waits for requests or lines, or takes hours.
 NOT_RUN = ("tunefree serve", "tunefree predict people.model -", "tunefree reproduce")
@@ -74,8 +75,9 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_the_functions_of_the_architecture_exist():
-    named = re.findall(r"^\*\*\d+\. `([\w.]+)`\*\* \(`([\w/.]+)`\)", (DOCS / "architecture.md").read_text(), re.M)
-    assert 10 <= len(named) <= 12
+    text = (DOCS / "architecture.md").read_text()
+    named = re.findall(r"^\*\*(?:\d+\. )?`([\w.]+)`\*\* \(`([\w/.]+)`\)", text, re.M)
+    assert len(named) >= 6
     for function, file in named:
         module = import_module(f"tunefree.{file.removesuffix('.py').replace('/', '.')}")
         assert callable(attrgetter(function)(module)), function

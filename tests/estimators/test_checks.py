@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
-from tunefree.estimators import (
+from tunefree import (
     IterativeRegularizationClassifier,
     IterativeRegularizationRegressor,
     KernelPiSTOLClassifier,

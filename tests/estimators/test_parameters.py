@@ -96,3 +96,26 @@ def test_a_misspelt_class_is_named_where_the_path_is_computed():
     model = tunefree.IterativeRegularizationClassifier(class_weight={0: 1.0, 5: 2.0}, max_iter=5)
     with pytest.raises(ValueError, match="class_weight of 5: there is no such class"):
         model.fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("model", "problem"),
+    [
+        (tunefree.TuneFreeRegressor(max_support=9), "`max_support` has no effect without a kernel; pass"),
+        (tunefree.KernelPiSTOLClassifier(degree=2), "`degree` has no effect with `kernel='rbf'`; leave it out"),
+        (tunefree.KernelPiSTOLRegressor(kernel="laplacian", coef0=0.0), "`coef0` has no effect with"),
+        (tunefree.KernelSGDClassifier(kernel="linear", gamma=0.5), "`gamma` has no effect with `kernel='linear'`"),
+        (tunefree.KernelSGDClassifier(kernel=lambda A, B: A @ B.T, degree=2), "`degree` has no effect with a function"),
+    ],
+    ids=repr,
+)
+def test_a_parameter_without_effect_is_an_error(model, problem):
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        model.fit(X, Y)
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        clone(model).partial_fit(X, Y)
+
+
+def test_a_polynomial_has_all_its_parameters():
+    model = tunefree.KernelPiSTOLClassifier(kernel="poly", gamma=0.5, degree=2, coef0=0.0, passes=1).fit(X, Y)
+    assert model.predict(X).shape == Y.shape

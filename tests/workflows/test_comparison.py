@@ -157,14 +157,15 @@ def test_json_on_the_command_line(run, data):  # noqa: F811
     status, out, err = run("compare", data, "-t", "rich", "--ignore", "pay", "--json", "-q")
     figures = json.loads(out)
     assert (status, err) == (0, "")
-    assert (figures["rows"], figures["loss"], figures["left_out"]) == (2000, "logistic", {})
+    assert (figures["rows"], figures["loss"], figures["left_out"]) == (2000, "logistic", [])
     losses = [learner["log_loss"] for learner in figures["learners"]]
     assert losses == sorted(losses)
     assert {learner["learner"] for learner in figures["learners"]} == {*ALL, POOL}
     for learner in figures["learners"]:
-        assert learner["curve"][-1] == {**learner["curve"][-1], "rows": 2000, "loss": learner["log_loss"]}
+        last = figures["curves"][learner["learner"]][-1]
+        assert last == {**last, "rows": 2000, "loss": learner["log_loss"]}
     assert sum(figures["pool"].values()) == pytest.approx(1.0)
-    assert figures["sweep"]["learners"]["passes"] == len(ALL)
+    assert figures["sweep"][0] == {**figures["sweep"][0], "way": "learners", "passes": len(ALL)}
 
 
 def test_table_on_the_command_line(run, data):  # noqa: F811
@@ -172,9 +173,16 @@ def test_table_on_the_command_line(run, data):  # noqa: F811
     status, out, err = run("compare", data, "-t", "pay", "--ignore", "rich", *few, "--learner", "perceptron")
     assert status == 0, err
     assert "regression of 'pay'" in err
-    assert " ".join(out.splitlines()[0].split()) == "learner progressive square loss absolute error seconds"
-    assert {line.split()[0] for line in out.splitlines()[1:4]} == set(FEW)
-    for words in ("left out: perceptron", "2,000 rows", "the pool ends with", "trying 2 learners", "10 passes"):
+    assert " ".join(out.splitlines()[1].split()) == "learner progressive square loss absolute error seconds"
+    assert {line.split()[0] for line in out.splitlines()[2:5]} == set(FEW)
+    for words in (
+        "Left out",
+        "perceptron",
+        "2,000",
+        "weights in the pool at the end",
+        "each learner once",
+        "9 rates for the 1 ",
+    ):
         assert words in out
 
 

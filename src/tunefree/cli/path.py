@@ -55,11 +55,12 @@ def path(
 
     tunefree path people.model --at 30 --output earlier.model
     """
-    from tunefree.cli.display.path import show_path
+    from tunefree.cli.display import show
     from tunefree.core import storage
     from tunefree.estimators import early_stopping
     from tunefree.model_files.trained import load
-    from tunefree.report import pictures
+    from tunefree.plotting import files as pictures
+    from tunefree.report import path as path_report
 
     if plot:
         pictures.check(plot)
@@ -80,6 +81,7 @@ def path(
         stopped = replace(stopped, model=stopped.model.at(at))
     if output:
         stopped.save(output)
-    show_path(stopped, json)
+    show(path_report.path(stopped), json)
     if plot:
-        pictures.draw_path(stopped.model.estimator, plot)
+        chart = path_report.chart_of_path(stopped)
+        pictures.save(chart.draw, chart.inches, plot)

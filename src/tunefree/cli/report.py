@@ -36,7 +36,7 @@ def report(
     check_outputs([output], [model, *test.data])
     trained = Trained.load(model)
     source = test.source(plan) if test.data else None
-    made = page.report(trained, source, bad, storage.digest_of(model))
+    document = page.report(trained, source, bad, storage.digest_of(model))
     tell_of_rows(bad)
-    page.write(made, output)
+    page.write(document, output)
     typer.echo(f"report in {output}", err=True)

@@ -1,4 +1,4 @@
-"""`tunefree serve`: a model that predicts and learns over HTTP."""
+"""`tunefree serve`: a model in operation, over HTTP."""
 
 from __future__ import annotations
 
@@ -7,51 +7,52 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import ModelFile, check_outputs
 from tunefree.model_files.plan import NOTATIONS, Plan
-
-SAVE_EVERY = 10_000
+from tunefree.serving.settings import KEEPING, Admission, Keeping, Limits
 
 
 def serve(
-    model: ModelFile,
+    model: Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote, or a store.", show_default=False)],
     plan: Annotated[Plan, NOTATIONS],
+    admission: Admission,
+    keeping: Keeping,
+    limits: Limits,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where the model is saved as it learns; by default nowhere."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="The store, a folder, in which all that is learned is kept; by default nowhere.",
+            rich_help_panel=KEEPING,
+        ),
     ] = None,
-    host: Annotated[str, typer.Option(help="The address to listen on; by default this machine only.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 for any that is free.")] = 8000,
-    id: Annotated[str, typer.Option(help="The name under which rows have their id.")] = "id",
-    remember: Annotated[int, typer.Option(min=0, help="Rows with an id that wait for their label.")] = 100_000,
-    save_every: Annotated[int, typer.Option(min=1, help="Rows learned between two savings.")] = SAVE_EVERY,
 ) -> None:
     """Predict and learn rows of JSON over HTTP. For instance:
 
-    tunefree serve people.model -o people.model
+    tunefree serve people.model -o people.store
 
-    curl localhost:8000/predict -d '{"id": 7, "age": 39, "job": "clerk"}'
+    curl --json '{"id": 7, "age": 39, "job": "clerk"}' localhost:8000/predict
 
-    curl localhost:8000/labels -d '{"id": 7, "rich": "no"}'
+    curl --json '{"id": 7, "rich": "no"}' localhost:8000/labels
 
-    POST /predict and POST /learn take a row or an array of rows; rows to learn have the target among their columns.
-    POST /labels takes ids with labels, of rows that were predicted before. GET /model tells what was learned, and
-    GET /health that the server runs. SIGTERM and Ctrl-C end it after the requests that have come, and save the model.
+    POST /predict, /explain and /learn take a row or an array of rows; rows to learn have the target, too. POST /labels
+    takes ids with labels, of rows that were predicted before. GET /model tells what was learned, and GET /openapi.json
+    what else there is. What was acknowledged is kept, whenever the process ends: give the same command again to go on.
+    SIGTERM, SIGHUP and Ctrl-C end it after the requests that have come.
     """
     from tunefree.core.errors import ModelError
-    from tunefree.model_files.trained import Trained
+    from tunefree.core.parameters import refuse
 
     try:
-        import uvicorn
-
-        from tunefree.serving import Service, application
+        from tunefree.serving.http import serve as serve_http
     except ModuleNotFoundError as missing:
         raise ModelError(f"{missing.name} is not installed; pip install 'tunefree[serve]'") from None
+    from tunefree.serving.logs import tell
+    from tunefree.serving.service import Service, opened
 
-    if output is None and save_every != SAVE_EVERY:
-        raise ModelError("--save-every is of a file that is saved; leave it out, or name one by --output")
-    check_outputs([output], [])  # it may be MODEL, which then goes on
-    service = Service(Trained.load(model), output, id, remember, save_every, plan.column_types)
-    if output is None:
-        typer.echo("what is learned here is lost when the server ends; --output FILE saves it", err=True)
-    uvicorn.run(application(service), host=host, port=port, log_level="info", access_log=False)
+    trained, folder = opened(model, output)
+    if folder is None:
+        unused = {"save_every", "keep_versions", "durability"}
+        refuse(keeping, unused, "is of a store; leave it out, or name one by `output`")
+        typer.echo("what is learned here is lost when the server ends; --output FOLDER keeps it", err=True)
+    serve_http(Service(trained, folder, admission, keeping, plan.column_types, tell), limits)

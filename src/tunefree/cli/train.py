@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,8 +14,10 @@ import typer
 from tunefree.cli.options import Files, Run, check_outputs
 from tunefree.core.console import plain_console
 from tunefree.core.errors import ModelError
+from tunefree.core.locks import only_writer
 from tunefree.core.parameters import OUTPUT, as_options
 from tunefree.model_files.plan import EARLY_STOPPING, Plan
+from tunefree.serving.settings import CURRENT, INCOMING, is_store
 
 if TYPE_CHECKING:
     from tunefree.model_files.trained import Trained
@@ -38,6 +41,33 @@ def train(
     tunefree train more.csv --from people.model -o people.model
     """
     run.check(plan)
+    if is_store(output):
+        _learn_in_store(files, plan, run, output)
+    elif output.parent.is_dir() and (output.is_file() or not output.exists()):
+        with only_writer(output.parent / f".{output.name}.lock", output):
+            _train(output, plan, files, run)
+    else:  # a pipe or a device, or what cannot be written
+        _train(output, plan, files, run)
+
+
+def _learn_in_store(files: Files, plan: Plan, run: Run, folder: Path) -> None:
+    """Let the model of a store go on with rows; it is the next version."""
+    from tunefree.serving.service import Service
+
+    if run.earlier is None or run.earlier.resolve() != folder.resolve():
+        raise ModelError(f"{folder}: is a store; let its model go on by `earlier={str(folder)!r}`, or name a file")
+    with Service(None, folder) as service:
+        service.save()  # with the rows of the journal
+        incoming = folder / INCOMING / "trained.model"
+        _train(incoming, plan, files, replace(run, earlier=folder / CURRENT))
+        number = service.take(incoming.name)
+        incoming.unlink()
+    if not run.quiet:
+        typer.echo(f"it is version {number} of {folder}")
+
+
+def _train(output: Path, plan: Plan, files: Files, run: Run) -> None:
+    """Learn a model, and write it to a file."""
     kept = checkpoint_of(output)  # beside a pipe or a device there may be no place for one
     is_kept = bool(run.checkpoint or run.checkpoint_every or run.resume or kept.exists())
     check_outputs([output, kept if is_kept else None, run.report], files.data)
@@ -46,9 +76,10 @@ def train(
         return
     trained = (_spread if run.is_spread else _learn)(files, plan, run, output)
     if not run.quiet:
-        from tunefree.cli.display.training import show_trained
+        from tunefree.cli.display import show
+        from tunefree.report.learned import summary
 
-        show_trained(trained, output)
+        show(summary(trained, output))
     if run.report:
         from tunefree.core import storage
         from tunefree.report import page
@@ -156,6 +187,7 @@ def _stop_early(files: Files, plan: Plan, output: Path, quiet: bool) -> None:
     stopped = descend(files.source(), plan)
     stopped.save(output)
     if not quiet:
-        from tunefree.cli.display.path import show_stopped
+        from tunefree.cli.display import show
+        from tunefree.report.learned import summary
 
-        show_stopped(stopped, output)
+        show(summary(stopped, output))

@@ -139,10 +139,10 @@ class IterativeRegularization(Saving, PathParameters):
             held = preparation.held_out(rows, targets.strata, weight, float(self.validation_fraction))
         share = preparation.shares(weight[~held])
         standards = (
-            preparation.standards(X[~held], share) if self.standardize else preparation.as_given(X, self._farthest())
+            preparation.standards(X[~held], share) if self.standardize else preparation.unchanged(X, self._farthest())
         )
         features = self._fit_features(standards.apply(X, self._farthest()), ~held)
-        kernel, to_learn, others = self._made_kernel(features, targets, rows), features[~held], features[held]
+        kernel, to_learn, others = self._kernel_of(features, targets, rows), features[~held], features[held]
         learned, beside = Rows(targets.y[~held], share), Rows(targets.y[held], preparation.shares(weight[held]))
         targets = targets.some(kept[:0])
         if kernel is not None and self._chooses_width(kernel) and held.any():
@@ -184,7 +184,7 @@ class IterativeRegularization(Saving, PathParameters):
         thin = self.kernel is not None and self.precision == "single"
         return preparation.FARTHEST_THIN if thin else preparation.FARTHEST
 
-    def _made_kernel(self, features: Any, targets: Targets, rows: preparation.Order) -> Any:
+    def _kernel_of(self, features: Any, targets: Targets, rows: preparation.Order) -> Any:
         """The kernel with the gamma given, or the usual one; None without a kernel."""
         if self.kernel is None:
             return None

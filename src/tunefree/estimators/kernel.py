@@ -12,7 +12,7 @@ from tunefree.core.parameters import parameter
 from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase
 from tunefree.estimators.linear import SingleLearner
-from tunefree.estimators.parameters import estimator, loss_of_task, shared
+from tunefree.estimators.parameters import check_effect, estimator, loss_of_task, shared
 from tunefree.estimators.pistol import PRESETS
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.kernel import feature_expansion
@@ -51,7 +51,9 @@ class KernelEstimator(SingleLearner):
     )
     degree: int = shared("degree", 3)
     coef0: float = shared("coef0", 1.0)
-    view: str = shared("view", "steady")
+    view: str = shared(
+        "view", "steady", "It is fixed after the first 1024 rows, which are kept until then, and then learned."
+    )
     passes: int = parameter(
         5,
         "Number of passes over the rows in ``fit``. Passes after the first change the coefficients of support points; "
@@ -62,7 +64,7 @@ class KernelEstimator(SingleLearner):
         True, "Whether to predict with the average of the iterates of the last pass instead of the last iterate."
     )
     precision: str = shared("precision", "single")
-    max_support: int | None = shared("max_support")
+    max_support: int | None = shared("max_support", None, "For the kernels rbf and laplacian.")
     device: str | None = shared("device")
     n_jobs: int | None = shared("n_jobs", -1)
 
@@ -87,6 +89,7 @@ class KernelEstimator(SingleLearner):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         kernel = kernel_of(self.kernel, 1.0, self.degree, float(self.coef0))
+        check_effect(self)
         if self.max_support is not None:
             feature_expansion.check(kernel, self.max_support)
 

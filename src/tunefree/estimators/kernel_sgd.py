@@ -25,7 +25,9 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
     2 / (lambda (gamma + t)) and a weighted average of the iterates: Algorithm 1 of [1]_. In one pass over independent
     rows, its expected classification error converges exponentially fast to that of the Bayes rule, under the conditions
     of [1]_: class probabilities are bounded away from 1/2, and lambda is small enough. Several values of lambda share
-    their kernel values; the one with the least progressive loss predicts.
+    their kernel values; the one with the least progressive loss in the first pass predicts. The theorems hold for one
+    pass; further passes approach the minimum of the regularised empirical risk. Iterates are averaged with weights
+    gamma + t - 1.
 
     References
     ----------

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+import tunefree
 from tunefree.core.errors import DataWarning, ModelError
 from tunefree.core.registry import Registry
 from tunefree.estimators import tables
@@ -32,18 +33,9 @@ from tunefree.training.class_weights import class_factors, weights_by_label
 ESTIMATORS = Registry(
     "estimator",
     {
-        f"{name}{ending}": f"tunefree.estimators.{module}:{name}{ending}"
-        for name, module in {
-            "TuneFree": "pool",
-            "Online": "online",
-            "ScInOL": "scinol",
-            "PiSTOL": "pistol",
-            "KernelPiSTOL": "kernel",
-            "KernelSGD": "kernel_sgd",
-            "IterativeRegularization": "path",
-        }.items()
-        for ending in ("Classifier", "Regressor")
-        if (name, ending) != ("KernelSGD", "Regressor")
+        name: f"{module}:{name}"
+        for name, module in tunefree.PUBLIC.items()
+        if name.endswith(("Classifier", "Regressor"))
     },
 )
 _FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # of targets, by the kinds of their dtypes

@@ -8,11 +8,13 @@ inherits are the keyword arguments of ``__init__``. Records of parameters that p
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar, dataclass_transform
 
 from tunefree import losses
 from tunefree.core.docstrings import described, with_arguments
-from tunefree.core.parameters import Parameter, field_of, records_of
+from tunefree.core.parameters import Parameter, field_of, records_of, refuse
+from tunefree.kernel.kernels import kernel_of
 from tunefree.model import views
 from tunefree.model_files.plan import Plan
 
@@ -23,6 +25,7 @@ OF_LOSSES = {
     "regression": "The absolute loss predicts the median, the square loss the mean, and 'quantile:0.9' a quantile; "
     "parameters of a loss stand behind colons.",
 }
+OF_KERNELS = ("gamma", "degree", "coef0", "precision", "max_support", "device")
 VIEWS = ("raw", *views.ALL)
 RECORDS = {
     "n_jobs": Parameter(
@@ -60,6 +63,9 @@ CHANGES: dict[str, dict[str, Any]] = {
     "view": {"choices": VIEWS},
 }
 ARGUMENTS = {
+    "exposure": "exposure : array-like of shape (n_samples,) or float, optional\n"
+    "    What each row is exposed to, above 0, such as years: its mean is the exposure times what the columns tell.\n"
+    "    For the losses of counts and amounts.",
     "X": "X : {array-like, sparse matrix, table} of shape (n_samples, n_features)",
     "y": "y : array-like of shape (n_samples,)\n    Labels for a classifier, numbers for a regressor.",
     "sample_weight": "sample_weight : array-like of shape (n_samples,), optional\n"
@@ -102,6 +108,18 @@ def of_plan(name: str) -> Parameter:
     record: Parameter = records_of(Plan)[name]
     meaning = f"{record.meaning} {REMARKS.get(name, '')}".strip()
     return replace(record, meaning=meaning, **CHANGES.get(name, {}))
+
+
+def check_effect(group: Any) -> None:
+    """Raise an error for a parameter of a kernel that has no effect with the kernel of a group, or without one."""
+    if group.kernel is None:
+        refuse(group, OF_KERNELS, "has no effect without a kernel; pass `kernel='rbf'`, or leave it out")
+        return
+    of_kernel, usual = partial(kernel_of, group.kernel), dict.fromkeys(("gamma", "degree", "coef0"), 1)
+    idle = [name for name in usual if of_kernel(**usual) == of_kernel(**usual | {name: 2})]
+    if not callable(group.kernel):
+        refuse(group, idle, f"has no effect with `kernel={group.kernel!r}`; leave it out")
+    refuse(group, idle, "has no effect with a function as kernel; leave it out")
 
 
 def loss_of_task(task: str, default: str, remark: str = "") -> Any:

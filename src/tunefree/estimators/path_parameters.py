@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from tunefree.core.parameters import check, parameter
-from tunefree.estimators.parameters import estimator, shared
+from tunefree.estimators.parameters import check_effect, estimator, shared
 from tunefree.kernel import kernels
 from tunefree.kernel.backends import check_device
 from tunefree.model_files.plan import check_kernel
@@ -102,7 +102,9 @@ class PathParameters(BaseEstimator):
         "device", None, "A GPU stores as much of the Gram matrix as fits into its free memory, within ``gram_bytes``."
     )
     n_jobs: int | None = shared("n_jobs", -1)
-    random_state: Any = shared("random_state", 0)
+    random_state: Any = shared(
+        "random_state", 0, "Drawn are the rows held out, and the order with ``stochastic='shuffled'``."
+    )
     warm_start: bool = parameter(
         False,
         "Whether ``fit`` on the same rows continues from the end of the path, to another ``max_iter`` or ``stop``. The "
@@ -126,11 +128,10 @@ class PathParameters(BaseEstimator):
             check_kernel(self.kernel)
         if self.kernel is not None and self.transformer is not None:
             raise ValueError("pass a `kernel` or a `transformer`, not both")
-        if self.kernel is None and self.device is not None:
-            raise ValueError("`device` computes kernels only: pass a `kernel`, or leave `device` out")
+        check_effect(self)
         if not isinstance(self.gamma, str):
             return
-        if self.kernel is None or kernels.distance_of(kernels.kernel_of(self.kernel, 1.0)) is None:
+        if kernels.distance_of(kernels.kernel_of(self.kernel, 1.0)) is None:
             *names, last = map(repr, kernels.names_of(kernels.distance_of))
             suitable = f"{', '.join(names)} and {last}"
             raise ValueError(f"`gamma={self.gamma!r}` is for the kernels {suitable}, not {self.kernel!r}")

@@ -14,8 +14,9 @@ from tunefree.core.parameters import check
 from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
 from tunefree.estimators.fit_display import FitDisplay
+from tunefree.estimators.intervals import Intervals, PredictionSets
 from tunefree.estimators.model_file import WholeOnly
-from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
+from tunefree.estimators.parameters import check_effect, documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
@@ -80,9 +81,7 @@ class Pooled(OnlineEstimator):
         check(self)
         if self.kernel is not None:
             check_kernel(self.kernel)
-        for name in ("max_support", "device"):
-            if getattr(self, name) is not None and self.kernel is None:
-                raise ValueError(f"`{name}` has no effect without a kernel; pass `kernel='rbf'`, or leave `{name}` out")
+        check_effect(self)
         loss_of(self._task, self.loss)
 
     def _pass_of(self, groups: Any, y: Any) -> Any:
@@ -140,7 +139,7 @@ class Pooled(OnlineEstimator):
 
 
 @estimator
-class TuneFreeClassifier(Pooled, OnlineClassifierBase):
+class TuneFreeClassifier(Pooled, PredictionSets, OnlineClassifierBase):
     """A classifier with nothing to tune: trees that go on learning and online learners, mixed.
 
     Examples
@@ -183,7 +182,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
 
 
 @estimator
-class TuneFreeRegressor(Pooled, OnlineRegressorBase):
+class TuneFreeRegressor(Pooled, Intervals, OnlineRegressorBase):
     """A regressor with nothing to tune: trees that go on learning and online learners, mixed.
 
     Examples
@@ -199,20 +198,20 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     loss: str = loss_of_task("regression", "square")
 
     @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None) -> Self:
         """Fit the model by one pass (with ``warm_start``, go on with that of the present model).
 
         A twentieth of the rows or more that repeat earlier ones are reported by a warning. In an array, NaN is a
         missing value. A row of weight 2 is two copies of it.
         """
-        return self._fit(X, y, sample_weight, self._pass_of(groups, y))
+        return self._fit(X, y, sample_weight, self._pass_of(groups, y), exposure)
 
     @WholeOnly
     @documented
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, exposure: Any = None) -> Self:
         """Go on with the pass over the given rows, in their order.
 
         The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
         fast.
         """
-        return self._update(X, y, sample_weight, groups)
+        return self._update(X, y, sample_weight, groups, exposure)

@@ -65,7 +65,7 @@ def standards(X: Any, weight: np.ndarray) -> Standards:
     return Standards(unit, centre, np.where(spread > 1e-12, spread, 1.0))
 
 
-def as_given(X: Any, farthest: float) -> Standards:
+def unchanged(X: Any, farthest: float) -> Standards:
     """Standards that change nothing.
 
     Parameters

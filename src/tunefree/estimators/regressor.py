@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tunefree.estimators import jobs, validation
+from tunefree.estimators import exposures, jobs, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.parameters import documented, estimator
@@ -21,16 +21,17 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
     _task = "regression"
 
     @documented
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
         """Fit the model (with ``warm_start``, go on with the present model)."""
-        return self._fit(X, y, sample_weight, self._passes)
+        return self._fit(X, y, sample_weight, self._passes, exposure)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., None]) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., None], exposure: Any = None) -> Self:
         """Check rows, and let them be learned: ``learn`` takes X, y and weights."""
         self._check_parameters()
         again = bool(self.warm_start) and self._started()
         X, y = validation.labelled(self, X, y, not again, y_numeric=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
+        y, weight = exposures.learnable(y, weight, exposure, str(self.loss), may_be_zero=again)
         if not again:
             self._begin(X.shape[1])
         self._check_memory(X)
@@ -40,20 +41,21 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
 
     @WholeOnly
     @documented
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
         """Update the model with one pass over the given rows, in their order.
 
         The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
         fast.
         """
-        return self._update(X, y, sample_weight)
+        return self._update(X, y, sample_weight, exposure=exposure)
 
-    def _update(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Self:
+    def _update(self, X: Any, y: Any, sample_weight: Any, groups: Any = None, exposure: Any = None) -> Self:
         """Check rows of a stream, and learn them."""
         self._check_parameters()
         again = self._started()
         X, y = validation.labelled(self, X, y, not again, y_numeric=True, stream=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=True)
+        y, weight = exposures.learnable(y, weight, exposure, str(self.loss), may_be_zero=True)
         group = validation.group_digests(groups, len(y), may_be_one=True)
         if not again:
             self._begin(X.shape[1])
@@ -68,6 +70,17 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
 
     def _targets(self, y: np.ndarray, row: np.ndarray) -> np.ndarray:
         return y[row].astype(np.float64)
+
+    @documented
+    def predict(self, X: Any, exposure: Any = None) -> np.ndarray:
+        """Predict the target of each row, with the loss of a count or amount its mean.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        responses = self._learned.model.responses(self._predictions(X))
+        return exposures.exposed(responses, exposure, str(self.loss))
 
     @property
     def coef_(self) -> np.ndarray:

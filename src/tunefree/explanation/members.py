@@ -149,9 +149,9 @@ class TreeTerms:
 
 def _margins_of(trees: Trees, part: Part) -> Part:
     """The part that stands for margins, of one that stands for the sums of trees."""
-    if not (trees.is_averaged and trees.n_classes):
+    least, one = float(trees.least), len(part.start) == 1 and trees.n_classes > 0
+    if not (trees.is_averaged and least > 0.0):
         return part
-    least, one = float(trees.least), len(part.start) == 1
     part = part._replace(start=np.clip(part.start, least, 1.0 - least if one else np.inf))
 
     def margins(shares: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from tunefree.core.parameters import (
     Scope,
     parameter,
     records_of,
+    refuse,
     words_of,
 )
 from tunefree.core.registry import names_in
@@ -47,7 +48,10 @@ PROBLEM = ("target", "task", "loss", "weight", "ignore", "text", "hash_bits", "o
 READING = ("on_bad_row", "unlabelled", "shuffle", "seed")  # how rows are read
 # What may follow a learner's name in its option, beside its settings, and what makes a value of a text.
 OF_LEARNER: dict[str, Callable[[str], Any]] = {"view": str, "average": _flag, "max_support": int, "device": str}
-EXCLUSIVE = (("target", "weight", "group", "ignore"), ("ignore", "text", "numeric", "categorical"))  # of one column
+EXCLUSIVE = (
+    ("target", "weight", "exposure", "group", "ignore"),
+    ("ignore", "text", "numeric", "categorical"),
+)  # of one column
 OF_NUMBERS = "`classes` is for classes, and the target is a number to predict; leave it out"
 FINEST = 10**9  # largest denominator of a share held out
 
@@ -115,6 +119,13 @@ class Plan(Parameters):
         None, "classification or regression; by default what the target's values say.", ROWS, choices=TASKS
     )
     weight: str | None = parameter(None, "Column of sample weights.", ROWS, metavar="COLUMN")
+    exposure: str | None = parameter(
+        None,
+        "Column of what each row was exposed to, such as years: an offset of the logarithm, for losses of counts.",
+        ROWS,
+        scopes=(ROW_BY_ROW, ONE_MACHINE),
+        metavar="COLUMN",
+    )
     on_bad_row: str = parameter(
         ERROR, "What to do with a row that cannot be used: error, or skip and count it.", ROWS, choices=ON_BAD
     )
@@ -230,6 +241,7 @@ class Plan(Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._check_loss()
         wrong = [f"{name}={value:g}" for name, value in self.settings.items() if not 0.0 <= value < math.inf]
         labels = f"`classes={list(self.classes)}`"
         for is_wrong, message in (
@@ -254,6 +266,18 @@ class Plan(Parameters):
         self._check_names()
         self.check_scopes(self.scopes)
         self._check_roles()
+
+    def _check_loss(self) -> None:
+        """A loss of counts is for numbers, learned row by row; only these have exposures."""
+        from tunefree.losses.rates import check_has_rates, has_rates  # which loads the losses
+
+        if has_rates(self.loss):
+            if self.task is None:
+                object.__setattr__(self, "task", "regression")
+            if self.learner == EARLY_STOPPING:
+                raise ModelError(f"`loss` {self.loss} {ROW_BY_ROW.says}; {ROW_BY_ROW.remedy}")
+        elif self.exposure is not None:
+            check_has_rates(losses.loss_of("regression", None), self.loss)
 
     def _check_names(self) -> None:
         """Raise an error if there is no such learner or kernel."""
@@ -335,10 +359,10 @@ class Plan(Parameters):
         >>> Plan(target="income", learner="nag", passes=3).further(Plan(learner="nag", on_bad_row="skip")).passes
         1
         """
-        asked.refuse(["passes"], "is for a new model; further rows are learned in one pass")
+        refuse(asked, ["passes"], "is for a new model; further rows are learned in one pass")
         others = [name for name in records_of(Plan) if name not in READING]
         differing = [name for name in others if getattr(asked, name) != getattr(self, name)]
-        asked.refuse(differing, "differs from what the model was made with; leave it out to go on with that")
+        refuse(asked, differing, "differs from what the model was made with; leave it out to go on with that")
         return replace(self, passes=1, **{name: getattr(asked, name) for name in READING})
 
     @classmethod

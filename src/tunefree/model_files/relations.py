@@ -12,6 +12,7 @@ from tunefree.generations.growing import n_leaves, n_outputs
 from tunefree.generations.leaves import FrozenLeaves
 from tunefree.kernel.points import BLOCK, DensePoints, size
 from tunefree.model.targets import MANY_CLASSES
+from tunefree.pool.frozen import N_CHOICES
 from tunefree.pool.model import PoolModel
 from tunefree.pool.slots import LINEAR, TREES, WHOLE
 
@@ -83,11 +84,37 @@ def _check_pool(pool: Any) -> None:
             _fit(weights.shape == of_features, "a copy has not the weights of its members")
     shape = len(members.names), max(n_classes, 1)
     _fit(all(of_row.shape == shape for of_row in pool.waiting.rows.values()), "rows that wait have other members")
-    for of_rows in zip(pool.frozen.predicted, pool.frozen.targets, pool.frozen.weights, strict=True):
+    frozen = pool.frozen
+    of_copy = frozen.predicted, frozen.targets, frozen.weights, frozen.numbers, frozen.units, frozen.draws
+    for of_rows in zip(*of_copy, strict=True):
         _fit(len({len(part) for part in of_rows}) == 1, "rows that judge a copy lack parts")
         _fit(of_rows[0].shape[1:] == (len(pool.frozen.places) + 1, shape[1]), "a copy predicted for other members")
+    _check_conformal(pool.conformal, pool, n_classes)
     if members.growth is not None:
         _check_growth(members.growth, pool, n_classes)
+
+
+def _check_conformal(conformal: Any, pool: Any, n_classes: int) -> None:
+    """Widths have columns that rows have, and scores follow levels that are followed."""
+    growth = pool.members.growth
+    n_columns = 0 if growth is None else len(growth.columns.keys)
+    widths = conformal.widths
+    _fit(widths is None or widths.n_columns <= n_columns + 1, "widths have other columns than the rows")
+    _fit(widths is None or widths.trees is None or n_outputs(widths.trees) == 1, "widths are not of a number")
+    _fit(conformal.residuals.columns.shape[1] <= n_columns + 1, "residuals kept have other columns")
+    _fit(conformal.rows <= pool.rows, "there are scores of more rows than were learned")
+    n_choices = pool.frozen.scores.columns.shape[1]
+    _fit(n_choices == N_CHOICES or not len(pool.frozen.scores.columns), "scores are not of all choices")
+    for kept in (conformal.scores, conformal.residuals, pool.frozen.scores):
+        _fit(len(kept.columns) == len(kept.targets) == len(kept.digests) == len(kept.weights), "scores lack parts")
+        _fit(len(kept.targets) == min(kept.rows, kept.capacity), "there are not as many scores as the header tells")
+    adaptive = conformal.adaptive
+    expected = type(conformal)(conformal.is_of_numbers).adaptive.targets
+    _fit(np.array_equal(adaptive.targets, expected), "levels are followed that are not those of the targets")
+    _fit(np.isfinite(adaptive.rows).all() and adaptive.rows[0] <= pool.rows, "more scores than rows")
+    n = adaptive.n_latest
+    _fit((np.diff(adaptive.ordered[:n]) >= 0.0).all(), "the latest scores are not in order")
+    _fit(np.array_equal(np.sort(adaptive.latest[:n]), adaptive.ordered[:n]), "the latest scores differ in two places")
 
 
 def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:

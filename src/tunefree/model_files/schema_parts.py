@@ -10,6 +10,7 @@ from tunefree.core.parameters import Parameter, records_of, types_of
 from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, Optional, Sequence, Text
 from tunefree.generations.clocks import AGES
 from tunefree.generations.growing import KINDS
+from tunefree.intervals.adaptive import LATEST
 from tunefree.learners.newton import DEPTH, Newton
 from tunefree.learners.scinol import ScInOL2
 from tunefree.mixing.bases import N_CANDIDATES
@@ -65,6 +66,7 @@ ENCODERS: dict[str, Any] = {  # formats of others check what they read
         "target_family": Text(("number", "integer", "string", "boolean"), may_be_none=True),
         "weight": NAME,
         "group": Optional(Text()),
+        "exposure": Optional(Text()),
         "hash_bits": Number(0, 30, whole=True),
         "na_values": Optional(NAMES),
         "notations": Optional(Mapping(NAMES)),
@@ -129,8 +131,16 @@ POOL = {
     "only_predicts": Flag(),
     "online_places": Sequence(COUNT, MOST_MEMBERS),
     "rises": Mapping(Number()),
+    "conformal": {
+        "rows": COUNT,
+        "next": TIME,
+        "scores": COUNT,
+        "residuals": COUNT,
+        "widths": Optional({"mean": SIZE, "n_columns": Number(0, MOST_FEATURES, whole=True)}, may_be_none=True),
+    },
     "frozen": {
         "next": TIME,
+        "scores": COUNT,
         "copy": Optional(
             {
                 "rows": COUNT,
@@ -202,8 +212,13 @@ POOL_ARRAYS = {
     "model.pool.seen.counts": Array("uint8", ("n",)),
     "model.pool.*.targets": Array("float64", ("n",)),
     "model.pool.frozen.predicted": Array("float64", ("n", None, None), may_be_infinite=True, may_be_missing=True),
+    "model.pool.frozen.numbers": Array("uint64", ("n",)),
     "model.pool.frozen.losses": Array("float64", (3,), 0),
     "model.pool.frozen.squares": Array("float64", (2,), 0),
+    "model.pool.conformal.adaptive.latest": Array("float64", (LATEST,)),
+    "model.pool.conformal.adaptive.ordered": Array("float64", (LATEST,)),
+    "model.pool.conformal.adaptive.rows": Array("float64", (1,), 0),
+    "model.pool.conformal.adaptive.*": Array("float64", ("t",)),
     "model.pool.block": Array("float64", (2,)),
     **of_mixture("model.pool.*"),
     "model.pool.*.leaves.*": Array("float64|float32|int64|int32|bool", may_be_infinite=True),

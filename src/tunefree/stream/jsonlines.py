@@ -127,7 +127,7 @@ def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file:
     >>> read_objects([{"age": 39}, {"job": {"title": "cook"}}], {"age": pa.float64()}, "example").table.to_pydict()
     {'age': [39.0, nan], 'job.title': [None, 'cook']}
     """
-    flat = [_flat(part) for part in objects]
+    flat = [flattened(part) for part in objects]
     arrays = {}
     for name in dict.fromkeys([*types, *(name for part in flat for name in part)]):
         values = [part.get(name) for part in flat]
@@ -137,13 +137,13 @@ def read_objects(objects: Sequence[dict[str, Any]], types: dict[str, Any], file:
     return Columns(pa.record_batch(arrays), file, 1, Position())
 
 
-def _flat(value: dict[str, Any], path: str = "") -> dict[str, Any]:
+def flattened(value: dict[str, Any], path: str = "") -> dict[str, Any]:
     """An object without objects in it, which are taken apart."""
     if not path and dict not in map(type, value.values()):
         return value
     flat: dict[str, Any] = {}
     for name, part in value.items():
-        flat |= _flat(part, f"{path}{name}.") if isinstance(part, dict) else {path + name: part}
+        flat |= flattened(part, f"{path}{name}.") if isinstance(part, dict) else {path + name: part}
     return flat
 
 

@@ -179,12 +179,14 @@ class Source:
         hash_bits: int = 0,
         column_types: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
         group: str | None = None,
+        exposure: str | None = None,
     ) -> Any:
         """A new encoder; that of a table takes its columns from the first chunk."""
         if self.kind == formats.TABLE:
             infer = encoder_of(self.kind).infer
-            return infer(first, target, weight, ignore, text, hash_bits, column_types, group=group, typed=self.typed)
-        if weight or text or list(ignore) or column_types != ColumnTypes():
+            further = {"group": group, "typed": self.typed, "exposure": exposure}
+            return infer(first, target, weight, ignore, text, hash_bits, column_types, **further)
+        if weight or exposure or text or list(ignore) or column_types != ColumnTypes():
             raise DataError(f"{self.kind} text has no columns to name", self.name, remedy="leave such options out")
         return encoder_of(self.kind)(hash_bits)
 

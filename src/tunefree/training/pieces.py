@@ -13,6 +13,7 @@ from tunefree.pool.groups import digests
 from tunefree.stream.batch import Batch
 from tunefree.stream.tally import Tally
 from tunefree.training.class_weights import weighed, weights_by_label
+from tunefree.training.rates import as_learned
 from tunefree.training.resuming import Passed
 from tunefree.training.targets import target_of
 
@@ -53,7 +54,7 @@ Observer = Callable[[Trained, Step], None]  # of a pass
 def piece_of(trained: Trained, read: Read) -> Piece:
     """The rows of a batch, with what they weigh by their classes, and without those that the plan holds out."""
     plan, y = trained.plan, target_of(trained.model.task, read.batch)
-    batch = weighed(read.batch, y, weights_by_label(plan.class_weight))
+    batch, y = as_learned(plan, weighed(read.batch, y, weights_by_label(plan.class_weight)), y)
     groups = None if batch.groups is None else digests(batch.groups)
     if not plan.holdout:
         return Piece(batch.rows, y, batch.weight, batch.weight, groups, None, read)

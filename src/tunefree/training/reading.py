@@ -126,15 +126,18 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
         return source.known, chunks_of(source, source.known, bad)
     column_types = plan.column_types
     of_columns = plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits, column_types
+    further: dict[str, Any] = {"group": plan.group, "exposure": plan.exposure}
     sample = source.sample(Options(column_types=column_types, exact=plan.target))
     if sample is not None:
-        encoder = source.encoder(sample, *of_columns, group=plan.group)
+        encoder = source.encoder(sample, *of_columns, **further)
         return encoder, chunks_of(source, encoder, bad)
     chunks = source.chunks(bad=bad, column_types=column_types, exact=plan.target)
     first = next(chunks, None)
     if first is None:
         raise no_rows(source)
-    return source.encoder(first, *of_columns, group=plan.group), itertools.chain([first], chunks)
+    return source.encoder(first, *of_columns, group=plan.group, exposure=plan.exposure), itertools.chain(
+        [first], chunks
+    )
 
 
 def batches_from(

@@ -31,6 +31,7 @@ FEWEST_MISSES = 20  # rows that are not of the most frequent class, for a leak t
 ROWS_OF_A_LEAF = 20  # of the tree that shows what the other columns tell
 MOST_ALIKE, MOST_NAMED = 4, 8  # remarks of one role, and names in one of them
 BLOCKS = 16  # of neighbouring rows, in turn for learning and for judging
+FEWEST_COUNTS, LARGEST_COUNT = 4, 100  # values of a target of counts, and the largest of them
 GROWN = 10  # different values of a column that only grows
 FEW_PAIRS = 7.0  # equal pairs that are expected at least where none is remarkable: none has a probability of e^-7
 ROW_NUMBER, IDENTIFIER, TIME, LEAK_OF_TARGET, TARGET = "row number", "identifier", "time", "leak", "target"
@@ -123,12 +124,33 @@ def shortened(remarks: list[Remark]) -> list[Remark]:
 def target_remarks(reading: Reading) -> list[Remark]:
     """What is doubtful about the task that the target suggests."""
     guess = reading.guess
+    name = "" if reading.first is None else str(reading.encoder.target)
+    if guess is not None and guess.task == "regression" and (most := largest_count(reading.target)) is not None:
+        remedy = "pass `loss='poisson'` if they are counts"
+        remedy += ", `task='classification'` if they are classes" if guess.doubtful else ""
+        return [Remark(name, TARGET, f"whole numbers from 0 to {most}, learned with the square loss", remedy)]
     if guess is None or not guess.doubtful:
         return []
     taken = {"classification": "classes", "regression": "numbers to predict"}[guess.task]
     remedy = "pass `task='classification'` if they are classes, `task='regression'` if they are numbers"
-    name = "" if reading.first is None else str(reading.encoder.target)
     return [Remark(name, TARGET, f"{guess.why}, taken for {taken}", remedy)]
+
+
+def largest_count(target: Any) -> int | None:
+    """The largest of some targets that look like counts: small whole numbers of several values, 0 among them.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> largest_count(pa.array([0, 3, 1, 2, 0])), largest_count(pa.array([0.5, 0.0]))
+    (3, None)
+    """
+    if target is None or not (pa.types.is_floating(target.type) or pa.types.is_integer(target.type)):
+        return None
+    values = np.array(target.unique().drop_null().to_pylist(), np.float64)
+    if len(values) < FEWEST_COUNTS or values.min() != 0.0 or values.max() > LARGEST_COUNT:
+        return None
+    return int(values.max()) if (values == np.round(values)).all() else None
 
 
 def first_values(reading: Reading) -> dict[str, Values]:

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
+from tunefree.core.errors import DataError
+from tunefree.losses.rates import has_rates
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
@@ -103,11 +105,20 @@ def train(
             trained.held = None
         check_learned(trained.model, trained.progress.progressive[0].rows, rows)
         check(plan, trained.model.task, getattr(trained.model, "classes", ()), complete=True)
+        _check_mean(trained, rows)
         end(trained)
     for line in [*repeats_told(trained), *share_told(trained), *rises.rises_told(trained)]:
         watcher.tell(line)
     watcher.end(trained)
     return trained
+
+
+def _check_mean(trained: Trained, source: Source) -> None:
+    """Raise an error where all targets are 0, of which losses with a logarithmic link know no mean."""
+    plan = trained.plan
+    if has_rates(plan.loss) and trained.model.record.targets.total <= 0.0:
+        problem = f"all targets are 0, of which the {plan.loss} loss knows no mean"
+        raise DataError(problem, source.name, column=plan.target, remedy="give rows with a target above 0")
 
 
 def learn_more(

@@ -32,6 +32,7 @@ from tunefree.stream.source import Source
 from tunefree.stream.tally import Reason
 from tunefree.training.one_pass import blank, end, learn
 from tunefree.training.pieces import Piece
+from tunefree.training.rates import as_learned
 from tunefree.training.reading import begin, check_learned
 from tunefree.training.roles import note_roles
 from tunefree.training.targets import target_of
@@ -305,7 +306,7 @@ def _one_pass(
     first = comparison.contestants[0].model
     for batch, seconds in _timed(batches):
         comparison.reading += seconds
-        y = target_of(first.task, batch)
+        batch, y = as_learned(comparison.plan, batch, target_of(first.task, batch))
         n_outputs = _n_outputs(first, y)
         if len(batch.weight) and n_outputs not in compiled:
             compiled.add(n_outputs)

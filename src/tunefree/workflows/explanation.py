@@ -20,7 +20,7 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import Source, open_source
 from tunefree.training.reading import no_rows
-from tunefree.workflows.prediction import Predicted, apart, identities, marks, predict, writer
+from tunefree.workflows.prediction import Predicted, apart, identities, marks, numbers_of, predict, writer
 
 OTHER = "(other)"
 MOST_KEPT = 2**14  # rows of a source; of more each second one is kept, and again
@@ -293,7 +293,7 @@ def columns(
     """
     model, table = trained.model, marks(explained.batch, numbered)
     if model.task == "regression":
-        table["prediction"] = explained.predictions[:, 0]
+        table["prediction"] = numbers_of(model, explained.predictions, explained.batch)
     else:
         table["prediction"] = _labels(model, chosen(explained.predictions))
         table["class"] = _labels(model, explained.classes)

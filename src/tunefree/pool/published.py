@@ -1,0 +1,92 @@
+"""What predicts of a model, apart from the model, which learns on meanwhile.
+
+Arrays that learning changes are copied. What it replaces as a whole, or never reads again in a prediction, is shared:
+the nodes of trees, the rows that are kept for growing them, and the records of the pass. A generation that is being
+grown is not waited for.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.model.model import Model
+from tunefree.pool.model import PoolModel
+from tunefree.pool.pool import Pool
+from tunefree.pool.waiting import Waiting
+
+
+class Remembered(NamedTuple):
+    """What members predicted of a row whose target is still to come."""
+
+    digest: int  # of its observation
+    predictions: np.ndarray  # (M, K)
+
+
+def published(model: Model) -> Model:
+    """A model that predicts what this one predicts now, to the bit, whatever this one learns later.
+
+    Parameters
+    ----------
+    model : Model
+        Nothing must learn meanwhile.
+
+    Examples
+    --------
+    >>> from tunefree.core.rows import dense
+    >>> from tunefree.model.targets import Labels
+    >>> model, X, y = PoolModel("classification"), dense(np.array([[0.0], [1.0]] * 50)), Labels.of(["no", "yes"] * 50)
+    >>> _ = model.learn(X, y, np.ones(100))
+    >>> before = published(model)
+    >>> predictions = before.predict(X)
+    >>> _ = model.learn(X, y, np.ones(100))
+    >>> bool((before.predict(X) == predictions).all()), bool((model.predict(X) == predictions).all())
+    (True, False)
+    """
+    if not isinstance(model, PoolModel):
+        return copy.deepcopy(model)
+    other = object.__new__(type(model))  # copy.copy would write the model down, and wait for what is being grown
+    other.__dict__.update(model.__dict__)
+    other.classes = list(model.classes)
+    other.pool = copy.deepcopy(model.pool, {id(part): part for part in _shared(model.pool)})
+    other.pool.waiting = Waiting()
+    other.ensemble = other.pool.members.ensemble
+    return other
+
+
+def _shared(pool: Pool) -> Iterator[Any]:
+    """The parts of a pool that are not copied."""
+    yield from (pool.members.seen, pool.record, pool.members.ensemble.options, pool.frozen.copy)
+    yield from (pool.frozen.predicted, pool.frozen.targets, pool.frozen.weights, pool.waiting)
+    growth = pool.members.growth
+    if growth is not None:
+        yield from (growth.whole, growth.recent, growth.pending)
+        for *_, generation in growth.generations():
+            yield from (generation.model, generation.observations, generation.keys)
+
+
+def remembered(model: Model, X: Any) -> list[Remembered | None]:
+    """What the members of a model that is :func:`published` predicted of rows, which was the last that it predicted.
+
+    None of each row if nothing is to be remembered: evidence is then what is predicted as the row is learned.
+    """
+    if not isinstance(model, PoolModel) or not model.pool.waiting.rows or model.pool.members.growth is None:
+        return [None] * len(X.pointers[1:])
+    waiting, model.pool.waiting = model.pool.waiting, Waiting()
+    digests = model.pool.members.growth.observe(X).digests.tolist()
+    kept = [waiting.rows.get(digest) for digest in digests]
+    pairs = zip(digests, kept, strict=True)
+    return [None if of_row is None else Remembered(digest, of_row) for digest, of_row in pairs]
+
+
+def remember(model: Model, rows: list[Remembered]) -> None:
+    """Let a model know what was predicted of rows that it learns next; what does not fit its members is left out."""
+    if isinstance(model, PoolModel):
+        members = model.pool.members
+        shape = len(members.names), max(members.width, 1)
+        for digest, predictions in rows:
+            if predictions.shape == shape:
+                model.pool.waiting.keep(np.array([digest], np.uint64), predictions[None])

@@ -1,0 +1,246 @@
+"""HTTP for a model in operation (extra ``serve``): JSON in, JSON out. Starlette and uvicorn do the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tunefree.core.errors import TunefreeError
+from tunefree.core.parameters import as_options
+from tunefree.serving import requests
+from tunefree.serving.connections import Refusals, Server, bound, protocol_of
+from tunefree.serving.journal import Row, StoreError
+from tunefree.serving.logs import log_json, tell
+from tunefree.serving.metrics import Metrics
+from tunefree.serving.openapi import description
+from tunefree.serving.service import Service
+from tunefree.serving.settings import Limits
+
+SWITCH = 0.001  # seconds after which Python lets another thread go on, so that predictions need not wait for learning
+SMALL = 1 << 16  # bytes of a request that are parsed at once; larger ones in another thread
+MOST_BODIES = 8  # largest requests that may be in memory at a time
+MOST_EXPLAINED = 100  # rows
+NAME = "idempotency-key"  # header with the name of a request
+Answer = tuple[int, Any]
+
+
+class _RequestError(Exception):
+    """A request that cannot be answered."""
+
+    def __init__(self, status: int, problem: str) -> None:
+        super().__init__(problem)
+        self.status = status
+
+
+class Application:
+    """Answers requests to a service; :attr:`app` is what a server runs.
+
+    Parameters
+    ----------
+    service : Service
+    limits : Limits
+    refusals : Refusals
+    """
+
+    def __init__(self, service: Service, limits: Limits, refusals: Refusals) -> None:
+        self._service, self._limits, self._token = service, limits, limits.token()
+        self._metrics, self._n_bytes = Metrics(service, refusals), 0
+        self._hosts = {"localhost", "127.0.0.1", "[::1]", limits.host, *limits.allow_host}
+        posts: dict[str, Callable[[Request], Awaitable[Answer]]] = {
+            "/predict": self._predict,
+            "/explain": self._explain,
+            "/learn": self._learn,
+            "/labels": self._label,
+            "/versions": self._change,
+        }
+        gets: dict[str, Callable[[Request], Awaitable[Answer]]] = {
+            "/model": self._model,
+            "/versions": self._versions,
+            "/live": self._live,
+            "/ready": self._ready,
+            "/openapi.json": self._described,
+        }
+        routes = [Route(path, self._endpoint(path, of_path), methods=["POST"]) for path, of_path in posts.items()]
+        routes += [Route(path, self._endpoint(path, of_path), methods=["GET"]) for path, of_path in gets.items()]
+        routes += [Route("/metrics", self._numbers, methods=["GET"])]
+        self.app = Starlette(routes=routes)
+
+    def _endpoint(self, path: str, answer: Callable[[Request], Awaitable[Answer]]) -> Any:
+        """The answer to requests of a path, whatever happens."""
+
+        async def answered(request: Request) -> Response:
+            start, headers = time.perf_counter(), {}
+            try:
+                self._admit(request)
+                status, body = await answer(request)
+            except ClientDisconnect:
+                status, body = 499, {"error": "the client has gone"}
+            except _RequestError as error:
+                status, body = error.status, {"error": str(error)}
+            except StoreError as error:
+                status, body, headers = 503, {"error": as_options(str(error))}, {"Retry-After": "5"}
+            except TunefreeError as error:
+                status, body = 422, {"error": as_options(str(error))}
+            except Exception as error:
+                tell("not answered", path=path, problem=repr(error))
+                status, body = 500, {"error": "the server failed; its log says how"}
+            self._metrics.observe(path, status, time.perf_counter() - start)
+            return Response(json.dumps(body), status, headers, "application/json")
+
+        return answered
+
+    def _admit(self, request: Request) -> None:
+        """Raise an error if a request is for another host, comes from a page of another, or lacks the token."""
+        host = request.headers.get("host", "")
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        if name not in self._hosts:
+            problem = f"the server is not asked by the name {name!r}; ask by another, or pass --allow-host {name}"
+            raise _RequestError(403, problem)
+        origin = request.headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            raise _RequestError(403, f"pages of {origin!r} may not ask")
+        if request.method != "POST":
+            return
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise _RequestError(415, "send JSON, with the header Content-Type: application/json (as curl --json does)")
+        if self._token is not None and request.url.path not in ("/predict", "/explain"):
+            sent = request.headers.get("authorization", "").encode("utf-8", "surrogateescape")
+            if not secrets.compare_digest(sent, f"Bearer {self._token}".encode()):
+                raise _RequestError(401, "send the token of the server, as Authorization: Bearer TOKEN")
+
+    async def _predict(self, request: Request) -> Answer:
+        rows, is_one = await self._rows_of(request)
+        answers = await asyncio.wrap_future(self._service.predictor.submit(rows))
+        return 200, answers[0] if is_one else answers
+
+    async def _explain(self, request: Request) -> Answer:
+        rows, is_one = await self._rows_of(request)
+        if len(rows) > MOST_EXPLAINED:
+            raise _RequestError(413, f"at most {MOST_EXPLAINED} rows are explained at a time")
+        label = request.query_params.get("class")
+        answers = await run_in_threadpool(self._service.explain, rows, label)
+        return 200, answers[0] if is_one else answers
+
+    async def _learn(self, request: Request) -> Answer:
+        return await self._submit(request, False)
+
+    async def _label(self, request: Request) -> Answer:
+        return await self._submit(request, True)
+
+    async def _submit(self, request: Request, are_labels: bool) -> Answer:
+        rows, _ = await self._rows_of(request)
+        asked = requests.Request(rows, are_labels, request.headers.get(NAME))
+        return 200, await asyncio.wrap_future(self._service.learner.submit(asked))
+
+    async def _change(self, request: Request) -> Answer:
+        """Go on from another version, with an incoming model, or save one now."""
+        wanted, _ = await self._rows_of(request)
+        match wanted:
+            case [{"roll back to": int(number), **rest}] if not rest and not isinstance(number, bool):
+                return 200, {"version": await run_in_threadpool(self._service.roll_back, number)}
+            case [{"take": str(name), **rest}] if not rest:
+                return 200, {"version": await run_in_threadpool(self._service.take, name)}
+            case [{"save": True, **rest}] if not rest:
+                await run_in_threadpool(self._service.save)
+                return 200, {"version": self._service.store.versions[-1].number}
+        raise _RequestError(400, 'send {"roll back to": NUMBER}, {"take": FILE} or {"save": true}')
+
+    async def _model(self, request: Request) -> Answer:
+        return 200, await run_in_threadpool(self._service.state)
+
+    async def _versions(self, request: Request) -> Answer:
+        return 200, [version._asdict() for version in await run_in_threadpool(lambda: self._service.store.versions)]
+
+    async def _live(self, request: Request) -> Answer:
+        return 200, {"status": "ok"}
+
+    async def _ready(self, request: Request) -> Answer:
+        problems = self._service.problems()
+        return (503, {"status": "; ".join(problems)}) if problems else (200, {"status": "ok"})
+
+    async def _described(self, request: Request) -> Answer:
+        return 200, await run_in_threadpool(lambda: description(self._service.state()))
+
+    async def _numbers(self, request: Request) -> Response:
+        try:
+            self._admit(request)
+        except _RequestError as error:
+            return Response(str(error), error.status)
+        text = await run_in_threadpool(self._metrics.text)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def _rows_of(self, request: Request) -> tuple[list[Row], bool]:
+        """The rows of a request, and whether it is one row rather than an array."""
+        n_before, body = self._n_bytes, bytearray()
+        try:
+            async for piece in request.stream():
+                body += piece
+                self._n_bytes += len(piece)
+                if len(body) > self._limits.max_body:
+                    problem = f"a request may have at most {self._limits.max_body} bytes; send fewer rows at a time"
+                    raise _RequestError(413, problem)
+                if self._n_bytes > MOST_BODIES * self._limits.max_body and n_before:
+                    raise StoreError("too many large requests at a time; send this one again")
+            sent = _parsed(body) if len(body) <= SMALL else await run_in_threadpool(_parsed, body)
+        finally:
+            self._n_bytes -= len(body)
+        rows = [sent] if isinstance(sent, dict) else sent
+        if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+            raise _RequestError(400, "send an object (a row), or an array of objects that is not empty")
+        if len(rows) > self._limits.max_rows:
+            raise _RequestError(413, f"a request may have at most {self._limits.max_rows} rows; send fewer at a time")
+        return rows, isinstance(sent, dict)
+
+
+def _parsed(body: bytearray) -> Any:
+    try:
+        return json.loads(bytes(body), parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        raise _RequestError(400, "the request is not JSON; send an object or an array of objects") from None
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number in JSON")
+
+
+def serve(service: Service, limits: Limits) -> None:
+    """Serve until a signal ends it.
+
+    Parameters
+    ----------
+    service : Service
+        It is closed at the end.
+    limits : Limits
+
+    Raises
+    ------
+    ModelError
+        If the port cannot be had, or the token cannot be read.
+    """
+    log_json()
+    refusals = Refusals()
+    with service, bound(limits) as listening:
+        app = Application(service, limits, refusals).app
+        options: dict[str, Any] = {"log_config": None, "access_log": False, "lifespan": "off", "server_header": False}
+        options |= {"timeout_keep_alive": limits.idle_timeout, "timeout_graceful_shutdown": limits.shutdown_timeout}
+        config = uvicorn.Config(app, **options, http=protocol_of(limits, refusals), ws="none")
+        sys.setswitchinterval(SWITCH)
+        host, port = listening.getsockname()[:2]
+        address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        tell("started", address=address, rows=service.learner.published.rows, version=service.store.versions[-1].number)
+        Server(config).run([listening])
+    tell("ended", version_saved=service.learner.failure is None, problem=service.learner.failure)

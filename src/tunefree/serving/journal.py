@@ -1,0 +1,276 @@
+"""The journal of a model in operation: what was sent to it, in a database of SQLite.
+
+A transaction is durable once it is committed: when the process is killed at any moment, what was committed is there and
+nothing else. SQLite's write-ahead log is written at each commit; it is also flushed to the disk unless only the end of
+the process has to be survived, and not that of the machine.
+
+Examples
+--------
+>>> journal = Journal(None)
+>>> with journal.transaction():
+...     journal.keep_waiting([Waiting("a", {"age": 25.0}, None)], most=10)
+0
+>>> with journal.transaction():
+...     sequence = journal.add([{**journal.waiting(["a"])["a"].row, "rich": "no"}], [])
+...     journal.forget_waiting(["a"])
+>>> [(event.sequence, event.rows) for event in journal.events_after(0)], journal.waiting(["a"])
+([(1, [{'age': 25.0, 'rich': 'no'}])], {})
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import TunefreeError
+from tunefree.pool.published import Remembered
+
+Row = dict[str, Any]
+FORMAT = 1
+DURABLE = {"power": "FULL", "process": "NORMAL"}  # what is survived: a loss of power, or the end of the process
+BUSY = 10.0  # seconds that another process may hold the file, as a backup does
+_TABLES = """
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS events (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT, rows TEXT NOT NULL, n_rows INTEGER NOT NULL, remembered BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS waiting (
+    place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, row TEXT NOT NULL, remembered BLOB NOT NULL,
+    since REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS requests (
+    place INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, digest TEXT NOT NULL, answer TEXT NOT NULL,
+    since REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS versions (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, sequence INTEGER NOT NULL, n_rows INTEGER NOT NULL, loss REAL,
+    created TEXT NOT NULL, reason TEXT NOT NULL);
+"""
+
+
+class StoreError(TunefreeError):
+    """What was sent cannot be kept, and was not learned."""
+
+
+class Waiting(NamedTuple):
+    """A row that was predicted, and waits for its label."""
+
+    id: str
+    row: Row
+    remembered: Remembered | None
+
+
+class Event(NamedTuple):
+    """Rows that are learned together."""
+
+    sequence: int
+    rows: list[Row]
+    remembered: list[Remembered]
+
+
+class Version(NamedTuple):
+    """A model that was saved."""
+
+    number: int
+    sequence: int  # of the last event that it has learned, or that was left out of it
+    n_rows: int  # learned
+    loss: float | None  # mean loss of rows before they were learned
+    created: str  # ISO 8601
+    reason: str
+
+
+class Journal:
+    """A database; threads may use it, one transaction at a time.
+
+    Parameters
+    ----------
+    path : Path, optional
+        Of the file; in memory by default.
+    durability : {"power", "process"}
+        What acknowledged rows survive.
+
+    Raises
+    ------
+    StoreError
+        Here, and by all methods, if the file cannot be read or written.
+    """
+
+    def __init__(self, path: Path | None, durability: str = "power") -> None:
+        self._path, self._lock = path, threading.RLock()
+        with self._refusing():
+            name = ":memory:" if path is None else str(path)
+            self._database = sqlite3.connect(name, BUSY, isolation_level=None, check_same_thread=False)
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute(f"PRAGMA synchronous = {DURABLE[durability]}")
+            self._database.executescript(_TABLES)
+        if self.fact("format", FORMAT) != FORMAT:
+            raise StoreError(f"{path}: was written by another version of tunefree; use that one")
+        self._n = {table: self._counted(table) for table in ("waiting", "requests")}
+        self._started, self._base = time.monotonic(), max(time.time(), float(self.fact("clock", 0.0)))
+
+    @property
+    def now(self) -> float:
+        """Seconds, which neither jump nor go back while the process runs."""
+        return self._base + time.monotonic() - self._started
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            remedy = "make room, or restore the folder from a backup; nothing of this request was learned"
+            raise StoreError(f"{self._path}: the journal cannot be used ({error}); {remedy}") from None
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is written within is written, or nothing."""
+        with self._lock, self._refusing():
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._database.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                self._n = {table: self._counted(table) for table in self._n}
+                raise
+
+    def _all(self, statement: str, *values: Any) -> list[Any]:
+        with self._lock, self._refusing():
+            return self._database.execute(statement, values).fetchall()
+
+    def fact(self, name: str, usual: Any) -> Any:
+        """A number or text by its name, or what it usually is."""
+        values = self._all("SELECT value FROM facts WHERE name = ?", name)
+        return values[0][0] if values else usual
+
+    def state(self, name: str, value: Any) -> None:
+        """Write a number or text down."""
+        self._all("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
+
+    def add(self, rows: Sequence[Row], remembered: Sequence[Remembered]) -> int:
+        """Write down rows to learn; returns the number of the event."""
+        packed = b"".join(map(_packed, remembered))
+        values = json.dumps(rows, separators=(",", ":")), len(rows), packed
+        statement = "INSERT INTO events (rows, n_rows, remembered) VALUES (?, ?, ?) RETURNING sequence"
+        return int(self._all(statement, *values)[0][0])
+
+    def remove(self, sequences: Iterable[int]) -> None:
+        """Take back events that could not be learned."""
+        for sequence in sequences:
+            self._all("DELETE FROM events WHERE sequence = ?", sequence)
+
+    def events_after(self, sequence: int) -> Iterator[Event]:
+        """Events that follow one, in order."""
+        while events := self._all(
+            "SELECT sequence, rows, remembered FROM events WHERE sequence > ? ORDER BY sequence LIMIT 10", sequence
+        ):
+            for sequence, rows, remembered in events:
+                yield Event(sequence, json.loads(rows), _unpacked(remembered))
+
+    def n_rows_after(self, sequence: int) -> int:
+        """Rows of the events that follow one."""
+        return int(self._all("SELECT COALESCE(SUM(n_rows), 0) FROM events WHERE sequence > ?", sequence)[0][0])
+
+    def last(self) -> int:
+        """The number of the last event there was."""
+        numbers = self._all("SELECT seq FROM sqlite_sequence WHERE name = 'events'")
+        return int(numbers[0][0]) if numbers else 0
+
+    def keep_waiting(self, rows: Iterable[Waiting], most: int) -> int:
+        """Keep rows until their labels come, the latest ``most``; returns how many were dropped for that."""
+        for row in rows:
+            packed = b"" if row.remembered is None else _packed(row.remembered)
+            values = row.id, json.dumps(row.row, separators=(",", ":")), packed, self.now
+            self.forget_waiting([row.id])  # so that it is the latest one
+            self._all("INSERT INTO waiting (id, row, remembered, since) VALUES (?, ?, ?, ?)", *values)
+            self._n["waiting"] += 1
+        return self._drop_oldest("waiting", most)
+
+    def _drop_oldest(self, table: str, most: int) -> int:
+        excess = self._n[table] - most
+        if excess > 0:
+            self._all(f"DELETE FROM {table} WHERE place IN (SELECT place FROM {table} ORDER BY place LIMIT ?)", excess)
+            self._n[table] = most
+        return max(excess, 0)
+
+    def _counted(self, table: str) -> int:
+        return int(self._all(f"SELECT COUNT(*) FROM {table}")[0][0])
+
+    @property
+    def n_waiting(self) -> int:
+        """Rows that wait for their labels."""
+        return self._n["waiting"]
+
+    def drop_before(self, table: str, seconds: float) -> int:
+        """Drop what is older, by table ``"waiting"`` or ``"requests"``; returns how many."""
+        dropped = len(self._all(f"DELETE FROM {table} WHERE since < ? RETURNING place", self.now - seconds))
+        self._n[table] -= dropped
+        return dropped
+
+    def waiting(self, ids: Iterable[str]) -> dict[str, Waiting]:
+        """Those of some rows that wait, by id."""
+        kept = {}
+        for id in ids:
+            for row, remembered in self._all("SELECT row, remembered FROM waiting WHERE id = ?", id):
+                unpacked = _unpacked(remembered)
+                kept[id] = Waiting(id, json.loads(row), unpacked[0] if unpacked else None)
+        return kept
+
+    def forget_waiting(self, ids: Iterable[str]) -> None:
+        """Rows no longer wait: their labels came."""
+        for id in ids:
+            self._n["waiting"] -= len(self._all("DELETE FROM waiting WHERE id = ? RETURNING place", id))
+
+    def answered(self, request: str) -> tuple[str, Row] | None:
+        """The digest of a request and what was answered to it; None if it is new."""
+        answers = self._all("SELECT digest, answer FROM requests WHERE name = ?", request)
+        return (answers[0][0], json.loads(answers[0][1])) if answers else None
+
+    def keep_answer(self, request: str, digest: str, answer: Row, most: int) -> None:
+        """Remember what is answered to a request, of the latest ``most``."""
+        values = request, digest, json.dumps(answer), self.now
+        self._all("INSERT INTO requests (name, digest, answer, since) VALUES (?, ?, ?, ?)", *values)
+        self._n["requests"] += 1
+        self._drop_oldest("requests", most)
+
+    def versions(self) -> list[Version]:
+        """What was saved, the oldest first."""
+        columns = "number, sequence, n_rows, loss, created, reason"
+        return [Version(*values) for values in self._all(f"SELECT {columns} FROM versions ORDER BY number")]
+
+    def add_version(self, version: Version) -> None:
+        """Write down a version."""
+        self._all("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)", *version)
+
+    def keep_versions(self, most: int) -> None:
+        """Forget versions but the latest, and the events before all that are kept."""
+        for version in self.versions()[:-most]:
+            self._all("DELETE FROM versions WHERE number = ?", version.number)
+        self._all("DELETE FROM events WHERE sequence <= ?", self.versions()[0].sequence)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock, self._refusing():
+            self._database.close()
+
+
+def _packed(remembered: Remembered) -> bytes:
+    """What was predicted of a row as bytes: a digest, a shape, numbers."""
+    numbers = np.ascontiguousarray(remembered.predictions, "<f8")
+    return np.array([remembered.digest, *numbers.shape], "<u8").tobytes() + numbers.tobytes()
+
+
+def _unpacked(packed: bytes) -> list[Remembered]:
+    rows, start = [], 0
+    while start < len(packed):
+        digest, *shape = np.frombuffer(packed, "<u8", 3, start).tolist()
+        numbers = np.frombuffer(packed, "<f8", shape[0] * shape[1], start + 24).reshape(shape)
+        rows.append(Remembered(digest, numbers))
+        start += 24 + numbers.nbytes
+    return rows

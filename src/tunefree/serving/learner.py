@@ -1,0 +1,373 @@
+"""Learning of a model in operation: one thread, which writes down what is to be learned before it learns it.
+
+Requests that come while others are learned are learned together. Each is checked, written to the journal in one
+transaction with the others, learned, and only then answered. A model that is started again learns the events that
+follow its version, in the same order, and is the same to the byte: a model depends on nothing but its rows. What
+predicts is a copy, so predictions wait neither for learning nor for saving.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from tunefree.core.errors import DataError, ModelError, TunefreeError
+from tunefree.model_files.trained import Trained, continued
+from tunefree.pool.published import published, remember
+from tunefree.serving.journal import Event, Row, StoreError
+from tunefree.serving.requests import Counts, Request, Work, new_requests, works_of
+from tunefree.serving.rows import Reader
+from tunefree.serving.settings import Keeping
+from tunefree.serving.store import Store
+from tunefree.stream.batch import Batch
+from tunefree.stream.file_notation import as_written
+from tunefree.stream.notation import ColumnTypes
+from tunefree.training.rises import rises_told
+from tunefree.training.training import learn_batch
+
+TOGETHER = 2048  # rows that are learned together, at most, but for a request that has more
+SHARE = 0.1  # of the time that publishing may take
+RETRY = 30.0  # seconds until a version that could not be saved is tried again
+TICK = 60.0  # seconds between looks for rows that have waited too long
+DAY = 86400.0
+HALF = 1000  # rows in which the weight of a loss halves
+ENDED = "the server has ended; nothing of this request was learned"
+Tell = Callable[..., None]  # of the name of an event, and what is to be said of it
+
+
+class Published(NamedTuple):
+    """A model as it was: nothing changes it."""
+
+    model: Any
+    encoder: Any
+    rows: int  # learned
+
+
+class _Due(NamedTuple):
+    """What is done between learning: a function, and where its value goes."""
+
+    function: Callable[[], Any]
+    answer: Future[Any]
+
+
+class Learner:
+    """The thread that learns, publishes and saves.
+
+    Parameters
+    ----------
+    store : Store
+    model : Trained
+        The store's current version.
+    reader : Reader
+    keeping : Keeping
+    column_types : ColumnTypes
+        How strings of requests write numbers and dates.
+    counts : Counts
+    tell : function
+
+    Attributes
+    ----------
+    published : Published
+        What predicts.
+    broken : str or None
+        Why nothing can be learned any more.
+    failure : str or None
+        Why the last version could not be saved.
+    recent : float
+        Mean loss of the latest rows before they were learned, whose weights halve in HALF rows; NaN before the first.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        model: Trained,
+        reader: Reader,
+        keeping: Keeping,
+        column_types: ColumnTypes,
+        counts: Counts,
+        tell: Tell,
+    ) -> None:
+        self.store, self._reader, self._keeping, self._tell = store, reader, keeping, tell
+        self._column_types, self._counts = column_types, counts
+        self.broken: str | None = None
+        self.failure: str | None = None
+        self.recent = math.nan
+        self._queue: queue.SimpleQueue[Request | _Due | None] = queue.SimpleQueue()
+        self._behind: list[Request | _Due | None] = []  # what was taken, and is for the next group
+        self._begin(model, store.versions[-1].sequence)
+        self._replay()
+        self._publish()
+        self._looked = 0.0  # when rows that have waited too long were dropped last
+        self._thread = threading.Thread(target=self._run, name="tunefree-learning", daemon=True)
+        self._thread.start()
+
+    def _begin(self, model: Trained, sequence: int) -> None:
+        """Go on with a model that has learned all events up to one."""
+        going_on = continued(model)
+        self.trained = replace(going_on, encoder=as_written(going_on.encoder, None, self._column_types))
+        self._sequence, self.unsaved, self._retry = sequence, 0, 0.0
+
+    def _replay(self) -> None:
+        """Learn the events that follow the version."""
+        events: list[Event] = []
+        for event in self.store.unlearned():
+            events.append(event)
+            if sum(len(other.rows) for other in events) >= TOGETHER:
+                self._learn(events)
+                events = []
+        self._learn(events)
+        if self.unsaved:
+            self._counts.replayed = self.unsaved
+            self._tell("replayed", rows=self.unsaved)
+
+    def submit(self, request: Request) -> Future[Row]:
+        """Let rows be learned."""
+        self._queue.put(request)
+        return request.answer
+
+    def between(self, function: Callable[[], Any]) -> Future[Any]:
+        """Let a function run while nothing is learned."""
+        answer: Future[Any] = Future()
+        self._queue.put(_Due(function, answer))
+        return answer
+
+    @property
+    def n_queued(self) -> int:
+        """Requests that wait to be learned."""
+        return self._queue.qsize() + len(self._behind)
+
+    def close(self) -> None:
+        """Learn what was submitted, save it, and end."""
+        self._queue.put(None)
+        self._thread.join()
+        while not self._queue.empty():
+            waiting = self._queue.get()
+            if waiting is not None:
+                waiting.answer.set_exception(StoreError(ENDED))
+
+    def _run(self) -> None:
+        while (group := self._taken()) is not None:
+            for due in [item for item in group if isinstance(item, _Due)]:
+                _answer(due)
+            requests = [request for request in group if isinstance(request, Request)]
+            if requests:
+                self._process(requests)
+            if self.broken is None:
+                self._keep_up()
+        if self.unsaved and self.broken is None:
+            self.save("the server ended")
+
+    def _keep_up(self) -> None:
+        """Publish, save and drop what is due."""
+        try:
+            if self._is_stale and time.monotonic() >= self._publish_at:
+                self._publish()
+            if self.unsaved >= self._keeping.save_every and time.monotonic() >= self._retry:
+                self.save("rows were learned")
+            self._drop_old()
+        except Exception as error:  # such as too little memory for a copy
+            self._break(error, [])
+
+    def _taken(self) -> list[Request | _Due] | None:
+        """What is to be done next; nothing when it is time to publish, None at the end."""
+        group: list[Request | _Due] = []
+        n_rows, ids = 0, set[str]()
+        while True:
+            try:
+                item = self._behind.pop(0) if self._behind else self._queue.get(not group, self._patience)
+            except queue.Empty:
+                return group
+            if not isinstance(item, Request):
+                if not group:
+                    return None if item is None else [item]
+                self._behind.insert(0, item)
+                return group
+            of_item = {str(row.get(self._reader.id_name)) for row in item.rows} if item.are_labels else set()
+            if group and (n_rows + len(item.rows) > TOGETHER or ids & of_item):
+                self._behind.insert(0, item)
+                return group
+            group.append(item)
+            n_rows, ids = n_rows + len(item.rows), ids | of_item
+
+    @property
+    def _is_stale(self) -> bool:
+        """Whether rows were learned that predictions do not know."""
+        return self.published.rows < self.trained.progress.rows
+
+    @property
+    def _patience(self) -> float:
+        """Seconds until something is to be done even if nothing comes."""
+        is_due = self._is_stale and self.broken is None
+        return max(self._publish_at - time.monotonic(), 0.0) if is_due else TICK
+
+    def _process(self, requests: list[Request]) -> None:
+        """Check requests, write them down, learn them and answer."""
+        works: list[Work] = []
+        try:
+            if self.broken is not None:
+                raise StoreError(self.broken)
+            new, later = new_requests(self.store.journal, requests, self._counts)
+            self._behind += later
+            works = works_of(new, self.trained, self._reader, self.store.journal, self._counts)
+            events = self._written(works)
+        except Exception as error:
+            self._tell("not written", problem=str(error) if isinstance(error, StoreError) else repr(error))
+            for request in requests:
+                if not request.answer.done() and request not in self._behind:
+                    request.answer.set_exception(error)
+            return
+        try:
+            refused = self._learn(events)
+        except Exception as error:
+            self._break(error, works)
+            return
+        for work in works:
+            if work.sequence in refused:
+                work.request.answer.set_exception(refused[work.sequence])
+            else:
+                self._counts.unknown += len(work.unknown)
+                work.request.answer.set_result(work.outcome())
+
+    def _written(self, works: list[Work]) -> list[Event]:
+        """The events of what is to be learned, once they are in the journal."""
+        journal = self.store.journal
+        with journal.transaction():
+            for work in works:
+                if work.rows:
+                    work.sequence = journal.add(work.rows, work.remembered)
+                    journal.forget_waiting(work.ids)
+                if work.request.name is not None:
+                    kept = work.request.name, work.request.digest, work.outcome()
+                    journal.keep_answer(*kept, max(self._keeping.remember, 1))
+        return [Event(work.sequence, work.rows, work.remembered) for work in works if work.rows]
+
+    def _learn(self, events: list[Event]) -> dict[int, DataError]:
+        """Learn events together; those that cannot be learned after all are taken out of the journal, and returned."""
+        refused: dict[int, DataError] = {}
+        if not events:
+            return refused
+        try:
+            batch = self._reader.learned(self.trained, [row for event in events for row in event.rows])
+        except DataError as error:
+            if len(events) > 1:
+                for event in events:
+                    refused |= self._learn([event])
+                return refused
+            with self.store.journal.transaction():
+                self.store.journal.remove(event.sequence for event in events)
+            self._counts.refused += 1
+            return {events[0].sequence: error}
+        remember(self.trained.model, [row for event in events for row in event.remembered])
+        n_rows = sum(len(event.rows) for event in events)
+        self._follow(n_rows, batch)
+        self._counts.learned, self.unsaved = self._counts.learned + n_rows, self.unsaved + n_rows
+        self._sequence = events[-1].sequence
+        return refused
+
+    def _follow(self, n_rows: int, batch: Batch) -> None:
+        """Learn a batch of so many rows, and take note of their loss."""
+        metrics, rises = self.trained.progress.progressive[0], self.n_rises
+        before = metrics.weight, metrics.loss
+        learn_batch(self.trained, batch)
+        if self.n_rises > rises:
+            self._tell("the loss rose", rises=rises_told(self.trained))
+        weight = metrics.weight - before[0]
+        if weight > 0.0:
+            mean, share = (metrics.loss - before[1]) / weight, 0.5 ** (n_rows / HALF)
+            self.recent = mean if math.isnan(self.recent) else share * self.recent + (1.0 - share) * mean
+
+    @property
+    def n_rises(self) -> int:
+        """How often the loss rose along the stream."""
+        return 0 if self.trained.rises is None else self.trained.rises.count
+
+    def _break(self, error: Exception, works: list[Work]) -> None:
+        """Learning failed halfway: the model in memory is of no use any more, that of the store is whole."""
+        self.broken = f"learning failed ({error!r}); the server has to be started again, and goes on from the journal"
+        self._tell("broken", problem=self.broken)
+        try:
+            with self.store.journal.transaction():  # they are not acknowledged, and would fail again
+                self.store.journal.remove(work.sequence for work in works)
+        except StoreError as problem:
+            self._tell("not written", problem=str(problem))
+        for work in works:
+            work.request.answer.set_exception(StoreError(self.broken))
+
+    def _publish(self) -> None:
+        """Let predictions know what was learned, and rest nine times as long as that takes."""
+        start = time.monotonic()
+        of_now = published(self.trained.model), copy.deepcopy(self.trained.encoder), self.trained.progress.rows
+        self.published = Published(*of_now)
+        end = time.monotonic()
+        self._publish_at = end + (end - start) * (1.0 / SHARE - 1.0)
+
+    def save(self, reason: str) -> None:
+        """Save a version; if that fails nothing is lost, since the journal has the rows."""
+        start = time.monotonic()
+        try:
+            version = self.store.add(self.trained, self._sequence, reason)  # without a folder only the journal forgets
+            if self.store.folder is not None:
+                self._tell("saved", version=version.number, rows=version.n_rows, seconds=time.monotonic() - start)
+                self._counts.saves += 1
+            self.unsaved, self.failure = 0, None
+        except TunefreeError as error:
+            self.failure, self._retry = str(error), time.monotonic() + RETRY
+            self._counts.failed_saves += 1
+            self._tell("not saved", problem=str(error))
+
+    def replace(self, model: Trained, reason: str) -> int:
+        """Go on with another model, which leaves out the rows learned since; returns its version.
+
+        To be called :meth:`between` learning.
+
+        Raises
+        ------
+        ModelError
+            If it has another target or task.
+        """
+        before = self.trained
+        if (model.model.task, model.encoder.target) != (before.model.task, before.encoder.target):
+            raise ModelError("the model has another target or task than the one that is served")
+        continued(model)
+        last = self.store.journal.last()
+        number = self.store.add(model, last, reason).number
+        self._begin(self.store.current(), last)
+        self._publish()
+        self.broken = None
+        self._tell("replaced", version=number, reason=reason)
+        return number
+
+    def settle(self) -> None:
+        """Publish what was learned; to be called :meth:`between` learning."""
+        if self._is_stale:
+            self._publish()
+
+    def _drop_old(self) -> None:
+        """Drop rows whose labels have not come in time, and names of requests as old."""
+        if time.monotonic() < self._looked + TICK and self._looked:
+            return
+        self._looked, seconds = time.monotonic(), self._keeping.label_days * DAY
+        try:
+            with self.store.journal.transaction():
+                dropped = self.store.journal.drop_before("waiting", seconds)
+                self.store.journal.drop_before("requests", seconds)
+        except StoreError as error:
+            self._tell("not written", problem=str(error))
+            return
+        self._counts.dropped_for_age += dropped
+        if dropped:
+            self._tell("dropped for age", rows=dropped)
+
+
+def _answer(due: _Due) -> None:
+    try:
+        due.answer.set_result(due.function())
+    except Exception as error:
+        due.answer.set_exception(error)

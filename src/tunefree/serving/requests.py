@@ -1,0 +1,152 @@
+"""Requests to learn: which of them are new, and which rows they ask to learn."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from tunefree.core.errors import DataError
+from tunefree.model_files.trained import Trained
+from tunefree.pool.published import Remembered
+from tunefree.serving.journal import Journal, Row, StoreError
+from tunefree.serving.rows import REQUEST, Reader
+
+
+@dataclass
+class Counts:
+    """What happened since the start."""
+
+    predicted: int = 0  # rows
+    learned: int = 0  # rows
+    replayed: int = 0  # rows of the journal that were learned at the start
+    unknown: int = 0  # labels whose row does not wait
+    repeated: int = 0  # requests that came again
+    refused: int = 0  # requests to learn what cannot be learned
+    dropped_for_size: int = 0  # rows that waited for a label
+    dropped_for_age: int = 0  # likewise
+    not_kept: int = 0  # rows with an id that could not be written down, and do not wait
+    saves: int = 0
+    failed_saves: int = 0
+
+
+def begun() -> Future[Any]:
+    """A future that nobody can cancel: those who asked may go away, and what they asked is done all the same."""
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+    return future
+
+
+@dataclass
+class Request:
+    """Rows to learn, or labels of rows that were predicted."""
+
+    rows: list[Row]
+    are_labels: bool = False
+    name: str | None = None  # under which it is learned once, however often it is sent
+    answer: Future[Row] = field(default_factory=begun)
+
+    @property
+    def digest(self) -> str:
+        """Of what it holds."""
+        return hashlib.sha256(json.dumps([self.are_labels, self.rows], sort_keys=True).encode()).hexdigest()
+
+
+@dataclass
+class Work:
+    """What is to be learned of a request."""
+
+    request: Request
+    rows: list[Row]
+    remembered: list[Remembered] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)  # of rows that no longer wait then
+    unknown: list[Any] = field(default_factory=list)  # ids of labels whose row does not wait
+    sequence: int = 0  # of its event; 0 for one without rows
+
+    def outcome(self) -> Row:
+        """What is answered once it is learned."""
+        learned: Row = {"learned": len(self.rows)}
+        return learned | {"unknown": self.unknown} if self.request.are_labels else learned
+
+
+def new_requests(journal: Journal, requests: list[Request], counts: Counts) -> tuple[list[Request], list[Request]]:
+    """Requests that were not learned before, and those to look at again once these are; others are answered."""
+    names, new, later = set[str](), list[Request](), list[Request]()
+    for request in requests:
+        if request.name is None:
+            new.append(request)
+        elif request.name in names:
+            later.append(request)
+        elif (before := journal.answered(request.name)) is None:
+            names.add(request.name)
+            new.append(request)
+        else:
+            counts.repeated += 1
+            _repeat(request, *before)
+    return new, later
+
+
+def _repeat(request: Request, digest: str, answer: Row) -> None:
+    if digest == request.digest:
+        request.answer.set_result(answer | {"repeated": True})
+    else:
+        problem = f"a request named {request.name!r} came before, and held something else"
+        request.answer.set_exception(DataError(problem, remedy="give each request a name of its own"))
+
+
+def works_of(requests: list[Request], trained: Trained, reader: Reader, journal: Journal, counts: Counts) -> list[Work]:
+    """What is to be learned of requests, checked together; those that cannot be used are answered."""
+
+    def refuse(request: Request, error: Exception) -> None:
+        counts.refused += 1
+        request.answer.set_exception(error)
+
+    works = []
+    for request in requests:
+        try:
+            works.append(
+                _joined(request, trained, reader, journal) if request.are_labels else Work(request, request.rows)
+            )
+        except StoreError:
+            raise
+        except Exception as error:
+            refuse(request, error)
+    try:
+        kept = iter(reader.check(trained, [row for work in works for row in work.rows]))
+    except Exception:  # whatever it is, it is of one request
+        pass
+    else:
+        for work in works:
+            work.rows = [next(kept) for _ in work.rows]
+        return works
+    usable = []
+    for work in works:
+        try:
+            work.rows = reader.check(trained, work.rows)
+            usable.append(work)
+        except Exception as error:
+            refuse(work.request, error)
+    return usable
+
+
+def _joined(request: Request, trained: Trained, reader: Reader, journal: Journal) -> Work:
+    """Rows that wait, with their labels."""
+    target, name = str(trained.encoder.target), reader.id_name
+    ids = [str(id) for id in reader.ids_of(request.rows, needed=True)]
+    for place, label in enumerate(request.rows, 1):
+        if label.get(target) is None:
+            raise DataError("there is no label", REQUEST, place, target, f"send {target!r} with the id")
+        if further := [key for key in label if key not in (name, target)]:
+            raise DataError("a label has an id and a target", REQUEST, place, further[0], "leave it out")
+    waiting, work = journal.waiting(ids), Work(request, [])
+    for label, id in zip(request.rows, ids, strict=True):
+        if id in waiting:
+            row = waiting[id]
+            work.rows.append(row.row | {target: label[target]})
+            work.ids.append(id)
+            work.remembered += [] if row.remembered is None else [row.remembered]
+        else:
+            work.unknown.append(label[name])
+    return work

@@ -1,0 +1,238 @@
+"""Rows of requests: which columns and labels they may have, and how they become what a model takes.
+
+The columns and the classes of a model in operation are closed: a name or a label that it does not know is more often a
+mistake than news. Either can be opened.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from typing import Any
+
+from tunefree.core.errors import DataError, listed, nearest
+from tunefree.losses.objectives import chosen
+from tunefree.model.targets import MANY_CLASSES
+from tunefree.model_files.trained import Trained
+from tunefree.serving.settings import LEARN, REFUSE, Admission
+from tunefree.stream.batch import Batch, Columns, Refused
+from tunefree.stream.file_notation import with_json_numbers
+from tunefree.stream.jsonlines import flattened, read_objects
+from tunefree.stream.late import is_among
+from tunefree.stream.profile import Profile
+from tunefree.stream.spelling import renamed
+from tunefree.training.closed_classes import of_named_classes
+from tunefree.training.targets import labels_of
+from tunefree.workflows.prediction import numbers_of
+
+REQUEST, JOURNAL = "the request", "the journal"  # what messages and records call the source of rows
+MOST_NAMES, MOST_LETTERS = 1000, 200  # of what clients send, that are remembered; letters of a name
+OTHERS = "(others)"
+CLOSED = "its columns are closed; leave it out, or pass `unknown_columns='ignore'` or `unknown_columns='learn'`"
+Row = dict[str, Any]
+
+
+class Reader:
+    """Reads rows of JSON for a model.
+
+    Parameters
+    ----------
+    trained : Trained
+    admission : Admission
+
+    Attributes
+    ----------
+    plan : Plan
+        Of the model.
+    id_name : str
+        The name under which rows have their id.
+    ignored : Counter
+        Rows with a column that was ignored, by its name.
+    """
+
+    def __init__(self, trained: Trained, admission: Admission) -> None:
+        self.plan, self._admission, self.id_name = trained.plan, admission, admission.id
+        self.ignored: Counter[str] = Counter()
+        self._columns, self._known, self._left_out = list[str](), dict[str, Any](), list[str]()
+        self._usual = set[tuple[str, ...]]()  # names of rows that were taken as they are
+
+    def id_of(self, row: Row, place: int) -> str | None:
+        """The id of a row as text, so that 1 and "1" are one; None if it has none.
+
+        Raises
+        ------
+        DataError
+            If it is neither a string nor a whole number.
+        """
+        id = row.get(self.id_name)
+        if isinstance(id, str) and any("\ud800" <= letter <= "\udfff" for letter in id):
+            raise DataError("half of a surrogate pair is no letter", REQUEST, place, self.id_name)
+        if id is None or isinstance(id, str):
+            return id
+        if isinstance(id, bool) or not isinstance(id, int):
+            raise DataError(f"an id is a string or a whole number, not {id!r}", REQUEST, place, self.id_name)
+        return str(id)
+
+    def ids_of(self, rows: list[Row], needed: bool = False) -> list[str | None]:
+        """The ids of rows, no two of which are the same, and each of which has one if it is needed.
+
+        Raises
+        ------
+        DataError
+        """
+        ids, places = [self.id_of(row, place) for place, row in enumerate(rows, 1)], dict[str, int]()
+        for place, id in enumerate(ids, 1):
+            if id is None and needed:
+                raise DataError("there is no id", REQUEST, place, self.id_name, f"send {self.id_name!r}, too")
+            if id is not None and id in places:
+                problem = f"the id {id!r} is that of row {places[id]}, too"
+                raise DataError(problem, REQUEST, place, self.id_name, "send each row once")
+            if id is not None:
+                places[id] = place
+        return ids
+
+    def batch(self, encoder: Any, rows: list[Row], odd: Refused) -> tuple[Batch, list[list[str]]]:
+        """Rows to predict, and for each the names of columns that were ignored.
+
+        Raises
+        ------
+        DataError
+            If a row cannot be used.
+        """
+        chunk, unknown = self._chunk(encoder, rows, self._admission.unknown_columns)
+        self._count_ignored(unknown)
+        if odd.comparison is not None and len(odd.comparison.encoder.columns) != len(encoder.columns):
+            odd.comparison = None  # which is of columns that were fewer
+        return encoder.encode(chunk, False, odd, False), unknown
+
+    def _count_ignored(self, unknown: list[list[str]]) -> None:
+        for name in [name for names in unknown for name in names]:
+            is_counted = name in self.ignored or len(self.ignored) < MOST_NAMES
+            self.ignored[name[:MOST_LETTERS] if is_counted else OTHERS] += 1
+
+    def check(self, trained: Trained, rows: list[Row]) -> list[Row]:
+        """Rows to learn, which may be none, as the journal keeps them: without ids and columns that are ignored.
+
+        Raises
+        ------
+        DataError
+            If one of them cannot be learned; nothing has changed then.
+        """
+        if not rows:
+            return []
+        chunk, unknown = self._chunk(trained.encoder, rows, self._admission.unknown_columns, learning=True)
+        encoder = copy.copy(trained.encoder)
+        encoder.profile = Profile(len(encoder.columns))  # nothing is compared with what was learned
+        refused = Refused(classes=trained.plan.classes, target=encoder.target)
+        batch = of_named_classes(encoder.encode(chunk, False, refused, True), refused)
+        if trained.model.task == "classification":
+            self._check_labels(batch, trained.model.classes, encoder.target)
+        self._count_ignored(unknown)
+        kept, no_id = [], () if self.id_name in encoder.types() else (self.id_name,)
+        for row, names in zip(rows, unknown, strict=True):
+            dropped = {*names, *no_id}
+            kept.append(
+                {name: cell for name, cell in (flattened(row) if names else row).items() if name not in dropped}
+            )
+        return kept
+
+    def _check_labels(self, batch: Batch, classes: list[Any], target: str) -> None:
+        labels = labels_of(batch.target)
+        new = [label for label in labels.values if label not in classes]
+        if new and (not self._admission.new_classes or len(classes) + len(new) > MANY_CLASSES):
+            row = 1 + next(row for row, code in enumerate(labels.codes) if labels.values[code] in new)
+            remedy = "correct it, or pass `new_classes=True`"
+            if self._admission.new_classes:
+                remedy = f"correct it; there are at most {MANY_CLASSES} classes"
+            problem = f"the label {labels.values[labels.codes[row - 1]]!r} is not among the classes {listed(classes)}"
+            raise DataError(problem, REQUEST, row, target, remedy)
+
+    def learned(self, trained: Trained, rows: list[Row]) -> Batch:
+        """Rows of the journal, for the model to learn; what is new in them becomes known to the encoder.
+
+        They were taken when they came, whatever may be taken now.
+
+        Raises
+        ------
+        DataError
+            If a column that is new cannot be one, or a group is missing; nothing has changed then.
+        """
+        chunk, _ = self._chunk(trained.encoder, rows, LEARN, learning=True)
+        first = 1 + trained.progress.rows
+        refused = Refused(target=trained.encoder.target)
+        batch: Batch = trained.encoder.encode(chunk._replace(row=first, file=JOURNAL), True, refused, True)
+        return batch
+
+    def _chunk(
+        self, encoder: Any, rows: list[Row], unknown_columns: str, learning: bool = False
+    ) -> tuple[Columns, list[list[str]]]:
+        """Rows as a table, and for each the names of columns that were ignored."""
+        rows, types = with_json_numbers(encoder, rows)
+        self._follow(encoder)
+        unused = [] if learning else [name for name in (encoder.target, encoder.weight, encoder.group) if name in types]
+        for name in unused:
+            del types[name]
+        unknown: list[list[str]] = []
+        for place, row in enumerate(rows, 1):
+            if self.id_name not in types:
+                row.pop(self.id_name, None)
+            for name in unused:
+                row.pop(name, None)
+            names = tuple(row)
+            if names in self._usual and dict not in map(type, row.values()):
+                unknown.append([])
+                continue
+            flat = rows[place - 1] = flattened(row)
+            unknown.append(self._unknown(encoder, flat, place, unknown_columns, learning))
+            self._check_present(encoder, flat, place)
+            if all(name in self._known for name in names):
+                self._usual.add(names)
+        return read_objects(rows, types, REQUEST), unknown
+
+    def _follow(self, encoder: Any) -> None:
+        """Know the columns of an encoder, which may have become more."""
+        names = [column.name for column in encoder.columns]
+        if names != self._columns or len(self._usual) > MOST_NAMES:
+            self._left_out = [*self.plan.ignore, *(() if encoder.further is None else encoder.further.left_out)]
+            self._known = dict.fromkeys([*encoder.types(), *self._left_out])
+            self._columns, self._usual = names, set()
+
+    def _unknown(self, encoder: Any, flat: Row, place: int, unknown_columns: str, learning: bool) -> list[str]:
+        """Take columns that are not known out of a row, and return their names; those to be learned stay in it."""
+        names = [name for name in flat if name not in self._known and not is_among(name, self._left_out)]
+        names = [name for name in names if flat[name] is not None]  # of which nothing is known, as of those absent
+        if unknown_columns == LEARN and learning:
+            return []
+        if names and unknown_columns == REFUSE:
+            absent = [column.name for column in encoder.columns if column.name not in flat]
+            meant = renamed(absent, names) or nearest(names[0], list(self._known), "columns")
+            raise DataError(f"the model does not know it ({meant})", REQUEST, place, names[0], CLOSED)
+        for name in names:
+            del flat[name]
+        return names
+
+    def _check_present(self, encoder: Any, flat: Row, place: int) -> None:
+        """Raise a DataError if a row lacks a column that no row lacked in training, or all columns."""
+        present = [is_among(column.name, flat) for column in encoder.columns]
+        needed = encoder.profile.present == encoder.profile.rows
+        absent = [
+            column.name
+            for column, is_present, is_needed in zip(encoder.columns, present, needed.tolist(), strict=False)
+            if not is_present and (is_needed or not any(present))
+        ]
+        if absent:
+            problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
+            raise DataError(problem, REQUEST, place, remedy="send null where a value is not known")
+
+
+def answers_of(model: Any, predictions: Any, batch: Batch) -> list[Row]:
+    """What is answered to rows: the prediction of each, with the probabilities of classes."""
+    if model.task == "regression":
+        return [{"prediction": value} for value in numbers_of(model, predictions, batch).tolist()]
+    values = model.probabilities(predictions).tolist()
+    classes = [label if isinstance(label, str | bool | int | float) else str(label) for label in model.classes]
+    names = list(map(str, classes))
+    return [
+        {"prediction": classes[k], "probabilities": dict(zip(names, of_row, strict=True))}
+        for k, of_row in zip(chosen(predictions).tolist(), values, strict=True)
+    ]

@@ -1,0 +1,316 @@
+"""A model in operation: it predicts, learns, and is saved as it learns; :mod:`tunefree.serving.http` serves it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from tunefree.core.errors import ModelError
+from tunefree.core.storage import check_writable
+from tunefree.model_files.trained import Trained, continued
+from tunefree.serving.explanations import Explanations
+from tunefree.serving.journal import Row
+from tunefree.serving.learner import Learner, Tell
+from tunefree.serving.predictor import Predictor
+from tunefree.serving.requests import Counts, Request
+from tunefree.serving.rows import Reader
+from tunefree.serving.settings import Admission, Keeping, is_store
+from tunefree.serving.store import Store
+from tunefree.stream.batch import Refused
+from tunefree.stream.formats import TABLE
+from tunefree.stream.notation import ColumnTypes
+from tunefree.training import rises
+
+
+def _silent(event: str, **said: Any) -> None:
+    """Say nothing."""
+
+
+class Service:
+    """A model that predicts and learns rows, which are dicts as JSON has them.
+
+    What is learned is the stream that the model was trained on, continued. Rows that are predicted with an id wait for
+    their label. Methods may be called by several threads; predictions wait neither for learning nor for saving, and
+    know what was learned up to a short time before (:meth:`settle`).
+
+    Parameters
+    ----------
+    model : Trained, optional
+        A model of tables; by default the one in the folder.
+    folder : path, optional
+        The store of the model (:mod:`tunefree.serving.store`), which is made if it is not there; nothing is saved by
+        default. A store that began with this model goes on from where it was.
+    admission : Admission
+        Which rows are taken.
+    keeping : Keeping
+        What is kept, how long, and when it is saved.
+    column_types : ColumnTypes, optional
+        How strings of rows write numbers and dates; by default as the file of training did.
+    tell : function, optional
+        Called with the name of an event, and keywords that say more.
+
+    Raises
+    ------
+    ModelError
+        If the model is not one of tables or is a checkpoint, or the folder is that of another model, or is in use.
+
+    Examples
+    --------
+    >>> from tunefree.stream.source import open_source
+    >>> from tunefree.model_files.plan import Plan
+    >>> from tunefree.training.training import train
+    >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
+    >>> with Service(train(open_source(table), Plan(target="rich"))) as service:
+    ...     [answer] = service.predict([{"age": 25.0, "id": "a"}])
+    ...     answer["id"], answer["prediction"], service.label([{"id": "a", "rich": "no"}])
+    ('a', 'no', {'learned': 1, 'unknown': []})
+    """
+
+    def __init__(
+        self,
+        model: Trained | None = None,
+        folder: str | Path | None = None,
+        admission: Admission = Admission(),  # noqa: B008 - immutable
+        keeping: Keeping = Keeping(),  # noqa: B008 - immutable
+        column_types: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
+        tell: Tell = _silent,
+    ) -> None:
+        self.admission, self.tell, self.counts = admission, tell, Counts()
+        if model is not None:
+            check_serves(model)
+        place = None if folder is None else Path(folder)
+        self.store = Store(place, model, keeping.durability, keeping.keep_versions)
+        try:
+            current = model if place is None else self.store.current()
+            assert current is not None
+            check_serves(current)
+            _check_id(current, admission.id)
+            self.odd = Refused(target=current.encoder.target)  # what was odd about rows that were predicted
+            readers = [Reader(current, admission) for _ in range(2)]
+            self._readers = readers
+            self.learner = Learner(self.store, current, readers[0], keeping, column_types, self.counts, tell)
+            self._explanations = Explanations(self.learner, readers[0])
+            of_predictor = self.store.journal, keeping, self.counts, self.odd, tell
+            self.predictor = Predictor(lambda: self.learner.published, readers[1], *of_predictor)
+        except BaseException:
+            self.store.close()
+            raise
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Predict and learn what was submitted, save it, and let others write the store."""
+        self.predictor.close()
+        self.learner.close()
+        self.store.close()
+
+    def predict(self, rows: list[Row]) -> list[Row]:
+        """The prediction of each row, with the probabilities of classes, its id, and the columns that were ignored.
+
+        Raises
+        ------
+        DataError
+            If a row cannot be used.
+        """
+        return self.predictor.submit(rows).result()
+
+    def learn(self, rows: list[Row], request: str | None = None) -> Row:
+        """Learn rows with their targets, all of them or, if one cannot be used, none.
+
+        Parameters
+        ----------
+        rows : list of dict
+        request : str, optional
+            A name, under which these rows are learned once, however often they are sent.
+
+        Returns
+        -------
+        dict
+            ``learned``, the number of rows, and ``repeated`` if they had been learned before.
+
+        Raises
+        ------
+        DataError
+            If a row cannot be used.
+        StoreError
+            If the rows cannot be written down; none was learned then.
+        """
+        return self.learner.submit(Request(rows, name=request)).result()
+
+    def label(self, labels: list[Row], request: str | None = None) -> Row:
+        """Learn the rows that were predicted under these ids; each label is a dict with an id and a target.
+
+        Parameters and errors are those of :meth:`learn`; ``unknown`` in the answer are the ids that do not wait.
+        """
+        return self.learner.submit(Request(labels, True, request)).result()
+
+    def explain(self, rows: list[Row], label: Any = None) -> list[Row]:
+        """What each column contributes to the margin of each row.
+
+        Raises
+        ------
+        DataError, ModelError
+            If a row cannot be used, there is no such class, or the model has kernels alone.
+        """
+        explained: list[Row] = self.between(lambda: self._explanations.of(rows, label))
+        return explained
+
+    def problems(self) -> list[str]:
+        """What keeps it from learning or saving."""
+        return [problem for problem in (self.learner.broken, self.learner.failure) if problem is not None]
+
+    def settle(self) -> None:
+        """Wait until predictions know all that was learned."""
+        self.learner.between(self.learner.settle).result()
+
+    def save(self) -> None:
+        """Save a version now, if rows were learned since the last.
+
+        Raises
+        ------
+        ModelError
+            If it cannot be saved.
+        """
+
+        def save() -> None:
+            if self.learner.unsaved:
+                self.learner.save("it was asked for")
+            if self.learner.failure is not None:
+                raise ModelError(self.learner.failure)
+
+        self.learner.between(save).result()
+
+    def roll_back(self, number: int) -> int:
+        """Go on from an earlier version, without what was learned since; returns the number that it has now.
+
+        Raises
+        ------
+        ModelError
+            If that version is not kept.
+        """
+        return self._replaced(lambda: self.store.load(number), f"rolled back to version {number}")
+
+    def take(self, name: str) -> int:
+        """Go on with a model file of the store's folder ``incoming``; returns the number of its version.
+
+        Raises
+        ------
+        ModelError
+            If it cannot be read, or is not for the same rows.
+        """
+        return self._replaced(lambda: self.store.incoming(name), f"the incoming model {name}")
+
+    def _replaced(self, load: Callable[[], Trained], reason: str) -> int:
+        """Go on with another model; returns the number of its version."""
+
+        def replace() -> int:
+            model = load()
+            check_serves(model)
+            number = self.learner.replace(model, reason)
+            self.odd.comparison = None
+            for reader in self._readers:
+                reader.plan = model.plan
+            return number
+
+        number: int = self.between(replace)
+        return number
+
+    def between(self, function: Any) -> Any:
+        """The value of a function that runs while nothing is learned."""
+        answer: Future[Any] = self.learner.between(function)
+        return answer.result()
+
+    def state(self) -> Row:
+        """What the model is, what it has learned, and how well: losses are those of rows before they were learned."""
+        published, trained = self.learner.published, self.learner.trained
+        model, version = published.model, self.store.versions[-1]
+        metrics = trained.progress.progressive[0]
+        return {
+            "version": version.number,
+            "task": model.task,
+            "target": published.encoder.target,
+            "columns": [column.name for column in published.encoder.columns],
+            "classes": model.classes if model.task == "classification" else None,
+            "rows": metrics.rows,
+            "rows that predictions know": published.rows,
+            "progressive loss": metrics.mean_loss(),
+            "recent loss": None if math.isnan(self.learner.recent) else self.learner.recent,
+            "rises of the loss": rises.rises_told(trained),
+            "oddities": self.oddities(),
+            "ignored columns": dict(self.ignored_columns()),
+            "learned here": self.counts.learned,
+            "not saved": self.learner.unsaved,
+            "cannot be saved": self.learner.failure,
+            "cannot learn": self.learner.broken,
+            "waiting for labels": self.store.journal.n_waiting,
+            "dropped for size": self.counts.dropped_for_size,
+            "dropped for age": self.counts.dropped_for_age,
+        }
+
+    def ignored_columns(self) -> Counter[str]:
+        """Rows with a column that was ignored, by its name."""
+        learned, predicted = self._readers
+        return learned.ignored + predicted.ignored
+
+    def oddities(self) -> list[Row]:
+        """What was odd about rows that were predicted."""
+        odd = Refused(target=self.odd.target, tally=self.odd.tally.copy(), comparison=self.odd.comparison)
+        odd.compare()
+        return [
+            {"column": oddity.column, "problem": oddity.problem, "rows": oddity.rows} for oddity in odd.tally.oddities()
+        ]
+
+
+def check_serves(trained: Trained) -> None:
+    """Raise an error if a model cannot be served.
+
+    Raises
+    ------
+    ModelError
+    """
+    if trained.kind != TABLE:
+        raise ModelError(f"the model was trained on {trained.kind} text; rows of JSON are for models of tables")
+    if trained.model.only_predicts:
+        raise ModelError("what learning needs was left out of this model; serve the one before")
+    continued(trained)
+
+
+def _check_id(trained: Trained, name: str) -> None:
+    """Raise an error if the id of rows has the name of something that the model takes for another."""
+    encoder = trained.encoder
+    if name in (encoder.target, encoder.weight, encoder.group):
+        raise ModelError(f"`id={name!r}`: {name!r} is the target, the weight or the group of the model; name another")
+
+
+def _check_folder(output: Path) -> None:
+    """Raise an error if there cannot be a store, before anything is read."""
+    if str(output) == "-":
+        raise ModelError("-: this is not written to standard output; name a folder")
+    if not output.exists():
+        check_writable(output)
+    elif not output.is_dir() or (any(output.iterdir()) and not is_store(output)):
+        raise ModelError(f"{output}: is something else than a store; name a folder that is empty, or a new one")
+
+
+def opened(path: Path, output: Path | None) -> tuple[Trained | None, Path | None]:
+    """The model and the store that are meant by a model file or a store, and an output.
+
+    Raises
+    ------
+    ModelError
+    """
+    if is_store(path):
+        if output is not None and output.resolve() != path.resolve():
+            raise ModelError(f"{path}: is a store, which is served as it is; leave `output` out")
+        return None, path
+    if output is not None:
+        _check_folder(output)
+    return Trained.load(path), output

@@ -1,0 +1,195 @@
+"""A model in operation on disk: one folder with numbered versions, a journal, and a lock.
+
+```text
+people.store/
+    journal.sqlite            what was sent since the oldest version that is kept; which version is the current one
+    versions/000003.model     model files
+    current.model             a link to the current version, for other commands
+    incoming/                 where to put a model that is to become a version
+    lock                      while a process writes
+```
+
+A version is written as a file first, and counts from the transaction on that names it in the journal. So the process
+may end at any moment: the current version and the events of the journal that follow it are the model.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tunefree.core.errors import ModelError
+from tunefree.core.locks import only_writer
+from tunefree.core.storage import digest_of, make_folder
+from tunefree.model_files.trained import Trained, ended
+from tunefree.serving.journal import Event, Journal, Version
+from tunefree.serving.settings import CURRENT, INCOMING, JOURNAL, VERSIONS, is_store
+
+ORIGIN = "origin.part"
+
+
+class Store:
+    """A folder of a model in operation, which nothing else writes while it is open.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        In memory, without versions, by default.
+    model : Trained, optional
+        With which a new store begins.
+    durability : {"power", "process"}
+        What acknowledged rows survive: a loss of power, or only the end of the process.
+    kept : int
+        Versions that are kept, with the rows since the oldest of them.
+
+    Raises
+    ------
+    ModelError
+        If the folder cannot be written, is written by another process, or there is neither a store nor a model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tunefree.stream.source import open_source
+    >>> from tunefree.model_files.plan import Plan
+    >>> from tunefree.training.training import train
+    >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
+    >>> folder = Path(tempfile.mkdtemp()) / "people.store"
+    >>> with Store(folder, train(open_source(table), Plan(target="rich"))) as store:
+    ...     store.versions[-1].number, store.current().model.classes
+    (1, ['no', 'yes'])
+    """
+
+    def __init__(
+        self, folder: Path | None, model: Trained | None = None, durability: str = "power", kept: int = 5
+    ) -> None:
+        self.folder, self._kept, self._open = folder, kept, ExitStack()
+        try:
+            if folder is not None:
+                if model is None and not is_store(folder):
+                    raise ModelError(f"{folder}: is no store of a model; name a model to begin one with")
+                for part in (folder, folder / VERSIONS, folder / INCOMING):
+                    make_folder(part)
+                self._open.enter_context(only_writer(folder / "lock", folder))
+            self.journal = Journal(None if folder is None else folder / JOURNAL, durability)
+            self._open.callback(self.journal.close)
+            self._begin(model)
+            self._tidy()
+        except BaseException:
+            self._open.close()
+            raise
+
+    def _begin(self, model: Trained | None) -> None:
+        """Save the model that a new store begins with; an old one must have begun with it, if there is one."""
+        digest = None
+        if model is not None and self.folder is not None:
+            model.save(self.folder / ORIGIN)
+            digest = digest_of(self.folder / ORIGIN)
+            (self.folder / ORIGIN).unlink()
+        if not self.versions:
+            assert model is not None
+            self.add(model, 0, "the model to begin with")
+            self.journal.state("origin", digest)
+        elif digest not in (None, self.journal.fact("origin", None)):
+            remedy = "leave the model out to go on with what is there, or name another folder"
+            raise ModelError(f"{self.folder}: began with another model; {remedy}")
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let others write it."""
+        self._open.close()
+
+    def _tidy(self) -> None:
+        """Remove files that the journal does not name, and let the link be right: the process may have ended before."""
+        if self.folder is None:
+            return
+        named = {self._file(version.number).name for version in self.versions}
+        for path in (self.folder / VERSIONS).iterdir():
+            if path.name not in named:
+                path.unlink()
+        link, target = self.folder / CURRENT, Path(VERSIONS) / self._file(self.versions[-1].number).name
+        if not link.is_symlink() or link.readlink() != target:
+            beside = self.folder / f"{CURRENT}.part"
+            beside.unlink(missing_ok=True)
+            beside.symlink_to(target)
+            os.replace(beside, link)
+
+    def _file(self, number: int) -> Path:
+        assert self.folder is not None
+        return self.folder / VERSIONS / f"{number:06d}.model"
+
+    @property
+    def versions(self) -> list[Version]:
+        """What was saved, the oldest first; the last is the current one."""
+        return self.journal.versions()
+
+    def add(self, trained: Trained, sequence: int, reason: str) -> Version:
+        """Save a model that has learned all events up to one, as the current version.
+
+        Raises
+        ------
+        ModelError, StoreError
+            If it cannot be saved; the version before is the current one then.
+        """
+        number, metrics = 1 + max((version.number for version in self.versions), default=0), trained.progress
+        progressive = metrics.progressive[0] if metrics.progressive else None
+        rows, loss = (0, None) if progressive is None else (progressive.rows, progressive.mean_loss())
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        version = Version(number, sequence, rows, loss if loss is None or loss == loss else None, created, reason)
+        if self.folder is not None:
+            (trained if trained.progress.complete else ended(trained)).save(self._file(number))
+            _flush(self.folder / VERSIONS)
+        with self.journal.transaction():
+            self.journal.add_version(version)
+            self.journal.keep_versions(self._kept)
+            self.journal.state("clock", self.journal.now)
+        self._tidy()
+        return version
+
+    def load(self, number: int) -> Trained:
+        """A version that is kept.
+
+        Raises
+        ------
+        ModelError
+        """
+        if self.folder is None or number not in [version.number for version in self.versions]:
+            kept = ", ".join(str(version.number) for version in self.versions)
+            raise ModelError(f"there is no version {number}; those that are kept are {kept}")
+        return Trained.load(self._file(number))
+
+    def incoming(self, name: str) -> Trained:
+        """A model that was put into the folder for incoming ones.
+
+        Raises
+        ------
+        ModelError
+        """
+        if self.folder is None or Path(name).name != name:
+            raise ModelError(f"{name}: name a file of the store's folder {INCOMING!r}")
+        return Trained.load(self.folder / INCOMING / name)
+
+    def current(self) -> Trained:
+        """The current version, without the events that follow it."""
+        return self.load(self.versions[-1].number)
+
+    def unlearned(self) -> Iterator[Event]:
+        """The events that follow the current version, in order."""
+        return self.journal.events_after(self.versions[-1].sequence)
+
+
+def _flush(folder: Path) -> None:
+    """Bring the names of files in a folder to the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

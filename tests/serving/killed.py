@@ -1,0 +1,62 @@
+"""A service that kills its process (SIGKILL) at the n-th call of a function; it prints each row that was acknowledged.
+
+``python -m tests.serving.killed FOLDER MODEL POINT N``
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from tests.serving.model import N, rows
+from tunefree.model_files.trained import Trained
+from tunefree.serving import journal, learner, store
+from tunefree.serving.service import Service
+from tunefree.serving.settings import Keeping
+
+POINTS = {
+    "before it is written": (journal.Journal, "add", False),
+    "while it is written": (journal.Journal, "keep_answer", True),
+    "before it is learned": (learner.Learner, "_learn", False),
+    "after it is learned": (learner.Learner, "_learn", True),
+    "before a version is saved": (store.Store, "add", False),
+    "before a version counts": (journal.Journal, "add_version", False),
+    "after a version counts": (store.Store, "_tidy", False),
+    "after a version is saved": (store.Store, "add", True),
+    "while a row is kept waiting": (journal.Journal, "keep_waiting", True),
+}
+
+
+def kill_at(point, number):
+    """Let the process end at a call."""
+    owner, name, is_after = POINTS[point]
+    function, calls = getattr(owner, name), [0]
+
+    def counted(*arguments, **options):
+        calls[0] += 1
+        if calls[0] == number and not is_after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        value = function(*arguments, **options)
+        if calls[0] == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return value
+
+    setattr(owner, name, counted)
+
+
+def main(folder, model, point, number):
+    kill_at(point, int(number))
+    with Service(Trained.load(model), Path(folder), keeping=Keeping(save_every=25, keep_versions=10**6)) as service:
+        for place, row in enumerate(rows(N, N + 60)):
+            if place % 2:
+                service.predict([{**row, "id": place}])
+                service.label([{"id": place, "rich": row["rich"]}], request=f"r{place}")
+            else:
+                service.learn([row], request=f"r{place}")
+            print(place, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

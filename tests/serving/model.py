@@ -1,0 +1,95 @@
+"""A small model, its rows, and a server in a process of its own."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from tests.workflows.test_training import people
+from tunefree.model_files.plan import Plan
+from tunefree.stream.source import open_source
+from tunefree.training.training import train
+
+N = 1000  # rows the model is trained on before it serves
+
+
+def table(start=0, stop=None):
+    return {name: values[start:stop] for name, values in people().items() if name != "pay"}
+
+
+def rows(start, stop, *without):
+    part = {name: values for name, values in table(start, stop).items() if name not in without}
+    objects = [dict(zip(part, cells, strict=True)) for cells in zip(*part.values(), strict=True)]
+    return [{name: getattr(value, "item", lambda v=value: v)() for name, value in row.items()} for row in objects]
+
+
+def plan(**options):
+    return Plan(**{"target": "rich", "learner": "scinol2"} | options)
+
+
+def write_model(path, **options):
+    train(open_source(table(0, N)), plan(**options)).save(path)
+    return path
+
+
+class Server:
+    """`tunefree serve` in a process of its own."""
+
+    def __init__(self, *arguments, prepare=None):
+        command = [sys.executable, "-m", "tunefree.cli", "serve", *map(str, arguments), "--port", "0"]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=prepare)
+        self.log, self.plain = [], []
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
+        self.port = int(self.event("started")["address"].rpartition(":")[2])
+
+    def _read(self):
+        for line in self.process.stderr:
+            try:
+                self.log.append(json.loads(line))
+            except ValueError:
+                self.plain.append(line)
+
+    def event(self, name, number=0):
+        """The first line of the log, or a later one, on an event."""
+        while True:
+            events = [line for line in list(self.log) if line["event"] == name]
+            if len(events) > number:
+                return events[number]
+            assert self.process.poll() is None or self._reading.is_alive(), (self.log, self.plain)
+            time.sleep(0.01)
+
+    def ask(self, method, path, body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            sent = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+            named = {"Content-Type": "application/json"} | {k.replace("_", "-"): v for k, v in headers.items()}
+            connection.request(method, path, sent, named)
+            answer = connection.getresponse()
+            text = answer.read()
+            return answer.status, json.loads(text) if answer.getheader("content-type") == "application/json" else text
+        finally:
+            connection.close()
+
+    def metric(self, name):
+        lines = self.ask("GET", "/metrics")[1].decode().splitlines()
+        return float(next(line.rpartition(" ")[2] for line in lines if line.startswith(f"tunefree_{name} ")))
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        status = self.process.wait(timeout=60)
+        self._reading.join(10)
+        return status
+
+    def kill(self):
+        if self.process.poll() is None:
+            os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._reading.join(10)
+        self.process.stderr.close()

@@ -1,0 +1,360 @@
+"""HTTP with real processes: what is answered, to whom, and what clients that mean ill can do."""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.serving.model import N, rows, write_model
+from tests.serving.undisturbed import check_store
+from tunefree.model_files.trained import Trained
+from tunefree.serving.service import Service
+
+pytest.importorskip("starlette")
+pytest.importorskip("prometheus_client")
+pytest.importorskip("httptools")
+
+KEPT = ("--keep-versions", 1_000_000)
+HALF = b'POST /learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"age'
+
+
+def connected(server, sent=b""):
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    connection.sendall(sent)
+    return connection
+
+
+def is_ended(connection):
+    """Whether the server ends a connection, in which nothing more is sent."""
+    try:
+        while connection.recv(1 << 16):
+            pass
+    except ConnectionResetError:
+        pass
+    return True
+
+
+def test_a_server_under_load_keeps_all_that_it_learned(file, serve, tmp_path):
+    server = serve(file, "-o", tmp_path / "s", *KEPT)
+    unknown = rows(1100, 1110, "rich")
+    with Service(Trained.load(file)) as alone:
+        assert server.ask("POST", "/predict", unknown) == (200, alone.predict(unknown))
+    assert server.ask("POST", "/predict", unknown[0])[1] == server.ask("POST", "/predict", unknown)[1][0]
+
+    def client(number):
+        for place, row in enumerate(rows(N + 10 * number, N + 10 * number + 10)):
+            label = {"id": f"{number}-{place}", "rich": row.pop("rich")}
+            assert server.ask("POST", "/predict", {**row, "id": label["id"]})[0] == 200
+            assert server.ask("POST", "/labels", label) == (200, {"learned": 1, "unknown": []})
+        return server.ask("POST", "/learn", rows(N, N + 20))
+
+    with ThreadPoolExecutor(6) as clients:
+        assert list(clients.map(client, range(6))) == [(200, {"learned": 20})] * 6
+    state = server.ask("GET", "/model")[1]
+    assert state["learned here"] == 6 * 30 and state["rows"] == N + 6 * 30
+    assert server.end() == 0
+    assert len(check_store(tmp_path / "s", tmp_path / "u")) == 6 * 30
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_end_it_with_all_saved_whatever_clients_do(file, serve, tmp_path, number):
+    server = serve(file, "-o", tmp_path / "s", *KEPT, "--shutdown-timeout", 0.5)
+    assert server.ask("POST", "/learn", rows(N, N + 20))[0] == 200
+    left = [connected(server, sent) for sent in (HALF, HALF[:30], b"")]
+    assert server.end(number) == 0
+    assert [line["event"] for line in server.log][-2:] == ["saved", "ended"] and not server.plain
+    for connection in left:
+        connection.close()
+    assert len(check_store(tmp_path / "s", tmp_path / "u")) == 20
+
+
+def test_killed_and_started_again_it_goes_on(file, serve, tmp_path):
+    server = serve(file, "-o", tmp_path / "s", *KEPT, "--save-every", 10)
+    for start in range(N, N + 35, 5):
+        assert server.ask("POST", "/learn", rows(start, start + 5))[0] == 200
+    server.ask("POST", "/predict", {**rows(N, N + 1, "rich")[0], "id": 1})
+    assert server.end(signal.SIGKILL) == -signal.SIGKILL
+    server = serve(file, "-o", tmp_path / "s", *KEPT)
+    assert server.ask("POST", "/labels", {"id": "1", "rich": "no"}) == (200, {"learned": 1, "unknown": []})
+    assert server.metric("rows") == N + 36 and server.metric("rows_replayed_total") == 5
+    assert server.end() == 0
+    assert len(check_store(tmp_path / "s", tmp_path / "u")) == 36
+    assert serve(tmp_path / "s").ask("GET", "/model")[1]["rows"] == N + 36
+
+
+def test_a_full_disk_is_503_and_what_is_sent_again_is_learned_once(file, serve, tmp_path):
+    largest = 16 * file.stat().st_size
+    limits = (largest, resource.RLIM_INFINITY)
+    server = serve(file, "-o", tmp_path / "s", *KEPT, prepare=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits))
+    sent = [{**row, "job": row["job"] + "x" * 20} for row in rows(0, N)]
+    statuses = []
+    while 503 not in statuses:
+        statuses.append(server.ask("POST", "/learn", sent, Idempotency_Key=f"k{len(statuses)}")[0])
+    assert set(statuses[:-1]) <= {200} and len(statuses) < 200
+    assert server.ask("POST", "/predict", rows(N, N + 1, "rich"))[0] == 200
+    assert server.metric("rows_learned_total") == N * (len(statuses) - 1)
+    server.end(signal.SIGKILL)
+    server = serve(file, "-o", tmp_path / "s", *KEPT)  # there is room again
+    for number in range(len(statuses)):
+        status, answer = server.ask("POST", "/learn", sent, Idempotency_Key=f"k{number}")
+        assert status == 200 and answer.get("repeated", False) == (number < len(statuses) - 1)
+    assert server.end() == 0
+    assert len(check_store(tmp_path / "s", tmp_path / "u")) == N * len(statuses)
+
+
+def test_a_second_server_and_a_training_are_told_who_writes(file, serve, tmp_path):
+    server = serve(file, "-o", tmp_path / "s")
+    command = [sys.executable, "-m", "tunefree.cli", "serve", str(tmp_path / "s"), "--port", "0"]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 2 and f"process {server.process.pid} writes it" in ended.stderr
+    lines = [json.dumps(row) for row in rows(N, N + 50)]
+    (tmp_path / "more.jsonl").write_text("\n".join(lines))
+    train = [sys.executable, "-m", "tunefree.cli", "train", str(tmp_path / "more.jsonl"), "-o", str(tmp_path / "s")]
+    for words, message in (
+        (["--from", str(tmp_path / "s")], f"process {server.process.pid} writes it"),
+        ([], "let its model go on by --from"),
+    ):
+        ended = subprocess.run([*train, *words], capture_output=True, text=True)
+        assert ended.returncode == 2 and message in ended.stderr
+    assert server.ask("POST", "/learn", rows(N, N + 10))[0] == 200
+    assert server.end(signal.SIGKILL) == -signal.SIGKILL  # so that rows are in the journal alone
+    ended = subprocess.run([*train, "--from", str(tmp_path / "s")], capture_output=True, text=True)
+    assert ended.returncode == 0 and "it is version 3 of" in ended.stdout, ended.stderr
+    server = serve(tmp_path / "s")
+    assert [version["n_rows"] for version in server.ask("GET", "/versions")[1]] == [N, N + 10, N + 60]
+
+
+def test_two_trainings_of_one_file(file, tmp_path):
+    """The first waits for its rows; the second is told, and does not undo what the first learned."""
+    train = [
+        sys.executable,
+        "-m",
+        "tunefree.cli",
+        "train",
+        "--from",
+        str(file),
+        "-o",
+        str(file),
+        "--format",
+        "json",
+    ]
+    first = subprocess.Popen([*train, "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / f".{file.name}.lock").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    second = subprocess.run([*train, "-"], input="", capture_output=True, text=True)
+    assert second.returncode == 2 and f"process {first.pid} writes it; wait until it ends" in second.stderr
+    _, told = first.communicate("\n".join(json.dumps(row) for row in rows(N, N + 50)))
+    assert first.returncode == 0, told
+    assert Trained.load(file).progress.progressive[0].rows == N + 50
+    assert not (tmp_path / f".{file.name}.lock").exists()
+
+
+def test_clients_that_are_slow_or_many_are_ended(file, serve):
+    server = serve(file, "--read-timeout", 0.5, "--idle-timeout", 1, "--max-connections", 100)
+    slow = [connected(server, HALF) for _ in range(60)]
+    idle = [connected(server) for _ in range(30)]
+    many = [connected(server) for _ in range(60)]
+    assert all(is_ended(connection) for connection in [*slow, *idle, *many])
+    time.sleep(0.1)
+    assert server.ask("POST", "/predict", rows(N, N + 1, "rich"))[0] == 200
+    text = server.ask("GET", "/metrics")[1].decode()
+    assert 'connections_ended_total{limit="too_many"} ' in text
+    counts = {name: float(text.split(f'limit="{name}"}} ')[1].split("\n")[0]) for name in ("too_many", "too_slow")}
+    assert counts["too_slow"] + counts["too_many"] == 150 and counts["too_many"] >= 50
+    assert server.end() == 0
+    assert len(server.plain) == 1 and not [line for line in server.log if "traceback" in line]
+
+
+def test_a_client_that_drips_is_ended(file, serve):
+    server = serve(file, "--read-timeout", 0.5)
+    connection = connected(server)
+
+    def drip():
+        for letter in HALF * 100:
+            connection.sendall(bytes([letter]))
+            time.sleep(0.02)
+
+    with pytest.raises(OSError):
+        drip()
+
+
+def test_a_client_that_takes_no_answer_is_ended(file, serve):
+    server = serve(file, "--read-timeout", 0.5)
+    body = json.dumps(rows(0, N, "rich") * 5).encode()
+    head = f"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect(("127.0.0.1", server.port))
+    for _ in range(6):
+        connection.sendall(head.encode() + b"\r\n\r\n" + body)
+    deadline = time.monotonic() + 60
+    while 'limit="too_slow"} 1.0' not in server.ask("GET", "/metrics")[1].decode():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert server.end() == 0
+
+
+def test_other_predictions_are_answered_while_a_large_request_is(file, serve, tmp_path):
+    server = serve(write_model(tmp_path / "m", learner="pool"))
+    large = rows(0, N, "rich") * 10
+    with ThreadPoolExecutor(1) as clients:
+        asked = clients.submit(server.ask, "POST", "/predict", large)
+        n_answered = 0
+        while not asked.done():
+            assert server.ask("POST", "/predict", large[0])[0] == 200
+            n_answered += 1
+        assert asked.result()[0] == 200 and len(asked.result()[1]) == len(large) and n_answered > 1
+
+
+def test_what_is_too_large_is_refused(file, serve):
+    server = serve(file, "--max-rows", 10, "--max-body", 10_000, "--max-header", 1000)
+    assert server.ask("POST", "/predict", rows(N, N + 11, "rich")) == (
+        413,
+        {"error": "a request may have at most 10 rows; send fewer at a time"},
+    )
+    status, answer = server.ask("POST", "/predict", b" " * 20_000)
+    assert status == 413 and answer == {"error": "a request may have at most 10000 bytes; send fewer rows at a time"}
+    connection = connected(server, b"GET /live HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 500)
+    connection.sendall(b"x" * 1000)
+    assert connection.recv(100).startswith(b"HTTP/1.1 431 ")
+    assert server.ask("GET", "/live") == (200, {"status": "ok"})
+
+
+def test_what_cannot_be_answered(file, serve):
+    server = serve(file)
+    for body, status, message in [
+        (b"age=39", 400, "not JSON"),
+        (b"[" * 100_000, 400, "not JSON"),
+        (b"[]", 400, "not empty"),
+        (b"[1]", 400, "object"),
+        (b"\xff\xfe{}", 400, "object"),
+        (b'{"age": "old", "job": null}', 422, "'old' is not a number"),
+        (b'{"age": 39, "jobs": "pilot"}', 422, "column 'jobs': the model does not know it"),
+        (
+            b'{"age": 39, "job": "pilot", "trace_id": 7}',
+            422,
+            "pass --unknown-columns ignore or --unknown-columns learn",
+        ),
+        (b"[{}]", 422, "row 1: columns 'age', 'job' missing; send null"),
+        (b'{"age": NaN}', 400, "not JSON"),
+        (b'{"age": 39, "job": "a", "id": [1]}', 422, "an id is a string or a whole number"),
+    ]:
+        sent = server.ask("POST", "/predict", body)
+        assert sent[0] == status and message in sent[1]["error"], (body[:20], sent)
+    assert server.ask("POST", "/labels", {"id": 1})[0] == 422
+    assert server.ask("GET", "/predict")[0] == 405 and server.ask("GET", "/nothing")[0] == 404
+    assert server.ask("POST", "/predict", b"{}", Content_Type="text/plain")[0] == 415
+    connection = connected(server, b"\x16\x03\x01 no HTTP\r\n\r\n")
+    assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+    assert server.metric("rows_learned_total") == 0 and server.ask("GET", "/live")[0] == 200
+
+
+def test_who_may_ask(file, serve, tmp_path):
+    (tmp_path / "token").write_text("a-token-of-letters\n")
+    server = serve(file, "--token-file", tmp_path / "token", "--allow-host", "model.example")
+    [row] = rows(N, N + 1)
+    token = {"Authorization": "Bearer a-token-of-letters"}
+    for headers, status in [
+        ({}, 401),
+        ({"Authorization": "Bearer another"}, 401),
+        (token, 200),
+        (token | {"Host": "model.example"}, 200),
+        (token | {"Host": "evil.example"}, 403),
+        (token | {"Origin": "http://evil.example"}, 403),
+        (token | {"Origin": "null"}, 403),
+        (token | {"Host": "model.example", "Origin": "https://model.example"}, 200),
+        (token | {"Content_Type": "text/plain"}, 415),
+    ]:
+        assert server.ask("POST", "/learn", row, **headers)[0] == status, headers
+    assert server.ask("POST", "/versions", {"save": True})[0] == 401
+    assert server.ask("POST", "/predict", rows(N, N + 1, "rich"))[0] == 200  # changes nothing
+    assert server.ask("GET", "/metrics", Host="evil.example")[0] == 403
+    assert server.ask("GET", "/model")[1]["learned here"] == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--host", "0.0.0.0"], "--host 0.0.0.0 lets other machines in; name a file with a token by --token-file"),
+        (["--token-file", "none"], "none: the token cannot be read"),
+        (["--save-every", "5"], "--save-every is of a store; leave it out, or name one by --output"),
+        (["--durability", "process"], "--durability is of a store"),
+        (["-o", "{file}"], "people.model: is something else than a store; name a folder"),
+        (["-o", "{folder}"], "is something else than a store"),
+        (["-o", "none/store"], "none/store: its parent is not a directory"),
+        (["-o", "/proc/self/store"], "cannot be written"),
+        (["-o", "-"], "-: this is not written to standard output; name a folder"),
+        (["--unknown-columns", "drop"], "must be 'refuse' or 'ignore' or 'learn'"),
+        (["--host", "300.1.1.1"], "lets other machines in"),
+        (["--max-rows", "0"], "must be at least 1"),
+        (["--id", "rich"], "--id rich: 'rich' is the target, the weight or the group of the model; name another"),
+    ],
+)
+def test_options_that_cannot_be(file, options, message):
+    words = [option.format(file=file, folder=file.parent) for option in options]
+    command = [sys.executable, "-m", "tunefree.cli", "serve", str(file), "--port", "0", *words]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 2 and message in " ".join(ended.stderr.split()), ended.stderr
+
+
+def test_a_port_that_is_taken(file, serve):
+    server = serve(file)
+    command = [sys.executable, "-m", "tunefree.cli", "serve", str(file), "--port", str(server.port)]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 2 and "cannot be listened on" in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_versions_over_http(file, serve, tmp_path):
+    server = serve(file, "-o", tmp_path / "s")
+    server.ask("POST", "/learn", rows(N, N + 10))
+    assert server.ask("POST", "/versions", {"save": True}) == (200, {"version": 2})
+    assert [version["n_rows"] for version in server.ask("GET", "/versions")[1]] == [N, N + 10]
+    assert server.ask("POST", "/versions", {"roll back to": 1}) == (200, {"version": 3})
+    assert server.ask("GET", "/model")[1]["rows"] == N
+    assert server.ask("POST", "/versions", {"roll back to": 9})[0] == 422
+    for body in ({"roll back to": True}, {"save": 1}, {"save": True, "take": "a"}, {}, [{"save": True}] * 2):
+        assert server.ask("POST", "/versions", body)[0] == 400
+    assert server.ask("POST", "/versions", {"take": "../s"})[0] == 422
+    server.end()
+    assert [line["event"] for line in server.log if line["event"] in ("saved", "replaced")] == ["saved", "replaced"]
+
+
+def test_what_is_told(file, serve, tmp_path):
+    server = serve(file, "-o", tmp_path / "s", "--unknown-columns", "ignore")
+    [row] = rows(N, N + 1)
+    server.ask("POST", "/learn", {**row, "trace_id": 1})
+    server.ask("POST", "/labels", {"id": 5, "rich": "no"})
+    text = server.ask("GET", "/metrics")[1].decode()
+    for line in (
+        "tunefree_rows_learned_total 1.0",
+        "tunefree_labels_unknown_total 1.0",
+        'tunefree_columns_ignored_total{column="trace_id"} 1.0',
+        'tunefree_request_seconds_count{path="/learn",status="200"} 1.0',
+        "tunefree_can_learn 1.0",
+        "tunefree_can_save 1.0",
+        'tunefree_model_info{target="rich",task="classification"} 1.0',
+    ):
+        assert line in text
+    assert server.ask("GET", "/ready") == (200, {"status": "ok"})
+    described = server.ask("GET", "/openapi.json")[1]
+    for path, methods in described["paths"].items():
+        for method in methods:
+            assert server.ask(method.upper(), path, b"")[0] not in (404, 405, 500)
+    explained = server.ask("POST", "/explain", {"age": 3.0, "job": "pilot"})[1]
+    assert sum(explained["contributions"].values()) == pytest.approx(explained["margin"])
+    assert server.ask("POST", "/explain?class=no", {"age": 3.0, "job": "pilot"})[1]["class"] == "no"
+
+
+def test_a_server_that_keeps_nothing_says_so(file, serve, tmp_path):
+    assert "is lost when the server ends; --output" in "".join(serve(file).plain)
+    assert "lost" not in "".join(serve(file, "-o", tmp_path / "s").plain)

@@ -1,0 +1,376 @@
+"""A model in operation by itself: what it predicts and learns, and which rows it takes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+
+from tests.serving.model import N, plan, rows, table, write_model
+from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
+from tunefree.serving.service import Service
+from tunefree.serving.settings import Admission, Keeping
+from tunefree.stream.source import open_source
+from tunefree.training.training import train
+
+
+@pytest.fixture
+def service(file):
+    services = []
+
+    def start(path=file, folder=None, admission=Admission(), keeping=Keeping(), **options):  # noqa: B008 - immutable
+        trained = path if path is None or isinstance(path, Trained) else Trained.load(path)
+        services.append(Service(trained, folder, admission, keeping, **options))
+        return services[-1]
+
+    yield start
+    for one in services:
+        one.close()
+
+
+def predicted(service, sent):
+    service.settle()
+    return service.predict(sent)
+
+
+def test_rows_learned_one_by_one_go_on_with_the_stream(service):
+    one = service()
+    for row in rows(N, 1100):
+        assert one.learn([row]) == {"learned": 1}
+    whole = train(open_source(table(0, 1100)), plan())
+    unknown = rows(1100, 1200, "rich")
+    assert predicted(one, unknown) == service(whole).predict(unknown)
+    assert one.state()["rows"] == 1100
+    assert one.state()["progressive loss"] == whole.progress.progressive[0].mean_loss()
+
+
+def test_the_pool_learns_rows_one_by_one_as_together(service, tmp_path):
+    path = write_model(tmp_path / "m", learner="pool")
+    alone, together = service(path), service(path)
+    for row in rows(N, 1050):
+        alone.learn([row])
+    together.learn(rows(N, 1050))
+    unknown = rows(1100, 1200, "rich")
+    assert predicted(alone, unknown) == predicted(together, unknown)
+    assert alone.state()["rows"] == 1050
+
+
+def test_what_is_predicted_is_what_the_file_predicts(service, tmp_path):
+    for options in ({}, {"learner": "pool"}, {"target": "age", "task": "regression", "learner": "pool"}):
+        trained = train(open_source(table(0, N)), plan(**options))
+        unknown = rows(N, N + 50, plan(**options).target)
+        batch = trained.encoder.encode(
+            service(trained)._readers[1]._chunk(trained.encoder, unknown, "refuse")[0], False, _refused()
+        )
+        margins = trained.model.predict(batch.rows)
+        of_rows = (
+            trained.model.probabilities(margins)[:, 0] if trained.model.task == "classification" else margins[:, 0]
+        )
+        answers = service(trained).predict(unknown)
+        first = [next(iter(a["probabilities"].values())) if "probabilities" in a else a["prediction"] for a in answers]
+        assert first == of_rows.tolist()
+
+
+def _refused():
+    from tunefree.stream.batch import Refused
+
+    return Refused()
+
+
+@pytest.mark.parametrize("learner", ["scinol2", "pool"])
+def test_labels_that_come_later_are_learned_with_their_rows(service, tmp_path, learner):
+    path = write_model(tmp_path / "m", learner=learner)
+    late, at_once = service(path), service(path)
+    sent = [{"id": number, **row} for number, row in enumerate(rows(N, 1050, "rich"))]
+    assert [answer["id"] for answer in late.predict(sent)] == list(range(50))
+    labels = [{"id": number, "rich": row["rich"]} for number, row in enumerate(rows(N, 1050))]
+    assert late.label([*labels, {"id": "never", "rich": "no"}]) == {"learned": 50, "unknown": ["never"]}
+    assert late.label(labels[:1]) == {"learned": 0, "unknown": [0]}  # learned already
+    at_once.learn(rows(N, 1050))
+    unknown = rows(1100, 1200, "rich")
+    assert predicted(late, unknown) == predicted(at_once, unknown)
+
+
+def test_a_number_and_its_text_are_one_id(service):
+    one = service()
+    [row] = rows(N, N + 1, "rich")
+    one.predict([{**row, "id": 1}])
+    assert one.label([{"id": "1", "rich": "no"}]) == {"learned": 1, "unknown": []}
+    for sent in ([{**row, "id": 1}, {**row, "id": "1"}],):
+        with pytest.raises(
+            DataError, match=r"row 2, column 'id': the id '1' is that of row 1, too; send each row once"
+        ):
+            one.predict(sent)
+    with pytest.raises(DataError, match="'5' is that of row 1, too"):
+        one.label([{"id": 5, "rich": "no"}, {"id": 5, "rich": "yes"}])
+    for id in (True, 1.5, [1], {"a": 1}):
+        with pytest.raises(DataError, match="an id is a string or a whole number"):
+            one.predict([{**row, "id": id}])
+    assert one.state()["learned here"] == 1
+
+
+def test_a_label_has_an_id_and_a_target_and_nothing_else(service):
+    one = service()
+    for label, message in (
+        ({"rich": "no"}, "there is no id; send 'id', too"),
+        ({"id": 1}, "there is no label; send 'rich' with the id"),
+        ({"id": 1, "rich": None}, "there is no label"),
+        ({"id": 1, "rich": "no", "age": 3}, "column 'age': a label has an id and a target; leave it out"),
+    ):
+        with pytest.raises(DataError, match=message):
+            one.label([label])
+
+
+def test_the_oldest_rows_that_wait_are_dropped_and_counted(service):
+    one = service(keeping=Keeping(remember=2))
+    one.predict([{"id": number, **row} for number, row in enumerate(rows(N, N + 3, "rich"))])
+    state = one.state()
+    assert state["waiting for labels"] == 2 and state["dropped for size"] == 1
+    assert one.label([{"id": number, "rich": "no"} for number in range(3)]) == {"learned": 2, "unknown": [0]}
+    assert one.state()["waiting for labels"] == 0
+
+
+def test_rows_that_wait_too_long_are_dropped_and_counted(service):
+    one = service(keeping=Keeping(label_days=2.0))
+    [first, second] = rows(N, N + 2, "rich")
+    one.predict([{"id": 1, **first}])
+    one.store.journal._base += 1.5 * 86400.0
+    one.predict([{"id": 2, **second}])
+    one.store.journal._base += 86400.0
+    one.learner._looked = -1e9
+    one.settle()
+    one.settle()
+    assert one.state()["dropped for age"] == 1
+    assert one.label([{"id": 1, "rich": "no"}, {"id": 2, "rich": "no"}]) == {"learned": 1, "unknown": [1]}
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"age": "old"}, r"row 6, column 'age': 'old' is not a number; correct the row$"),
+        ({"age": 10**400}, r"row 6, column 'age': the number is infinite .inf.; correct the row$"),
+        ({"job": 7}, "7 is not a string"),
+        ({"rich": None}, r"row 6, column 'rich': the target is missing; give it one$"),
+        (
+            {"rich": "perhaps"},
+            r"row 6, column 'rich': the label 'perhaps' is not among the classes 'no', 'yes'; correct",
+        ),
+        ({"trace_id": "x"}, r"row 6, column 'trace_id': the model does not know it"),
+        ({"deep": {"er": 1}}, r"row 6, column 'deep.er': the model does not know it"),
+        ({"age": {"x": 1}}, r"column 'age.x': the model does not know it"),
+    ],
+)
+def test_of_rows_with_a_bad_one_none_is_learned(service, bad, message):
+    one, untouched = service(), service()
+    with pytest.raises(DataError, match=message):
+        one.learn([*rows(N, N + 5), {**rows(N, N + 1)[0], **bad}])
+    assert one.state()["learned here"] == 0 and one.counts.refused == 1
+    assert one.state()["columns"] == ["age", "job"]
+    for each in (one, untouched):
+        each.learn(rows(N, N + 50))
+    unknown = rows(1100, 1200, "rich")
+    assert predicted(one, unknown) == predicted(untouched, unknown)
+
+
+def test_a_row_that_cannot_be_used_does_not_hit_requests_beside_it(service):
+    one = service()
+    good, bad = rows(N, N + 1, "rich"), [{**rows(N, N + 1, "rich")[0], "age": "old"}]
+    asked = [one.predictor.submit(sent) for sent in [good, bad] * 20]
+    assert sum(future.exception() is None for future in asked) == 20
+    learned = rows(N, N + 1)
+    from tunefree.serving.requests import Request
+
+    sent = [one.learner.submit(Request(r)) for r in [learned, [{**learned[0], "age": "old"}]] * 20]
+    assert sum(future.exception() is None for future in sent) == 20
+    assert one.state()["learned here"] == 20
+
+
+STRANGE = [
+    None,
+    True,
+    0,
+    -0.0,
+    10**30,
+    -(10**400),
+    1e308,
+    "",
+    " ",
+    "\0",
+    "\ud800",
+    "x" * 10_000,
+    [],
+    [[]],
+    [1, "a"],
+    {},
+]
+STRANGE += [{"": {"": 1}}, {"a": [{"b": None}]}, [None], [True, 1], "2020-02-30", "1,5", "NaN", [{"a": 1}, 2]]
+
+
+def test_whatever_is_sent_is_answered_and_learning_goes_on(service):
+    """Odd values and names in every place, at once with rows that can be used, which are all learned."""
+    one, other = service(admission=Admission(unknown_columns="learn", new_classes=True)), service()
+    deep = [1]
+    for _ in range(300):
+        deep = {"a": deep}
+    [good] = rows(N, N + 1)
+    names = ("age", "job", "rich", "id", "", "\0", "\ud800", "a.b", "age.x", "job.")
+    sent = [{**good, name: value} for name in names for value in [*STRANGE, deep]]
+    sent += [{}, {"": 1}, {"id": 5}, deep]
+    for admission in ("refuse", "ignore"):
+        two = service(admission=Admission(unknown_columns=admission))
+        asked = [two.learner.submit(_request([row])) for row in sent] + [two.learner.submit(_request([good]))]
+        failures = [error for error in (future.exception(60) for future in asked) if error is not None]
+        assert failures and all(isinstance(error, DataError) for error in failures), set(map(repr, failures))
+        assert asked[-1].result() == {"learned": 1} and two.learner.broken is None
+    for row in sent:
+        for ask in (one.learn, one.predict, one.label):
+            with suppress(DataError):
+                ask([row])
+    assert one.learner.broken is None and other.learn([good]) == one.learn([good]) == {"learned": 1}
+
+
+def test_names_that_never_end_take_no_memory(service):
+    one = service(admission=Admission(unknown_columns="ignore"))
+    [good] = rows(N, N + 1, "rich")
+    for start in range(0, 3000, 100):
+        one.predict([{**good, f"column {start + number}": 1} for number in range(100)])
+    ignored = one.state()["ignored columns"]
+    assert len(ignored) == 1001 and sum(ignored.values()) == 3000 and ignored["(others)"] == 2000
+
+
+def test_nothing_of_the_journal_is_kept_without_a_folder(service):
+    one = service(keeping=Keeping(save_every=10, keep_versions=1))
+    for start in range(N, N + 100, 10):
+        one.learn(rows(start, start + 10))
+    one.settle()
+    assert not list(one.store.journal.events_after(0)) and one.counts.saves == 0
+
+
+def test_null_of_an_unknown_column_says_nothing(service):
+    one = service()
+    assert one.learn([{**rows(N, N + 1)[0], "trace_id": None}]) == {"learned": 1}
+    assert one.state()["columns"] == ["age", "job"]
+
+
+def test_unknown_columns_are_ignored_and_counted_if_asked(service):
+    one, other = service(admission=Admission(unknown_columns="ignore")), service()
+    traced = [{**row, "trace_id": "x", "deep": {"er": 1}} for row in rows(N, N + 20)]
+    assert one.learn(traced) == other.learn(rows(N, N + 20)) == {"learned": 20}
+    [answer] = one.predict([{"age": 3.0, "job": None, "trace_id": 1}])
+    assert answer["unknown columns"] == ["trace_id"]
+    assert one.state()["ignored columns"] == {"trace_id": 21, "deep.er": 20}
+    assert one.state()["columns"] == ["age", "job"]
+    unknown = rows(1100, 1200, "rich")
+    assert predicted(one, unknown) == predicted(other, unknown)
+    one.predict([{**traced[0], "rich": None, "id": 4}])
+    assert one.label([{"id": 4, "rich": "no"}]) == {"learned": 1, "unknown": []}
+
+
+def test_rows_to_learn_bring_new_columns_if_asked(service):
+    one = service(admission=Admission(unknown_columns="learn"))
+    sent = [{"id": 1, "city": "Rome", "deep": {"er": [1, 2]}, **row} for row in rows(N, N + 2)]
+    with pytest.raises(DataError, match="'a' is not"):
+        one.learn([sent[0], {**sent[1], "deep": {"er": [1, "a"]}}])
+    assert one.state()["columns"] == ["age", "job"]
+    one.predict(sent[:1])
+    assert one.state()["columns"] == ["age", "job"]
+    one.learn(sent)
+    one.settle()
+    assert one.state()["columns"] == ["age", "job", "city", "deep.er"]
+    assert one.predict([{"age": 3.0, "job": None}])[0]["prediction"] in ("no", "yes")
+
+
+def test_new_classes_are_learned_if_asked(service):
+    one = service(admission=Admission(new_classes=True))
+    sent = [{**row, "rich": "perhaps"} for row in rows(N, N + 40)]
+    assert one.learn(sent) == {"learned": 40}
+    one.settle()
+    assert one.state()["classes"] == ["no", "yes", "perhaps"]
+    assert set(one.predict(rows(N, N + 1, "rich"))[0]["probabilities"]) == {"no", "yes", "perhaps"}
+    many = [{**row, "rich": f"c{number}"} for number, row in enumerate(rows(0, 1000))]
+    with pytest.raises(DataError, match="there are at most 1000 classes"):
+        one.learn(many)
+    assert one.state()["classes"] == ["no", "yes", "perhaps"]
+
+
+def test_classes_that_the_plan_names_stay_closed(service):
+    trained = train(open_source(table(0, N)), plan(classes=("no", "yes")))
+    with pytest.raises(DataError, match="'perhaps' is not among the classes no, yes"):
+        service(trained, admission=Admission(new_classes=True)).learn([{**rows(N, N + 1)[0], "rich": "perhaps"}])
+
+
+def test_what_is_odd_is_counted(service):
+    one = service()
+    one.predict(rows(N, N + 100, "rich"))
+    assert one.state()["oddities"] == []
+    one.predict([{"age": 30.0, "job": "PILOT"}, {"age": 1e6, "job": "pilot"}])
+    odd = {oddity["column"]: (oddity["problem"], oddity["rows"]) for oddity in one.state()["oddities"]}
+    assert odd["job"] == ("a category that training never saw: 'PILOT', like 'pilot'", 1)
+    assert odd["age"][0].startswith("outside what training saw") and odd["age"][1] == 1
+    assert one.state()["oddities"] == one.state()["oddities"]  # looking changes nothing
+    with pytest.raises(DataError, match=r"row 2, column 'agee': the model does not know it .*did you mean 'age'\?"):
+        one.learn([*rows(N, N + 1), {"agee": 3.0, "job": "pilot", "rich": "no"}])
+    with pytest.raises(DataError, match=r"row 1: column 'job' missing; send null where a value is not known$"):
+        one.predict([{"age": 3.0}])
+
+
+def test_models_that_rows_cannot_continue(service, tmp_path):
+    model = train(open_source(table(0, N)), plan())
+    with pytest.raises(ModelError, match="checkpoint"):
+        service(replace(model, progress=replace(model.progress, complete=False)))
+    (tmp_path / "a.svm").write_text("1 1:1\n-1 2:1\n" * 50)
+    with pytest.raises(ModelError, match="models of tables"):
+        service(train(open_source(tmp_path / "a.svm"), Plan(learner="scinol2")))
+    train(open_source(table(0, N)), plan(learner="pool")).save(tmp_path / "p", only_for_prediction=True)
+    with pytest.raises(ModelError, match="what learning needs was left out"):
+        service(tmp_path / "p")
+
+
+def test_predictions_do_not_wait_for_learning(service):
+    """A request to learn is held up halfway, and predictions are answered."""
+    import threading
+
+    one, begun, go_on = service(), threading.Event(), threading.Event()
+
+    def hold():
+        begun.set()
+        assert go_on.wait(60)
+
+    held = one.learner.between(hold)
+    assert begun.wait(60)
+    learned = one.learner.submit(_request(rows(N, N + 5)))
+    assert len(one.predict(rows(N, N + 100, "rich"))) == 100
+    assert not held.done() and not learned.done()
+    go_on.set()
+    assert learned.result(60) == {"learned": 5}
+
+
+def _request(sent):
+    from tunefree.serving.requests import Request
+
+    return Request(sent)
+
+
+def test_explanations_add_up_and_follow_learning(service, tmp_path):
+    one = service(write_model(tmp_path / "m", learner="pool"))
+    for _ in range(2):
+        [row] = rows(N, N + 1, "rich")
+        [explained] = one.explain([row])
+        assert explained["class"] == "yes" and set(explained["contributions"]) == {"(constant)", "age", "job"}
+        assert sum(explained["contributions"].values()) == pytest.approx(explained["margin"], abs=1e-5)
+        one.learn(rows(N, N + 100))
+    with pytest.raises(ModelError, match="no class"):
+        one.explain([row], "perhaps")
+
+
+def test_options_of_no_effect_and_values_that_cannot_be(file):
+    for group, values in (
+        (Admission, {"unknown_columns": "drop"}),
+        (Keeping, {"save_every": 0}),
+        (Keeping, {"durability": "x"}),
+    ):
+        with pytest.raises(ModelError, match="must be"):
+            group(**values)

@@ -1,0 +1,297 @@
+"""The store of a model in operation: versions, the journal, one writer, and ends at any moment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import contextmanager
+from itertools import pairwise
+
+import pytest
+
+from tests.serving.killed import POINTS
+from tests.serving.model import N, plan, rows, table, write_model
+from tests.serving.undisturbed import check_store
+from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.trained import Trained
+from tunefree.serving.journal import StoreError
+from tunefree.serving.service import Service
+from tunefree.serving.settings import Keeping
+from tunefree.stream.source import open_source
+from tunefree.training.training import train
+
+ALL = Keeping(keep_versions=10**6)
+
+
+def begun(file, folder, keeping=ALL, **options):
+    return Service(Trained.load(file), folder, keeping=keeping, **options)
+
+
+@pytest.mark.parametrize("learner", ["scinol2", "pool"])
+def test_a_model_that_was_stopped_and_started_is_the_same_to_the_byte(tmp_path, learner):
+    file = write_model(tmp_path / "m", learner=learner)
+    for name, stops in (("often", (N, 1010, 1020, 1100, 1200)), ("once", (N, 1200))):
+        for start, stop in pairwise(stops):
+            with begun(file, tmp_path / name) as service:
+                for row in rows(start, stop):
+                    service.learn([row])
+        assert len(check_store(tmp_path / name, tmp_path / "undisturbed")) == 200
+    often, once = (Trained.load(tmp_path / name / "current.model") for name in ("often", "once"))
+    assert often.progress.progressive[0] == once.progress.progressive[0]
+    assert (tmp_path / "often" / "current.model").read_bytes() == (tmp_path / "once" / "current.model").read_bytes()
+
+
+def test_labels_that_come_later_are_learned_from_the_journal_as_they_were(tmp_path):
+    """With what members predicted of their rows, which the model that was published then decides."""
+    file = write_model(tmp_path / "m", learner="pool")
+    with begun(file, tmp_path / "s") as service:
+        service.learn(rows(0, 50))
+        service.settle()
+        service.predict([{**row, "id": id} for id, row in enumerate(rows(N, N + 100))])
+        service.learn(rows(50, 100))
+        service.label([{"id": id, "rich": row["rich"]} for id, row in enumerate(rows(N, N + 100))])
+        last = list(service.store.journal.events_after(0))[-1]
+        assert len(last.rows) == len(last.remembered) == 100
+    assert len(check_store(tmp_path / "s", tmp_path / "u")) == 200
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_process_that_is_killed_loses_nothing_and_learns_nothing_twice(file, tmp_path, point):
+    command = [sys.executable, "-m", "tests.serving.killed", str(tmp_path / "store"), str(file), point, "3"]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    acknowledged = set(map(int, ended.stdout.split()))
+    assert acknowledged < set(range(60))
+    again = [*command[:-2], "before it is written", "1000000"]  # sends all of it again, under the same names
+    ended = subprocess.run(again, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    learned = [{n: row[n] for n in ("age", "job", "rich")} for row in check_store(tmp_path / "store", tmp_path / "u")]
+    assert learned == rows(N, N + 60)
+
+
+def test_a_killed_process_leaves_the_lock_to_the_next(file, tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "tests.serving.killed",
+        str(tmp_path / "s"),
+        str(file),
+        "before it is learned",
+        "2",
+    ]
+    subprocess.run(command, capture_output=True)
+    assert (tmp_path / "s" / "lock").exists()
+    with begun(file, tmp_path / "s") as service:
+        assert service.counts.replayed == 1
+    assert not (tmp_path / "s" / "lock").exists()
+
+
+def test_a_second_writer_is_told_who_the_first_is(file, tmp_path):
+    with (
+        begun(file, tmp_path / "s"),
+        pytest.raises(ModelError, match=f"s: process {os.getpid()} writes it; wait until it ends"),
+    ):
+        Service(None, tmp_path / "s")
+    Service(None, tmp_path / "s").close()
+
+
+def test_rows_wait_for_labels_over_restarts(file, tmp_path):
+    [row] = rows(N, N + 1)
+    with begun(file, tmp_path / "s") as service:
+        service.predict([{**row, "id": 5}])
+    with begun(file, tmp_path / "s") as service:
+        assert service.state()["waiting for labels"] == 1
+        assert service.label([{"id": "5", "rich": "no"}]) == {"learned": 1, "unknown": []}
+
+
+def test_a_request_that_comes_again_is_learned_once(file, tmp_path):
+    sent = rows(N, N + 5)
+    with begun(file, tmp_path / "s") as service:
+        assert service.learn(sent, "a") == {"learned": 5}
+        assert service.learn(sent, "a") == {"learned": 5, "repeated": True}
+        service.predict([{**sent[0], "id": 1}])
+        assert service.label([{"id": 1, "rich": "no"}], "b") == {"learned": 1, "unknown": []}
+    with begun(file, tmp_path / "s") as service:
+        assert service.learn(sent, "a") == {"learned": 5, "repeated": True}
+        assert service.label([{"id": 1, "rich": "no"}], "b") == {"learned": 1, "unknown": [], "repeated": True}
+        with pytest.raises(DataError, match="a request named 'a' came before, and held something else"):
+            service.learn(sent[:1], "a")
+        with pytest.raises(DataError, match="'old' is not a number"):
+            service.learn([{**sent[0], "age": "old"}], "c")
+        assert service.learn(sent[:1], "c") == {"learned": 1}  # it was refused, so its name is free
+        assert service.state()["rows"] == N + 7 and service.counts.repeated == 3
+
+
+def test_the_same_request_many_times_at_once_is_learned_once(file, tmp_path):
+    from tunefree.serving.requests import Request
+
+    with begun(file, tmp_path / "s") as service:
+        asked = [service.learner.submit(Request(rows(N, N + 3), name="a")) for _ in range(50)]
+        answers = [future.result(60) for future in asked]
+        assert sum("repeated" not in answer for answer in answers) == 1
+        assert service.state()["rows"] == N + 3
+
+
+def test_what_cannot_be_written_is_not_learned_and_can_be_sent_again(file, tmp_path):
+    with begun(file, tmp_path / "s") as service:
+        before = service.predict(rows(1100, 1200, "rich"))
+        with full_disk(service):
+            with pytest.raises(StoreError, match="the journal cannot be used .*nothing of this request was learned"):
+                service.learn(rows(0, N), "a")
+            kept = [{**row, "id": id} for id, row in enumerate(rows(0, N, "rich"))]
+            answers = service.predict(kept)
+            assert [answer["waits for its label"] for answer in answers] == [False] * N
+        service.settle()
+        assert service.predict(rows(1100, 1200, "rich")) == before
+        assert service.state()["rows"] == N and service.counts.not_kept == N
+        assert service.learn(rows(0, N), "a") == {"learned": N}
+    assert len(check_store(tmp_path / "s", tmp_path / "u")) == N
+
+
+@contextmanager
+def full_disk(service):
+    """The journal's file may have no further pages."""
+    database = service.store.journal._database
+    pages, most = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "max_page_count"))
+    database.execute(f"PRAGMA max_page_count = {pages}")
+    yield
+    database.execute(f"PRAGMA max_page_count = {most}")
+
+
+def test_a_version_that_cannot_be_saved_loses_nothing(file, tmp_path):
+    told = []
+    keeping = Keeping(save_every=10, keep_versions=10**6)
+    with begun(file, tmp_path / "s", keeping, tell=lambda event, **said: told.append(event)) as service:
+        versions = tmp_path / "s" / "versions"
+        versions.rename(tmp_path / "elsewhere")
+        assert service.learn(rows(N, N + 15)) == {"learned": 15}
+        service.settle()
+        assert "cannot be written" in service.state()["cannot be saved"] and service.problems()
+        assert "not saved" in told and service.counts.failed_saves == 1
+        with pytest.raises(ModelError, match="cannot be written"):
+            service.save()
+        (tmp_path / "elsewhere").rename(versions)
+        service.save()
+        assert service.problems() == [] and service.store.versions[-1].n_rows == N + 15
+    assert len(check_store(tmp_path / "s", tmp_path / "u")) == 15
+
+
+def test_learning_that_fails_halfway_is_not_acknowledged(file, tmp_path, monkeypatch):
+    from tunefree.serving import learner
+
+    def fail(*arguments):
+        raise MemoryError
+
+    service = begun(file, tmp_path / "s")
+    service.learn(rows(N, N + 5))
+    with monkeypatch.context() as patched:
+        patched.setattr(learner, "learn_batch", fail)
+        with pytest.raises(StoreError, match="learning failed"):
+            service.learn(rows(N, N + 5))
+    with pytest.raises(StoreError, match="learning failed"):
+        service.learn(rows(N, N + 5))
+    assert len(service.predict(rows(N, N + 5, "rich"))) == 5
+    assert "started again" in service.problems()[0]
+    service.close()
+    with begun(file, tmp_path / "s") as again:
+        assert again.state()["rows"] == N + 5
+    assert len(check_store(tmp_path / "s", tmp_path / "u")) == 5
+
+
+def test_versions_are_kept_and_gone_back_to(file, tmp_path):
+    unknown = rows(1100, 1200, "rich")
+    with begun(file, tmp_path / "s", Keeping(save_every=10, keep_versions=3)) as service:
+        first = service.predict(unknown)
+        for start in range(N, N + 30, 10):
+            service.learn(rows(start, start + 10))
+        service.settle()
+        assert [version.number for version in service.store.versions] == [2, 3, 4]
+        assert [version.n_rows for version in service.store.versions] == [N + 10, N + 20, N + 30]
+        assert sorted(path.name for path in (tmp_path / "s" / "versions").iterdir()) == [
+            f"00000{number}.model" for number in (2, 3, 4)
+        ]
+        assert [event.sequence for event in service.store.journal.events_after(0)] == [2, 3]
+        with pytest.raises(ModelError, match=r"there is no version 1; those that are kept are 2, 3, 4"):
+            service.roll_back(1)
+        service.learn(rows(N + 30, N + 35))
+        assert service.roll_back(2) == 5
+        assert service.state()["rows"] == N + 10 and service.store.versions[-1].reason == "rolled back to version 2"
+        assert service.predict(unknown) != first
+        service.learn(rows(N, N + 1))
+    with begun(file, tmp_path / "s") as service:
+        assert service.state()["rows"] == N + 11
+
+
+def test_an_incoming_model_is_taken(file, tmp_path):
+    with begun(file, tmp_path / "s") as service:
+        train(open_source(table(0, 500)), plan()).save(tmp_path / "s" / "incoming" / "new.model")
+        train(open_source(table(0, 500)), plan(target="job")).save(tmp_path / "s" / "incoming" / "other.model")
+        assert service.take("new.model") == 2
+        assert service.state()["rows"] == 500
+        for name, message in (
+            ("other.model", "another target or task"),
+            ("../people.model", "name a file of the store's folder"),
+            ("none.model", "cannot be read"),
+        ):
+            with pytest.raises(ModelError, match=message):
+                service.take(name)
+        assert service.state()["version"] == 2
+
+
+def test_a_store_is_of_one_model(file, tmp_path):
+    begun(file, tmp_path / "s").close()
+    begun(file, tmp_path / "s").close()
+    with pytest.raises(ModelError, match="began with another model; leave the model out"):
+        Service(train(open_source(table(0, 500)), plan()), tmp_path / "s")
+    with pytest.raises(ModelError, match="is no store of a model"):
+        Service(None, tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_an_end_left_behind_is_removed(file, tmp_path):
+    begun(file, tmp_path / "s").close()
+    orphan = tmp_path / "s" / "versions" / "000009.model"
+    orphan.write_bytes(b"half a mod")
+    (tmp_path / "s" / "current.model").unlink()
+    begun(file, tmp_path / "s").close()
+    assert not orphan.exists()
+    assert Trained.load(tmp_path / "s" / "current.model").progress.complete
+
+
+def test_a_journal_that_is_damaged_or_of_another_version_is_refused(file, tmp_path):
+    begun(file, tmp_path / "s").close()
+    journal = tmp_path / "s" / "journal.sqlite"
+    with sqlite3.connect(journal) as database:
+        database.execute("INSERT OR REPLACE INTO facts VALUES ('format', 99)")
+    database.close()
+    with pytest.raises(StoreError, match="another version of tunefree"):
+        begun(file, tmp_path / "s")
+    journal.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+    with pytest.raises(StoreError, match="cannot be used"):
+        begun(file, tmp_path / "s")
+    assert not (tmp_path / "s" / "lock").exists()
+
+
+def test_a_clock_that_jumps_drops_nothing(file, tmp_path, monkeypatch):
+    import time
+
+    with begun(file, tmp_path / "s") as service:
+        service.predict([{**rows(N, N + 1)[0], "id": 5}])
+        monkeypatch.setattr(time, "time", lambda: 4e9)
+        service.learner._looked = -1e9
+        service.settle()
+        service.settle()
+        assert service.state()["waiting for labels"] == 1
+
+
+def test_nothing_is_written_without_a_folder(file, tmp_path):
+    before = sorted(tmp_path.rglob("*"))
+    with Service(Trained.load(file)) as service:
+        service.learn(rows(N, N + 30))
+        service.save()
+        with pytest.raises(ModelError, match="there is no version"):
+            service.roll_back(1)
+    assert sorted(tmp_path.rglob("*")) == before
