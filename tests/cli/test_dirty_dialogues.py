@@ -8,7 +8,9 @@ import pytest
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source
-from tunefree.training.training import Trained, Watcher, train
+from tunefree.model_files.trained import Trained
+from tunefree.training.watching import Watcher
+from tunefree.training.training import train
 
 QUICK = ("--learner", "scinol2")
 

@@ -25,7 +25,7 @@ from tunefree.distributed.cluster import KEEPING_MEMORY
 from tunefree.distributed.engines import Here
 from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.plan import Plan
-from tunefree.training.training import Trained
+from tunefree.model_files.trained import Trained
 
 distributed = pytest.importorskip("distributed")
 

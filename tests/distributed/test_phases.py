@@ -19,7 +19,8 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.class_weights import balanced
 from tunefree.training.targets import target_of
-from tunefree.training.training import Trained, learn_more, train
+from tunefree.model_files.trained import Trained
+from tunefree.training.training import learn_more, train
 from tunefree.workflows.prediction import predict
 
 SAMPLE = 1000  # rows of the common start, so that shards have rows beside it

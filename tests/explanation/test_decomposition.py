@@ -16,7 +16,8 @@ from tunefree.model_files.plan import Plan
 from tunefree.pool.model import PoolModel
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import open_source
-from tunefree.training.training import Trained, train
+from tunefree.model_files.trained import Trained
+from tunefree.training.training import train
 from tunefree.workflows.explanation import decomposition_of
 
 

@@ -17,7 +17,8 @@ from tunefree.model_files import schemas
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.training.training import Trained, learn_more, train
+from tunefree.model_files.trained import Trained
+from tunefree.training.training import learn_more, train
 from tunefree.workflows.prediction import predict
 
 FEW, MANY = 25, 500

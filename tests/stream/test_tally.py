@@ -13,7 +13,9 @@ from tunefree.stream import delimited
 from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
 from tunefree.stream.tally import MOST_REASONS, OTHER, Tally, reason_of
-from tunefree.training.training import Trained, Watcher, train
+from tunefree.model_files.trained import Trained
+from tunefree.training.watching import Watcher
+from tunefree.training.training import train
 
 N = 1400
 PLAN = Plan(target="y", learner="scinol2", on_bad_row="skip")

@@ -15,7 +15,8 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source
 from tunefree.training.rare_classes import rare_classes
-from tunefree.training.training import Trained, train
+from tunefree.model_files.trained import Trained
+from tunefree.training.training import train
 
 CLASSES = ("--classes", "yes", "--classes", "no")
 QUICK = ("-t", "label", "--learner", "scinol2")

@@ -19,7 +19,8 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
-from tunefree.training.training import Trained, learn_more, train
+from tunefree.model_files.trained import Trained
+from tunefree.training.training import learn_more, train
 from tunefree.workflows.evaluation import evaluate
 
 PLAN = Plan(target="rich", ignore=("pay",))

@@ -16,7 +16,9 @@ from tunefree import Plan, open_source
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import delimited
 from tunefree.training import resuming
-from tunefree.training.training import Trained, Watcher, learn_more, train
+from tunefree.model_files.trained import Trained
+from tunefree.training.watching import Watcher
+from tunefree.training.training import learn_more, train
 
 QUICK = ("--learner", "scinol2")
 

@@ -26,7 +26,8 @@ from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
 from tunefree.training.pieces import held_out_rows
 from tunefree.training.targets import labels_of, task_of
-from tunefree.training.training import Trained, train
+from tunefree.model_files.trained import Trained
+from tunefree.training.training import train
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.prediction import predict
 

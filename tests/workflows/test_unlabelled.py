@@ -9,7 +9,9 @@ import pytest
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree import Plan, open_source
 from tunefree.stream import shuffle
-from tunefree.training.training import Trained, Watcher, train
+from tunefree.model_files.trained import Trained
+from tunefree.training.watching import Watcher
+from tunefree.training.training import train
 
 N = 300
 LABELS = ["no" if i % 50 < 20 else "yes" for i in range(N)]

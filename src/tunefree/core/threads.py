@@ -94,6 +94,7 @@ class _Limit:
     def __enter__(self) -> None:
         with self.lock:
             if self.askers == 0:
+                _take_control()
                 self.limiter = _libraries().limit(limits=1, user_api="blas")
             self.askers += 1
 
@@ -101,7 +102,17 @@ class _Limit:
         with self.lock:
             self.askers -= 1
             if self.askers == 0 and self.limiter is not None:
+                _take_control()
                 self.limiter.restore_original_limits()
+                _take_control()
+
+
+def _take_control() -> None:
+    """Let any thread set the limit: from its version 3.8 on, threadpoolctl ignores all threads but the first to set
+    one."""
+    for library in _libraries().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
 
 
 @cache

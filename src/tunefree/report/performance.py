@@ -95,9 +95,7 @@ def loss_title(trained: Any) -> str:
 
 def _stream(trained: Trained) -> list[Block]:
     """The progressive loss along the stream."""
-    first, curve = trained.progress.progressive[0], list(trained.progress.curve)
-    if not curve or curve[-1].rows < first.rows:
-        curve.append(first)
+    curve = trained.progress.points()
     if len(curve) < 3:
         return []
     rows, means = [point.rows for point in curve], [point.mean_loss() for point in curve]
