@@ -28,7 +28,7 @@ PUBLIC = {  # in which module each public name is
     "CurveDisplay": "tunefree.estimators.curve_display",
     "GenerationsDisplay": "tunefree.estimators.generations_display",
     "LearningCurveDisplay": "tunefree.estimators.learning_curve",
-    "Plan": "tunefree.workflows.plan",
+    "Plan": "tunefree.model_files.plan",
     "train": "tunefree.estimators.training",
     "load": "tunefree.estimators.training",
     "columns": "tunefree.workflows.columns",

@@ -22,7 +22,7 @@ from tunefree.cli import app as cli
 from tunefree.cli.options import Files, Run, ungrouped
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.parameters import PANELS, Parameters, option, parameter, records_of, words_of
-from tunefree.workflows.plan import OF_LEARNER, PROBLEM, Plan
+from tunefree.model_files.plan import OF_LEARNER, PROBLEM, Plan
 
 # Parameters that follow the name of a learner on the command line.
 OF_PYTHON = {"settings", *OF_LEARNER}
@@ -182,7 +182,7 @@ def test_what_an_option_cannot_affect_is_an_error(run, data, tmp_path, words, pr
 def test_sentences_of_python_are_those_of_the_table():
     """Functions that have parameters of their own describe them in the table's words."""
     from tunefree.distributed import dask_training
-    from tunefree.workflows import training
+    from tunefree.training import training
 
     shared = {
         tunefree.open_source: records_of(Files),

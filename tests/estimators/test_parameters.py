@@ -12,7 +12,7 @@ from sklearn.base import clone
 import tunefree
 from tunefree.core.docstrings import sections_of
 from tunefree.core.parameters import records_of
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 KINDS = [kind for kind in (getattr(tunefree, name) for name in tunefree.__all__) if hasattr(kind, "get_params")]
 ONLINE = [kind for kind in KINDS if hasattr(kind, "partial_fit")]

@@ -28,9 +28,9 @@ from tunefree.model.pool import special_about
 from tunefree.model.targets import Labels, RunningMetrics
 from tunefree.pool.model import class_of
 from tunefree.theory.evidence import Certificate
-from tunefree.workflows.model_files import Trained, continued, ended
-from tunefree.workflows.plan import POOL, Plan
-from tunefree.workflows.progress import Progress
+from tunefree.model_files.trained import Trained, continued, ended
+from tunefree.model_files.plan import POOL, Plan
+from tunefree.model_files.progress import Progress
 
 
 @estimator

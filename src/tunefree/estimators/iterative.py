@@ -34,9 +34,9 @@ from tunefree.estimators.tables import EncodedRows
 from tunefree.kernel.kernels import distance_of, kernel_of
 from tunefree.losses.contract import growth
 from tunefree.theory.stopping_times import optimisation_bound, stopping_time, usual_theta
-from tunefree.workflows.model_files import Trained
-from tunefree.workflows.plan import EARLY_STOPPING, Plan
-from tunefree.workflows.progress import Progress
+from tunefree.model_files.trained import Trained
+from tunefree.model_files.plan import EARLY_STOPPING, Plan
+from tunefree.model_files.progress import Progress
 
 ORDERS = {None: "batch", "cyclic": "cyclic", "shuffled": "shuffled"}
 MAY_CHANGE = {"max_iter", "stop", "output", "assumptions", "warm_start", "n_jobs"}  # when a fit goes on

@@ -27,8 +27,8 @@ from tunefree.stream.columns import Number
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.formats import TABLE
 from tunefree.stream.svmlight import SvmlightEncoder
-from tunefree.workflows.class_weights import class_factors, weights_by_label
-from tunefree.workflows.model_files import Trained, ended
+from tunefree.training.class_weights import class_factors, weights_by_label
+from tunefree.model_files.trained import Trained, ended
 
 ESTIMATORS = Registry(
     "estimator",

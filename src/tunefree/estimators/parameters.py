@@ -2,7 +2,7 @@
 
 An estimator is a group of parameters (:mod:`tunefree.core.parameters`): its fields and those of the classes that it
 inherits are the keyword arguments of ``__init__``. Records of parameters that plans have too are those of
-:class:`tunefree.workflows.plan.Plan`, with what more there is to say in Python.
+:class:`tunefree.model_files.plan.Plan`, with what more there is to say in Python.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tunefree.core.docstrings import described, with_arguments
 from tunefree.core.parameters import Parameter, field_of, records_of, refuse
 from tunefree.kernel.kernels import kernel_of
 from tunefree.model import views
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 Estimator = TypeVar("Estimator")
 OF_LOSSES = {

@@ -52,7 +52,7 @@ class PathModel(ScoredModel):
     estimator: Any
     seconds: float | None = None
 
-    kind: ClassVar[str] = "path"  # of models, see tunefree.workflows.model_files
+    kind: ClassVar[str] = "path"  # of models, see tunefree.model_files.trained
 
     @property
     def task(self) -> str:  # type: ignore[override]

@@ -12,7 +12,7 @@ from tunefree.estimators.parameters import check_effect, estimator, shared
 from tunefree.kernel import kernels
 from tunefree.kernel.backends import check_device
 from tunefree.theory.stopping_times import OUTPUTS
-from tunefree.workflows.plan import check_kernel
+from tunefree.model_files.plan import check_kernel
 
 ASSUMPTIONS = ("beta", "tau", "zeta")
 

@@ -20,7 +20,7 @@ from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.pool.model import are_many
-from tunefree.workflows.plan import check_kernel
+from tunefree.model_files.plan import check_kernel
 
 
 @estimator
