@@ -7,10 +7,10 @@ import pytest
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree.model_files.plan import Plan
-from tunefree.stream.source import open_source
 from tunefree.model_files.trained import Trained
-from tunefree.training.watching import Watcher
+from tunefree.stream.source import open_source
 from tunefree.training.training import train
+from tunefree.training.watching import Watcher
 
 QUICK = ("--learner", "scinol2")
 

@@ -15,12 +15,12 @@ import tunefree
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.stream.tabular import chunk_of
 from tunefree.core.errors import DataError, DataWarning
+from tunefree.model_files.trained import Trained
 from tunefree.serving import Service
 from tunefree.stream import lines, spread, tables
 from tunefree.stream.batch import BadRows
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.notation import ColumnTypes
-from tunefree.model_files.trained import Trained
 
 LEARNER = ("--learner", "scinol2")
 N = 600

@@ -14,12 +14,12 @@ from tunefree.distributed.engines import Here
 from tunefree.learners import newton
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.class_weights import balanced
 from tunefree.training.targets import target_of
-from tunefree.model_files.trained import Trained
 from tunefree.training.training import learn_more, train
 from tunefree.workflows.prediction import predict
 

@@ -33,6 +33,11 @@ WINE = load_wine(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
 
 
+def of_kernel(kernel):
+    """A kernel in double precision, or none."""
+    return {} if kernel is None else {"kernel": kernel, "precision": "double"}
+
+
 def halves(data, step=1):
     """Rows to learn and rows to predict, in a fixed random order; of all rows, or of each in so many."""
     X, y = (array[::step] for array in data)
@@ -123,7 +128,7 @@ def test_dense_and_sparse_rows_are_learned_alike():
         models = []
         for form in (np.asarray, sparse.csr_array, sparse.csc_matrix):
             scaled = form(X / np.abs(X).max(axis=0))
-            settings = {"kernel": kernel, "precision": "double", "standardize": False}
+            settings = of_kernel(kernel) | {"standardize": False}
             models.append(Classifier(**settings, max_iter=40).fit(scaled, y))
         margins = [model.decision_function(X_test / np.abs(X).max(axis=0)) for model in models]
         np.testing.assert_allclose(margins[1], margins[0], rtol=1e-8)
@@ -216,7 +221,7 @@ def test_a_row_of_weight_k_is_k_rows_held_out_or_not(kernel):
     for model, (X, y, X_test, _) in ((Classifier, halves(CANCER)), (Regressor, halves(DIABETES))):
         counts = 1 + np.arange(len(y)) % 3
         again = np.random.default_rng(0).permutation(np.repeat(np.arange(len(y)), counts))
-        settings = {"kernel": kernel, "precision": "double", "max_iter": 40}
+        settings = of_kernel(kernel) | {"max_iter": 40}
         one = model(**settings).fit(X, y, sample_weight=counts)
         two = model(**settings).fit(X[again], y[again])
         assert one.n_iter_ == two.n_iter_
@@ -236,7 +241,7 @@ def test_the_holdout_depends_on_the_random_state_alone():
 @pytest.mark.parametrize("kernel", [None, "rbf"])
 def test_class_weights_are_sample_weights(kernel):
     X, y, X_test, _ = halves(CANCER)
-    settings = {"kernel": kernel, "precision": "double", "max_iter": 30}
+    settings = of_kernel(kernel) | {"max_iter": 30}
     one = Classifier(class_weight={0: 3.0}, **settings).fit(X, y)
     two = Classifier(**settings).fit(X, y, sample_weight=np.where(y == 0, 3.0, 1.0))
     np.testing.assert_allclose(one.decision_function(X_test), two.decision_function(X_test), rtol=1e-9)

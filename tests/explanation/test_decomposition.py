@@ -13,10 +13,10 @@ from tunefree.explanation.importance import importance
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import open_source
-from tunefree.model_files.trained import Trained
 from tunefree.training.training import train
 from tunefree.workflows.explanation import decomposition_of
 

@@ -174,8 +174,8 @@ def test_a_kernel_from_outside_is_learned_with_by_its_name():
     X = drawn(13, 400)
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     kernel = kernel_of(OUTSIDE, GAMMA)
-    parameters = {"gamma": GAMMA, "precision": "double", "view": "raw", "passes": 1}
-    named = KernelPiSTOLClassifier(kernel=OUTSIDE, **parameters).fit(X, y)
+    parameters = {"precision": "double", "view": "raw", "passes": 1}
+    named = KernelPiSTOLClassifier(kernel=OUTSIDE, gamma=GAMMA, **parameters).fit(X, y)
     function = KernelPiSTOLClassifier(kernel=lambda A, B: tile(kernel, A, B), **parameters).fit(X, y)
     np.testing.assert_allclose(named.decision_function(X), function.decision_function(X), rtol=1e-6, atol=1e-6)
     assert KernelPiSTOLClassifier(kernel=OUTSIDE, passes=1).fit(X, y).gamma_ != 1.0  # the median rule's

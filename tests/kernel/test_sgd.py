@@ -173,7 +173,7 @@ def test_offsets_follow_the_theorems():
         ]
     in_ball = model_of(loss="exponential", penalty=0.01, radius=2.0).fit(X, codes)
     assert in_ball.offset_ == pytest.approx(least_offset(0.01, math.exp(2.0), True))
-    scaled = model_of(kernel="linear", penalty=0.01).fit(X, codes)
+    scaled = model_of(kernel="linear", gamma="median", penalty=0.01).fit(X, codes)
     assert scaled.offset_ == pytest.approx(least_offset(0.01, 0.25 * (X[:100] ** 2).sum(axis=1).max(), True))
 
 

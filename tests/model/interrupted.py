@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tunefree.model_files.trained import Trained
 from tunefree.stream import delimited
 from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
-from tunefree.model_files.trained import Trained
-from tunefree.training.watching import Watcher
 from tunefree.training.training import learn_more, train
+from tunefree.training.watching import Watcher
 
 BLOCK = 1 << 14  # bytes of text that are read at a time, so that there are rows before and after an interruption
 

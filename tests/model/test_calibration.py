@@ -19,10 +19,10 @@ from tunefree.model import calibration
 from tunefree.model.calibration import Calibration
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
+from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import Plan, train
-from tunefree.model_files.trained import Trained
 from tunefree.training.watching import Watcher
 from tunefree.workflows.evaluation import evaluate
 

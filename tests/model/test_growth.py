@@ -15,9 +15,9 @@ from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.model_files import schemas
 from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.model_files.trained import Trained
 from tunefree.training.training import learn_more, train
 from tunefree.workflows.prediction import predict
 

@@ -13,12 +13,12 @@ import pytest
 import tunefree
 from tests.extending import run_page
 from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.trained import Trained
 from tunefree.stream import formats
 from tunefree.stream.batch import BadRows
 from tunefree.stream.formats import Format, register
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.stream.tables import read_tables
-from tunefree.model_files.trained import Trained
 
 from .tabular import numbers, records, skipped, text
 

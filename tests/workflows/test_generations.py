@@ -15,11 +15,11 @@ from tests.workflows.test_training import killed_and_resumed, model_bytes, peopl
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import BadRows
 from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
-from tunefree.model_files.trained import Trained
 from tunefree.training.training import learn_more, train
 from tunefree.workflows.evaluation import evaluate
 

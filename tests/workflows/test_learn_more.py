@@ -14,11 +14,11 @@ from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people, written
 from tunefree import Plan, open_source
 from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.trained import Trained
 from tunefree.stream import delimited
 from tunefree.training import resuming
-from tunefree.model_files.trained import Trained
-from tunefree.training.watching import Watcher
 from tunefree.training.training import learn_more, train
+from tunefree.training.watching import Watcher
 
 QUICK = ("--learner", "scinol2")
 

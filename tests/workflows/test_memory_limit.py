@@ -14,8 +14,8 @@ from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
 from tunefree.training.memory_limit import held, limit_of
-from tunefree.training.watching import Watcher
 from tunefree.training.training import train
+from tunefree.training.watching import Watcher
 
 
 class Told(Watcher):

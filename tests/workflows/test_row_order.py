@@ -13,10 +13,10 @@ from pyarrow import compute, parquet
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 from tunefree import Plan, open_source
-from tunefree.stream import shuffle
 from tunefree.model_files.trained import Trained
-from tunefree.training.watching import Watcher
+from tunefree.stream import shuffle
 from tunefree.training.training import train
+from tunefree.training.watching import Watcher
 from tunefree.workflows.certification import order_of
 
 QUICK = ("--learner", "scinol2")

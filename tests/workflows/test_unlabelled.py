@@ -8,10 +8,10 @@ import pytest
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree import Plan, open_source
-from tunefree.stream import shuffle
 from tunefree.model_files.trained import Trained
-from tunefree.training.watching import Watcher
+from tunefree.stream import shuffle
 from tunefree.training.training import train
+from tunefree.training.watching import Watcher
 
 N = 300
 LABELS = ["no" if i % 50 < 20 else "yes" for i in range(N)]

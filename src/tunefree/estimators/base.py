@@ -244,11 +244,8 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         labels = np.unique(y)
         known = labels if closed is None else closed
         known = class_sets.union(self.classes_, known) if again else known
-        if len(known) < 2:
-            raise ValueError(f"The number of classes has to be greater than one; got 1 class ({known.tolist()[0]!r})")
-        weight = weight * self._class_weight(y, weight, labels, known)
-        if not weight.any():
-            raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
+        class_sets.check_several(known)
+        weight = self._weighted(y, weight, labels, known)
         if not again:
             self._begin(X.shape[1], known)
         self._know(known)
@@ -322,9 +319,6 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._started() and len(self.classes_) > 0
-
-    def _margins(self, X: Any) -> np.ndarray:
-        return self._sorted(self._predictions(X))
 
     def _sorted(self, columns: np.ndarray) -> np.ndarray:
         """Columns of the model's classes, in the order of ``classes_``; one column is for the second class."""

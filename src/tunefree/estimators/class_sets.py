@@ -65,6 +65,12 @@ def check(y: np.ndarray, known: np.ndarray | None, rows: np.ndarray | None = Non
         )
 
 
+def check_several(classes: np.ndarray) -> None:
+    """Raise scikit-learn's ValueError unless there are two classes or more."""
+    if len(classes) < 2:
+        raise ValueError(f"The number of classes has to be greater than one; got 1 class ({classes.tolist()[0]!r})")
+
+
 def warn_of_rare(y: np.ndarray, weight: np.ndarray) -> None:
     """Warn of each class of fewer than three rows of a weight above 0, where there are more than a thousand."""
     rows = np.flatnonzero(weight > 0)

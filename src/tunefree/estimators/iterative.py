@@ -296,20 +296,16 @@ class IterativeRegularization(Saving, PathParameters):
             view._stop_at(int(t))
         return view
 
-    def _margins(self, X: Any) -> np.ndarray:
-        """f(x) (n, K), in the method's units."""
+    def _predictions(self, X: Any) -> np.ndarray:
+        """See :meth:`predictions_of`, of rows as users have them."""
         check_is_fitted(self)
-        return self._margins_of(self._matrix(validation.features(self, X)))
-
-    def _margins_of(self, X: Any) -> np.ndarray:
-        """The same of rows as they are fitted."""
-        with jobs.of(self), one_for_products():
-            features = self._dictionary(self.fitted_path_.standards.apply(X, self._farthest()))
-            return self.fitted_path_.margins(self.coefficients_, features, self.device)
+        return self.predictions_of(self._matrix(validation.features(self, X)))
 
     def predictions_of(self, X: Any) -> np.ndarray:
         """Margins (n, K) of classes, or the predicted targets (n, 1), of an array or CSR matrix of all features."""
-        return self._margins_of(X)
+        with jobs.of(self), one_for_products():
+            features = self._dictionary(self.fitted_path_.standards.apply(X, self._farthest()))
+            return self.fitted_path_.margins(self.coefficients_, features, self.device)
 
     def _linear(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, K) of the features as given (or of the dictionary), and constants (K,), in the method's units."""

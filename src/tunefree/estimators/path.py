@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from tunefree.early_stopping.problem import Rows
-from tunefree.estimators import path_targets, validation
+from tunefree.estimators import class_sets, path_targets, validation
 from tunefree.estimators.iterative import IterativeRegularization
 from tunefree.estimators.parameters import documented, estimator, loss_of_task
 from tunefree.estimators.path_probabilities import fit_temperature, probabilities
@@ -51,13 +51,8 @@ class IterativeRegularizationClassifier(Classifying, IterativeRegularization):
         validation.class_labels(y)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
         classes, codes = np.unique(y, return_inverse=True)
-        if len(np.unique(codes[weight > 0])) < 2:
-            label = classes[codes[weight > 0][0]]
-            raise ValueError(f"The number of classes has to be greater than one; got 1 class ({label!r})")
-        with np.errstate(over="ignore"):
-            weight = np.minimum(weight * self._class_weight(y, weight, classes, classes), LARGEST)
-        if not weight.any():
-            raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
+        class_sets.check_several(classes[np.unique(codes[weight > 0])])
+        weight = self._weighted(y, weight, classes, classes)
         self.classes_ = classes
         self._learn(X, path_targets.of_classes(loss, codes, len(classes)), weight)
         return self
@@ -89,7 +84,7 @@ class IterativeRegularizationClassifier(Classifying, IterativeRegularization):
         ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        margins = self._margins(X)
+        margins = self._predictions(X)
         return probabilities(self.fitted_path_.targets.loss, margins, self.temperature_)
 
     @property
@@ -135,14 +130,11 @@ class IterativeRegularizationRegressor(Regressing, IterativeRegularization):
         self._learn(X, path_targets.of_numbers(loss, y.astype(np.float64), weight), weight)
         return self
 
-    def _predictions(self, X: Any) -> np.ndarray:
-        return self._numbers(self._margins(X))
-
     def predictions_of(self, X: Any) -> np.ndarray:
-        return self._numbers(self._margins_of(X))
+        return self._numbers(super().predictions_of(X))
 
     def _numbers(self, margins: np.ndarray) -> np.ndarray:
-        """Margins (n, 1) in the units of the target."""
+        """Margins in the units of the target."""
         with np.errstate(over="ignore"):
             targets = self.fitted_path_.targets
             return np.clip((targets.centre + margins) * targets.unit, -LARGEST, LARGEST)
@@ -157,7 +149,4 @@ class IterativeRegularizationRegressor(Regressing, IterativeRegularization):
     @property
     def intercept_(self) -> np.ndarray:
         """Prediction of a row of zeros, (1,)."""
-        with np.errstate(over="ignore"):
-            constant = self._linear()[1]
-            targets = self.fitted_path_.targets
-            return np.clip((targets.centre + constant) * targets.unit, -LARGEST, LARGEST)
+        return self._numbers(self._linear()[1])

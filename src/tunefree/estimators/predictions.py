@@ -15,7 +15,7 @@ from tunefree.losses.objectives import chosen
 
 @estimator
 class Classifying(ClassifierMixin):
-    """Classifiers: they have ``predict_proba``, and ``_margins(X)`` (n, K), of one column for two classes.
+    """Classifiers: they have ``predict_proba``, and ``_predictions(X)``, which are margins (n, K).
 
     Attributes
     ----------
@@ -24,6 +24,18 @@ class Classifying(ClassifierMixin):
     """
 
     class_weight: Any = shared("class_weight")
+
+    def _sorted(self, columns: np.ndarray) -> np.ndarray:
+        """Columns of classes, in the order of ``classes_``; one column is for the second of two classes."""
+        return columns
+
+    def _weighted(self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any) -> np.ndarray:
+        """Sample weights times those of the classes; see :meth:`_class_weight`."""
+        with np.errstate(over="ignore"):
+            weighted = np.minimum(weight * self._class_weight(y, weight, labels, classes), np.finfo(np.float64).max)
+        if not weighted.any():
+            raise ValueError("sample_weight and class_weight together leave all rows a weight of zero")
+        return weighted
 
     def _class_weight(self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any) -> np.ndarray:
         """The weight of each row's class; ``labels`` are those in y, sorted, and ``classes`` those that are known."""
@@ -46,7 +58,7 @@ class Classifying(ClassifierMixin):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Of the second of two classes, else of each class.
         """
-        margins = self._margins(X)
+        margins = self._sorted(self._predictions(X))
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     @documented
@@ -57,7 +69,7 @@ class Classifying(ClassifierMixin):
         -------
         ndarray of shape (n_samples,)
         """
-        margins = self._margins(X)
+        margins = self._sorted(self._predictions(X))
         return self.classes_[np.minimum(chosen(margins), len(self.classes_) - 1)]
 
     @documented
