@@ -153,6 +153,28 @@ def start_of(task, rows):
     return shard_pass.started(shard_pass.Blank(task, None, classes, len(classes), 3), [rows], False)
 
 
+def test_sums_of_gradients_are_added_up_and_iterates_are_averaged():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(900, 2))
+    rows = rows_of(X, X[:, 0] > 0)
+    start = start_of("classification", rows.part(0, 300))
+    state = shard_pass.following(start)
+    before, fields = PoolModel.restore(*start.model), ("gradients", "squares", "wealth")
+    passed = [shard_pass.learned(shard_of(rows.part(k, k + 300)), state) for k in (300, 600)]
+    alone = [PoolModel.restore(*shard_pass.joined(start, of_shard, []).model) for of_shard in passed]
+    both = PoolModel.restore(*shard_pass.joined(start, shard_pass.plus(*passed), []).model)
+
+    def leaves(model, number):
+        return model.pool.members.growth.awake[0, "randomised"][0].living[number].state
+
+    one, other, together, first = (leaves(model, 0) for model in (*alone, both, before))
+    assert all((one[name] != first[name]).any() for name in fields)
+    for name in fields:
+        np.testing.assert_allclose(together[name], one[name] + other[name] - first[name], atol=1e-12)
+    one, other, together = (leaves(model, 1)["bets"] for model in (*alone, both))
+    assert ((np.minimum(one, other) - 1e-12 <= together) & (together <= np.maximum(one, other) + 1e-12)).all()
+
+
 def test_a_model_of_shards_goes_on_with_further_rows(data, trained, tmp_path):
     trained.save(tmp_path / "people.model")
     more = learn_more(Trained.load(tmp_path / "people.model"), open_source(people(3000, seed=2)))
@@ -234,15 +256,15 @@ def test_newton_without_waiting_corrections_predicts_the_same():
 def test_a_coordinate_has_the_mean_of_the_shards_that_learned_of_it():
     def statistics(weight, weights, units, differences):
         weights = np.array(weights)
-        sums = {"of features.bets": (weights * differences)[:, None], "centres": weight * np.ones(2)}
+        sums = {"of features, mean.bets": (weights * differences)[:, None], "centres": weight * np.ones(2)}
         return joining.Statistics(weight, weights, units if units is None else np.array(units), sums, 0.5)
 
     one = statistics(10.0, [10.0, 10.0, 0.0], None, [3.0, 3.0, 0.0])
     two = statistics(30.0, [30.0, 30.0, 30.0], [1.0, 0.5, 1.0], [5.0, 5.0, 5.0])
     both = one.plus(two)
-    means = both.sums["of features.bets"][:, 0] / both.weights
+    means = both.sums["of features, mean.bets"][:, 0] / both.weights
     np.testing.assert_allclose(means, [4.5, 5.0, 5.0])  # the unit of the second one is larger in shard two
     np.testing.assert_allclose(both.units, [1.0, 0.5, 1.0])
     assert both.sums["centres"][0] / both.weight == 1.0
     silent = one._replace(weights=np.zeros(3), sums={"centres": 10.0 * np.ones(2)})
-    assert two.plus(silent).sums["of features.bets"].tolist() == two.sums["of features.bets"].tolist()
+    assert two.plus(silent).sums["of features, mean.bets"].tolist() == two.sums["of features, mean.bets"].tolist()

@@ -1,9 +1,13 @@
 """Learners of several shards as one: means of what those learned that began with the same learner.
 
 The mean of a coordinate (a column's or a leaf's statistics) is over the shards that learned something of it, each
-weighted by its rows. So what few shards have is learned from these. Only differences from the common start are sent,
-and no array in which there are none. Statistics are in units of the coordinate, powers
-of two that grow with its largest value; where shards differ, those with the largest unit are taken.
+weighted by its rows. So what few shards have is learned from these. ScInOL2's sums over the rows, of
+gradients (G) and of their squares (S^2), and what its wealth (eta) gained, are added up instead, as if one learner had
+seen all rows. It predicts eta G / (2 (S^2 + M^2)) where G is small. So a leaf that has few rows in each of many shards
+moves as far as its rows together let it.
+
+Only differences from the common start are sent, and no array in which there are none. Statistics are in units of the
+coordinate, powers of two that grow with its largest value; where shards differ, those with the largest unit are taken.
 """
 
 from __future__ import annotations
@@ -15,12 +19,15 @@ import numpy as np
 
 from tunefree.core.fields import FEATURE
 from tunefree.learners.newton import Newton, subtract_waiting
+from tunefree.learners.scinol import ScInOL2
 from tunefree.model.views import ALL as VIEWS
 from tunefree.model.views import OF_COLUMNS
 from tunefree.pool.model import PoolModel
 
-OF_FEATURES = "of features."  # before the names of such statistics
-INVERSE = f"{OF_FEATURES}inverse"  # 1 / unit, which is the same in all shards of which the statistics are kept
+OF_FEATURES = "of features"  # before the names of such statistics
+MEAN, SUM = f"{OF_FEATURES}, mean.", f"{OF_FEATURES}, sum."  # what they are of the shards
+ADDED = {ScInOL2: ("gradients", "squares", "wealth")}  # sums over rows, by learners
+INVERSE = f"{MEAN}inverse"  # 1 / unit, which is the same in all shards of which the statistics are kept
 MOVED_BY_NONE = 1e300  # weight of the targets before, with which the mean of targets stays as it is
 
 
@@ -30,8 +37,8 @@ class Statistics(NamedTuple):
     weight: float  # of the shards: rows learned
     weights: np.ndarray  # (d,) of the shards that learned something of a coordinate
     units: np.ndarray | None  # (d,) 1 / unit of each coordinate; None where all are 1
-    sums: dict[str, np.ndarray]  # of differences times these weights, of arrays that changed; of single numbers the
-    #   largest
+    sums: dict[str, np.ndarray]  # of the differences in arrays that changed, times these weights if it is for a mean;
+    #   of single numbers the largest
     steepest: float  # largest slope of the objective
 
     def plus(self, other: Statistics) -> Statistics:
@@ -134,6 +141,8 @@ def _add_mean(statistics: Statistics, key: str, array: np.ndarray) -> None:
         return
     elif not array.ndim:
         array[...] = statistics.sums[key]
+    elif key.startswith(SUM):
+        array += statistics.sums[key]
     elif key.startswith(OF_FEATURES):
         array += statistics.sums[key] / _along(np.where(is_learned, statistics.weights, 1.0), array)
     else:
@@ -148,7 +157,7 @@ def _numbers(state: Any) -> dict[str, np.ndarray]:
     numbers = {}
     for field in [field for field in state.fields if field.is_saved and not field.is_setting]:
         array = state[field.name]
-        of_features = OF_FEATURES if FEATURE in field.axes[:1] else ""
+        of_features = SUM if field.name in ADDED.get(type(state), ()) else MEAN if FEATURE in field.axes[:1] else ""
         numbers[of_features + field.name] = array if field.axes else array.reshape(())
     return numbers
 
@@ -172,8 +181,8 @@ def _statistics(
         if not array.ndim:
             sums[name] = array.copy()
         elif name != INVERSE and has_changed[name].any():
-            factor = weight * _along(is_learned, array) if name.startswith(OF_FEATURES) else weight
-            sums[name] = factor * (array - before[name])
+            difference = array - before[name]  # 0 where nothing was learned
+            sums[name] = difference if name.startswith(SUM) else weight * difference
     units = arrays.get(INVERSE)
     units = None if units is None or (units[is_learned] == 1.0).all() else units.copy()
     return Statistics(weight, weight * is_learned, units, sums, steepest)
