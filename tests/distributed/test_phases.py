@@ -159,7 +159,7 @@ def test_sums_of_gradients_are_added_up_and_iterates_are_averaged():
     rows = rows_of(X, X[:, 0] > 0)
     start = start_of("classification", rows.part(0, 300))
     state = shard_pass.following(start)
-    before, fields = PoolModel.restore(*start.model), ("gradients", "squares", "wealth")
+    before, fields = PoolModel.restore(*start.model), ("gradients", "squares")
     passed = [shard_pass.learned(shard_of(rows.part(k, k + 300)), state) for k in (300, 600)]
     alone = [PoolModel.restore(*shard_pass.joined(start, of_shard, []).model) for of_shard in passed]
     both = PoolModel.restore(*shard_pass.joined(start, shard_pass.plus(*passed), []).model)
@@ -173,6 +173,30 @@ def test_sums_of_gradients_are_added_up_and_iterates_are_averaged():
         np.testing.assert_allclose(together[name], one[name] + other[name] - first[name], atol=1e-12)
     one, other, together = (leaves(model, 1)["bets"] for model in (*alone, both))
     assert ((np.minimum(one, other) - 1e-12 <= together) & (together <= np.maximum(one, other) + 1e-12)).all()
+
+
+@pytest.mark.parametrize("adds_gains", [True, False])
+def test_rows_that_no_shard_learned_decide_whether_gains_are_added(adds_gains, monkeypatch):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(900, 2))
+    rows = rows_of(X, X[:, 0] > 0)
+    start = start_of("classification", rows.part(0, 300))
+    state = shard_pass.following(start)
+    total = shard_pass.plus(*(shard_pass.learned(shard_of(rows.part(k, k + 200)), state) for k in (300, 500)))
+    last, end = rows.part(700, 900), shard_pass._end
+
+    def worse(start, total, rows, adds_gains):
+        model, metrics = end(start, total, rows, adds_gains)
+        metrics.loss += 1e3 * (adds_gains != is_better)
+        return model, metrics
+
+    is_better = adds_gains
+    monkeypatch.setattr(shard_pass, "_end", worse)
+    joined = PoolModel.restore(*shard_pass.joined(start, total, [last]).model)
+    expected, _ = end(start, total, shard_pass.shuffled(last), adds_gains)
+    expected.pool.has_finished = True
+    np.testing.assert_array_equal(joined.predict(last.X), expected.predict(last.X))
+    assert joined.certificate().rounds == 900
 
 
 def test_a_model_of_shards_goes_on_with_further_rows(data, trained, tmp_path):
@@ -257,7 +281,7 @@ def test_a_coordinate_has_the_mean_of_the_shards_that_learned_of_it():
     def statistics(weight, weights, units, differences):
         weights = np.array(weights)
         sums = {"of features, mean.bets": (weights * differences)[:, None], "centres": weight * np.ones(2)}
-        return joining.Statistics(weight, weights, units if units is None else np.array(units), sums, 0.5)
+        return joining.Statistics(1, weight, weights, units if units is None else np.array(units), sums, 0.5)
 
     one = statistics(10.0, [10.0, 10.0, 0.0], None, [3.0, 3.0, 0.0])
     two = statistics(30.0, [30.0, 30.0, 30.0], [1.0, 0.5, 1.0], [5.0, 5.0, 5.0])
