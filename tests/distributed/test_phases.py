@@ -153,30 +153,38 @@ def start_of(task, rows):
     return shard_pass.started(shard_pass.Blank(task, None, classes, len(classes), 3), [rows], False)
 
 
-def test_sums_of_gradients_are_added_up_and_iterates_are_averaged():
-    random = np.random.default_rng(0)
-    X = random.normal(size=(900, 2))
+@pytest.mark.parametrize("adds_sums", [True, False])
+def test_sums_over_rows_are_added_up_or_averaged_and_iterates_are_averaged(adds_sums):
+    X = np.random.default_rng(0).normal(size=(900, 2))
     rows = rows_of(X, X[:, 0] > 0)
     start = start_of("classification", rows.part(0, 300))
     state = shard_pass.following(start)
-    before, fields = PoolModel.restore(*start.model), ("gradients", "squares")
     passed = [shard_pass.learned(shard_of(rows.part(k, k + 300)), state) for k in (300, 600)]
-    alone = [PoolModel.restore(*shard_pass.joined(start, of_shard, []).model) for of_shard in passed]
-    both = PoolModel.restore(*shard_pass.joined(start, shard_pass.plus(*passed), []).model)
-
-    def leaves(model, number):
-        return model.pool.members.growth.awake[0, "randomised"][0].living[number].state
-
-    one, other, together, first = (leaves(model, 0) for model in (*alone, both, before))
-    assert all((one[name] != first[name]).any() for name in fields)
-    for name in fields:
-        np.testing.assert_allclose(together[name], one[name] + other[name] - first[name], atol=1e-12)
-    one, other, together = (leaves(model, 1)["bets"] for model in (*alone, both))
-    assert ((np.minimum(one, other) - 1e-12 <= together) & (together <= np.maximum(one, other) + 1e-12)).all()
+    totals = [*passed, shard_pass.plus(*passed)]
+    models = [shard_pass._end(start, total, encoded.NOTHING, adds_sums)[0] for total in totals]
+    first, one, other, both = (leaves(model) for model in (PoolModel.restore(*start.model), *models))
+    for name in ("gradients", "squares", "wealth"):
+        assert (one[0][name] != first[0][name]).any()
+        if adds_sums:
+            np.testing.assert_allclose(both[0][name], one[0][name] + other[0][name] - first[0][name], atol=1e-12)
+        else:
+            assert is_between(both[0][name], one[0][name], other[0][name])
+    assert is_between(both[1]["bets"], one[1]["bets"], other[1]["bets"])
 
 
-@pytest.mark.parametrize("adds_gains", [True, False])
-def test_rows_that_no_shard_learned_decide_whether_gains_are_added(adds_gains, monkeypatch):
+def leaves(model):
+    """What the learners on the leaves of the newest randomised trees have."""
+    return [part.state for part in model.pool.members.growth.awake[0, "randomised"][0].living]
+
+
+def is_between(array, one, other):
+    """Whether numbers lie between those of two other arrays, or are these."""
+    least, most = np.minimum(one, other), np.maximum(one, other)
+    return ((least - 1e-12 <= array) & (array <= most + 1e-12)).all()
+
+
+@pytest.mark.parametrize("adds_sums", [True, False])
+def test_rows_that_no_shard_learned_decide_whether_sums_are_added(adds_sums, monkeypatch):
     random = np.random.default_rng(0)
     X = random.normal(size=(900, 2))
     rows = rows_of(X, X[:, 0] > 0)
@@ -185,15 +193,15 @@ def test_rows_that_no_shard_learned_decide_whether_gains_are_added(adds_gains, m
     total = shard_pass.plus(*(shard_pass.learned(shard_of(rows.part(k, k + 200)), state) for k in (300, 500)))
     last, end = rows.part(700, 900), shard_pass._end
 
-    def worse(start, total, rows, adds_gains):
-        model, metrics = end(start, total, rows, adds_gains)
-        metrics.loss += 1e3 * (adds_gains != is_better)
+    def worse(start, total, rows, adds_sums):
+        model, metrics = end(start, total, rows, adds_sums)
+        metrics.loss += 1e3 * (adds_sums != is_better)
         return model, metrics
 
-    is_better = adds_gains
+    is_better = adds_sums
     monkeypatch.setattr(shard_pass, "_end", worse)
     joined = PoolModel.restore(*shard_pass.joined(start, total, [last]).model)
-    expected, _ = end(start, total, shard_pass.shuffled(last), adds_gains)
+    expected, _ = end(start, total, shard_pass.shuffled(last), adds_sums)
     expected.pool.has_finished = True
     np.testing.assert_array_equal(joined.predict(last.X), expected.predict(last.X))
     assert joined.certificate().rounds == 900

@@ -1,11 +1,11 @@
 """Learners of several shards as one: means of what those learned that began with the same learner.
 
 The mean of a coordinate (a column's or a leaf's statistics) is over the shards that learned something of it, each
-weighted by its rows. So what few shards have is learned from these. ScInOL2's sums over the rows, of
-gradients (G) and of their squares (S^2), are added up instead, as if one learner had seen all rows. It predicts
-eta G / (2 (S^2 + M^2)) where G is small. Its wealth eta is a mean if each shard has learned all there is to learn, and
-then shards that agree keep their prediction. Where a leaf has few rows in each of many shards, what they gained has to
-be added up, so that it moves as far as its rows together let it. Rows that no shard learned decide between the two.
+weighted by its rows. So what few shards have is learned from these. ScInOL2 has sums over the rows: of
+gradients (G), of their squares (S^2), and of what its wealth (eta) gained. It predicts eta G / (2 (S^2 + M^2)) where G
+is small. Means of these sums are right if each shard has learned all there is to learn: shards that agree then keep
+their prediction. Where a leaf has few rows in each of many shards, they have to be added up, so that it moves as far as
+its rows together let it. Rows that no shard learned decide between the two.
 
 Only differences from the common start are sent, and no array in which there are none. Statistics are in units of the
 coordinate, powers of two that grow with its largest value; where shards differ, those with the largest unit are taken.
@@ -26,8 +26,8 @@ from tunefree.model.views import OF_COLUMNS
 from tunefree.pool.model import PoolModel
 
 OF_FEATURES = "of features"  # before the names of such statistics
-MEAN, SUM, GAIN = (f"{OF_FEATURES}, {kind}." for kind in ("mean", "sum", "gain"))  # a gain is one of both
-KINDS = {ScInOL2: {"gradients": SUM, "squares": SUM, "wealth": GAIN}}  # of learners' fields; others are means
+MEAN, SUM = f"{OF_FEATURES}, mean.", f"{OF_FEATURES}, sum."  # of the rows
+SUMS = {ScInOL2: ("gradients", "squares", "wealth")}  # by learners; their other fields are means
 INVERSE = f"{MEAN}inverse"  # 1 / unit, which is the same in all shards of which the statistics are kept
 MOVED_BY_NONE = 1e300  # weight of the targets before, with which the mean of targets stays as it is
 
@@ -39,8 +39,8 @@ class Statistics(NamedTuple):
     weight: float  # of the shards: rows learned
     weights: np.ndarray  # (d,) of the shards that learned something of a coordinate
     units: np.ndarray | None  # (d,) 1 / unit of each coordinate; None where all are 1
-    sums: dict[str, np.ndarray]  # of the differences in arrays that changed, times these weights if it is for a mean;
-    #   of single numbers the largest
+    sums: dict[str, np.ndarray]  # of differences times these weights, of arrays that changed; of single numbers the
+    #   largest
     steepest: float  # largest slope of the objective
 
     def plus(self, other: Statistics) -> Statistics:
@@ -118,13 +118,13 @@ def learned(model: PoolModel, before: dict[str, dict[str, np.ndarray]], rows: in
     return statistics
 
 
-def join(model: PoolModel, total: dict[str, Statistics], rows: int, adds_gains: bool) -> None:
+def join(model: PoolModel, total: dict[str, Statistics], rows: int, adds_sums: bool) -> None:
     """Let the learners of the common start have what all shards of so many rows learned."""
     for name, state, holder in learners(model):
         if name not in total:
             continue
         for key, array in _numbers(state).items():  # views of what the learner has
-            _add(total[name], key, array, adds_gains)
+            _add(total[name], key, array, adds_sums)
         if holder is not None:
             holder.objective = holder.objective._replace(steepest=total[name].steepest)
             if model.task == "regression":
@@ -135,7 +135,7 @@ def join(model: PoolModel, total: dict[str, Statistics], rows: int, adds_gains: 
     linear.keep(list(range(len(linear.members))))  # which reads the weights anew
 
 
-def _add(statistics: Statistics, key: str, array: np.ndarray, adds_gains: bool) -> None:
+def _add(statistics: Statistics, key: str, array: np.ndarray, adds_sums: bool) -> None:
     """Add the mean difference of the shards, or the sum, to an array of the common start."""
     is_learned = statistics.weights > 0.0
     if key == INVERSE:
@@ -144,10 +144,8 @@ def _add(statistics: Statistics, key: str, array: np.ndarray, adds_gains: bool) 
         return
     elif not array.ndim:
         array[...] = statistics.sums[key]
-    elif key.startswith(SUM):
-        array += statistics.sums[key]
-    elif key.startswith(GAIN) and adds_gains:
-        array += statistics.sums[key] * (statistics.shards / statistics.weight)
+    elif key.startswith(SUM) and adds_sums:
+        array += statistics.sums[key] * (statistics.shards / statistics.weight)  # as many means as there are shards
     elif key.startswith(OF_FEATURES):
         array += statistics.sums[key] / _along(np.where(is_learned, statistics.weights, 1.0), array)
     else:
@@ -162,7 +160,8 @@ def _numbers(state: Any) -> dict[str, np.ndarray]:
     numbers = {}
     for field in [field for field in state.fields if field.is_saved and not field.is_setting]:
         array = state[field.name]
-        of_features = KINDS.get(type(state), {}).get(field.name, MEAN) if FEATURE in field.axes[:1] else ""
+        kind = SUM if field.name in SUMS.get(type(state), ()) else MEAN
+        of_features = kind if FEATURE in field.axes[:1] else ""
         numbers[of_features + field.name] = array if field.axes else array.reshape(())
     return numbers
 
@@ -186,8 +185,7 @@ def _statistics(
         if not array.ndim:
             sums[name] = array.copy()
         elif name != INVERSE and has_changed[name].any():
-            difference = array - before[name]  # 0 where nothing was learned
-            sums[name] = difference if name.startswith(SUM) else weight * difference
+            sums[name] = weight * (array - before[name])  # 0 where nothing was learned
     units = arrays.get(INVERSE)
     units = None if units is None or (units[is_learned] == 1.0).all() else units.copy()
     return Statistics(1, weight, weight * is_learned, units, sums, steepest)
