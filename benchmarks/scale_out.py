@@ -34,7 +34,7 @@ from tunefree.distributed import local_cluster, phases, train
 from tunefree.distributed.engines import FAN_IN, Here, size_of
 from tunefree.distributed.shards import Cut, shards_of
 from tunefree.stream.source import open_source
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 SETS = ("adult", "covtype", "mnist", "letter_recognition", "diamonds", "flights_3m")
 SHARDS = (16, 64)

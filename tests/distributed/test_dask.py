@@ -24,8 +24,8 @@ from tunefree.distributed import (
 from tunefree.distributed.cluster import KEEPING_MEMORY
 from tunefree.distributed.engines import Here
 from tunefree.estimators.model_file import estimator_of
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import Trained
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
 
 distributed = pytest.importorskip("distributed")
 

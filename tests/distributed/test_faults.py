@@ -12,8 +12,8 @@ from tunefree.core.errors import ModelError
 from tunefree.distributed import dask_engine, phases, train
 from tunefree.distributed.engines import Here
 from tunefree.estimators.model_file import estimator_of
-from tunefree.workflows.model_files import Trained
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.trained import Trained
+from tunefree.model_files.plan import Plan
 
 distributed = pytest.importorskip("distributed")
 

@@ -16,11 +16,12 @@ from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.workflows.class_weights import balanced
-from tunefree.workflows.plan import Plan
+from tunefree.training.class_weights import balanced
+from tunefree.model_files.plan import Plan
 from tunefree.workflows.prediction import predict
-from tunefree.workflows.targets import target_of
-from tunefree.workflows.training import Trained, learn_more, train
+from tunefree.training.targets import target_of
+from tunefree.model_files.trained import Trained
+from tunefree.training.training import learn_more, train
 
 SAMPLE = 1000  # rows of the common start, so that shards have rows beside it
 

@@ -16,8 +16,8 @@ from tunefree.distributed import encoded, local_rows
 from tunefree.distributed.shards import Cut
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.reading import begin
+from tunefree.model_files.plan import Plan
+from tunefree.training.reading import begin
 
 
 def read_all(path, plan, cut):

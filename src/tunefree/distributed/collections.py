@@ -18,7 +18,7 @@ from tunefree.core.errors import DataError
 from tunefree.distributed.local_rows import SparseBlock
 from tunefree.distributed.phases import Parts
 from tunefree.distributed.shards import Cut, Shard, joined
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 TARGET = "(target)"  # the name of the targets of an array
 

@@ -17,10 +17,10 @@ from tunefree.stream.batch import BadRows, Batch, Position
 from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.stream.tally import Reason, Tally
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.reading import begin, blank_encoder, chunks_of
-from tunefree.workflows.roles import note_roles
-from tunefree.workflows.targets import labels_of, target_of, task_of
+from tunefree.model_files.plan import Plan
+from tunefree.training.reading import begin, blank_encoder, chunks_of
+from tunefree.training.roles import note_roles
+from tunefree.training.targets import labels_of, target_of, task_of
 
 EncoderState = tuple[dict[str, np.ndarray], dict[str, Any]]
 

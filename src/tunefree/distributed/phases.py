@@ -22,10 +22,10 @@ from tunefree.distributed.shards import Shard
 from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.model.targets import RunningMetrics
 from tunefree.pool.model import PoolModel
-from tunefree.workflows import class_weights
-from tunefree.workflows.plan import ONE_MACHINE, Plan
-from tunefree.workflows.progress import Progress
-from tunefree.workflows.training import Trained
+from tunefree.training import class_weights
+from tunefree.model_files.plan import ONE_MACHINE, Plan
+from tunefree.model_files.progress import Progress
+from tunefree.model_files.trained import Trained
 
 SAMPLE = MOST_ROWS  # rows that the common start learns, which is as many as generations are grown on
 LAST = 2**14  # other rows that are learned when shards are joined
