@@ -154,6 +154,60 @@ def start_of(task, rows):
     return shard_pass.started(shard_pass.Blank(task, None, classes, len(classes), 3), [rows], False)
 
 
+@pytest.mark.parametrize("adds_sums", [True, False])
+def test_sums_over_rows_are_added_up_or_averaged_and_iterates_are_averaged(adds_sums):
+    X = np.random.default_rng(0).normal(size=(900, 2))
+    rows = rows_of(X, X[:, 0] > 0)
+    start = start_of("classification", rows.part(0, 300))
+    state = shard_pass.following(start)
+    passed = [shard_pass.learned(shard_of(rows.part(k, k + 300)), state) for k in (300, 600)]
+    totals = [*passed, shard_pass.plus(*passed)]
+    models = [shard_pass._end(start, total, encoded.NOTHING, adds_sums)[0] for total in totals]
+    first, one, other, both = (leaves(model) for model in (PoolModel.restore(*start.model), *models))
+    for name in ("gradients", "squares", "wealth"):
+        assert (one[0][name] != first[0][name]).any()
+        if adds_sums:
+            np.testing.assert_allclose(both[0][name], one[0][name] + other[0][name] - first[0][name], atol=1e-12)
+        else:
+            assert is_between(both[0][name], one[0][name], other[0][name])
+    assert is_between(both[1]["bets"], one[1]["bets"], other[1]["bets"])
+
+
+def leaves(model):
+    """What the learners on the leaves of the newest randomised trees have."""
+    return [part.state for part in model.pool.members.growth.awake[0, "randomised"][0].living]
+
+
+def is_between(array, one, other):
+    """Whether numbers lie between those of two other arrays, or are these."""
+    least, most = np.minimum(one, other), np.maximum(one, other)
+    return ((least - 1e-12 <= array) & (array <= most + 1e-12)).all()
+
+
+@pytest.mark.parametrize("adds_sums", [True, False])
+def test_rows_that_no_shard_learned_decide_whether_sums_are_added(adds_sums, monkeypatch):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(900, 2))
+    rows = rows_of(X, X[:, 0] > 0)
+    start = start_of("classification", rows.part(0, 300))
+    state = shard_pass.following(start)
+    total = shard_pass.plus(*(shard_pass.learned(shard_of(rows.part(k, k + 200)), state) for k in (300, 500)))
+    last, end = rows.part(700, 900), shard_pass._end
+
+    def worse(start, total, rows, adds_sums):
+        model, metrics = end(start, total, rows, adds_sums)
+        metrics.loss += 1e3 * (adds_sums != is_better)
+        return model, metrics
+
+    is_better = adds_sums
+    monkeypatch.setattr(shard_pass, "_end", worse)
+    joined = PoolModel.restore(*shard_pass.joined(start, total, [last]).model)
+    expected, _ = end(start, total, shard_pass.shuffled(last), adds_sums)
+    expected.pool.has_finished = True
+    np.testing.assert_array_equal(joined.predict(last.X), expected.predict(last.X))
+    assert joined.certificate().rounds == 900
+
+
 def test_a_model_of_shards_goes_on_with_further_rows(data, trained, tmp_path):
     trained.save(tmp_path / "people.model")
     more = learn_more(Trained.load(tmp_path / "people.model"), open_source(people(3000, seed=2)))
@@ -235,15 +289,15 @@ def test_newton_without_waiting_corrections_predicts_the_same():
 def test_a_coordinate_has_the_mean_of_the_shards_that_learned_of_it():
     def statistics(weight, weights, units, differences):
         weights = np.array(weights)
-        sums = {"of features.bets": (weights * differences)[:, None], "centres": weight * np.ones(2)}
-        return joining.Statistics(weight, weights, units if units is None else np.array(units), sums, 0.5)
+        sums = {"of features, mean.bets": (weights * differences)[:, None], "centres": weight * np.ones(2)}
+        return joining.Statistics(1, weight, weights, units if units is None else np.array(units), sums, 0.5)
 
     one = statistics(10.0, [10.0, 10.0, 0.0], None, [3.0, 3.0, 0.0])
     two = statistics(30.0, [30.0, 30.0, 30.0], [1.0, 0.5, 1.0], [5.0, 5.0, 5.0])
     both = one.plus(two)
-    means = both.sums["of features.bets"][:, 0] / both.weights
+    means = both.sums["of features, mean.bets"][:, 0] / both.weights
     np.testing.assert_allclose(means, [4.5, 5.0, 5.0])  # the unit of the second one is larger in shard two
     np.testing.assert_allclose(both.units, [1.0, 0.5, 1.0])
     assert both.sums["centres"][0] / both.weight == 1.0
     silent = one._replace(weights=np.zeros(3), sums={"centres": 10.0 * np.ones(2)})
-    assert two.plus(silent).sums["of features.bets"].tolist() == two.sums["of features.bets"].tolist()
+    assert two.plus(silent).sums["of features, mean.bets"].tolist() == two.sums["of features, mean.bets"].tolist()

@@ -1,9 +1,14 @@
 """Learners of several shards as one: means of what those learned that began with the same learner.
 
 The mean of a coordinate (a column's or a leaf's statistics) is over the shards that learned something of it, each
-weighted by its rows. So what few shards have is learned from these. Only differences from the common start are sent,
-and no array in which there are none. Statistics are in units of the coordinate, powers
-of two that grow with its largest value; where shards differ, those with the largest unit are taken.
+weighted by its rows. So what few shards have is learned from these. ScInOL2 has sums over the rows: of
+gradients (G), of their squares (S^2), and of what its wealth (eta) gained. It predicts eta G / (2 (S^2 + M^2)) where G
+is small. Means of these sums are right if each shard has learned all there is to learn: shards that agree then keep
+their prediction. Where a leaf has few rows in each of many shards, they have to be added up, so that it moves as far as
+its rows together let it. Rows that no shard learned decide between the two.
+
+Only differences from the common start are sent, and no array in which there are none. Statistics are in units of the
+coordinate, powers of two that grow with its largest value; where shards differ, those with the largest unit are taken.
 """
 
 from __future__ import annotations
@@ -15,18 +20,22 @@ import numpy as np
 
 from tunefree.core.fields import FEATURE
 from tunefree.learners.newton import Newton, subtract_waiting
+from tunefree.learners.scinol import ScInOL2
 from tunefree.model.views import ALL as VIEWS
 from tunefree.model.views import OF_COLUMNS
 from tunefree.pool.model import PoolModel
 
-OF_FEATURES = "of features."  # before the names of such statistics
-INVERSE = f"{OF_FEATURES}inverse"  # 1 / unit, which is the same in all shards of which the statistics are kept
+OF_FEATURES = "of features"  # before the names of such statistics
+MEAN, SUM = f"{OF_FEATURES}, mean.", f"{OF_FEATURES}, sum."  # of the rows
+SUMS = {ScInOL2: ("gradients", "squares", "wealth")}  # by learners; their other fields are means
+INVERSE = f"{MEAN}inverse"  # 1 / unit, which is the same in all shards of which the statistics are kept
 MOVED_BY_NONE = 1e300  # weight of the targets before, with which the mean of targets stays as it is
 
 
 class Statistics(NamedTuple):
     """Sums over shards of what one learner, or a view, learned: the differences from what it began with."""
 
+    shards: int
     weight: float  # of the shards: rows learned
     weights: np.ndarray  # (d,) of the shards that learned something of a coordinate
     units: np.ndarray | None  # (d,) 1 / unit of each coordinate; None where all are 1
@@ -48,11 +57,12 @@ class Statistics(NamedTuple):
             else:
                 sums[name] = sum(terms)
         steepest = max(self.steepest, other.steepest)
+        totals = self.shards + other.shards, self.weight + other.weight
         if kept is None:
-            return Statistics(self.weight + other.weight, self.weights + other.weights, None, sums, steepest)
+            return Statistics(*totals, self.weights + other.weights, None, sums, steepest)
         weights = kept[0] * self.weights + kept[1] * other.weights
         units = np.where(kept[0], _units(self), _units(other))
-        return Statistics(self.weight + other.weight, weights, units, sums, steepest)
+        return Statistics(*totals, weights, units, sums, steepest)
 
 
 def _units(statistics: Statistics) -> np.ndarray:
@@ -108,13 +118,13 @@ def learned(model: PoolModel, before: dict[str, dict[str, np.ndarray]], rows: in
     return statistics
 
 
-def join(model: PoolModel, total: dict[str, Statistics], rows: int) -> None:
+def join(model: PoolModel, total: dict[str, Statistics], rows: int, adds_sums: bool) -> None:
     """Let the learners of the common start have what all shards of so many rows learned."""
     for name, state, holder in learners(model):
         if name not in total:
             continue
         for key, array in _numbers(state).items():  # views of what the learner has
-            _add_mean(total[name], key, array)
+            _add(total[name], key, array, adds_sums)
         if holder is not None:
             holder.objective = holder.objective._replace(steepest=total[name].steepest)
             if model.task == "regression":
@@ -125,8 +135,8 @@ def join(model: PoolModel, total: dict[str, Statistics], rows: int) -> None:
     linear.keep(list(range(len(linear.members))))  # which reads the weights anew
 
 
-def _add_mean(statistics: Statistics, key: str, array: np.ndarray) -> None:
-    """Add the mean difference of the shards to an array of the common start."""
+def _add(statistics: Statistics, key: str, array: np.ndarray, adds_sums: bool) -> None:
+    """Add the mean difference of the shards, or the sum, to an array of the common start."""
     is_learned = statistics.weights > 0.0
     if key == INVERSE:
         array[is_learned] = _units(statistics)[is_learned]
@@ -134,6 +144,8 @@ def _add_mean(statistics: Statistics, key: str, array: np.ndarray) -> None:
         return
     elif not array.ndim:
         array[...] = statistics.sums[key]
+    elif key.startswith(SUM) and adds_sums:
+        array += statistics.sums[key] * (statistics.shards / statistics.weight)  # as many means as there are shards
     elif key.startswith(OF_FEATURES):
         array += statistics.sums[key] / _along(np.where(is_learned, statistics.weights, 1.0), array)
     else:
@@ -148,7 +160,8 @@ def _numbers(state: Any) -> dict[str, np.ndarray]:
     numbers = {}
     for field in [field for field in state.fields if field.is_saved and not field.is_setting]:
         array = state[field.name]
-        of_features = OF_FEATURES if FEATURE in field.axes[:1] else ""
+        kind = SUM if field.name in SUMS.get(type(state), ()) else MEAN
+        of_features = kind if FEATURE in field.axes[:1] else ""
         numbers[of_features + field.name] = array if field.axes else array.reshape(())
     return numbers
 
@@ -172,8 +185,7 @@ def _statistics(
         if not array.ndim:
             sums[name] = array.copy()
         elif name != INVERSE and has_changed[name].any():
-            factor = weight * _along(is_learned, array) if name.startswith(OF_FEATURES) else weight
-            sums[name] = factor * (array - before[name])
+            sums[name] = weight * (array - before[name])  # 0 where nothing was learned
     units = arrays.get(INVERSE)
     units = None if units is None or (units[is_learned] == 1.0).all() else units.copy()
-    return Statistics(weight, weight * is_learned, units, sums, steepest)
+    return Statistics(1, weight, weight * is_learned, units, sums, steepest)

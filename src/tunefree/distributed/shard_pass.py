@@ -162,24 +162,38 @@ def learned(shard: Prepared, state: ModelState) -> Passed:
 
 
 def joined(start: Start, total: Passed, last: Sequence[Encoded]) -> Start:
-    """The common start with what all shards learned, which goes on with the last rows, and ends its pass."""
-    model, metrics = PoolModel.restore(*start.model), RunningMetrics(**start.metrics)
+    """The common start with what all shards learned, which goes on with the last rows, and ends its pass.
+
+    Learners' sums over rows are averaged, or added up if the last rows are then predicted better. What is recorded are
+    the predictions of the means in both cases, since these were not chosen by the rows that they predict.
+    """
+    rows = shuffled(gathered(last))
+    with threads.one_for_products():
+        means, of_means = _end(start, total, rows, adds_sums=False)
+        sums, of_sums = _end(start, total, rows, adds_sums=True)
+    model = sums if of_sums.loss < of_means.loss else means
+    model.record = means.record
+    model.pool.has_finished = True
+    for growth in _growths(model):
+        growth.resume(model.pool.rows)
+    passed = [start.metrics, asdict(of_means), *([total.metrics] if total.metrics else [])]
+    return Start(model.save_state(), {name: sum(metrics[name] for metrics in passed) for name in start.metrics})
+
+
+def _end(start: Start, total: Passed, rows: Encoded, adds_sums: bool) -> tuple[PoolModel, RunningMetrics]:
+    """A joined model that has learned the last rows, and how it predicted these."""
+    model, metrics = PoolModel.restore(*start.model), RunningMetrics()
     if total.proved is not None:
-        metrics = RunningMetrics(**{name: value + total.metrics[name] for name, value in start.metrics.items()})
         evidence.add(model.record, total.proved, model.n_features, model.n_outputs)
-        joining.join(model, total.learners, total.rows)
+        joining.join(model, total.learners, total.rows, adds_sums)
         pool = model.pool
         pool.relative.rows += total.rows
         pool.relative.mass += total.mass
         pool.n_repeats += total.n_repeats
     for growth in _growths(model):
         growth.stop()
-    with threads.one_for_products():
-        _learn(model, shuffled(gathered(last)), model.classes, metrics)
-    model.pool.has_finished = True
-    for growth in _growths(model):
-        growth.resume(model.pool.rows)
-    return Start(model.save_state(), asdict(metrics))
+    _learn(model, rows, model.classes, metrics)
+    return model, metrics
 
 
 def shuffled(rows: Encoded) -> Encoded:
