@@ -98,7 +98,7 @@ def texts_of(blocks):
     """The texts of all facts and cells that people see."""
     for block in blocks:
         if isinstance(block, Facts):
-            yield from (fact.format(fact.value) for fact in block.facts)
+            yield from (fact.text() for fact in block.facts)
         elif isinstance(block, Table):
             yield from (cell for row in block.texts() for cell in row)
 

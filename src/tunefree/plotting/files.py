@@ -24,6 +24,7 @@ RC_OF_PAGES: dict[Any, Any] = RC | {"font.size": 11.0} | dict.fromkeys(TEXTS, DA
 RC_OF_PAGES |= dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), SOFT)
 SVG, LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
 FAMILY = re.compile(r"""\s*font-family:[^;]*;?|(font:[^;']*?px)[^;]*""")
+DIGITS = re.compile(r"(\.\d\d)\d+")  # of places, beyond what is seen
 USED = re.compile(r"url\(#([\w-]+)\)")
 
 Draw = Callable[[Any], Any]  # on a matplotlib figure
@@ -121,19 +122,22 @@ def _variable(colour: str) -> str:
 
 
 def _name_parts(root: ElementTree.Element, prefix: str) -> None:
-    """Keep the ids that are used, with the prefix; no fonts; and variables of the style for colours."""
+    """Keep the ids that are used, with the prefix; no fonts, no spaces; and variables of the style for colours."""
     used = set()
     for element in root.iter():
         if LINK in element.attrib:
             element.attrib["href"] = f"#{prefix}-{element.attrib.pop(LINK)[1:]}"
             used.add(element.attrib["href"][1:])
         for name, value in list(element.attrib.items()):
-            if name in ("fill", "stroke"):  # of hatches
+            if name in ("d", "x", "y", "transform"):
+                element.attrib[name] = " ".join(DIGITS.sub(r"\1", value).split())
+            elif name in ("fill", "stroke"):  # of hatches
                 element.attrib["style"] = f"{name}: {element.attrib.pop(name)}"
             elif "url(#" in value:
                 used.update(f"{prefix}-{part}" for part in USED.findall(value))
                 element.attrib[name] = USED.sub(lambda match: f"url(#{prefix}-{match[1]})", value)
     for element in root.iter():
+        element.text, element.tail = ((part or "").strip() and part for part in (element.text, element.tail))
         if "id" in element.attrib:
             name = f"{prefix}-{element.attrib.pop('id')}"
             element.attrib |= {"id": name} if name in used else {}

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from tunefree.report.formats import text
+from tunefree.report.formats import Format, text
 
 Write = Callable[[Any], str]  # makes a text of a value
 PANEL, WIDE = (2.5, 1.85), (5.0, 3.3)  # inches of charts
@@ -25,6 +25,14 @@ class Fact(NamedTuple):
     value: Any
     format: Write = text
     key: str = ""  # in JSON; by default the name
+
+    def text(self) -> str:
+        """The value for people."""
+        return self.format(self.value)
+
+    def interval(self) -> str:
+        """The interval of the value for people; empty where it has none."""
+        return self.format.interval(self.value) if isinstance(self.format, Format) else ""
 
 
 class Facts(NamedTuple):

@@ -43,9 +43,9 @@ class Format:
         number = value.value if isinstance(value, Measure) else value
         return ABSENT if is_absent(number) else f"{self.scale * number:{self.spec}}{self.unit}"
 
-    def interval(self, measure: Measure) -> str:
-        """The interval of a measure, empty where it is unknown."""
-        if measure.low is None or measure.high is None:
+    def interval(self, measure: Any) -> str:
+        """The interval of a measure, empty where it is unknown, and of other values."""
+        if not isinstance(measure, Measure) or measure.low is None or measure.high is None:
             return ""
         low, high = (f"{self.scale * end:{self.rough or self.spec}}" for end in (measure.low, measure.high))
         return f"{low} to {high}{self.unit}"

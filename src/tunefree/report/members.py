@@ -105,26 +105,31 @@ def _charts(model: PoolModel) -> list[Block]:
         generations.draw_weights(axes, pool)
         axes.set(xscale="log", xlabel="rows")
         counts(axes.xaxis)
-        _explain(figure, axes)
+        _explain(figure, axes, 2)
 
     def draw_losses(figure: Any) -> None:
         axes = figure.subplots()
         generations.draw_losses(axes, pool, unit)
-        _explain(figure, axes)
+        _explain(figure, axes, 1)
 
     title = "Weights in the base mixture along the stream"
     losses = "Losses along the stream"
-    means = f"At the end the mixture's loss is {pool.record.means()[-1, -1]:.4g}."
+    means = pool.record.means()[:, -1]
+    means = means[np.isfinite(means)]  # of a last point without rows there is none
+    course = (
+        f"The mixture's loss goes from {means[0]:.4g} to {means[-1]:.4g}." if len(means) else "No losses are known."
+    )
     return [
         Chart(title, described, draw_weights, WEIGHTS, TALL),
-        Chart(losses, means, draw_losses, LOSSES, TALL),
+        Chart(losses, course, draw_losses, LOSSES, TALL),
     ]
 
 
-def _explain(figure: Any, axes: Any) -> None:
+def _explain(figure: Any, axes: Any, n_columns: int) -> None:
     """A legend below the axes."""
     handles, names = axes.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower left", ncols=2, frameon=False, fontsize=9.5)
+    names = [name.replace("\n", " ") for name in names]
+    figure.legend(handles, names, loc="outside lower left", ncols=n_columns, frameon=False, fontsize=9.5)
 
 
 def choice_of_rows_to_come(pool: Pool) -> str:

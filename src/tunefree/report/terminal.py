@@ -11,7 +11,6 @@ from rich.text import Text
 
 from tunefree.core.parameters import as_options
 from tunefree.report.document import Block, Chart, Code, Data, Facts, Note, Table
-from tunefree.workflows.metrics import Measure
 
 
 def show(console: Console, blocks: Iterable[Block]) -> None:
@@ -38,14 +37,13 @@ def show(console: Console, blocks: Iterable[Block]) -> None:
 
 
 def _facts(block: Facts) -> list[Any]:
-    has_intervals = any(isinstance(fact.value, Measure) for fact in block.facts)
+    has_intervals = any(fact.interval() for fact in block.facts)
     grid = Grid(box=None, show_header=False, pad_edge=False)
     grid.add_column(style="bold", no_wrap=True)
     for _ in range(1 + has_intervals):
         grid.add_column(overflow="fold")
     for fact in block.facts:
-        interval = fact.format.interval(fact.value) if isinstance(fact.value, Measure) else ""  # type: ignore[attr-defined]
-        grid.add_row(*_words(fact.name, fact.format(fact.value), *([interval] if has_intervals else [])))
+        grid.add_row(*_words(fact.name, fact.text(), *([fact.interval()] if has_intervals else [])))
     return [*_title(block.title), grid, *([block.note] if block.note else [])]
 
 
