@@ -251,7 +251,8 @@ def of_table(name: str, table: Table, seeds: int, most: int) -> tuple[str, np.nd
         told, classes = of_pool(table, X, y, new, groups)
         ours.append(judged(table, told, y_new, classes))
         n += len(y_new)
-        order = np.arange(len(y)) if table.in_order else np.random.default_rng(seed).permutation(len(y))
+        is_in_turn = table.in_order or groups is not None  # groups are held out whole
+        order = np.arange(len(y)) if is_in_turn else np.random.default_rng(seed).permutation(len(y))
         rows = X[order], y[order], new
         if table.is_of_numbers:
             ways = (split_conformal, cross_validated, quantile_regression)

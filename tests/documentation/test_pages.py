@@ -22,6 +22,7 @@ EXECUTED = (
     "explanations/pool.md",
     "howto/sql.md",
     "howto/operation.md",
+    "howto/intervals.md",
 )
 # What waits for requests or lines, or takes hours.
 NOT_RUN = ("tunefree serve", "tunefree predict people.model -", "tunefree reproduce")

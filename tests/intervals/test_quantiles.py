@@ -13,7 +13,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense
 from tunefree.intervals.adaptive import LATEST, RATE, Adaptive, follow, most_missed
 from tunefree.intervals.conformal import check_enough, checked_parts, quantile, recency, wider
-from tunefree.intervals.conformal_record import COVERAGES, TAILS
+from tunefree.intervals.conformal_record import COVERAGES, TAILS, ConformalRecord, Judged
 from tunefree.intervals.sets import class_scores, draws_of
 
 
@@ -44,7 +44,9 @@ def test_later_scores_count_more():
     assert (np.diff(recency(np.arange(1, 50), 49)) > 0.0).all() and recency(np.array([49]), 49) == 1.0
 
 
-@pytest.mark.parametrize("parts", [0.0, 1.0, -0.1, 90, [0.5, 1.5], [], "x", None, [[0.5]], math.nan])
+@pytest.mark.parametrize(
+    "parts", [0.0, 1.0, -0.1, 90, [0.5, 1.5], [], "x", "0.5", True, None, [[0.5]], [[0.5], 0.5], math.nan]
+)
 def test_what_is_no_part_is_refused(parts):
     with pytest.raises(ModelError, match="`coverage` must"):
         checked_parts("coverage", parts)
@@ -141,3 +143,15 @@ def test_scores_of_classes_are_uniform_where_probabilities_are_right():
     assert ((scores >= 0.0) & (scores <= 1.0 + 1e-12)).all()
     of_rows = np.sort(scores[np.arange(20_000), y])
     assert np.abs(of_rows - np.arange(20_000) / 20_000).max() < 0.02  # Kolmogorov and Smirnov: .0096 at 5 %
+
+
+def test_rows_that_other_workers_learned_between_do_not_matter():
+    """After shards the last rows have numbers far behind those of the first ones, and are what counts."""
+    rng, record = np.random.default_rng(6), ConformalRecord(is_of_numbers=True)
+    for first, spread in ((1, 9.0), (1_000_001, 1.0)):
+        n = 400
+        of_rows = rng.normal(size=(n, 2)), np.zeros((n, 1)), spread * rng.normal(size=n)
+        record.observe(Judged(*of_rows, np.ones(n), first + np.arange(n), np.zeros(n)), [1, 2], [math.nan, math.nan])
+    assert record.next > record.rows == 1_000_400
+    bound = record.quantile(0.9, True, "") * record.widths_of(np.zeros((1, 2)), np.zeros(1))[0]
+    assert bound == pytest.approx(1.28, abs=0.3)

@@ -46,11 +46,12 @@ def checked_parts(name: str, parts: object) -> np.ndarray:
     (array([0.9]), array([0.1, 0.5]))
     """
     try:
-        array = np.atleast_1d(np.asarray(parts, np.float64))
-    except (TypeError, ValueError):
-        raise ModelError(f"`{name}` must be a number between 0 and 1, or several, not {parts!r}") from None
-    if array.ndim != 1 or not len(array):
+        plain = np.asarray(parts)
+    except ValueError:  # lists of several lengths
+        plain = np.empty(0)
+    if plain.ndim > 1 or plain.dtype.kind not in "iuf" or not plain.size:
         raise ModelError(f"`{name}` must be a number between 0 and 1, or a list of these, not {parts!r}")
+    array = np.atleast_1d(plain.astype(np.float64))
     for part in array[~((array > 0.0) & (array < 1.0))].tolist():
         percent = f"; for {part:g} per cent pass {part / 100.0:g}" if 1.0 < part < 100.0 else ""
         raise ModelError(f"`{name}` must lie between 0 and 1, not be {part:g}{percent}")
@@ -68,8 +69,9 @@ def check_enough(asked: str, level: float, evidence: float) -> None:
     tunefree.core.errors.ModelError: coverage 0.9 takes the evidence of 19 rows, and there is that of 12; learn more ...
     """
     extreme = max(level, 1.0 - level)
-    if extreme * (evidence + 1.0) > evidence + 1e-9:
-        least = math.ceil(extreme / (1.0 - extreme) - 1e-9)
+    least = extreme / (1.0 - extreme) * (1.0 - 1e-9)  # as rounded numbers have it
+    if evidence < least:
+        least = math.ceil(least)
         rows = f"{least} row{'s' * (least > 1)}"
         raise ModelError(f"{asked} takes the evidence of {rows}, and there is that of {int(evidence)}; {MORE}")
 

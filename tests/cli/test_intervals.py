@@ -1,0 +1,105 @@
+"""`tunefree predict` writes intervals, quantiles and sets, and `certify` how often the next row was covered."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from tunefree import load
+
+from .test_cli import run  # noqa: F401 - a fixture
+
+N = 700
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """A table with a number and a class that depend on two columns."""
+    rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("rows")
+    x, z = rng.normal(size=(2, N))
+    y, label = 2.0 * x + rng.normal(size=N), np.array(["ann", "bob, jr", 'c"d'])[np.digitize(x + z, [-0.7, 0.7])]
+    for name, target in (("numbers", y), ("classes", label)):
+        csv.write_csv(pa.table({"x": x, "z": z, "y": target}), folder / f"{name}.csv")
+    return folder
+
+
+@pytest.fixture
+def model(rows, run):  # noqa: F811
+    def of(name, *options):
+        path = rows / f"{name}{len(options)}.model"
+        if not path.exists():
+            status, _, err = run("train", rows / f"{name}.csv", "-t", "y", "-o", path, *options)
+            assert status == 0, err
+        return path
+
+    return of
+
+
+def test_intervals_and_quantiles_are_columns(rows, model, run, tmp_path):  # noqa: F811
+    out = tmp_path / "out.parquet"
+    options = "--interval", "0.5,.9", "--quantiles", ".1,.95"
+    status, _, err = run("predict", model("numbers"), rows / "numbers.csv", "-o", out, *options, "--id", "x")
+    assert status == 0, err
+    table = parquet.read_table(out)
+    bounds = ["low[0.5]", "high[0.5]", "low[0.9]", "high[0.9]", "quantile[0.1]", "quantile[0.95]"]
+    assert table.column_names == ["x", "prediction", *bounds]
+    read, estimator = csv.read_csv(rows / "numbers.csv"), load(model("numbers"))
+    expected = estimator.predict_interval(read.drop_columns("y"), [0.5, 0.9])
+    np.testing.assert_array_equal(table["low[0.9]"].to_numpy(), expected[:, 1, 0])
+    np.testing.assert_array_equal(table["high[0.5]"].to_numpy(), expected[:, 0, 1])
+    np.testing.assert_array_equal(table["quantile[0.95]"].to_numpy(), expected[:, 1, 1])
+
+
+def test_sets_are_lists_of_labels(rows, model, run, tmp_path):  # noqa: F811
+    out = tmp_path / "out.csv"
+    options = "--set", ".9", "--conditional", "class"
+    status, _, err = run("predict", model("classes"), rows / "classes.csv", "-o", out, *options)
+    assert status == 0, err
+    table, read = csv.read_csv(out), csv.read_csv(rows / "classes.csv")
+    sets = [json.loads(text) for text in table["set[0.9]"].to_pylist()]
+    estimator = load(model("classes"))
+    expected = estimator.predict_set(read.drop_columns("y"), conditional="class", as_labels=True)
+    assert [sorted(of_row) for of_row in sets] == [sorted(of_row.tolist()) for of_row in expected]
+    predicted = table["prediction"].to_pylist()
+    assert all(not of_row or of_row[0] == label for of_row, label in zip(sets, predicted, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("classes", ["--interval", ".9"], "--interval is for numbers, and this model predicts classes"),
+        ("classes", ["--quantiles", ".9"], "--quantiles is for numbers"),
+        ("numbers", ["--set", ".9"], "--set is for classes, and this model predicts numbers"),
+        ("numbers", ["--interval", "90"], "must lie between 0 and 1, not be 90; for 90 per cent pass 0.9"),
+        ("numbers", ["--interval", ".9,0"], "must lie between 0 and 1, not be 0"),
+        ("numbers", ["--quantiles", ".5,x"], "takes numbers with commas between them"),
+        ("numbers", ["--interval", ".9,.9"], "has a number twice"),
+        ("numbers", ["--interval", ".9999"], "coverage 0.9999 takes the evidence of 19999 rows, and there is that of"),
+        ("classes", ["--conditional", "class"], "has no effect without --set"),
+        ("classes", ["--set", ".9", "--conditional", "row"], "must be 'class', not 'row'"),
+    ],
+)
+def test_what_cannot_be_written_is_told(rows, model, run, tmp_path, name, options, message):  # noqa: F811
+    status, _, err = run("predict", model(name), rows / f"{name}.csv", "-o", tmp_path / "out.csv", *options)
+    assert status == 2 and message in " ".join(err.split())
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_single_learner_has_no_evidence(rows, model, run, tmp_path):  # noqa: F811
+    path = model("numbers", "--learner", "scinol2")
+    status, _, err = run("predict", path, rows / "numbers.csv", "-o", tmp_path / "out.csv", "--interval", ".9")
+    assert status == 2 and "needs the evidence that the pool has" in err
+
+
+@pytest.mark.parametrize("name", ["numbers", "classes"])
+def test_certify_tells_how_often_the_next_row_was_covered(model, run, name):  # noqa: F811
+    status, out, _ = run("certify", model(name), "--json")
+    coverage = json.loads(out)["coverage"]
+    assert status == 0 and coverage["rows"] == N - 32
+    for asked, of in coverage["asked"].items():
+        assert of["covered"] == pytest.approx(float(asked), abs=0.03) and of["at_least"] <= of["covered"]
+    assert "at least, by theorem" in run("certify", model(name))[1]
