@@ -162,15 +162,15 @@ def full_disk(service):
 
 
 def test_a_version_that_cannot_be_saved_loses_nothing(file, tmp_path):
-    told = []
+    events = []
     keeping = Keeping(save_every=10, keep_versions=10**6)
-    with begun(file, tmp_path / "s", keeping, tell=lambda event, **said: told.append(event)) as service:
+    with begun(file, tmp_path / "s", keeping, tell=lambda event, **said: events.append(event)) as service:
         versions = tmp_path / "s" / "versions"
         versions.rename(tmp_path / "elsewhere")
         assert service.learn(rows(N, N + 15)) == {"learned": 15}
         service.settle()
         assert "cannot be written" in service.state()["cannot be saved"] and service.problems()
-        assert "not saved" in told and service.counts.failed_saves == 1
+        assert "not saved" in events and service.counts.failed_saves == 1
         with pytest.raises(ModelError, match="cannot be written"):
             service.save()
         (tmp_path / "elsewhere").rename(versions)
