@@ -54,7 +54,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(USE_STAMP): pyproject.toml requirements.lock | $(VENV)/bin/python
-	$(RUN) -m pip install --quiet --constraint requirements.lock --editable .
+	$(RUN) -m pip install --quiet --constraint requirements.lock --editable '.[plot]'
 	touch $@
 
 $(DEV_STAMP): pyproject.toml requirements.lock | $(VENV)/bin/python

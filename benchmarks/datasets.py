@@ -6,7 +6,9 @@ the package. Files without a column ``split`` are split two to one in a fixed ra
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import starmap
 from pathlib import Path
@@ -139,7 +141,7 @@ SEPARATOR = re.compile(r"[ :|\n]")  # special characters of the text format
 
 
 def lines(split: Split, table: pa.Table) -> Iterator[str]:
-    """The training or test rows as Vowpal Wabbit text: numbers unchanged, other columns one-hot encoded."""
+    """The training or test rows as Vowpal Wabbit text: numbers unchanged, texts as words, others one-hot encoded."""
     targets, n_classes = split.targets(table), len(split.classes)
     if n_classes:
         targets = 2 * targets - 1 if n_classes == 2 else targets + 1
@@ -147,7 +149,16 @@ def lines(split: Split, table: pa.Table) -> Iterator[str]:
     columns = [table[name].to_pylist() for name in table.column_names]
     numeric = [is_number(table, name) for name in table.column_names]
     for target, row in zip(targets.tolist(), zip(*columns, strict=True), strict=True):
+        if split.data.kind == "text":
+            yield f"{target} | {' '.join(map(words, row))}\n"
+            continue
         yield f"{target} | {' '.join(starmap(entry, zip(range(len(row)), row, numeric, strict=True)))}\n"
+
+
+def words(text: str | None) -> str:
+    """The words of a text as ``word:log(1 + count)``, as scikit-learn's vectorisers find them."""
+    counts = Counter(re.findall(r"\b\w\w+\b", (text or "").lower()))
+    return " ".join(f"{word}:{math.log1p(count):.6g}" for word, count in counts.items())
 
 
 def entry(column: int, value: Any, numeric: bool) -> str:

@@ -197,30 +197,30 @@ def tables(run: Run) -> None:
     means("both halves", [row for row in lines if row["set"] in sets.CHOSEN + sets.OTHER])
 
 
-def progressive(door: str, data: DataSet, table: pa.Table) -> Figures:
-    """The mean loss of the rows, each predicted before it is learned."""
+def progressive(door: str, data: DataSet, table: pa.Table, test: Split | None = None) -> Figures:
+    """The mean loss of the rows, each predicted before it is learned, and that on the test rows of a split."""
     with one_thread():
         trained(door, data, table.slice(0, WARM))
         start = time.process_time()
         model = trained(door, data, table)
         seconds = time.process_time() - start
-    loss = model.history()["loss"].to_pylist()[-1]
-    return {"loss": loss, "seconds": seconds, "microseconds": 1e6 * seconds / len(table)}
+        loss = model.history()["loss"].to_pylist()[-1]
+        figures = {"loss": loss, "seconds": seconds, "microseconds": 1e6 * seconds / len(table)}
+        return figures if test is None else figures | {"test": test_loss(model, test)}
 
 
 def streams(run: Run) -> None:
-    """Progressive losses in the order of the rows, with those of the true probabilities."""
+    """Progressive losses in the order of the rows, with those of peers and of the true probabilities."""
 
     def line(name: str) -> Figures:
         stream = sets.stream(name)
         table = stream.table.slice(0, datasets.FEW_TRAINED) if run.options.quick else stream.table
         figures = run.ours(lambda: progressive(run.options.door, stream.data, table))
-        return {
-            "rows": len(table),
-            **figures,
-            "truth": stream.least,
-            "over_truth": over(figures, {"loss": stream.least}),
-        }
+        row = {"rows": len(table), **figures, "truth": stream.least}
+        for peer, measure in peers.STREAMS.items():
+            base = run.peer(f"streams/{name}/{peer}", partial(measure, stream.data, table))
+            row |= {peer: base.get("loss"), f"over_{peer}": over(figures, base)}
+        return row | {"over_truth": over(figures, {"loss": stream.least})}
 
     lines = run.lines(run.sets(sets.STREAMS, "none_trees"), line)
     means("streams", lines)
@@ -297,14 +297,14 @@ def small(run: Run) -> None:
 
 
 def text(run: Run) -> None:
-    """Print progressive loss, seconds and peak memory of one set of texts, measured in this process."""
+    """Print losses, seconds and peak memory of one set of texts, measured in this process."""
     split = run.sized(datasets.load(sets.described(run.options.sets[0])))
-    figures = progressive(run.options.door, split.data, split.train)
+    figures = progressive(run.options.door, split.data, split.train, split)
     print(json.dumps(figures | {"mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
 
 
 def texts(run: Run) -> None:
-    """Progressive losses, seconds and peak memory of texts, each in a process of its own."""
+    """Progressive and test losses, seconds and peak memory of texts, each in a process of its own."""
 
     def apart(name: str) -> Figures:
         command = [sys.executable, __file__, "text", "--sets", name, "--door", run.options.door]
@@ -312,10 +312,14 @@ def texts(run: Run) -> None:
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         return json.loads(done.stdout.splitlines()[-1])
 
+    def line(name: str) -> Figures:
+        split = run.sized(datasets.load(sets.described(name)))
+        row = run.ours(lambda: apart(name))
+        base = run.peer(f"texts/{name}/vowpal", lambda: peers.vowpal_wabbit(split))
+        return row | {"vowpal": base.get("loss"), "setting": base.get("setting"), "default": base.get("default")}
+
     names = run.sets(sets.TEXTS, sets.TEXTS[-1])
-    run.lines(
-        [name for name in names if sets.described(name).path.exists()], lambda name: run.ours(lambda: apart(name))
-    )
+    run.lines([name for name in names if sets.described(name).path.exists()], line)
 
 
 def weighted(split: Split) -> Split:

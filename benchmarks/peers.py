@@ -1,4 +1,4 @@
-"""What the pool is compared with: CatBoost, LightGBM, Vowpal Wabbit, river, a linear model, and a constant.
+"""What the pool is compared with: CatBoost, LightGBM, PerpetualBooster, Vowpal Wabbit, river, linear models, constants.
 
 All but Vowpal Wabbit and the linear model have their defaults. Of Vowpal Wabbit's twelve settings the best is chosen on
 the test rows (see ``vowpal.py``), and the penalty of the linear model by cross-validation. Each returns its test loss:
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import datasets
 import generation_sets as sets
 import numpy as np
+import pyarrow as pa
 from datasets import Split
 
 Figures = dict[str, Any]
@@ -93,6 +94,19 @@ def boosting(peer: str, split: Split) -> Figures:
     return {"loss": loss_of(predicted, split.targets(split.test), bool(split.classes)), "seconds": seconds}
 
 
+def perpetual(split: Split) -> Figures:
+    """PerpetualBooster, which has a budget in place of hyperparameters, with its default; of one thread."""
+    from perpetual import PerpetualBooster
+
+    train, test, _ = sets.frames(split)
+    model = PerpetualBooster(objective="LogLoss" if split.classes else "SquaredLoss", num_threads=1)
+    start = time.process_time()
+    model.fit(train, split.targets(split.train))
+    seconds = time.process_time() - start
+    predicted = np.asarray(model.predict_proba(test) if split.classes else model.predict(test))
+    return {"loss": loss_of(predicted, split.targets(split.test), bool(split.classes)), "seconds": seconds}
+
+
 def vowpal_wabbit(split: Split) -> Figures:
     """The best of twelve settings, which one that is, and the default."""
     import vowpal
@@ -106,24 +120,47 @@ def vowpal_wabbit(split: Split) -> Figures:
     return {"loss": losses[best], "setting": best, "default": losses[vowpal.DEFAULT]}
 
 
-def river(split: Split) -> Figures:
-    """One pass of logistic, softmax or linear regression of standardised numbers and one-hot categories."""
+def river_model(n_classes: int) -> Any:
+    """Logistic, softmax or linear regression of standardised numbers and one-hot categories."""
     from river import compose, linear_model, preprocessing
 
     numbers = compose.SelectType(float) | preprocessing.StandardScaler()
     categories = compose.SelectType(str) | preprocessing.OneHotEncoder()
-    by_classes = linear_model.LogisticRegression() if len(split.classes) == 2 else linear_model.SoftmaxRegression()
-    model = (numbers + categories) | (by_classes if split.classes else linear_model.LinearRegression())
+    by_classes = linear_model.LogisticRegression() if n_classes == 2 else linear_model.SoftmaxRegression()
+    return (numbers + categories) | (by_classes if n_classes else linear_model.LinearRegression())
+
+
+def scaled(odds: list[dict[Any, float]], n_classes: int) -> np.ndarray:
+    """Probabilities of all classes, (n, K), where river names some."""
+    table = np.array([[row.get(k, 0.0) for k in range(n_classes)] for row in odds], float)
+    table = np.maximum(table, 1e-9)
+    return table / table.sum(axis=1, keepdims=True)
+
+
+def river(split: Split) -> Figures:
+    """One pass of a linear model of river."""
+    model = river_model(len(split.classes))
     train, test, _ = sets.frames(split)
     for row, target in zip(dicts_of(train), split.targets(split.train).tolist(), strict=True):
         model.learn_one(row, target)
     if not split.classes:
         predicted = np.array([model.predict_one(row) for row in dicts_of(test)])
         return {"loss": loss_of(predicted, split.targets(split.test), False)}
-    odds = [model.predict_proba_one(row) for row in dicts_of(test)]
-    table = np.array([[row.get(k, 0.0) for k in range(len(split.classes))] for row in odds], float)
-    table = np.maximum(table, 1e-9)
-    return {"loss": log_loss(table / table.sum(axis=1, keepdims=True), split.targets(split.test))}
+    odds = scaled([model.predict_proba_one(row) for row in dicts_of(test)], len(split.classes))
+    return {"loss": log_loss(odds, split.targets(split.test))}
+
+
+def progressive(peer: str, data: datasets.DataSet, table: pa.Table) -> Figures:
+    """Progressive log-loss of a linear model, or of an adaptive random forest of ten trees, of river."""
+    from river import forest
+
+    classes, y = np.unique(table[data.target].to_pylist(), return_inverse=True)
+    model = river_model(len(classes)) if peer == "river" else forest.ARFClassifier(seed=0)
+    odds, start = [], time.process_time()
+    for row, target in zip(dicts_of(table.drop_columns(data.target).to_pandas()), y.tolist(), strict=True):
+        odds.append(model.predict_proba_one(row))
+        model.learn_one(row, target)
+    return {"loss": log_loss(scaled(odds, len(classes)), y), "seconds": time.process_time() - start}
 
 
 def dicts_of(frame: Any) -> list[dict[str, Any]]:
@@ -138,9 +175,14 @@ def dicts_of(frame: Any) -> list[dict[str, Any]]:
 TABLES: dict[str, Callable[[Split], Figures]] = {
     "catboost": lambda split: boosting("catboost", split),
     "lightgbm": lambda split: boosting("lightgbm", split),
+    "perpetual": perpetual,
     "vowpal": vowpal_wabbit,
     "linear": linear,
     "river": river,
+}
+STREAMS: dict[str, Callable[[datasets.DataSet, pa.Table], Figures]] = {
+    "river": lambda data, table: progressive("river", data, table),
+    "forest": lambda data, table: progressive("forest", data, table),
 }
 SMALLS: dict[str, Callable[[Split], Figures]] = {
     "constant": constant,

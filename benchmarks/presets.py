@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for preset in ("theory", "practice"):
                 models = [create(preset, passes).fit(train, codes) for passes in (1, PASSES[kind])]
                 errors = [100 * (1 - model.score(test, hidden)) for model in models]
-                cells.append(f"{models[0].progressive_loss_:.3f} / {errors[0]:.1f} / {errors[1]:.1f}")
+                cells.append(f"{models[0].progressive_loss_:.3f}, {errors[0]:.1f}, {errors[1]:.1f}")
         print(f"| {name} | {len(train)} | " + " | ".join(cells) + " |", flush=True)
 
 

@@ -19,7 +19,7 @@ WIDTH, HEIGHT = 2.9, 1.25
 # Name, what happens there, and the middle of the box.
 BOXES = {
     "stream": ("reads a chunk of a file,\nencodes it to rows", (1.7, 5.6)),
-    "workflows": ("hands rows to the model,\nkeeps progress, checkpoints", (5.6, 5.6)),
+    "training": ("hands rows to the model,\nkeeps progress, checkpoints", (5.6, 5.6)),
     "pool": ("each piece of rows:\npredict, then learn", (9.5, 5.6)),
     "learners": ("online linear learners", (5.6, 3.1)),
     "generations": ("trees grown on the rows so far;\ntheir leaves go on learning", (9.5, 3.1)),
@@ -28,8 +28,8 @@ BOXES = {
 }
 # From, to, what passes, where it is written (relative to the middle), and whether it is a prediction.
 ARROWS = (
-    ("stream", "workflows", "batch", (0.0, 0.22), False),
-    ("workflows", "pool", "rows", (0.0, 0.22), False),
+    ("stream", "training", "batch", (0.0, 0.22), False),
+    ("training", "pool", "rows", (0.0, 0.22), False),
     ("pool", "learners", "rows", (-0.5, 0.12), False),
     ("pool", "generations", "rows", (0.42, 0.0), False),
     ("learners", "mixing", "predictions", (-0.72, -0.05), True),

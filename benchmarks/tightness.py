@@ -18,8 +18,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
+from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
 from tunefree.core import rows
-from tunefree.estimators import IterativeRegularizationClassifier, KernelPiSTOLClassifier
 from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2, oracle_rates
 from tunefree.losses import Absolute, Logistic, SmoothedHinge, objectives, value
 from tunefree.losses.objectives import measured

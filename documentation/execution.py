@@ -14,6 +14,7 @@ import os
 import re
 import shlex
 import sys
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,32 @@ BLOCK = re.compile(
 )
 MOST_LINES = 40  # of an output that are shown
 WIDTH = "100"  # of what commands print
+
+
+def census_files(folder: Path, n_rows: int = 4000, n_test: int = 2000) -> dict[str, Any]:
+    """Write the files that the pages of the guide use, those of ``docs/start.md``, and return the same tables.
+
+    Parameters
+    ----------
+    folder : Path
+        Where ``people.csv`` and ``test.csv`` are written.
+    n_rows, n_test : int
+        Number of rows of each.
+
+    Returns
+    -------
+    dict
+        The Arrow tables ``people`` and ``test``.
+    """
+    from pyarrow import compute, csv, parquet
+
+    census = parquet.read_table(files("tunefree") / "data" / "adult.parquet")
+    is_train = compute.equal(census["split"], "train")
+    people = census.filter(is_train).drop_columns("split").slice(0, n_rows)
+    test = census.filter(compute.invert(is_train)).drop_columns("split").slice(0, n_test)
+    csv.write_csv(people, folder / "people.csv")
+    csv.write_csv(test, folder / "test.csv")
+    return {"people": people, "test": test}
 
 
 class PageError(Exception):
@@ -62,14 +89,14 @@ def executed(
     namespace: dict[str, Any] = {"__name__": "page", **(names or {})}
     count = 0
 
-    def run(found: re.Match[str]) -> str:
+    def run(block: re.Match[str]) -> str:
         nonlocal count
-        if found["before"]:
-            return found[0].removeprefix(found["before"])
+        if block["before"]:
+            return block[0].removeprefix(block["before"])
         count += 1
-        code = found["code"]
+        code = block["code"]
         try:
-            if found["language"] == "console":
+            if block["language"] == "console":
                 return _console(code, skipped)
             printed = _python(code, namespace)
         except BaseException as error:
@@ -118,14 +145,14 @@ def _command(words: list[str]) -> str:
     """What a command prints."""
     from tunefree.cli import app
 
-    printed, before, told = io.StringIO(), sys.argv, io.StringIO()
+    printed, before, errors = io.StringIO(), sys.argv, io.StringIO()
     sys.argv = ["tunefree", *words]
     try:
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(told):
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
             app.main()
     except SystemExit as end:
         if end.code:
-            raise PageError(f"tunefree {shlex.join(words)}: {told.getvalue()}") from None
+            raise PageError(f"tunefree {shlex.join(words)}: {errors.getvalue()}") from None
     finally:
         sys.argv = before
     return printed.getvalue()
@@ -150,12 +177,13 @@ def _pictures(folder: Path | None, block: int) -> str:
         if folder is not None:
             figure = pyplot.figure(number)
             figure.savefig(folder / name, metadata={"Date": None})
-            shown.append(f"\n![{_told(figure)}]({name})\n")
+            shown.append(f"\n![{_alternative(figure)}]({name})\n")
     pyplot.close("all")
     return "".join(shown)
 
 
-def _told(figure: Any) -> str:
+def _alternative(figure: Any) -> str:
     """What a figure shows, for those who do not see it."""
-    axes = [own for own in figure.axes if own.get_xlabel() or own.get_ylabel()]
-    return "; ".join(f"{own.get_ylabel() or own.get_title()} against {own.get_xlabel()}" for own in axes) or "figure"
+    labelled = [axes for axes in figure.axes if axes.get_xlabel() or axes.get_ylabel()]
+    described = [f"{axes.get_ylabel() or axes.get_title()} against {axes.get_xlabel()}" for axes in labelled]
+    return "; ".join(described) or "figure"

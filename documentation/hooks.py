@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: pages of tutorials are executed, and reference pages are made, when the site is built."""
+"""Hooks of MkDocs: pages with examples are executed, and reference pages are generated, when the site is built."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from documentation import reference  # noqa: E402
-from documentation.execution import executed  # noqa: E402
+from documentation.execution import census_files, executed  # noqa: E402
 
 SHIM = re.compile(r"https://[^\"']*/iframe-worker/shim")  # of the theme; docs/assets has a copy
-EXECUTED = ("start.md", "tutorials/")
+EXECUTED = ("start.md", "guide/", "explanations/guarantees.md")
 GENERATED = {"reference/python.md": reference.python_page, "reference/commands.md": reference.commands_page}
 
 
@@ -37,16 +37,17 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Execute the pages of tutorials."""
+    """Execute the pages with examples."""
     path = page.file.src_uri
     if not path.startswith(EXECUTED):
         return markdown
     from mkdocs.structure.files import File
 
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as drawn:
-        text = executed(markdown, Path(folder), Path(drawn))
-        made = [*Path(drawn).glob("*.svg"), *Path(folder).glob("*.html")]
-        for file in made:
+        names = census_files(Path(folder))
+        text = executed(markdown, Path(folder), Path(drawn), names)
+        written = [*Path(drawn).glob("*.svg"), *Path(folder).glob("*.html")]
+        for file in written:
             name = f"{page.file.src_uri.removesuffix('.md')}-{file.name}"
             files.append(File.generated(config, name, content=file.read_text()))
             text = text.replace(f"({file.name})", f"({Path(name).name})")

@@ -7,9 +7,9 @@ import inspect
 import re
 from typing import Any
 
-ROOMS = {  # modules whose public functions and classes are documented besides those of the package
+MODULES = {  # modules whose public functions and classes are documented besides those of the package
     "tunefree.theory": "Theorems and bounds",
-    "tunefree.workflows.training": "Training",
+    "tunefree.training.training": "Training",
     "tunefree.workflows.evaluation": "Evaluation",
     "tunefree.workflows.explanation": "Explanation",
     "tunefree.workflows.certification": "Certification",
@@ -25,27 +25,27 @@ def python_page() -> str:
     lines = ["# Python", "", "Everything public, from its docstring.", "", "## tunefree", ""]
     for name in (name for name in tunefree.__all__ if not name.startswith("__")):
         lines += _entry(name, getattr(tunefree, name), 3)
-    for module, title in ROOMS.items():
+    for module, title in MODULES.items():
         loaded = importlib.import_module(module)
         lines += [f"## {title}", "", f"`{module}`", ""]
         names = getattr(loaded, "__all__", None) or [name for name in vars(loaded) if not name.startswith("_")]
         for name in names:
-            own = getattr(loaded, name)
-            is_here = getattr(own, "__module__", "").startswith(module)
-            if (inspect.isfunction(own) or inspect.isclass(own)) and is_here and own.__doc__:
-                lines += _entry(name, own, 3)
+            public = getattr(loaded, name)
+            is_here = getattr(public, "__module__", "").startswith(module)
+            if (inspect.isfunction(public) or inspect.isclass(public)) and is_here and public.__doc__:
+                lines += _entry(name, public, 3)
     return "\n".join(lines) + "\n"
 
 
-def _entry(name: str, own: Any, level: int) -> list[str]:
+def _entry(name: str, public: Any, level: int) -> list[str]:
     try:
-        signature = f"{name}{inspect.signature(own)}"
+        signature = f"{name}{inspect.signature(public)}"
     except (TypeError, ValueError):
         signature = name
-    about = _docstring(inspect.getdoc(own) or "")
+    about = _docstring(inspect.getdoc(public) or "")
     lines = [f"{'#' * level} {name}", "", "```text", _wrapped(signature), "```", "", *about]
-    if inspect.isclass(own):
-        for method, function in sorted(vars(own).items()):
+    if inspect.isclass(public):
+        for method, function in sorted(vars(public).items()):
             function = getattr(function, "__func__", function)
             if inspect.isfunction(function) and not method.startswith("_") and function.__doc__:
                 called = f"{method}{inspect.signature(function)}".replace("self, ", "").replace("(self)", "()")
@@ -96,14 +96,14 @@ def commands_page() -> str:
     from tunefree.cli import app
 
     group = typer.main.get_command(app.app)
-    lines = ["# Commands", "", "What `tunefree COMMAND --help` tells.", ""]
+    lines = ["# Commands", "", "What `tunefree COMMAND --help` prints.", ""]
     for name, command in group.commands.items():  # type: ignore[attr-defined]
         lines += [f"## tunefree {name}", "", *_indented(inspect.cleandoc(command.help or "")), ""]
         lines += ["| option | what it does |", "|---|---|"]
-        for own in command.params:
-            options = ", ".join(f"`{text}`" for text in own.opts)
-            shown = options if own.opts[0].startswith("-") else f"`{own.name.upper()}`"
-            text = (getattr(own, "help", None) or "").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+        for parameter in command.params:
+            options = ", ".join(f"`{text}`" for text in parameter.opts)
+            shown = options if parameter.opts[0].startswith("-") else f"`{parameter.name.upper()}`"
+            text = (getattr(parameter, "help", None) or "").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
             lines.append(f"| {shown} | {text} |")
         lines.append("")
     return "\n".join(lines) + "\n"

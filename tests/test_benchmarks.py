@@ -16,7 +16,7 @@ SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if "__main__" in path
 EXTRAS = ("catboost", "distributed", "lightgbm", "river", "torch", "vowpalwabbit")  # which need not be installed
 PARTS = {  # of scripts that measure several things
     "generations": ("tables", "tables --door fit", "streams", "late", "frozen", "small", "texts", "copies", "time"),
-    "scale_out": ("losses", "speed"),
+    "scale_out": ("losses", "speed", "plan"),
 }
 CALLS = [f"{name} {part}".strip() for name in SCRIPTS for part in PARTS.get(name, ("",))]
 FAST = ("generations late", "growers", "learning_pass", "max_support", "presets", "row_picture", "tokenizer")

@@ -10,11 +10,11 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_WHERE = {
+PUBLIC = {  # in which module each public name is
     "TuneFreeClassifier": "tunefree.estimators.pool",
     "TuneFreeRegressor": "tunefree.estimators.pool",
-    "ScInOLClassifier": "tunefree.estimators.linear",
-    "ScInOLRegressor": "tunefree.estimators.linear",
+    "ScInOLClassifier": "tunefree.estimators.scinol",
+    "ScInOLRegressor": "tunefree.estimators.scinol",
     "PiSTOLClassifier": "tunefree.estimators.pistol",
     "PiSTOLRegressor": "tunefree.estimators.pistol",
     "OnlineClassifier": "tunefree.estimators.online",
@@ -28,7 +28,7 @@ _WHERE = {
     "CurveDisplay": "tunefree.estimators.curve_display",
     "GenerationsDisplay": "tunefree.estimators.generations_display",
     "LearningCurveDisplay": "tunefree.estimators.learning_curve",
-    "Plan": "tunefree.workflows.plan",
+    "Plan": "tunefree.model_files.plan",
     "train": "tunefree.estimators.training",
     "load": "tunefree.estimators.training",
     "columns": "tunefree.workflows.columns",
@@ -39,13 +39,13 @@ _WHERE = {
     "TunefreeError": "tunefree.core.errors",
 }
 
-__all__ = [*_WHERE, "__version__"]
+__all__ = [*PUBLIC, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
+    if name not in PUBLIC:
         raise AttributeError(f"module 'tunefree' has no attribute {name!r}")
-    return getattr(importlib.import_module(_WHERE[name]), name)
+    return getattr(importlib.import_module(PUBLIC[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from river import base
 
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import Block, sparse, table
+from tunefree.intervals.conformal import checked_parts
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
+from tunefree.training.one_pass import blank, one_pass
+from tunefree.training.pieces import Piece
 
 __all__ = ["ScInOLClassifier", "ScInOLRegressor", "TuneFreeClassifier", "TuneFreeRegressor"]
 
@@ -107,7 +110,7 @@ class _Pooled:
     _task: str
 
     def __init__(self) -> None:
-        self._learned = PoolModel(self._task, n_features=FEATURES)
+        self._learned = blank(PoolModel(self._task, n_features=FEATURES))
         self._columns = _Columns()
         self._waiting: list[tuple[_Cells, Any]] = []
 
@@ -123,7 +126,8 @@ class _Pooled:
         if self._waiting:
             rows, targets = zip(*self._waiting, strict=True)
             self._waiting = []
-            self._learned.learn(self._columns.block(rows), self._targets(targets), np.ones(len(rows)))
+            weight = np.ones(len(rows))
+            one_pass(self._learned, [Piece(self._columns.block(rows), self._targets(targets), weight, weight)])
 
     def _targets(self, targets: Sequence[Any]) -> Any:
         return Labels.of(targets) if self._task == "classification" else np.array(targets, np.float64)
@@ -131,13 +135,25 @@ class _Pooled:
     @property
     def _model(self) -> PoolModel:
         self._learn_waiting()
-        return self._learned
+        model: PoolModel = self._learned.model
+        return model
 
     def _predict(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
         model = self._model
         if self._columns.n_dense is None:  # nothing is known, and a model would take these rows for all columns
             return np.zeros((len(rows), model.n_outputs))
         return model.predict(self._columns.block([_Cells.of(x) for x in rows]))
+
+    def _conformal(self, x: Mapping[Any, Any], coverage: float) -> tuple[PoolModel, Block, np.ndarray, np.ndarray]:
+        """The model, a row as a block, what is predicted of it, and the coverage asked for, (1,)."""
+        coverages = checked_parts("coverage", coverage)
+        if np.ndim(coverage):
+            raise ModelError(f"`coverage` must be one number, not {coverage!r}")
+        model = self._model
+        if self._columns.n_dense is None:
+            raise ModelError(f"coverage {coverage:g} takes evidence, and no row was learned; learn rows first")
+        block = self._columns.block([_Cells.of(x)])
+        return model, block, model.predict(block), coverages
 
 
 class _Features:
@@ -433,6 +449,12 @@ class TuneFreeClassifier(_Pooled, _Classifier):
     True
     """
 
+    def predict_set_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> set[Any]:
+        """A set of labels, which has the right one as often as asked for along the stream, whatever the rows are."""
+        model, row, margins, coverages = self._conformal(x, coverage)
+        in_set = model.sets(row, margins, coverages)[0, 0]
+        return {label for label, is_in in zip(model.classes, in_set.tolist(), strict=True) if is_in}
+
     def _unit_test_skips(self) -> set[str]:
         return _GROWS
 
@@ -450,6 +472,23 @@ class TuneFreeRegressor(_Pooled, _Regressor):
     >>> bool(metric.get() < 1.0)
     True
     """
+
+    def predict_interval_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> tuple[float, float]:
+        """An interval that holds the target as often as asked for along the stream, whatever the rows are.
+
+        Parameters
+        ----------
+        x : dict
+        coverage : float, default=0.9
+
+        Returns
+        -------
+        tuple of float
+            Its ends, which may be infinite after targets were missed too often.
+        """
+        model, row, prediction, coverages = self._conformal(x, coverage)
+        low, high = model.intervals(row, prediction, coverages)[0, 0].tolist()
+        return low, high
 
     def _unit_test_skips(self) -> set[str]:
         return _GROWS

@@ -12,8 +12,8 @@ from pyarrow import table as arrow_table
 
 import tunefree
 from tunefree.stream.source import open_source
-from tunefree.workflows import training
-from tunefree.workflows.watching import Watcher
+from tunefree.training import training
+from tunefree.training.watching import Watcher
 
 from .test_cli import run  # noqa: F401 - a fixture
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import Trained, Watcher, train
+from tunefree.training.training import Trained, Watcher, train
 
 QUICK = ("--learner", "scinol2")
 

@@ -16,7 +16,7 @@ from pyarrow import csv
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 from tunefree.cli import app as cli
-from tunefree.workflows import training
+from tunefree.training import training
 
 pytestmark = pytest.mark.usefixtures("heard")
 QUICK = ("--learner", "scinol2")

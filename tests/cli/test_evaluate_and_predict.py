@@ -56,11 +56,12 @@ def test_metrics_of_classes(run, data, model):  # noqa: F811
     assert {name: found[name] for name in expected} == pytest.approx(expected)
     assert all(found["intervals"][name][0] < found[name] < found["intervals"][name][1] for name in expected)
     confusion = found["confusion"]
-    assert confusion["classes"] == ["no", "yes"]
-    assert confusion["rows_by_class"] == sk.confusion_matrix(rich, picked).tolist()
+    assert [row["class"] for row in confusion] == ["no", "yes"]
+    counts = [[row["predicted_no"], row["predicted_yes"]] for row in confusion]
+    assert counts == sk.confusion_matrix(rich, picked).tolist()
     jobs = np.array(people(600)["job"])
-    assert {own["value"] for own in found["by"]["slices"]} == set(jobs)
-    for own in found["by"]["slices"]:
+    assert {own["value"] for own in found["slices"]} == set(jobs)
+    for own in found["slices"]:
         rows = jobs == own["value"]
         assert own["rows"] == rows.sum()
         assert own["auc"] == pytest.approx(sk.roc_auc_score(rich[rows], p[rows]))

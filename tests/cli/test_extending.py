@@ -1,10 +1,9 @@
-"""The pages on adding a command and a member of the pool: their code runs as it stands."""
+"""The page on adding a command: its code runs as it stands."""
 
 from __future__ import annotations
 
 from tests.extending import run_page
 from tunefree.cli import app as cli
-from tunefree.model.pool import MEMBERS
 
 
 def test_the_page_on_adding_a_command(monkeypatch):
@@ -14,7 +13,3 @@ def test_the_page_on_adding_a_command(monkeypatch):
     assert "balance" not in cli.COMMANDS
     page = run_page("command.md")
     assert cli.COMMANDS["balance"] is page["balance"]
-
-
-def test_the_page_on_adding_a_member_of_the_pool():
-    assert run_page("pool-member.md")["candidate"] not in MEMBERS

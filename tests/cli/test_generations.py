@@ -11,7 +11,7 @@ from pyarrow import csv
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
-from tunefree.workflows.training import Trained
+from tunefree.model_files.trained import Trained
 
 N = 300
 PIECE = 100
@@ -30,9 +30,9 @@ def data(tmp_path):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """Files of a model of classes and of one of numbers, and new rows."""
+    from tunefree.model_files.plan import Plan
     from tunefree.stream.source import open_source
-    from tunefree.workflows.plan import Plan
-    from tunefree.workflows.training import train
+    from tunefree.training.training import train
 
     folder = tmp_path_factory.mktemp("models")
     for name, target, other in (("rich", "rich", "pay"), ("pay", "pay", "rich")):
@@ -112,16 +112,17 @@ def test_inspect_shows_the_members_that_predict(run, trained):  # noqa: F811
         model = Trained.load(trained / f"{name}.model").model
         found = json.loads(run("inspect", trained / f"{name}.model", "--json")[1])
         awake = set(np.array(model.pool.members.names)[model.pool.members.places_awake].tolist())
-        assert set(found["members"]) <= awake
-        assert sum(found["members"].values()) == pytest.approx(1.0)
+        weights = {row["member"]: row["weight"] for row in found["members"]}
+        assert set(weights) <= awake
+        assert sum(weights.values()) == pytest.approx(1.0)
         assert found["features"] == [] and {term["column"] for term in found["terms"]} == {"age", "job"}
         status, out, err = run("inspect", trained / f"{name}.model")
         assert (status, err) == (0, "")
         assert "Weight: in the mean of the members that the mixture corrects, for rows to come." in " ".join(
             out.split()
         )
-        assert "features have no weights" in out and "classes so far" not in out
-        assert all(member in out for member in found["members"])
+        assert "Features have no weights" in out and "classes so far" not in out
+        assert all(member in out for member in weights)
 
 
 NO_ANSWER = [
@@ -145,7 +146,7 @@ def test_certificates_say_nothing_of_the_mixture_of_members(run, trained):  # no
         progressive = Trained.load(trained / f"{name}.model").progress.progressive[0]
         assert found["loss"] == pytest.approx(progressive.mean_loss())
         assert "pool" not in found and "kernels" not in found
-        bounds = list(found["lower_bounds"].values())
+        bounds = [row["bound"] for row in found["lower_bounds"]]
         assert bounds == sorted(bounds, reverse=True)
         out = run("certify", trained / f"{name}.model")[1]
         assert "mixing cost" not in out

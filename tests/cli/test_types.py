@@ -20,7 +20,7 @@ from tunefree.stream import lines, spread, tables
 from tunefree.stream.batch import BadRows
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.notation import ColumnTypes
-from tunefree.workflows.training import Trained
+from tunefree.training.training import Trained
 
 LEARNER = ("--learner", "scinol2")
 N = 600

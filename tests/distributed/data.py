@@ -37,4 +37,4 @@ def csv_of(folder, table, name="people.csv"):
 def shards(path, cut=Cut(1)):  # noqa: B008 - an immutable tuple
     """The shards of a file."""
     source = open_source(path)
-    return shards_of(source, [count_range(*own) for own in ranges_to_count(source, cut)], cut)
+    return shards_of(source, [count_range(*arguments) for arguments in ranges_to_count(source, cut)], cut)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import random
@@ -28,8 +29,8 @@ def processes(n_workers, **settings):
         get_mp_context()  # which says what is to be imported before workers are forked
         before = ["distributed", "tests.distributed.learned_before"]
         multiprocessing.get_context("forkserver").set_forkserver_preload(before)
-        given = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "processes": True}
-        with distributed.LocalCluster(**given, **settings) as cluster, distributed.Client(cluster) as client:
+        usual = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "processes": True}
+        with distributed.LocalCluster(**usual, **settings) as cluster, distributed.Client(cluster) as client:
             assert len(cluster.workers) == n_workers
             yield client
 
@@ -37,7 +38,7 @@ def processes(n_workers, **settings):
 class Killer:
     """Kills worker processes that compute a task, after random pauses.
 
-    Each time a stage is drawn, and the first worker that computes a task of it dies.
+    Stages take turns, and the first worker that computes a task of the next one dies.
     """
 
     def __init__(self, cluster, pauses, seed):
@@ -51,16 +52,18 @@ class Killer:
         return self.stages.total()
 
     def _kill(self):
-        while not self.over.wait(self.random.uniform(*self.pauses)):
-            stage = self.random.choice(STAGES)
+        for stage in itertools.cycle(STAGES):
+            if self.over.wait(self.random.uniform(*self.pauses)):
+                return
             while not self.over.wait(0.001) and not (self.of_run < MOST and self._killed(f"tunefree-{stage}")):
                 pass
 
     def _killed(self, prefix):
         """Whether a worker was computing a task of a stage, and is dead now."""
-        for worker in list(self.cluster.scheduler.workers.values()):
+        workers = self.cluster.scheduler.workers  # which another thread changes
+        for worker in filter(None, map(workers.get, list(workers))):
             nanny = self.cluster.workers.get(worker.name)
-            stages = [task.key.split("-")[1] for task in list(worker.processing) if task.key.startswith(prefix)]
+            stages = [task.key.split("-")[1] for task in worker.processing.copy() if task.key.startswith(prefix)]
             if stages and nanny is not None and nanny.pid:
                 os.kill(nanny.pid, signal.SIGKILL)
                 self.of_run += 1

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.distributed.data import parquet_of, people, shards
 from tunefree.distributed import phases
 from tunefree.distributed.engines import Here
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 with tempfile.TemporaryDirectory() as folder:
     phases.SAMPLE = 300  # so that shards learn too

@@ -24,8 +24,8 @@ from tunefree.distributed import (
 from tunefree.distributed.cluster import KEEPING_MEMORY
 from tunefree.distributed.engines import Here
 from tunefree.estimators.model_file import estimator_of
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import Trained
+from tunefree.model_files.plan import Plan
+from tunefree.training.training import Trained
 
 distributed = pytest.importorskip("distributed")
 
@@ -68,29 +68,31 @@ def bytes_of(trained, folder, name="some.model"):
 
 def test_workers_of_this_machine_keep_the_memory_that_they_need_again():
     with local_cluster(1, dashboard_address="127.0.0.1:0") as cluster, distributed.Client(cluster) as client:
-        (found,) = client.run(lambda: dict(os.environ)).values()
+        (environment,) = client.run(lambda: dict(os.environ)).values()
         (threads,) = client.nthreads().values()
-    assert {name: int(found[name]) for name in KEEPING_MEMORY} == KEEPING_MEMORY
-    assert threads == 1 and found["OMP_NUM_THREADS"] == "1"
+    assert {name: int(environment[name]) for name in KEEPING_MEMORY} == KEEPING_MEMORY
+    assert threads == 1 and environment["OMP_NUM_THREADS"] == "1"
 
 
 def test_files_are_learned_as_in_one_process(client, tmp_path):
     path = parquet_of(tmp_path, people(1500), 5)
     here = phases.learn(Here(), phases.Parts(shards(path), [[]] * 5), Plan(target="rich"), lambda line: None)
-    told = []
-    found = train(client, str(path), target="rich", shard_rows=1, tell=told.append)
-    assert bytes_of(found, tmp_path) == bytes_of(here, tmp_path)
-    assert told[0].startswith("read 1,500 rows in 5 shards")
+    lines = []
+    model = train(client, str(path), target="rich", shard_rows=1, tell=lines.append)
+    assert bytes_of(model, tmp_path) == bytes_of(here, tmp_path)
+    assert lines[0].startswith("read 1,500 rows in 5 shards")
+    sent = [float(line.removesuffix(" MB sent").split("; ")[-1]) for line in lines]
+    assert len(sent) == 4 and sent[-1] > 0.0  # the client has the model
 
 
 def test_a_data_frame_is_learned_as_its_partitions(client, tmp_path):
     frames = pytest.importorskip("dask.dataframe")
     frame = frames.from_pandas(people(1500).to_pandas(), npartitions=3)
-    found = train(client, frame, target="rich", shard_rows=1)
+    model = train(client, frame, target="rich", shard_rows=1)
     parts = frame.to_delayed()
     again = train(client, [parts[0], parts[1], parts[2]], target="rich", shard_rows=1)
-    assert bytes_of(found, tmp_path) == bytes_of(again, tmp_path)
-    assert found.trained_.progress.progressive[0].rows == 1500
+    assert bytes_of(model, tmp_path) == bytes_of(again, tmp_path)
+    assert model.trained_.progress.progressive[0].rows == 1500
 
 
 def test_arrays_of_unknown_and_uneven_chunks_are_joined(client, tmp_path):
@@ -101,10 +103,10 @@ def test_arrays_of_unknown_and_uneven_chunks_are_joined(client, tmp_path):
     blocks = arrays.from_array(X, chunks=((500, 1, 0, 99, 300), (2, 1)))
     unknown = blocks[blocks[:, 0] < 9.0]  # of sizes that nobody knows
     targets = arrays.from_array(y, chunks=((500, 1, 0, 99, 300),))
-    found = train(client, unknown, y=targets, shard_rows=400)
+    model = train(client, unknown, y=targets, shard_rows=400)
     known = train(client, arrays.from_array(X, chunks=(500, 3)), y=arrays.from_array(y, chunks=500), shard_rows=400)
-    assert bytes_of(found, tmp_path) == bytes_of(known, tmp_path)
-    assert found.trained_.progress.progressive[0].rows == 900
+    assert bytes_of(model, tmp_path) == bytes_of(known, tmp_path)
+    assert model.trained_.progress.progressive[0].rows == 900
 
 
 def test_what_cannot_be_spread_is_told(client, tmp_path):
@@ -121,21 +123,21 @@ def test_estimators_predict_collections_lazily(client):
     table = people(1500).to_pandas()
     frame = frames.from_pandas(table, npartitions=3)
     weighed = DaskTuneFreeClassifier(client, shard_rows=1, class_weight={"yes": 2.0})
-    found = weighed.fit(frame[["age", "job"]], frame["rich"])
-    assert found.local_.trained_.plan.class_weight == ("yes=2.0",)
-    predicted = found.predict(frame[["age", "job"]])
+    model = weighed.fit(frame[["age", "job"]], frame["rich"])
+    assert model.local_.trained_.plan.class_weight == ("yes=2.0",)
+    predicted = model.predict(frame[["age", "job"]])
     assert hasattr(predicted, "dask") and predicted.npartitions == 3
     computed = predicted.compute()
     assert (computed.index == table.index).all() and (computed == table["rich"]).mean() > 0.65
-    probabilities = found.predict_proba(frame[["age", "job"]]).compute()
+    probabilities = model.predict_proba(frame[["age", "job"]]).compute()
     assert list(probabilities.columns) == ["no", "yes"]
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
     random = np.random.default_rng(0)
     X = random.normal(size=(600, 2))
     y = X @ [1.0, -2.0] + 0.1 * random.normal(size=600)
     blocks, targets = arrays.from_array(X, chunks=(200, 2)), arrays.from_array(y, chunks=200)
-    own = DaskTuneFreeRegressor(client, shard_rows=1, loss="square").fit(blocks, targets).predict(blocks)
-    assert own.chunks == ((200, 200, 200),) and np.corrcoef(own.compute(), y)[0, 1] > 0.98
+    part = DaskTuneFreeRegressor(client, shard_rows=1, loss="square").fit(blocks, targets).predict(blocks)
+    assert part.chunks == ((200, 200, 200),) and np.corrcoef(part.compute(), y)[0, 1] > 0.98
 
 
 def test_blocks_of_sparse_matrices_are_learned(client):
@@ -144,8 +146,8 @@ def test_blocks_of_sparse_matrices_are_learned(client):
     y = np.where(np.asarray(X[:, :25].sum(axis=1)).ravel() > 1.2, "many", "few")
     dense = arrays.from_array(X.toarray(), chunks=(200, 50))
     blocks, targets = dense.map_blocks(sparse.csr_matrix), arrays.from_array(y, chunks=200)
-    found = DaskTuneFreeClassifier(client, shard_rows=1).fit(blocks, targets)
-    assert found.local_.trained_.kind == "svmlight" and (found.predict(blocks).compute() == y).mean() > 0.8
+    model = DaskTuneFreeClassifier(client, shard_rows=1).fit(blocks, targets)
+    assert model.local_.trained_.kind == "svmlight" and (model.predict(blocks).compute() == y).mean() > 0.8
 
 
 def test_several_fits_at_once_do_not_meet(client, tmp_path):
@@ -153,8 +155,8 @@ def test_several_fits_at_once_do_not_meet(client, tmp_path):
     alone = bytes_of(train(client, str(path), target="rich", shard_rows=1), tmp_path)
     with ThreadPoolExecutor(2) as pool:
         together = list(pool.map(lambda _: train(client, str(path), target="rich", shard_rows=1), range(2)))
-    for number, own in enumerate(together):
-        assert bytes_of(own, tmp_path, f"{number}.model") == alone
+    for number, part in enumerate(together):
+        assert bytes_of(part, tmp_path, f"{number}.model") == alone
 
 
 class Killed(Exception):
@@ -179,12 +181,12 @@ def test_a_client_that_was_killed_goes_on(client, tmp_path):
 
 def test_a_shard_of_one_class_and_an_empty_one_are_learned(client):
     delayed = pytest.importorskip("dask").delayed
-    tables = [own.to_pandas() for own in (people(400), people(300, 1), people(300, 2))]
+    tables = [part.to_pandas() for part in (people(400), people(300, 1), people(300, 2))]
     tables[1]["rich"] = "no"
     empty = tables[0].iloc[:0]
-    found = train(client, [delayed(own) for own in (tables[0], empty, tables[1], tables[2])], "rich", shard_rows=1)
-    assert found.trained_.progress.progressive[0].rows == 1000 and np.isfinite(
-        found.trained_.progress.progressive[0].mean_loss()
+    model = train(client, [delayed(part) for part in (tables[0], empty, tables[1], tables[2])], "rich", shard_rows=1)
+    assert model.trained_.progress.progressive[0].rows == 1000 and np.isfinite(
+        model.trained_.progress.progressive[0].mean_loss()
     )
 
 
@@ -207,6 +209,7 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run_cli, tmp_path, m
         (["--workers", "1", "--scheduler", "tcp://x:1"], "give one of them"),
         (["--workers", "1", "--holdout", "0.1"], "--holdout is for one machine"),
         (["--workers", "1", "--from", model], "--from is for one machine"),
+        (["--workers", "1", "--passes", "2"], "name a learner by --learner, on one machine"),
         (["--workers", "1", "--on-bad-shard", "mend"], "--on-bad-shard must be 'error' or 'skip'"),
     ):
         status, _, err = run_cli("train", path, "-t", "rich", "-o", model, *wrong)

@@ -12,8 +12,8 @@ from tunefree.core.errors import ModelError
 from tunefree.distributed import dask_engine, phases, train
 from tunefree.distributed.engines import Here
 from tunefree.estimators.model_file import estimator_of
-from tunefree.workflows.model_files import Trained
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
 
 distributed = pytest.importorskip("distributed")
 
@@ -37,30 +37,22 @@ def alone(path, n_shards):
 
 
 @pytest.mark.slow
-def test_workers_killed_change_no_byte(tmp_path):
-    path = parquet_of(tmp_path, people(4000), 3)
-    models, killer = learned_while_killed(path, "rich", 2, (0.0, 0.1), seed=0)
-    assert killer.kills >= 1
-    assert {bytes_of(own, tmp_path) for own in models} == {bytes_of(alone(path, 3), tmp_path)}
-
-
-@pytest.mark.slow
-def test_fifty_workers_killed_in_every_stage_change_no_byte(tmp_path):
+def test_workers_killed_in_each_stage_change_no_byte(tmp_path):
     path = parquet_of(tmp_path, people(4000), 6)
-    models, killer = learned_while_killed(path, "rich", 3, (0.0, 2.0), seed=1, kills=50)
+    models, killer = learned_while_killed(path, "rich", 3, (0.0, 0.1), seed=1, kills=2 * len(STAGES))
     print(f"{killer.kills} workers were killed while {len(models)} models were learned: {dict(killer.stages)}")
-    assert killer.kills >= 50 and set(STAGES) == set(killer.stages)
-    assert {bytes_of(own, tmp_path) for own in models} == {bytes_of(alone(path, 6), tmp_path)}
+    assert killer.kills >= 2 * len(STAGES) and set(STAGES) == set(killer.stages)
+    assert {bytes_of(model, tmp_path) for model in models} == {bytes_of(alone(path, 6), tmp_path)}
 
 
 @pytest.mark.slow
 def test_any_number_of_workers_gives_the_same_bytes(tmp_path):
     path = parquet_of(tmp_path, people(600), 9)
-    found = set()
-    for n_workers in (1, 2, 7):
+    models = set()
+    for n_workers in (1, 2, 4):
         with processes(n_workers) as client:
-            found.add(bytes_of(train(client, str(path), target="rich", shard_rows=1), tmp_path))
-    assert found == {bytes_of(alone(path, 9), tmp_path)}
+            models.add(bytes_of(train(client, str(path), target="rich", shard_rows=1), tmp_path))
+    assert models == {bytes_of(alone(path, 9), tmp_path)}
 
 
 @pytest.mark.slow

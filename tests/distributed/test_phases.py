@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -12,14 +13,14 @@ from tunefree.distributed import encoded, joining, phases, shard_pass
 from tunefree.distributed.engines import Here
 from tunefree.learners import newton
 from tunefree.model.targets import Labels
+from tunefree.model_files.plan import Plan
 from tunefree.pool.model import PoolModel
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.workflows.class_weights import balanced
-from tunefree.workflows.plan import Plan
+from tunefree.training.class_weights import balanced
+from tunefree.training.targets import target_of
+from tunefree.training.training import Trained, learn_more, train
 from tunefree.workflows.prediction import predict
-from tunefree.workflows.targets import target_of
-from tunefree.workflows.training import Trained, learn_more, train
 
 SAMPLE = 1000  # rows of the common start, so that shards have rows beside it
 
@@ -36,22 +37,22 @@ class Shuffled(Here):
 
     def each(self, stage, function, items):
         order = np.random.default_rng(len(items)).permutation(len(items))
-        made = {int(place): (function(*items[place]), function(*items[place]))[1] for place in order}
-        return [made[place] for place in range(len(items))]
+        results = {int(place): (function(*items[place]), function(*items[place]))[1] for place in order}
+        return [results[place] for place in range(len(items))]
 
 
-def learned(path, plan, engine=None, told=None):
+def learned(path, plan, engine=None, lines=None):
     cut_up = shards(path)
-    told = [] if told is None else told
-    return phases.learn(engine or Here(), phases.Parts(cut_up, [[] for _ in cut_up]), plan, told.append)
+    lines = [] if lines is None else lines
+    return phases.learn(engine or Here(), phases.Parts(cut_up, [[] for _ in cut_up]), plan, lines.append)
 
 
 def loss_of(trained, path):
-    found = [
-        trained.model.losses(target_of(trained.model.task, own.batch), own.predictions)
-        for own in predict(trained, open_source(path), BadRows(), labelled=True)
+    result = [
+        trained.model.losses(target_of(trained.model.task, part.batch), part.predictions)
+        for part in predict(trained, open_source(path), BadRows(), labelled=True)
     ]
-    return np.concatenate(found).mean()
+    return np.concatenate(result).mean()
 
 
 @pytest.fixture(scope="module")
@@ -74,26 +75,26 @@ def test_it_is_as_good_as_one_machine_and_a_file_like_any_other(data, trained, t
 
 
 def test_order_and_repetition_change_no_byte(data, trained, tmp_path):
-    told = []
-    again = learned(data[0], Plan(target="rich"), Shuffled(), told)
-    for name, own in (("one", trained), ("two", again)):
-        own.save(tmp_path / name)
+    lines = []
+    again = learned(data[0], Plan(target="rich"), Shuffled(), lines)
+    for name, part in (("one", trained), ("two", again)):
+        part.save(tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert told[0].startswith("read 4,000 rows in 6 shards")
-    assert told[1].startswith("common start: 1,000 rows") and told[2].startswith("shards: 2,")
+    assert lines[0].startswith("read 4,000 rows in 6 shards")
+    assert lines[1].startswith("common start: 1,000 rows") and lines[2].startswith("shards: 2,")
 
 
 def test_rows_sorted_by_class_are_learned_alike(data, trained, tmp_path):
     sorted_rows = people(4000).sort_by("rich")
-    found = learned(parquet_of(tmp_path, sorted_rows, 6), Plan(target="rich"))
-    assert loss_of(found, data[1]) < 1.03 * loss_of(trained, data[1])
+    result = learned(parquet_of(tmp_path, sorted_rows, 6), Plan(target="rich"))
+    assert loss_of(result, data[1]) < 1.03 * loss_of(trained, data[1])
 
 
 def test_balanced_classes_weigh_as_when_their_weights_are_given(data, tmp_path):
     weights = balanced(open_source(data[0]), Plan(target="rich"))
-    for name, given in (("balanced", ("balanced",)), ("given", weights)):
-        learned(data[0], Plan(target="rich", class_weight=given)).save(tmp_path / name)
-    assert (tmp_path / "balanced").read_bytes() == (tmp_path / "given").read_bytes()
+    for name, weighing in (("balanced", ("balanced",)), ("named", weights)):
+        learned(data[0], Plan(target="rich", class_weight=weighing)).save(tmp_path / name)
+    assert (tmp_path / "balanced").read_bytes() == (tmp_path / "named").read_bytes()
 
 
 def test_what_cannot_be_learned_is_told(data, tmp_path):
@@ -106,18 +107,28 @@ def test_what_cannot_be_learned_is_told(data, tmp_path):
 
 def test_where_all_rows_are_the_sample_it_is_what_one_machine_learns(data, monkeypatch):
     monkeypatch.setattr(phases, "SAMPLE", 4000)
-    told = []
-    found = learned(data[0], Plan(target="rich"), told=told)
+    lines = []
+    result = learned(data[0], Plan(target="rich"), lines=lines)
     alone = train(open_source(data[0]), Plan(target="rich"))
-    assert len(told) == 2 and loss_of(found, data[1]) == loss_of(alone, data[1])
+    assert len(lines) == 3 and loss_of(result, data[1]) == loss_of(alone, data[1])
+
+
+def test_one_shard_is_learned_as_on_one_machine(tmp_path):
+    table = pa.concat_tables([people(1500), people(1500, 1).set_column(2, "rich", [["perhaps"] * 1500])])
+    path, plan, lines = parquet_of(tmp_path, table, 1), Plan(target="rich"), []
+    of_shard, alone = learned(path, plan, lines=lines), train(open_source(path), plan)
+    assert lines[1].startswith("common start: 3,000 rows") and of_shard.model.classes == alone.model.classes
+    batch = next(iter(predict(alone, open_source(path), BadRows(), labelled=True))).batch
+    np.testing.assert_array_equal(of_shard.model.predict(batch.rows), alone.model.predict(batch.rows))
 
 
 def test_shards_learn_what_the_sample_does_not_tell(data, monkeypatch):
     random = np.random.default_rng(0)
     X = random.normal(size=(4000, 2))
-    start = shard_pass.started("classification", None, ["a", "b"], 3, [rows_of(X[:300], X[:300, 0] > 0)], True)
+    start = start_of("classification", rows_of(X[:300], X[:300, 0] > 0))
     y = X.sum(axis=1) > 0
-    passed = [shard_pass.learned(rows_of(X[k:3600:2], y[k:3600:2]), start) for k in range(2)]
+    state = shard_pass.following(start)
+    passed = [shard_pass.learned(shard_of(rows_of(X[k:3600:2], y[k:3600:2])), state) for k in range(2)]
     end = shard_pass.joined(start, shard_pass.plus(*passed), [rows_of(X[3600:], y[3600:])])
     before, after = (
         np.mean((PoolModel.restore(*at.model).predict(rows_of(X, y).X)[:, 0] > 0) == y) for at in (start, end)
@@ -129,6 +140,17 @@ def rows_of(X, is_b):
     from tunefree.core.rows import dense
 
     return encoded.Encoded(dense(np.ascontiguousarray(X)), is_b.astype(float), np.ones(len(X)))
+
+
+def shard_of(rows):
+    """A shard none of whose rows are in the sample."""
+    return encoded.Prepared(encoded.NOTHING, encoded.NOTHING, rows)
+
+
+def start_of(task, rows):
+    """The common start of two classes, or of numbers, with two columns."""
+    classes = ["a", "b"] if task == "classification" else []
+    return shard_pass.started(shard_pass.Blank(task, None, classes, len(classes), 3), [rows], False)
 
 
 def test_a_model_of_shards_goes_on_with_further_rows(data, trained, tmp_path):
@@ -182,15 +204,14 @@ def test_evidence_of_shards_adds_up(task):
     X = random.normal(size=(900, 2)) * [1.0, 1e3]
     y = X[:, 0] > 0 if task == "classification" else X[:, 0]
     rows = encoded.Encoded(rows_of(X, y).X, np.asarray(y, float), random.uniform(0.5, 2.0, 900))
-    classes = ["a", "b"] if task == "classification" else []
     first, rest = rows.at(np.arange(900) < 300), rows.at(np.arange(900) >= 300)
-    start = shard_pass.started(task, None, classes, 3, [first], True)
-    passed = [shard_pass.learned(rest.part(k, k + 200), start) for k in (0, 200)]
+    start = start_of(task, first)
+    passed = [shard_pass.learned(shard_of(rest.part(k, k + 200)), shard_pass.following(start)) for k in (0, 200)]
     total = shard_pass.plus(*passed)
     model = PoolModel.restore(*shard_pass.joined(start, total, [rest.part(400, 600)]).model)
-    found = model.certificate()
+    result = model.certificate()
     assert total.rows == 400 and model.pool.rows == 900
-    assert found.weight == pytest.approx(rows.weight.sum(), rel=1e-2 if task == "regression" else 1e-9)
+    assert result.weight == pytest.approx(rows.weight.sum(), rel=1e-2 if task == "regression" else 1e-9)
     assert np.isfinite(model.predict(rows.X)).all()
     if task == "regression":
         assert np.mean((model.predict(rows.X)[:, 0] - y) ** 2) < 0.05 * np.var(y)
@@ -211,15 +232,17 @@ def test_newton_without_waiting_corrections_predicts_the_same():
 
 
 def test_a_coordinate_has_the_mean_of_the_shards_that_learned_of_it():
-    def statistics(weight, weights, units, values):
+    def statistics(weight, weights, units, differences):
         weights = np.array(weights)
-        sums = {"of features.bets": (weights * values)[:, None], "centres": weight * np.ones(2)}
-        return joining.Statistics(weight, weights, np.array(units), sums, 0.5)
+        sums = {"of features.bets": (weights * differences)[:, None], "centres": weight * np.ones(2)}
+        return joining.Statistics(weight, weights, units if units is None else np.array(units), sums, 0.5)
 
-    one = statistics(10.0, [10.0, 10.0, 0.0], [1.0, 1.0, 1.0], [3.0, 3.0, 7.0])
+    one = statistics(10.0, [10.0, 10.0, 0.0], None, [3.0, 3.0, 0.0])
     two = statistics(30.0, [30.0, 30.0, 30.0], [1.0, 0.5, 1.0], [5.0, 5.0, 5.0])
     both = one.plus(two)
     means = both.sums["of features.bets"][:, 0] / both.weights
     np.testing.assert_allclose(means, [4.5, 5.0, 5.0])  # the unit of the second one is larger in shard two
     np.testing.assert_allclose(both.units, [1.0, 0.5, 1.0])
     assert both.sums["centres"][0] / both.weight == 1.0
+    silent = one._replace(weights=np.zeros(3), sums={"centres": 10.0 * np.ones(2)})
+    assert two.plus(silent).sums["of features.bets"].tolist() == two.sums["of features.bets"].tolist()

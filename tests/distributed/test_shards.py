@@ -14,36 +14,36 @@ from tunefree.core.errors import DataError
 from tunefree.core.rows import together
 from tunefree.distributed import encoded, local_rows
 from tunefree.distributed.shards import Cut
+from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.reading import begin
+from tunefree.training.reading import begin
 
 
 def read_all(path, plan, cut):
     """The encoder of all shards, and their rows as models take them, with an empty sample."""
     cut_up = shards(path, cut)
     beginning = local_rows.begun(cut_up[0], plan)
-    local = [local_rows.read(own, beginning, False) for own in cut_up]
-    found = local_rows.united(beginning, [local_rows.survey(own) for own in local])
-    whole = beginning._replace(encoder=found.encoder.state())
+    local = [local_rows.read(part, beginning, False) for part in cut_up]
+    union = local_rows.united(beginning, [local_rows.survey(part) for part in local])
+    whole = beginning._replace(encoder=union.encoder.state())
     ready = [
-        encoded.prepared(own, whole, found.classes, offset, encoded.Sizes(found.offsets[-1], 0, 0), shard)
-        for own, offset, shard in zip(local, found.offsets, cut_up, strict=False)
+        encoded.prepared(part, whole, union.classes, offset, encoded.Sizes(union.offsets[-1], 0, 0), shard)
+        for part, offset, shard in zip(local, union.offsets, cut_up, strict=False)
     ]
-    return found, encoded.gathered([own.rest for own in ready]), cut_up
+    return union, encoded.gathered([part.rest for part in ready]), cut_up
 
 
 def same_as_one_reader(path, plan, cut):
     """Compare what shards give with what one reader gives; returns the shards."""
-    found, rows, cut_up = read_all(path, plan, cut)
+    union, rows, cut_up = read_all(path, plan, cut)
     reading = begin(open_source(path), plan, BadRows())
     batches = list(reading.batches)
     one = together([batch.rows for batch in batches])
-    assert reading.encoder.names() == found.encoder.names()
-    for name, own in one._asdict().items():
+    assert reading.encoder.names() == union.encoder.names()
+    for name, part in one._asdict().items():
         if name in ("numbers", "codes", "pointers", "features", "values"):
-            np.testing.assert_array_equal(own, getattr(rows.X, name))
+            np.testing.assert_array_equal(part, getattr(rows.X, name))
     return cut_up
 
 
@@ -51,6 +51,13 @@ def test_parquet_is_cut_between_row_groups_and_united_as_one_reader_would(tmp_pa
     path = parquet_of(tmp_path, people(), 7)
     assert len(same_as_one_reader(path, Plan(target="rich"), Cut(1))) == 7
     assert len(shards(path, Cut(400))) == 2
+
+
+def test_a_long_row_group_is_cut_into_equal_parts(tmp_path):
+    path = parquet_of(tmp_path, people(), 2)  # row groups of 600 rows
+    cut_up = same_as_one_reader(path, Plan(target="rich"), Cut(1, most_rows=250))
+    assert [piece.rows for shard in cut_up for piece in shard.pieces] == [200] * 6
+    assert len(shards(path, Cut(10**6, most_rows=250))) == 1
 
 
 def test_text_is_cut_at_line_ends_wherever_ranges_end(tmp_path):
@@ -73,10 +80,10 @@ def test_comments_and_headers_again_are_no_rows_of_shards(tmp_path):
         cut_up = same_as_one_reader(tmp_path / "a.csv", plan, Cut(1, size))
         assert len(cut_up) > 2
         beginning = local_rows.begun(cut_up[0], plan)
-        notes = [local_rows.read(own, beginning, False).skipped.oddities() for own in cut_up]
+        notes = [local_rows.read(part, beginning, False).skipped.oddities() for part in cut_up]
         assert [(note.rows, note.row) for of_shard in notes for note in of_shard] == [(1, 0), (1, 91)]
         with pytest.raises(DataError, match="row 202, column 'x'"):
-            [local_rows.read(own, beginning, False) for own in shards(tmp_path / "bad.csv", Cut(1, size))]
+            [local_rows.read(part, beginning, False) for part in shards(tmp_path / "bad.csv", Cut(1, size))]
 
 
 @pytest.mark.parametrize(
@@ -110,11 +117,11 @@ def test_a_shard_that_cannot_be_read_is_named_and_skipped_if_asked(tmp_path):
     cut_up = shards(path, Cut(1, 2048))
     beginning = local_rows.begun(cut_up[0], Plan(target="rich", numeric=("age",)))
     problems = []
-    for own in cut_up:
-        kept = local_rows.read(own, beginning, True)
+    for part in cut_up:
+        kept = local_rows.read(part, beginning, True)
         problems += [kept.problem] if kept.problem else []
     assert len(problems) == 1 and "row 200" in problems[0] and str(path) in problems[0]
-    bad = next(own for own in cut_up if local_rows.read(own, beginning, True).problem)
+    bad = next(part for part in cut_up if local_rows.read(part, beginning, True).problem)
     with pytest.raises(DataError, match="shard .* of .*row 200.*on_bad_shard='skip'"):
         local_rows.read(bad, beginning, False)
 
@@ -127,12 +134,12 @@ def test_rows_that_cannot_be_used_are_counted_as_by_one_reader(tmp_path):
     lines[150] += ",more"
     path.write_text("\n".join(lines) + "\n")
     plan = Plan(target="rich", numeric=("age",), on_bad_row="skip")
-    found, _, cut_up = read_all(path, plan, Cut(1, 2048))
+    union, _, cut_up = read_all(path, plan, Cut(1, 2048))
     bad = plan.bad_rows()
     list(begin(open_source(path), plan, bad).batches)
-    assert len(cut_up) > 2 and found.skipped.count == 4
-    first = [sorted(own.reasons(), key=lambda reason: reason.row) for own in (found.skipped, bad.tally)]
-    assert first[0] == first[1] and sorted(found.skipped.first) == sorted(bad.tally.first)
+    assert len(cut_up) > 2 and union.skipped.count == 4
+    first = [sorted(part.reasons(), key=lambda reason: reason.row) for part in (union.skipped, bad.tally)]
+    assert first[0] == first[1] and sorted(union.skipped.first) == sorted(bad.tally.first)
 
 
 @pytest.mark.parametrize(("rows", "size"), [(1000, 90), (7, 7), (5, 20), (10, 1)])
@@ -151,8 +158,8 @@ def test_shards_have_the_columns_of_folders_and_no_index_of_a_frame(tmp_path, ki
     for year in (2023, 2024):
         folder = tmp_path / f"year={year}"
         folder.mkdir()
-        own = frame.iloc[year % 2 :: 2]
-        own.to_csv(folder / "a.csv", index=False) if kind == "csv" else own.to_parquet(
+        part = frame.iloc[year % 2 :: 2]
+        part.to_csv(folder / "a.csv", index=False) if kind == "csv" else part.to_parquet(
             folder / "a.parquet", row_group_size=100
         )
     plan = Plan(target="rich")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from importlib.resources import files
 from operator import attrgetter
 from pathlib import Path
 
 import pytest
-from documentation.execution import PageError, executed
-from pyarrow import compute, csv, parquet
+from documentation.execution import PageError, census_files, executed
+from pyarrow import csv, parquet
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -18,9 +17,11 @@ GENERATED = ("reference/python.md", "reference/commands.md", "changes.md")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 EXECUTED = (
     "index.md",
-    "guide.md",
+    *(str(path.relative_to(DOCS)) for path in sorted((DOCS / "guide").glob("*.md"))),
+    "explanations/guarantees.md",
     "explanations/pool.md",
-    *(f"howto/{name}.md" for name in ("which-training", "sql", "operation")),
+    "howto/sql.md",
+    "howto/operation.md",
 )
 # What waits for requests or lines, or takes hours.
 NOT_RUN = ("tunefree serve", "tunefree predict people.model -", "tunefree reproduce")
@@ -43,7 +44,7 @@ def test_links_lead_somewhere(path):
             continue
         name, _, anchor = link.partition("#")
         target = (path.parent / name).resolve() if name else path
-        if any(target == DOCS / own for own in GENERATED):
+        if any(target == DOCS / page for page in GENERATED):
             continue
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
@@ -57,14 +58,14 @@ def test_twenty_things_are_two_clicks_from_the_front_page():
     assert len({what for what, _ in rows}) >= 20
     one_click = {link.partition("#")[0] for _, link in rows}
     two_clicks = one_click | {
-        str((DOCS / own).parent.joinpath(link.partition("#")[0]).resolve().relative_to(DOCS))
-        for own in one_click - set(GENERATED)
-        for link in LINK.findall((DOCS / own).read_text())
+        str((DOCS / page).parent.joinpath(link.partition("#")[0]).resolve().relative_to(DOCS))
+        for page in one_click - set(GENERATED)
+        for link in LINK.findall((DOCS / page).read_text())
         if link.partition("#")[0].endswith(".md")
     }
-    assert {"everyday.md", "start.md", "guide.md", "results.md", "reference/commands.md"} <= one_click
+    assert {"everyday.md", "start.md", "guide/training.md", "results.md", "reference/commands.md"} <= one_click
     assert {"architecture.md", "decisions.md", "reproduction.md"} <= two_clicks
-    assert "tunefree serve" in (DOCS / "guide.md").read_text()
+    assert "tunefree serve" in (DOCS / "guide/evaluation.md").read_text()
 
 
 def test_every_page_is_in_the_navigation():
@@ -74,8 +75,9 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_the_functions_of_the_architecture_exist():
-    named = re.findall(r"^\*\*\d+\. `([\w.]+)`\*\* \(`([\w/.]+)`\)", (DOCS / "architecture.md").read_text(), re.M)
-    assert 10 <= len(named) <= 12
+    text = (DOCS / "architecture.md").read_text()
+    named = re.findall(r"^\*\*(?:\d+\. )?`([\w.]+)`\*\* \(`([\w/.]+)`\)", text, re.M)
+    assert len(named) >= 6
     for function, file in named:
         module = import_module(f"tunefree.{file.removesuffix('.py').replace('/', '.')}")
         assert callable(attrgetter(function)(module)), function
@@ -92,19 +94,9 @@ def test_a_block_that_does_not_run_is_named(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [ROOT / "README.md", *(DOCS / name for name in EXECUTED)], ids=lambda path: path.name)
-def test_every_block_of_the_guide_runs(path, tmp_path):
-    census = parquet.read_table(files("tunefree") / "data" / "adult.parquet")
-    is_train = compute.equal(census["split"], "train")
-    few = census.filter(is_train).drop_columns("split").slice(0, 600)
-    rest = census.filter(compute.invert(is_train)).drop_columns("split").slice(0, 200)
-    for name, table in (("people", few), ("test", rest), ("new", rest), ("more", rest), ("part-1", few)):
-        csv.write_csv(table, tmp_path / f"{name}.csv")
-    parquet.write_table(few, tmp_path / "part-1.parquet")
-    parts = {"train": few, "more": rest}
-    names = {f"X_{name}": table.drop_columns("income") for name, table in parts.items()}
-    names |= {f"y_{name}": table["income"].to_pylist() for name, table in parts.items()}
-    weights = "feature,weight\nage,0.01\n"
-    (tmp_path / "some_model.csv").write_text(weights)
+def test_every_block_runs(path, tmp_path):
+    names = census_files(tmp_path, n_rows=600, n_test=200)
+    csv.write_csv(names["test"], tmp_path / "new.csv")
     executed(path.read_text(), tmp_path, names=names, skipped=NOT_RUN)
 
 
@@ -112,7 +104,7 @@ def test_every_block_of_the_guide_runs(path, tmp_path):
 def test_every_block_of_the_page_on_clusters_runs(tmp_path):
     """With two workers instead of eight, and but for a scheduler on another machine."""
     frame = pytest.importorskip("dask.dataframe")
-    census = parquet.read_table(files("tunefree") / "data" / "adult.parquet").drop_columns("split")
+    census = census_files(tmp_path, n_rows=2000)["people"]
     for number in range(2):
         parquet.write_table(census.slice(1000 * number, 1000), tmp_path / f"part-{number}.parquet")
     people = frame.from_pandas(census.slice(0, 2000).to_pandas(), npartitions=2)

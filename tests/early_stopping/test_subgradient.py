@@ -163,6 +163,7 @@ def test_looking_back_gives_the_same_bits_however_little_is_kept(order, space):
         run = Descent(problem(X, y, weight, losses.Logistic(), space), Schedule(0.5, 0.5, order, 3), budget)
         run.run(23)
         runs.append(run)
+        assert len(run.kept) == 1 or len(run.kept) * 2 * run.iterate.coefficients.nbytes <= budget
     assert len(runs[2].kept) == 1 < len(runs[0].kept) == 23
     for t in range(1, 24):
         for output in ("last", "average", "best"):

@@ -150,7 +150,7 @@ MODELS = {
 def test_estimators_learn_what_the_processor_learns(case, memory, scattered, device, tmp_path):
     model, (X, y) = MODELS[case]
     X = sparse.csr_array(np.where(np.abs(X) > np.median(np.abs(X), axis=0), X, 0.0)) if scattered else X
-    settings = {"kernel_params": {"precision": "float64"}, "max_iter": ITERATIONS, "gram_bytes": memory}
+    settings = {"precision": "double", "max_iter": ITERATIONS, "gram_bytes": memory}
     expected = model.set_params(**settings, device=None).fit(X, y)
     expected, path = expected.at(ITERATIONS), expected.path_
     fitted = [model.set_params(device=device).fit(X, y).at(ITERATIONS) for _ in range(2)]

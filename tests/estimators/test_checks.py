@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
-from tunefree.estimators import (
+from tunefree import (
     IterativeRegularizationClassifier,
     IterativeRegularizationRegressor,
     KernelPiSTOLClassifier,
@@ -40,8 +40,8 @@ OTHER_SETTINGS = [
     TuneFreeRegressor(kernel="rbf"),
     KernelPiSTOLClassifier(gamma="median", loss="logistic"),
     KernelSGDClassifier(offset="tuned", gamma="ladder", average=False),
-    IterativeRegularizationClassifier(loss="hinge", kernel="rbf", kernel_params={"precision": "float64"}),
-    IterativeRegularizationRegressor(kernel="rbf", kernel_params={"precision": "float64"}),
+    IterativeRegularizationClassifier(loss="hinge", kernel="rbf", precision="double"),
+    IterativeRegularizationRegressor(kernel="rbf", precision="double"),
 ]
 # Checks whose outcome depends on how rows are learned. The others ask what a class says of itself, which errors it
 # raises and what it accepts, through code that its settings do not change.

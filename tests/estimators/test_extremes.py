@@ -10,11 +10,11 @@ import pytest
 from tunefree import KernelPiSTOLRegressor, OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import regression
+from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
+from tunefree.training.training import train
 from tunefree.workflows.evaluation import evaluate
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import train
 
 MOST = np.finfo(np.float64).max
 RNG = np.random.default_rng(0)

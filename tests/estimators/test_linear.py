@@ -25,8 +25,9 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from tunefree import PiSTOLClassifier, PiSTOLRegressor, ScInOLClassifier, ScInOLRegressor
 from tunefree.core.rows import dense
-from tunefree.estimators import PiSTOLClassifier, PiSTOLRegressor, ScInOLClassifier, ScInOLRegressor, validation
+from tunefree.estimators import validation
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.theory import paper_bound

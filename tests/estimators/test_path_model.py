@@ -24,7 +24,7 @@ MODELS = {
     "a hinge, whose margins are calibrated": (Classifier(loss="hinge", output="best"), WINE),
     "a kernel": (Classifier(kernel="rbf"), WINE),
     "a kernel and a hinge": (Classifier(kernel="laplacian", loss="hinge"), SOME_WINE),
-    "a kernel in double precision": (Regressor(kernel="poly", kernel_params={"precision": "float64"}), DIABETES),
+    "a kernel in double precision": (Regressor(kernel="poly", precision="double"), DIABETES),
     "numbers": (Regressor(loss="epsilon-insensitive:0.1"), DIABETES),
     "numbers of another size": (Regressor(output="average"), (DIABETES[0], 1e200 * DIABETES[1])),
     "single rows": (Classifier(stochastic="shuffled", output="average"), WINE),

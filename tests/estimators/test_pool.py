@@ -102,11 +102,11 @@ def test_the_selection_lists_members_awake_by_their_weights(fitted):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_support": 9}, "max_support has no effect without a kernel; pass kernel='rbf'"),
-        ({"device": "cpu"}, "device has no effect without a kernel; pass kernel='rbf'"),
-        ({"kernel": "auto"}, "kernel must be None, 'rbf'"),
-        ({"kernel": "rbf", "max_support": 0}, "max_support must be a whole number above 0"),
-        ({"shuffle": 1}, "shuffle must be True or False"),
+        ({"max_support": 9}, "`max_support` has no effect without a kernel; pass `kernel='rbf'`"),
+        ({"device": "cpu"}, "`device` has no effect without a kernel; pass `kernel='rbf'`"),
+        ({"kernel": "auto"}, "unknown `kernel` 'auto'; choose one of rbf"),
+        ({"kernel": "rbf", "max_support": 0}, "`max_support` must be at least 1"),
+        ({"shuffle": 1}, "`shuffle` must be True or False"),
     ],
     ids=str,
 )

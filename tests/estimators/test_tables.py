@@ -33,7 +33,7 @@ from tunefree.core.errors import DataError, DataWarning
 from tunefree.estimators import validation
 from tunefree.estimators.tables import encoder_of, feature_names
 from tunefree.stream.batch import Refused
-from tunefree.workflows.training import train
+from tunefree.training.training import train
 
 STREAM = {"passes": 1, "shuffle": False}
 

@@ -8,11 +8,11 @@ from functools import cache
 import numpy as np
 
 from tests import trees
+from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.workflows.plan import Plan
+from tunefree.training.training import train
 from tunefree.workflows.prediction import predict
-from tunefree.workflows.training import train
 
 TARGETS = ("rich", "mood", "pay")  # two classes, three classes, numbers
 

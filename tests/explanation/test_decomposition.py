@@ -12,12 +12,12 @@ from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import importance
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
+from tunefree.model_files.plan import Plan
 from tunefree.pool.model import PoolModel
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import open_source
+from tunefree.training.training import Trained, train
 from tunefree.workflows.explanation import decomposition_of
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import Trained, train
 
 
 def numbers(n=700, d=4, seed=0):

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.model_files.plan import Plan
 from tunefree.stream import lines, source, tables
 from tunefree.stream.source import open_source
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import train
+from tunefree.training.training import train
 
 ROWS = 6000
 EVERY = 500  # rows between checkpoints

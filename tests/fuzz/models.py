@@ -17,11 +17,11 @@ from tunefree.core import storage
 from tunefree.core.errors import TunefreeError
 from tunefree.estimators.early_stopping import descend
 from tunefree.estimators.tables import encoder_of
+from tunefree.model_files import trained as model_files
+from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.workflows import model_files
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import train
+from tunefree.training.training import train
 
 N = 300
 TABLE_PLANS = {

@@ -11,7 +11,7 @@ import pytest
 from tests.fuzz import raw
 from tests.fuzz.models import columns, lie, outcome, saved
 from tunefree.core.errors import ModelError
-from tunefree.workflows import model_files
+from tunefree.model_files import trained as model_files
 
 KEPT = sorted((Path(__file__).parent / "failures").glob("*.model"))  # files that `make fuzz` found
 QUICK = ("linear", "array", "svmlight", "vw", "path", "prediction", "groups", "kernels")

@@ -41,10 +41,14 @@ def cut_of(codes, n_codes, derivatives, rows, least):
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
-def test_trees_are_those_of_a_slow_twin(n_outputs):
+@pytest.mark.parametrize("is_missing", [False, True], ids=["", "mostly missing"])
+def test_trees_are_those_of_a_slow_twin(n_outputs, is_missing):
     X, random, most, least = columns(300), np.random.default_rng(2), 9, 5
+    if is_missing:
+        X[random.random(300) < 0.85, 0] = np.nan
     binned = Binned.create(bins_of(X, IS_CATEGORICAL, numbers(X)), X)
     assert (binned.common < MISSING).sum() == 1  # the column that is mostly 0
+    assert (binned.common == MISSING).sum() == is_missing
     derivatives = np.empty((300, 2 * n_outputs), np.float32)
     derivatives[:, 0::2] = numbers(X)[:, None] * random.random(n_outputs) + random.normal(size=(300, n_outputs))
     derivatives[:, 1::2] = random.random((300, n_outputs)) + 0.1

@@ -179,7 +179,7 @@ def test_a_kernel_from_outside_is_learned_with_by_its_name():
     function = KernelPiSTOLClassifier(kernel=lambda A, B: tile(kernel, A, B), **parameters).fit(X, y)
     np.testing.assert_allclose(named.decision_function(X), function.decision_function(X), rtol=1e-6, atol=1e-6)
     assert KernelPiSTOLClassifier(kernel=OUTSIDE, passes=1).fit(X, y).gamma_ != 1.0  # the median rule's
-    parameters = {"gamma": GAMMA, "kernel_params": {"precision": "float64"}, "standardize": False}
+    parameters = {"gamma": GAMMA, "precision": "double", "standardize": False}
     stopped = IterativeRegularizationClassifier(kernel=OUTSIDE, stop=30, validation_fraction=0.0, **parameters)
     margins = stopped.fit(X, y).decision_function(X)
     np.testing.assert_allclose(margins, tile(kernel, X, X) @ stopped.dual_coef_[0], rtol=1e-9, atol=1e-12)

@@ -224,7 +224,7 @@ def test_estimators_warn_once_and_survive_pickling():
     assert model.n_support_ < BLOCK
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_proba(X[:50]), model.predict_proba(X[:50]))
-    with pytest.raises(ValueError, match="max_support must be a whole number"):
+    with pytest.raises(ValueError, match="`max_support` must be at least 1"):
         KernelPiSTOLClassifier(max_support=0).fit(X, y)
     with pytest.raises(ValueError, match="choose the kernel rbf or laplacian"):
         KernelPiSTOLClassifier(kernel="poly", max_support=1024).fit(X, y)

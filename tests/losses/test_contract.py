@@ -26,6 +26,7 @@ PARAMETERS = {  # what is tested instead of the defaults
     "epsilon-insensitive": ["epsilon-insensitive:0.3", "epsilon-insensitive:0.3:2"],
     "huber": ["huber:0.7"],
     "quantile": ["quantile:0.8"],
+    "tweedie": ["tweedie:1.5", "tweedie:1.1", "tweedie:1.99"],
 }
 
 
@@ -40,8 +41,9 @@ REGRESSION = of_task("regression") | {f"log-cosh:{scale}": PAGE["log_cosh"](scal
 CASES = [(f"{name} (labels)", loss, True) for name, loss in CLASSIFICATION.items()] + [
     (name, loss, False) for name, loss in REGRESSION.items()
 ]
+# Losses of a prediction in units of the target; those with a logarithmic link have none.
+IN_UNITS = {name: loss for name, loss in REGRESSION.items() if not isinstance(loss, losses.Tweedie)}
 every_loss = pytest.mark.parametrize(("loss", "labels"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
-for_numbers = pytest.mark.parametrize("loss", REGRESSION.values(), ids=REGRESSION)
 for_labels = pytest.mark.parametrize("loss", CLASSIFICATION.values(), ids=CLASSIFICATION)
 moderate = st.floats(-20, 20)
 number = st.floats(-1e308, 1e308)
@@ -126,6 +128,8 @@ def test_the_papers_smoothed_hinge():
         lambda: losses.huber(0.0),
         lambda: losses.huber(math.nan),
         lambda: losses.quantile(1.0),
+        lambda: losses.tweedie(1.0),
+        lambda: losses.tweedie(math.nan),
         lambda: losses.power_loss(0.5),
         lambda: losses.epsilon_insensitive(-1.0),
         lambda: losses.epsilon_insensitive(0.1, 0.5),
@@ -208,7 +212,7 @@ def test_growth_exponents():
     assert {name: exponents[name] for name in expected} == expected
 
 
-@for_numbers
+@pytest.mark.parametrize("loss", IN_UNITS.values(), ids=IN_UNITS)
 @settings(max_examples=50, deadline=None)
 @given(y=moderate, p=moderate, exponent=st.integers(-20, 20))
 def test_losses_in_other_units(loss, y, p, exponent):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tunefree.losses import loss_of
+from tunefree.losses import Tweedie, loss_of
 
 N_MEMBERS = 5
 LOSSES = {name: loss_of("regression", name) for name in ("square", "absolute", "huber:1", "quantile:0.9")}
+LOSSES |= {name: loss_of("regression", name) for name in ("poisson", "gamma", "tweedie:1.5")}
 CLASSES = {"two": 2, "three": 3, "many": 26, "more than have biases": 66}
 KINDS = [*CLASSES, *LOSSES]
 
@@ -36,6 +37,11 @@ def stream(kind, n, seed, growth=0.0, sleepy=0.15):
         chances = np.exp(log_softmax(truth))
         y = np.array([rng.choice(n_classes, p=row) for row in chances], float)
         members = log_softmax(members * scale[:, None, None])
+    elif isinstance(LOSSES[kind], Tweedie):
+        means = np.exp(0.5 * truth[:, 0]) * scale
+        y = rng.poisson(np.minimum(means, 1e15)) if kind == "poisson" else means * rng.gamma(2.0, 0.5, n)
+        y = np.where(rng.random(n) < 0.5, 0.0, y) if kind == "tweedie:1.5" else 1.0 * y
+        members = 0.5 * members + np.log(scale)[:, None, None]
     else:
         y = (truth[:, 0] + 0.3 * rng.standard_t(2.0, n)) * scale
         members = members * scale[:, None, None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tunefree.losses import Tweedie
 from tunefree.losses.contract import curvature, slope, value
 
 
@@ -196,9 +197,59 @@ class Numbers:
         self.top.exponential(of_candidates, weight / (8 * self.typical[1]) if self.typical[1] > 0 else 0.0)
 
 
+class Rates(Numbers):
+    """The mixture of members that predict logarithms of means."""
+
+    def centre(self):
+        return np.log(self.mean) if self.mean > 0 else 0.0
+
+    def within(self, predictions):
+        if self.highest <= 0:
+            return 0.0 * predictions
+        high = np.log(self.highest) + 1
+        low = np.log(self.lowest) - 1 if self.lowest > 0 else min(self.centre(), high) - 15
+        return np.clip(predictions, low, high)
+
+    def features(self, members, base):
+        x = np.zeros(len(members) + 2)
+        if self.residual > 0 and self.highest > 0 and self.base.rounds > 5:
+            x[:-2] = np.nan_to_num(np.clip(self.within(members) - base, -10, 10)) / 4
+            x[-2] = np.clip(base - self.centre(), -30, 30) / 4
+        return x
+
+    def step(self, members, y, weight, is_over=False):
+        members, awake = members[:, 0], ~np.isnan(members[:, 0])
+        w = (self.base.means if is_over else self.base.w) * awake
+        means = np.exp(self.within(members[awake]))
+        base = np.log(w[awake] @ means / w.sum()) if awake.any() else self.within(self.centre())
+        self.x = x = self.features(members, base)
+        bounds = self.steepest.copy()
+        steps = [own.weights(np.abs(x), bound, weight) @ x for own, bound in zip(self.learners, bounds, strict=True)]
+        has_unit = self.residual > 0 and self.highest > 0
+        self.candidates = np.array([base, *(self.within(np.array(base + has_unit * step)) for step in steps)])
+        mixed = np.log((self.top.means if is_over else self.top.w) @ np.exp(self.candidates))
+        if weight > 0:
+            scale = 1 / self.residual**2 if has_unit else 0.0
+            for c, own in enumerate(self.learners):
+                steep = slope(self.loss, y, self.candidates[1 + c]) * scale
+                bend = curvature(self.loss, y, self.candidates[1 + c]) * scale
+                clipped = np.clip(steep, -bounds[c], bounds[c])
+                self.steepest[c] = max(bounds[c], abs(steep))
+                trace = bend if bend > 0 else clipped**2
+                own.learn(clipped * x, float(trace * (x @ x)), weight, bounds[c])
+            residual, pace = self.residual, min(weight / (self.base.rounds + 1), 1)
+            self.learn(members, y, weight, base, mixed)
+            mean = np.exp(base)
+            pearson = (mean - y) ** 2 / mean**self.loss.power
+            self.residual = np.sqrt(residual**2 + pace * (pearson - residual**2))
+        return mixed
+
+
 def twin_of(n_members, n_classes, loss=None):
     """A twin of ``Mixture(n_members, n_classes, loss)``."""
-    return Classes(n_members, n_classes) if n_classes else Numbers(n_members, loss)
+    if n_classes:
+        return Classes(n_members, n_classes)
+    return (Rates if isinstance(loss, Tweedie) else Numbers)(n_members, loss)
 
 
 def run(twin, members, y, weight):

@@ -7,7 +7,7 @@ import pytest
 from tunefree.stream import delimited
 from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
-from tunefree.workflows.training import Trained, Watcher, learn_more, train
+from tunefree.training.training import Trained, Watcher, learn_more, train
 
 BLOCK = 1 << 14  # bytes of text that are read at a time, so that there are rows before and after an interruption
 

@@ -21,8 +21,8 @@ from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
+from tunefree.training.training import Plan, Trained, Watcher, train
 from tunefree.workflows.evaluation import evaluate
-from tunefree.workflows.training import Plan, Trained, Watcher, train
 
 
 def softmax(log_odds):

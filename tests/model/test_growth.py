@@ -13,12 +13,12 @@ from tunefree.core.rows import sparse
 from tunefree.model import meetings, record
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
+from tunefree.model_files import schemas
+from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.workflows import schemas
-from tunefree.workflows.plan import Plan
+from tunefree.training.training import Trained, learn_more, train
 from tunefree.workflows.prediction import predict
-from tunefree.workflows.training import Trained, learn_more, train
 
 FEW, MANY = 25, 500
 LARGE = (3, 9, 12, 14)  # of these shapes, pools of many rows, as shape 21 is, which take as long as all others

@@ -11,10 +11,10 @@ from pyarrow import csv
 from tests.browsing import browser, invalid, printed, said, show, violations  # noqa: F401 - a fixture
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
+from tunefree.model_files.plan import Plan
 from tunefree.report import page
 from tunefree.stream.source import open_source
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import train
+from tunefree.training.training import train
 
 pytestmark = pytest.mark.slow
 
@@ -22,15 +22,15 @@ SCREENS = [(1280, False), (390, False), (390, True)]
 # Texts of charts that leave their drawing, or lie on each other, are those that people cannot read.
 CUT = """
 return [...document.querySelectorAll('svg')].flatMap(svg => [...svg.querySelectorAll('text')].filter(text => {
-  const box = text.getBBox(), view = svg.viewBox.baseVal;
-  return box.x < -1 || box.y < -1 || box.x + box.width > view.width + 1 || box.y + box.height > view.height + 1;
+  const box = text.getBoundingClientRect(), all = svg.getBoundingClientRect();
+  return box.x < all.x - 1 || box.y < all.y - 1 || box.right > all.right + 1 || box.bottom > all.bottom + 1;
 }).map(text => svg.querySelector('title').textContent + ': ' + text.textContent));
 """
 OVER = """
 return [...document.querySelectorAll('svg')].flatMap(svg => {
-  const boxes = [...svg.querySelectorAll('text')].map(text => [text.textContent, text.getBBox()]);
+  const boxes = [...svg.querySelectorAll('text')].map(text => [text.textContent, text.getBoundingClientRect()]);
   return boxes.flatMap(([text, a], i) => boxes.slice(i + 1).filter(([_, b]) =>
-    a.x + 2 < b.x + b.width && b.x + 2 < a.x + a.width && a.y + 4 < b.y + b.height && b.y + 4 < a.y + a.height
+    a.x + 2 < b.right && b.x + 2 < a.right && a.y + 4 < b.bottom && b.y + 4 < a.bottom
   ).map(([other, _]) => `${svg.querySelector('title').textContent}: ${text} / ${other}`));
 });
 """

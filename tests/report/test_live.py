@@ -16,13 +16,13 @@ import pytest
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.report.test_page import check_page
 from tests.workflows.test_training import model_bytes, people
+from tunefree.model_files.plan import Plan
 from tunefree.report import live
 from tunefree.report.live import LiveReport
 from tunefree.stream import frames
 from tunefree.stream.source import open_source
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import train
-from tunefree.workflows.watching import Watchers
+from tunefree.training.training import train
+from tunefree.training.watching import Watchers
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")

@@ -16,17 +16,19 @@ import tunefree
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 from tunefree.core.errors import DataError
-from tunefree.explanation.told import digits
 from tunefree.model.targets import RunningMetrics
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.progress import Progress
+from tunefree.model_files.trained import Trained
 from tunefree.report import page, suspicions
-from tunefree.report.document import Figure, Note, Table
+from tunefree.report.document import Chart, Note, Table
+from tunefree.report.formats import digits
+from tunefree.report.metrics import format_of
 from tunefree.report.page import page_of
-from tunefree.report.told_metrics import in_unit
 from tunefree.stream.source import open_source
 from tunefree.stream.tally import Tally
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.progress import Progress
-from tunefree.workflows.training import Trained, train
+from tunefree.training.training import train
+from tunefree.workflows.metrics import Measure
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 WORDS = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
@@ -78,7 +80,7 @@ def check_page(text):
     assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
     for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
         drawing = ElementTree.fromstring(svg)
-        assert drawing.attrib["role"] == "img" and len(drawing) > 5
+        assert drawing.attrib["role"] == "img" and len(list(drawing.iter())) > 20
         assert all(drawing.find(name).text.strip() for name in ("title", "desc"))
         assert "nan" not in svg.replace("(nan", "").lower().replace("finance", "")
     assert all("scope" in own for own in read.all("th"))
@@ -109,27 +111,27 @@ def test_every_number_is_the_one_that_commands_print(written, folder, run):  # n
     model, read = written
     result = json.loads(run("evaluate", model, folder / "new.csv", "--json")[1])
     for name in ("log_loss", "error", "balanced_error", "brier", "f1", "auc", "average_precision"):
-        low, high = result["intervals"][name]
-        interval = f"{in_unit(name, low, '.4g').removesuffix(' %')} to {in_unit(name, high, '.4g')}"
-        assert f"{in_unit(name, result[name], 'g')} {interval}" in read.text
+        measure = Measure(result[name], *result["intervals"][name])
+        assert f"{format_of(name)(measure)} {format_of(name).interval(measure)}" in read.text
     assert f"calibration error {result['calibration_error']:.6g}" in read.text
-    for label, counts in zip(result["confusion"]["classes"], result["confusion"]["rows_by_class"], strict=True):
-        assert " ".join([label, *(f"{count:,.0f}" for count in counts)]) in read.text
+    for row in result["confusion"]:
+        counts = row["class"], *(f"{row[f'predicted_{label}']:,.0f}" for label in ("no", "yes"))
+        assert " ".join(counts) in read.text
     known = json.loads(run("inspect", model, "--json", "--top", "20")[1])
-    assert f"progressive log-loss {known['progressive'][0]['loss']:.4f}" in read.text
-    assert f"progressive error {100 * known['progressive'][0]['error']:.2f} %" in read.text
-    assert f"rows learned {known['progressive'][0]['rows']:,}" in read.text
+    assert f"progressive log-loss {known['progressive_loss']:.4f}" in read.text
+    assert f"progressive error {100 * known['progressive_error']:.2f} %" in read.text
+    assert f"rows learned {known['rows']:,}" in read.text
     for own in known["terms"]:
         assert f"{own['column']} {own['importance']:.4g}" in read.text
-    for own in known["selection"]:
-        loss = "- -" if own["loss"] is None else f"{digits(own['loss'], 4)} {digits(own['standard_error'], 2)}"
+    for own in known["members"]:
+        loss = f"{digits(4)(own['loss'])} {digits(2)(own['standard_error'])}"
         assert f"{own['member']} {100 * own['weight']:.1f} % {loss} {own['rows']:,}" in read.text
-    assert known["rows_to_come"] in read.text
+    assert [note for note in known["notes"] if "Rows to come" in note and note in read.text]
     assert f"no evidence {known['rows_that_repeat']:,} of" in read.text
     proved = json.loads(run("certify", model, "--json")[1])
-    for radius, bound in proved["lower_bounds"].items():
-        assert f"{float(radius):g} {bound:.6g}" in read.text
-    assert f"theorem of mixing mean loss at most {proved['mixing']['loss_at_most']:.6g}" in read.text
+    for row in proved["lower_bounds"]:
+        assert f"{row['radius']:g} {row['bound']:.6g}" in read.text
+    assert f"theorem of mixing: mean loss at most {proved['mixing']['loss_at_most']:.6g}" in read.text
     assert f"at most {100 * proved['risk']['error']:.2f} %" in read.text
     printed = run("certify", model)[1] + run("inspect", model, "--top", "20")[1]
     missing = {own for own in WORDS.findall(printed) if own not in set(WORDS.findall(read.text))}
@@ -173,7 +175,7 @@ def test_a_regression_has_residuals(tmp_path):
     trained = train(open_source(table), Plan(target="pay"))
     made = page.report(trained, open_source(table))
     read = check_page(page.html(made))
-    titles = [block.chart.title for section in made.sections for block in section.blocks if isinstance(block, Figure)]
+    titles = [block.title for section in made.sections for block in section.blocks if isinstance(block, Chart)]
     assert "Residuals against predictions" in titles and "Calibration" not in titles
     assert f"{trained.progress.progressive[0].mean_loss():.6g} (after the first row)" in read.text
 
@@ -207,18 +209,18 @@ def test_what_looks_wrong_is_told():
     for words in (
         "column 'name': 1,200 different values",
         "column 'tax': alone predicts 100.00 %",
-        "“planet” has the same value",
+        "'planet' has the same value",
     ):
         assert words in text
-    assert re.search(r"“seldom” is missing in 8[89]\.\d %", text)
+    assert re.search(r"'seldom' is missing in 8[89]\.\d %", text)
     assert "Test data: 2 rows were skipped." in text
-    tables = [own.rows for own in section.blocks if isinstance(own, Table)]
+    tables = [own.texts() for own in section.blocks if isinstance(own, Table)]
     assert tables[0] == [["… is not a number", "new.csv, row 7, column 'age'", "2"]] and tables[1][0][0] == "wave"
     assert suspicions.telling_columns(trained) == []  # they were told when training began
     trained.progress.oddities = []  # as of a model whose first rows told nothing
     assert [remark.column for remark in suspicions.telling_columns(trained)] == ["tax"]
     sound = train(open_source({"age": table["age"], "job": table["job"], "rich": table["rich"]}), Plan(target="rich"))
-    (note,) = suspicions.suspicions(sound, []).blocks
+    note = suspicions.suspicions(sound, []).blocks[-1]
     assert note.text.startswith("Looked at: rows skipped; columns of categories that differ in more than half")
     assert "alone leave 2% or less of what there is to predict" in note.text and suspicions.NOT_SEEN in note.text
     assert not re.search("as it should|nothing|no column", note.text)
@@ -236,7 +238,7 @@ def test_what_looks_wrong_is_told():
 def test_what_could_not_be_looked_at_is_not_said_to_be_sound(n, learner, unknown):
     table = {name: values for name, values in people(n).items() if name != "pay"}
     trained = train(open_source(table), Plan(target="rich", learner=learner))
-    (note,) = suspicions.suspicions(trained, []).blocks
+    note = suspicions.suspicions(trained, []).blocks[-1]
     sound, _, rest = note.text.partition(" Not looked at: ")
     assert rest == "; ".join(unknown) + "." and not any(check in sound for check in unknown)
 

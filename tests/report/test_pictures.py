@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import html
 import re
 from functools import cache
@@ -17,16 +16,21 @@ from tests import trees
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.explanation.models import trained
 from tests.workflows.test_training import people
+from tunefree import CurveDisplay
 from tunefree.core.rows import dense
 from tunefree.explanation.panels import Axis, Dependence
 from tunefree.model.targets import Labels
+from tunefree.model_files.plan import Plan
+from tunefree.plotting import files
+from tunefree.plotting.style import SERIES
 from tunefree.pool.model import PoolModel
-from tunefree.report import pictures
-from tunefree.report.generations import weights_of
+from tunefree.report import page
+from tunefree.report.compared import INCHES, NAMED, chart_of_losses, compared, named
+from tunefree.report.document import Chart
+from tunefree.report.members import blocks_of_members
 from tunefree.stream.source import open_source
 from tunefree.workflows import explanation
 from tunefree.workflows.comparison import compare
-from tunefree.workflows.plan import Plan
 
 
 @pytest.fixture
@@ -34,6 +38,18 @@ def data(tmp_path):
     path = tmp_path / "people.parquet"
     parquet.write_table(pa.table(people()), path)
     return path
+
+
+def draw(compared, path):
+    """The picture of a comparison, as `compare --plot` writes it."""
+    chart = chart_of_losses(compared)
+    files.save(chart.draw, INCHES, path)
+
+
+def draw_curves(drawn, path):
+    """The picture of a model, as `inspect --plot` writes it."""
+    display = CurveDisplay(picture=drawn)
+    files.save(lambda figure: display.plot(figure=figure), display.inches, path)
 
 
 @cache
@@ -48,18 +64,18 @@ def comparison(target, rows):
 def test_the_picture_is_drawn(tmp_path, target, rows):
     images = pytest.importorskip("matplotlib.image")
     compared = comparison(target, rows)
-    pictures.draw(compared, tmp_path / "plot.png")
+    draw(compared, tmp_path / "plot.png")
     image = images.imread(tmp_path / "plot.png")[..., :3]
     ink = (image.min(axis=2) < 0.9).mean()
     assert 0.005 < ink < 0.3
     colours = np.unique((255 * image).round().astype(int) @ [0x10000, 0x100, 1])
-    named = pictures.named(compared)
-    assert 0 < len(named) <= len(pictures.STYLES)
-    for style in pictures.STYLES[: len(named)]:
+    best = named(compared)
+    assert 0 < len(best) <= NAMED
+    for style in SERIES[: len(best)]:
         assert int(style["color"][1:], 16) in colours
-    pictures.draw(compared, tmp_path / "plot.svg")
+    draw(compared, tmp_path / "plot.svg")
     text = (tmp_path / "plot.svg").read_text()
-    for words in (">rows<", f"progressive {compared.loss_name}", "pool", named[0].name):
+    for words in (">rows<", f"progressive {compared.loss_name}", "pool", best[0].name):
         assert words in text
 
 
@@ -68,7 +84,7 @@ def test_the_same_comparison_is_the_same_file(tmp_path, name):
     pytest.importorskip("matplotlib")
     written = set()
     for _ in range(2):
-        pictures.draw(comparison("rich", 2000), tmp_path / name)
+        draw(comparison("rich", 2000), tmp_path / name)
         written.add((tmp_path / name).read_bytes())
     assert len(written) == 1
 
@@ -82,18 +98,17 @@ def test_the_picture_on_the_command_line(run, data, tmp_path):  # noqa: F811
 
 
 def test_without_matplotlib_the_remedy_is_told_at_once(run, data, tmp_path, monkeypatch):  # noqa: F811
-    original = builtins.__import__
-
-    def without(name, *arguments, **options):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return original(name, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setattr(files, "find_spec", lambda name: None)
     status, out, err = run("compare", data, "-t", "rich", "--plot", tmp_path / "plot.png")
     assert (status, out) == (2, "")
     assert "pip install 'tunefree[plot]'" in err
     assert not (tmp_path / "plot.png").exists()
+
+
+def test_a_page_without_matplotlib_has_its_tables_and_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(files, "find_spec", lambda name: None)
+    text = page.html(compared(comparison("rich", 20)))
+    assert "<svg" not in text and text.count("<table>") == 2 and text.count("pip install") == 1
 
 
 def words_of(figure):
@@ -119,7 +134,7 @@ def picture(target):
 def test_curves_are_drawn(tmp_path, target):
     pytest.importorskip("matplotlib")
     drawn = picture(target)
-    pictures.draw_curves(drawn, tmp_path / "plot.svg")
+    draw_curves(drawn, tmp_path / "plot.svg")
     text = html.unescape((tmp_path / "plot.svg").read_text())
     goal = {"rich": "log-odds of 'rich' = 'yes'", "mood": "log-odds of the classes of 'mood'", "pay": "pay"}
     for words in (f">What the {goal[target]} depends on<", ">age<", ">job<", ">missing<", ">day[month]<", "importance"):
@@ -127,7 +142,7 @@ def test_curves_are_drawn(tmp_path, target):
     assert f">{'pay' if target == 'pay' else 'log-odds'}<" in text
     if target == "mood":  # the most words: the same curves are the same file
         first = (tmp_path / "plot.svg").read_bytes()
-        pictures.draw_curves(drawn, tmp_path / "plot.svg")
+        draw_curves(drawn, tmp_path / "plot.svg")
         assert (tmp_path / "plot.svg").read_bytes() == first
 
 
@@ -135,7 +150,7 @@ def test_the_same_curves_are_the_same_file(tmp_path):
     pytest.importorskip("matplotlib")
     written = set()
     for _ in range(2):
-        pictures.draw_curves(picture("mood"), tmp_path / "plot.svg")
+        draw_curves(picture("mood"), tmp_path / "plot.svg")
         written.add((tmp_path / "plot.svg").read_bytes())
     assert len(written) == 1
 
@@ -144,8 +159,6 @@ def test_the_same_curves_are_the_same_file(tmp_path):
 def test_no_words_of_curves_cover_each_other(target):
     pytest.importorskip("matplotlib").use("agg")
     from matplotlib.figure import Figure
-
-    from tunefree import CurveDisplay
 
     display = CurveDisplay(picture=picture(target))
     figure = Figure(figsize=display.inches, layout="constrained", dpi=200)
@@ -164,12 +177,12 @@ def test_no_words_of_bars_cover_each_other(ends, labels, n_outputs):
     pytest.importorskip("matplotlib").use("agg")
     from matplotlib.figure import Figure
 
-    from tunefree.estimators.curve_panels import draw_bars
+    from tunefree.plotting.dependence import draw_points
 
     heights = np.outer([ends[0], ends[1], 0.0], np.linspace(1.0, 0.5, n_outputs))
     axis = Axis("clarity of the stone, in grades", np.arange(3), labels, np.array([0.5, 0.496, 0.004]), 0, np.zeros(0))
     figure = Figure(figsize=(2.4, 1.75), layout="constrained", dpi=200)
-    draw_bars(figure.subplots(), Dependence(1, axis, heights, heights, heights, None), 1234.5)
+    draw_points(figure.subplots(), Dependence(1, axis, heights, heights, heights, None), 1234.5)
     figure.axes[0].tick_params(labelsize=6.5)
     pairs = combinations(words_of(figure), 2)
     assert [(a, b) for (a, place), (b, other) in pairs if place.overlaps(other)] == []
@@ -190,11 +203,27 @@ def test_the_weights_of_generations_are_a_figure_of_reports():
     model = PoolModel("classification", classes=["no", "yes"])
     numbers = np.random.default_rng(0).normal(size=(600, 2))
     labels = [("no", "yes")[int(number > 0.0)] for number in numbers[:, 0]]
-    assert weights_of(model.pool) == []
+    assert [block for block in blocks_of_members(model) if isinstance(block, Chart)] == []
     model.learn(dense(numbers), Labels.of(labels), np.ones(600))
-    (figure,) = weights_of(model.pool)
-    areas = [mark for mark in figure.chart.marks if "area" in (mark.attributes.get("class") or "")]
-    assert [area.tip for area in areas][:2] == ["boosted, all rows", "randomised, all rows"]
-    shares = [float(share) for share in re.findall(r"([\d.]+) %", figure.chart.description)]
-    assert len(shares) == 5
-    assert sum(shares) == pytest.approx(100.0, abs=0.5)
+    weights, losses = (block for block in blocks_of_members(model) if isinstance(block, Chart))
+    shares = [float(share) for share in re.findall(r"([\d.]+) %", weights.description)]
+    assert len(shares) == 8 and sum(shares) == pytest.approx(100.0, abs=0.5)
+    text = files.svg(weights.draw, weights.inches, weights.title, weights.description, "a")
+    for words in ("all rows: boosted, newest", "online linear", "weight in the base mixture", ">rows<"):
+        assert words in text
+    assert "the whole mixture" in files.svg(losses.draw, losses.inches, "Losses", "of blocks", "b")
+
+
+def test_a_figure_in_a_page_has_its_ids_and_the_colours_of_the_page():
+    def draw(figure):
+        axes = figure.subplots()
+        axes.fill_between([1, 2], 0, [1, 2], hatch="//", facecolor=SERIES[0]["color"])
+        axes.plot([1, 2], [2, 1], "o", **SERIES[1])
+
+    first, again, other = (files.svg(draw, (2.0, 1.0), "A & B", "<b>", name) for name in ("one", "one", "two"))
+    assert first == again != other and first.replace("one-", "two-") == other
+    ids, used = (set(re.findall(pattern, first)) for pattern in (r' id="([^"]+)"', r'(?:url\(#|href="#)([\w-]+)'))
+    assert used and used | {"one-t", "one-d"} == ids
+    assert "A &amp; B" in first and "&lt;b&gt;" in first and "#" not in re.sub(r'url\(#|href="#', "", first)
+    light, dark = files.style_of_pages()
+    assert {name in light and name in dark for name in re.findall(r"var\((--c\w+)\)", first)} == {True}

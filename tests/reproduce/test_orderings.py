@@ -144,3 +144,9 @@ def test_pistol_fig3_tracks_the_machine_on_a9a_in_a_fraction_of_its_time(tmp_pat
         assert scores.errors["average"][:, -1].mean() < scores.errors["average"][:, 0].mean()
     for scores in (a9a, covertype, median):
         assert 5.0 * scores.seconds["average"][:, -1].mean() < scores.seconds["svm"][:, -1].mean()
+
+
+def test_scinol_fig1_tests_on_other_rows_than_it_trains_on():
+    test = scinol_fig1.draw_rows(50, None).X.numbers
+    for run in range(10):
+        assert not np.isin(scinol_fig1.draw_rows(50, run).X.numbers, test).any()

@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 
 from tests.serving.model import N, rows
+from tunefree.model_files.trained import Trained
 from tunefree.serving import journal, learner, store
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Keeping
-from tunefree.workflows.model_files import Trained
 
 POINTS = {
     "before it is written": (journal.Journal, "add", False),

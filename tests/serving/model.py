@@ -12,9 +12,9 @@ import threading
 import time
 
 from tests.workflows.test_training import people
+from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import train
+from tunefree.training.training import train
 
 N = 1000  # rows the model is trained on before it serves
 

@@ -15,8 +15,8 @@ import pytest
 
 from tests.serving.model import N, rows, write_model
 from tests.serving.undisturbed import check_store
+from tunefree.model_files.trained import Trained
 from tunefree.serving.service import Service
-from tunefree.workflows.model_files import Trained
 
 pytest.importorskip("starlette")
 pytest.importorskip("prometheus_client")

@@ -9,12 +9,12 @@ import pytest
 
 from tests.serving.model import N, plan, rows, table, write_model
 from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Admission, Keeping
 from tunefree.stream.source import open_source
-from tunefree.workflows.model_files import Trained
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import train
+from tunefree.training.training import train
 
 
 @pytest.fixture

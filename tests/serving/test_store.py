@@ -16,12 +16,12 @@ from tests.serving.killed import POINTS
 from tests.serving.model import N, plan, rows, table, write_model
 from tests.serving.undisturbed import check_store
 from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.trained import Trained
 from tunefree.serving.journal import StoreError
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Keeping
 from tunefree.stream.source import open_source
-from tunefree.workflows.model_files import Trained
-from tunefree.workflows.training import train
+from tunefree.training.training import train
 
 ALL = Keeping(keep_versions=10**6)
 
@@ -189,7 +189,7 @@ def test_learning_that_fails_halfway_is_not_acknowledged(file, tmp_path, monkeyp
     service.learn(rows(N, N + 5))
     service.predict([{**rows(N, N + 1)[0], "id": 1}])
     with monkeypatch.context() as patched:
-        patched.setattr(learner, "learn_batches", fail)
+        patched.setattr(learner, "learn_batch", fail)
         with pytest.raises(StoreError, match="learning failed"):
             service.label([{"id": 1, "rich": "no"}], "labels")
     with pytest.raises(StoreError, match="learning failed"):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tunefree.model_files.trained import continued, ended
 from tunefree.pool.published import remember
 from tunefree.serving.rows import Reader
 from tunefree.serving.settings import Admission
 from tunefree.serving.store import Store
 from tunefree.stream.file_notation import as_written
 from tunefree.stream.notation import ColumnTypes
-from tunefree.workflows.model_files import continued, ended
-from tunefree.workflows.training import learn_batches
+from tunefree.training.training import learn_batch
 
 
 def check_store(folder, path):
@@ -28,7 +28,7 @@ def check_store(folder, path):
         for event in events:
             batch = reader.learned(trained, event.rows)
             remember(trained.model, event.remembered)
-            learn_batches(trained, [batch])
+            learn_batch(trained, batch)
         ended(trained).save(path)
         assert path.read_bytes() == store.folder.joinpath("current.model").read_bytes()
         return [row for event in events for row in event.rows]

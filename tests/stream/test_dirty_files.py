@@ -13,9 +13,9 @@ from tests.stream.dirty_files import DIRTY, Dirty
 from tests.stream.tabular import named_rows
 from tunefree.core.errors import DataWarning, TunefreeError
 from tunefree.core.parameters import as_options
+from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.workflows.plan import Plan
 
 BY_NAME = {dirty.name: dirty for dirty in DIRTY}
 

@@ -18,7 +18,7 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.formats import Format, register
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.stream.tables import read_tables
-from tunefree.workflows.training import Trained
+from tunefree.training.training import Trained
 
 from .tabular import numbers, records, skipped, text
 

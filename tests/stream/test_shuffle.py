@@ -13,12 +13,12 @@ import pytest
 from pyarrow import csv, feather, parquet
 
 from tunefree.core.errors import DataError
+from tunefree.model_files.plan import Plan
 from tunefree.stream import shuffle
 from tunefree.stream.batch import BadRows
 from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import open_source
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.reading import blank_encoder
+from tunefree.training.reading import blank_encoder
 
 N = 2000
 

@@ -82,7 +82,7 @@ def test_a_stream_that_can_be_read_once_is_not_read_twice(cursor):
 def test_shuffling_a_stream_loses_none_of_its_rows(cursor):
     assert open_source(rows(cursor).read_all()).rewindable
     source = open_source(rows(cursor))
-    trained = tunefree.workflows.training.train(
+    trained = tunefree.training.training.train(
         source, tunefree.Plan(target="rich", learner="scinol2", shuffle=True, seed=1)
     )
     assert trained.progress.progressive[0].rows == ROWS

@@ -8,12 +8,12 @@ import pytest
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree.core.errors import DataError
+from tunefree.model_files.plan import Plan
 from tunefree.stream import delimited
 from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
 from tunefree.stream.tally import MOST_REASONS, OTHER, Tally, reason_of
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import Trained, Watcher, train
+from tunefree.training.training import Trained, Watcher, train
 
 N = 1400
 PLAN = Plan(target="y", learner="scinol2", on_bad_row="skip")

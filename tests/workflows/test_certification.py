@@ -13,11 +13,12 @@ from typer.testing import CliRunner
 
 from tunefree.cli.app import app
 from tunefree.core.errors import DataError, ModelError
-from tunefree.report.members import CANDIDATES, choice_told
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
+from tunefree.report.members import CANDIDATES, choice_of_rows_to_come
 from tunefree.stream.source import open_source
+from tunefree.training.training import train
 from tunefree.workflows.certification import findings
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import Trained, train
 
 CENSUS = files("tunefree") / "data" / "adult.parquet"
 
@@ -143,7 +144,7 @@ def test_command_line(saved, tmp_path):
     result = CliRunner().invoke(app, ["certify", str(saved), "--json"])
     assert json.loads(result.output)["rows"] == 3000
     result = CliRunner().invoke(app, ["inspect", str(saved), "--json"])
-    assert json.loads(result.output)["members"] == {"scinol2": 1.0}
+    assert json.loads(result.output)["members"] == [{"member": "scinol2", "weight": 1.0}]
 
 
 def test_members_are_shown_with_what_they_were_judged_by(tmp_path):
@@ -156,8 +157,8 @@ def test_members_are_shown_with_what_they_were_judged_by(tmp_path):
         assert any(name in line and f"{loss:.4g}" in line and f"{rows:,}" in line for line in shown.splitlines())
     assert "Rows to come are predicted by" in shown and "nothing" not in shown
     known = json.loads(CliRunner().invoke(app, ["inspect", str(path), "--json"]).output)
-    assert [member["member"] for member in known["selection"]] == selection.members
-    assert sum(member["weight"] for member in known["selection"]) == pytest.approx(1.0)
+    assert [member["member"] for member in known["members"]] == selection.members
+    assert sum(member["weight"] for member in known["members"]) == pytest.approx(1.0)
     assert known["weights_along"]["rows"] == selection.points.tolist() and known["rows_that_repeat"] == 0
 
 
@@ -165,9 +166,9 @@ def test_what_predicts_rows_to_come_is_told_with_the_losses_that_decided():
     pool = train(open_source(numbers()), Plan(target="label")).model.pool
     for losses, words in (([0.9, 0.95, 1.0], CANDIDATES[0]), ([0.99, 0.96, 1.0], CANDIDATES[1])):
         pool.frozen.losses, pool.frozen.squares = np.array(losses), np.full(2, 1e-6)
-        assert choice_told(pool).startswith(f"Rows to come are predicted by {words}. ")
+        assert choice_of_rows_to_come(pool).startswith(f"Rows to come are predicted by {words}. ")
     pool.frozen.losses, pool.frozen.squares = np.array([1.8, 3.0, 2.0]), np.array([0.04, 0.04])
-    said = choice_told(pool)  # better by one standard error only
+    said = choice_of_rows_to_come(pool)  # better by one standard error only
     assert CANDIDATES[2] in said and f"{CANDIDATES[0]} 0.9 ± 0.1 and {CANDIDATES[1]} 1.5 ± 0.1 times the loss" in said
 
 

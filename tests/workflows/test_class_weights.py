@@ -9,7 +9,7 @@ from pyarrow import csv
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
-from tunefree.workflows.training import Trained
+from tunefree.training.training import Trained
 
 QUICK = ("-t", "rich", "--learner", "scinol2")
 

@@ -12,10 +12,10 @@ from pyarrow import csv
 import tunefree
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.rare_classes import rare_classes
-from tunefree.workflows.training import Trained, train
+from tunefree.training.rare_classes import rare_classes
+from tunefree.training.training import Trained, train
 
 CLASSES = ("--classes", "yes", "--classes", "no")
 QUICK = ("-t", "label", "--learner", "scinol2")

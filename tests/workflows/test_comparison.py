@@ -15,11 +15,12 @@ from tunefree.cli.display import comparison as display
 from tunefree.core.errors import DataError, ModelError
 from tunefree.learners import ALL
 from tunefree.model.model import Model
+from tunefree.model_files.plan import POOL, Plan
 from tunefree.stream.source import open_source
+from tunefree.training.one_pass import blank
+from tunefree.training.training import train
 from tunefree.workflows import comparison
 from tunefree.workflows.comparison import RATES, Contestant, compare, has_rate
-from tunefree.workflows.plan import POOL, Plan
-from tunefree.workflows.training import train
 
 FEW = ["scinol2", "adagrad", POOL]
 
@@ -83,14 +84,14 @@ def test_curves_do_not_depend_on_where_batches_are_cut():
     weight, row_losses, errors = rng.random(1000), 1e3 ** rng.normal(size=1000), rng.random(1000)
     contestants = []
     for cuts in ([], [1, 63, 64, 65, 500, 999], list(range(1000))):
-        contestant = Contestant("scinol2", Model("classification", "scinol2"))
+        contestant = Contestant("scinol2", blank(Model("classification", "scinol2")))
         for piece in zip(*(np.split(array, cuts) for array in (weight, row_losses, errors)), strict=True):
-            contestant.note(*piece)
-        contestant.add_point()
+            contestant.trained.progress.add(*piece)
         contestants.append(contestant)
     assert contestants[0].curve == contestants[1].curve == contestants[2].curve
     assert contestants[0].metrics == contestants[1].metrics == contestants[2].metrics
-    assert [point.rows for point in contestants[0].curve] == [64, 91, 128, 181, 256, 362, 512, 724, 1000]
+    rows = [point.rows for point in contestants[0].curve]
+    assert (rows[:9], rows[-1]) == ([64, 70, 76, 83, 91, 99, 108, 117, 128], 1000)
     so_far, before = contestants[0].curve[-1], contestants[0].curve[-2]
     assert so_far.loss == pytest.approx(np.average(row_losses, weights=weight))
     assert so_far.recent == pytest.approx(np.average(row_losses[before.rows :], weights=weight[before.rows :]))
@@ -156,14 +157,15 @@ def test_json_on_the_command_line(run, data):  # noqa: F811
     status, out, err = run("compare", data, "-t", "rich", "--ignore", "pay", "--json", "-q")
     figures = json.loads(out)
     assert (status, err) == (0, "")
-    assert (figures["rows"], figures["loss"], figures["left_out"]) == (2000, "logistic", {})
+    assert (figures["rows"], figures["loss"], figures["left_out"]) == (2000, "logistic", [])
     losses = [learner["log_loss"] for learner in figures["learners"]]
     assert losses == sorted(losses)
     assert {learner["learner"] for learner in figures["learners"]} == {*ALL, POOL}
     for learner in figures["learners"]:
-        assert learner["curve"][-1] == {**learner["curve"][-1], "rows": 2000, "loss": learner["log_loss"]}
+        last = figures["curves"][learner["learner"]][-1]
+        assert last == {**last, "rows": 2000, "loss": learner["log_loss"]}
     assert sum(figures["pool"].values()) == pytest.approx(1.0)
-    assert figures["sweep"]["learners"]["passes"] == len(ALL)
+    assert figures["sweep"][0] == {**figures["sweep"][0], "way": "learners", "passes": len(ALL)}
 
 
 def test_table_on_the_command_line(run, data):  # noqa: F811
@@ -171,9 +173,16 @@ def test_table_on_the_command_line(run, data):  # noqa: F811
     status, out, err = run("compare", data, "-t", "pay", "--ignore", "rich", *few, "--learner", "perceptron")
     assert status == 0, err
     assert "regression of 'pay'" in err
-    assert " ".join(out.splitlines()[0].split()) == "learner progressive square loss absolute error seconds"
-    assert {line.split()[0] for line in out.splitlines()[1:4]} == set(FEW)
-    for words in ("left out: perceptron", "2,000 rows", "the pool ends with", "trying 2 learners", "10 passes"):
+    assert " ".join(out.splitlines()[1].split()) == "learner progressive square loss absolute error seconds"
+    assert {line.split()[0] for line in out.splitlines()[2:5]} == set(FEW)
+    for words in (
+        "Left out",
+        "perceptron",
+        "2,000",
+        "weights in the pool at the end",
+        "each learner once",
+        "9 rates for the 1 ",
+    ):
         assert words in out
 
 

@@ -12,12 +12,12 @@ from pyarrow import csv, parquet
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.explanation.models import features, margins_of, rows_of, trained
 from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
+from tunefree.training.training import train
 from tunefree.workflows import explanation
-from tunefree.workflows.plan import Plan
 from tunefree.workflows.prediction import columns, predict
-from tunefree.workflows.training import train
 
 PLAIN = ["prediction", "class", "margin", "(constant)"]
 

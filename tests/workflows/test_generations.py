@@ -14,13 +14,13 @@ from pyarrow import parquet
 from tests.workflows.test_training import killed_and_resumed, model_bytes, people, written
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
+from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
+from tunefree.training.training import Trained, learn_more, train
 from tunefree.workflows.evaluation import evaluate
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import Trained, learn_more, train
 
 PLAN = Plan(target="rich", ignore=("pay",))
 N = 600

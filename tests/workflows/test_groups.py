@@ -13,16 +13,17 @@ from pyarrow import csv, parquet
 
 from tests.workflows.test_training import model_bytes, people
 from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
-from tunefree.report.told import order_warning
+from tunefree.report.words import order_warning
+from tunefree.stream import whole_groups
 from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
-from tunefree.workflows import whole_groups
+from tunefree.training.training import learn_more, train
 from tunefree.workflows.evaluation import evaluate
-from tunefree.workflows.plan import Plan
 from tunefree.workflows.prediction import predict
-from tunefree.workflows.training import Trained, learn_more, train
 
 PLAN = Plan(target="rich", ignore=("pay",), group="home")
 N = 600

@@ -15,8 +15,8 @@ from tests.workflows.test_training import people, written
 from tunefree import Plan, open_source
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import delimited
-from tunefree.workflows import resuming
-from tunefree.workflows.training import Trained, Watcher, learn_more, train
+from tunefree.training import resuming
+from tunefree.training.training import Trained, Watcher, learn_more, train
 
 QUICK = ("--learner", "scinol2")
 

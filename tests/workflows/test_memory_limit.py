@@ -13,8 +13,8 @@ from tunefree.core.rows import dense
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
-from tunefree.workflows.memory_limit import held, limit_of
-from tunefree.workflows.training import Watcher, train
+from tunefree.training.memory_limit import held, limit_of
+from tunefree.training.training import Watcher, train
 
 
 class Told(Watcher):

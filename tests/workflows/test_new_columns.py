@@ -12,8 +12,9 @@ import tunefree
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_learn_more import Stop
 from tunefree import Plan, open_source
+from tunefree.model_files.trained import Trained
 from tunefree.stream import jsonlines
-from tunefree.workflows.training import Trained, learn_more, train
+from tunefree.training.training import learn_more, train
 
 PLAN = Plan(target="y", learner="scinol2")
 
@@ -48,7 +49,7 @@ def test_new_columns_are_learned_said_and_shown(run, days, tmp_path):  # noqa: F
     assert status == 0 and len(out.splitlines()) == 701
     status, out, _ = run("inspect", model, "--json")
     columns = {column["name"]: column for column in json.loads(out)["columns"]}
-    assert columns["tags"]["kind"] == "bag" and columns["tags"]["since"] == 901 and "since" not in columns["x"]
+    assert columns["tags"]["kind"] == "bag" and columns["tags"]["since"] == 901 and columns["x"]["since"] is None
     status, out, err = run("explain", model, days[1])
     assert status == 0 and "late" in out and "o.city" in out, err
     weights = tmp_path / "w.csv"

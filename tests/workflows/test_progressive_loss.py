@@ -12,8 +12,8 @@ from pyarrow import parquet
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree import Plan, open_source
 from tunefree.model.targets import RunningMean, RunningMetrics
+from tunefree.training.training import Watcher, train
 from tunefree.workflows.comparison import compare
-from tunefree.workflows.training import Watcher, train
 
 N = 1500
 

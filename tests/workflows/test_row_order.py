@@ -14,8 +14,8 @@ from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 from tunefree import Plan, open_source
 from tunefree.stream import shuffle
+from tunefree.training.training import Trained, Watcher, train
 from tunefree.workflows.certification import order_of
-from tunefree.workflows.training import Trained, Watcher, train
 
 QUICK = ("--learner", "scinol2")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tunefree.workflows.targets import task_of
+from tunefree.training.targets import task_of
 
 # Frequencies of the values from the first on: counted in tables, or written from memory of published counts, and not
 # checked against their sources, so that they stand for targets of such a shape. Quality and severity are either.

@@ -19,15 +19,16 @@ from pyarrow import csv, parquet
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.learners import ALL
+from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
+from tunefree.training.pieces import held_out_rows
+from tunefree.training.targets import labels_of, task_of
+from tunefree.training.training import Trained, train
 from tunefree.workflows.evaluation import evaluate
-from tunefree.workflows.plan import Plan
 from tunefree.workflows.prediction import predict
-from tunefree.workflows.targets import labels_of, task_of
-from tunefree.workflows.training import Trained, held_out_rows, train
 
 
 def people(n=2000, seed=0):

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree import Plan, open_source
 from tunefree.stream import shuffle
-from tunefree.workflows.training import Trained, Watcher, train
+from tunefree.training.training import Trained, Watcher, train
 
 N = 300
 LABELS = ["no" if i % 50 < 20 else "yes" for i in range(N)]

@@ -49,7 +49,7 @@ PLUGINS = "tunefree.commands"  # entry points of this group in other packages ar
 
 app = typer.Typer(
     name="tunefree",
-    help="Learn linear predictors from files and streams in one pass, with nothing to tune.",
+    help="Learn to predict a column of files and streams in one pass, with nothing to tune.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -19,9 +19,10 @@ def certify(
     json: Json = False,
 ) -> None:
     """What the one pass proves: how much better any linear model could have been on the rows learned."""
-    from tunefree.cli.display.certificate import show_certificate
+    from tunefree.cli.display import show
+    from tunefree.model_files.trained import Trained
+    from tunefree.report.guarantees import certificates
     from tunefree.workflows.certification import findings
-    from tunefree.workflows.training import Trained
 
     trained = Trained.load(model)
-    show_certificate(trained, findings(trained, weights), json)
+    show(certificates(trained, findings(trained, weights)), json)

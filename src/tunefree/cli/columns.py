@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from tunefree.cli.options import Files, Json
-from tunefree.workflows.plan import TYPES, Plan
+from tunefree.model_files.plan import TYPES, Plan
 
 
 def columns(
@@ -22,7 +22,8 @@ def columns(
 
     tunefree columns people.csv --target income --categorical zip --json
     """
-    from tunefree.cli.display.columns import show_columns
+    from tunefree.cli.display import show
+    from tunefree.report.columns import blocks_of_view
     from tunefree.workflows.columns import view_of
 
-    show_columns(view_of(files.source(), plan), json)
+    show(blocks_of_view(view_of(files.source(), plan)), json)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tunefree.cli.options import Files, Json, check_outputs
-from tunefree.workflows.plan import PROBLEM, Plan
+from tunefree.model_files.plan import PROBLEM, Plan
 
 
 def compare(
@@ -33,8 +33,10 @@ def compare(
 
     tunefree compare people.csv --target income --plot people.png
     """
-    from tunefree.cli.display.comparison import ComparisonDisplay, show_comparison
-    from tunefree.report import pictures
+    from tunefree.cli.display import show
+    from tunefree.cli.display.comparison import ComparisonDisplay
+    from tunefree.plotting import files as pictures
+    from tunefree.report.compared import INCHES, chart_of_losses, costs, losses
     from tunefree.workflows import comparison
 
     if plot:
@@ -42,9 +44,9 @@ def compare(
     check_outputs([plot, report], files.data)
     watcher = comparison.ComparisonWatcher() if quiet else ComparisonDisplay()
     compared = comparison.compare(files.source(), plan, learner, watcher)
-    show_comparison(compared, json)
+    show([*losses(compared), *costs(compared)], json)
     if plot:
-        pictures.draw(compared, plot)
+        pictures.save(chart_of_losses(compared).draw, INCHES, plot)
     if report:
         from tunefree.report import page
         from tunefree.report.compared import compared as report_of

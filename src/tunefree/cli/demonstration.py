@@ -10,17 +10,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from pyarrow import compute, parquet
-from rich.table import Table
 
-from tunefree.cli.display.training import TrainingDisplay, show_trained
+from tunefree.cli.display import show
+from tunefree.cli.display.training import TrainingDisplay
 from tunefree.core.console import plain_console
 from tunefree.core.storage import make_folder
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
+from tunefree.report import page
+from tunefree.report.document import Column, Table
+from tunefree.report.formats import DECIMALS, PERCENT
+from tunefree.report.learned import summary
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
-from tunefree.workflows import evaluation, prediction, training
-from tunefree.workflows.plan import Plan
+from tunefree.training import training
+from tunefree.workflows import evaluation, prediction
 
 TARGET = "income"
+REPORT = "report.html"
 COMPILED_BY = 2**11  # rows, which all parts of a model learn
 
 
@@ -51,19 +58,21 @@ def run(folder: Path) -> list[Result]:
     _, seconds = _timed(lambda: _compiled(train_file))
     console.print(f"code compiled, or found on the disk, in {seconds:.1f} s: once for a machine\n")
     console.print(f"tunefree train {train_file} --target {TARGET} -o {folder / 'adult.model'}", style="bold")
-    (log_loss, error), seconds = _timed(lambda: _train_and_predict(folder, train_file, test_file))
+    (trained, log_loss, error), seconds = _timed(lambda: _train_and_predict(folder, train_file, test_file))
     console.print("\nscikit-learn: scale, one-hot, logistic regression with C by 3-fold cross-validation", style="bold")
     ours = Result("tunefree train", log_loss, error, seconds)
     (log_loss, error), seconds = _timed(lambda: _cross_validated(train_file, test_file))
+    page.write(page.report(trained, test_file), folder / REPORT)
     results = [ours, Result("logistic regression, 16 fits", log_loss, error, seconds)]
-    table = Table("on the test set", box=None, header_style="bold", pad_edge=False)
-    for title in ("log-loss (nats)", "error", "seconds"):
-        table.add_column(title, justify="right")
-    for result in results:
-        table.add_row(result.name, f"{result.log_loss:.4f}", f"{100 * result.error:.2f} %", f"{result.seconds:.2f}")
-    console.print(table)
+    columns = [
+        Column("on the test set"),
+        Column("log-loss (nats)", DECIMALS),
+        Column("error", PERCENT),
+        Column("seconds", "{:.2f}".format),
+    ]
+    show([Table("", columns, list(results))])
     console.print(
-        f"\nmodel: {folder / 'adult.model'}   predictions: {folder / 'predictions.csv'}\n"
+        f"\nmodel: {folder / 'adult.model'}   predictions: {folder / 'predictions.csv'}   report: {folder / REPORT}\n"
         f"next:  tunefree inspect {folder / 'adult.model'}"
     )
     return results
@@ -101,15 +110,15 @@ def _compiled(train_file: Path) -> None:
     evaluation.evaluate(trained, open_source(few), BadRows())
 
 
-def _train_and_predict(folder: Path, train_file: Path, test_file: Path) -> tuple[float, float]:
+def _train_and_predict(folder: Path, train_file: Path, test_file: Path) -> tuple[Trained, float, float]:
     """What `tunefree train`, `predict` and `evaluate` do."""
     plan = Plan(target=TARGET)
     trained = training.train(open_source(train_file), plan, TrainingDisplay())
     trained.save(folder / "adult.model")
     prediction.write(trained, open_source(test_file), str(folder / "predictions.csv"), BadRows())
     metrics = evaluation.evaluate(trained, open_source(test_file), BadRows()).metrics
-    show_trained(trained, folder / "adult.model")
-    return metrics.mean_loss(), metrics.mean_error()
+    show(summary(trained, folder / "adult.model"))
+    return trained, metrics.mean_loss(), metrics.mean_error()
 
 
 def _cross_validated(train_file: Path, test_file: Path) -> tuple[float, float]:

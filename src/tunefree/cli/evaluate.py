@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from tunefree.cli.options import NEW_ROWS, Files, Json, ModelFile, bad_rows_of, figures_of_rows, tell_of_rows
-from tunefree.workflows.plan import Plan
+from tunefree.cli.options import NEW_ROWS, Files, Json, ModelFile, bad_rows_of, tell_of_rows
+from tunefree.model_files.plan import Plan
 
 
 def evaluate(
@@ -47,11 +47,13 @@ def evaluate(
 
     tunefree evaluate people.model next.csv --progressive
     """
-    from tunefree.cli.display.evaluation import show_evaluation
-    from tunefree.workflows import evaluation, model_files
+    from tunefree.cli.display import show
+    from tunefree.model_files.trained import load
+    from tunefree.report import performance, rows
+    from tunefree.workflows import evaluation
 
     bad = bad_rows_of(plan)
-    trained = model_files.load(model, "linear" if progressive else None)
+    trained = load(model, "linear" if progressive else None)
     result = evaluation.evaluate(trained, files.source(plan), bad, by, progressive)
     tell_of_rows(bad)
-    show_evaluation(trained, result, figures_of_rows(bad) if json else None, by)
+    show([*performance.evaluation(trained, result, by), *(rows.rows_of(bad) if json else [])], json)

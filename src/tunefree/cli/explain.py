@@ -17,11 +17,10 @@ from tunefree.cli.options import (
     RowsAsJson,
     bad_rows_of,
     check_outputs,
-    figures_of_rows,
     tell_of_rows,
     unless_standard,
 )
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 
 def explain(
@@ -46,17 +45,20 @@ def explain(
 
     tunefree explain people.model new.csv --id name --top 10 -o why.csv
     """
-    from tunefree.explanation.told import reference_told
-    from tunefree.workflows import explanation, model_files
+    from tunefree.explanation.words import describe_reference
+    from tunefree.model_files.trained import load
+    from tunefree.report.record import record
+    from tunefree.report.rows import rows_of
+    from tunefree.workflows import explanation
 
     bad = bad_rows_of(plan)
     check_outputs([unless_standard(output)], [model, *files.data])
-    trained = model_files.load(model, "linear")
+    trained = load(model, "linear")
     written = explanation.write(trained, files.source(plan), str(output), bad, class_, top, tuple(id or ()))
     if json:
-        typer.echo(dumps({"rows": written.rows, **figures_of_rows(bad)}), err=str(output) == "-")
+        typer.echo(dumps({"rows": written.rows, **record(rows_of(bad))}), err=str(output) == "-")
         return
     tell_of_rows(bad)
-    typer.echo(reference_told(written.decomposition), err=True)
+    typer.echo(describe_reference(written.decomposition), err=True)
     if unless_standard(output):
         typer.echo(f"{written.rows} explanations in {output}", err=True)

@@ -53,10 +53,12 @@ def inspect(
 
     tunefree inspect linear.model --weights weights.csv
     """
-    from tunefree.cli.display.model import show_model
-    from tunefree.cli.display.weights import show_weights
+    from tunefree.cli.display import show
     from tunefree.explanation.picture import output_of
-    from tunefree.workflows import explanation, model_files
+    from tunefree.model_files.trained import load
+    from tunefree.plotting import files as pictures
+    from tunefree.report import inspection
+    from tunefree.workflows import explanation
 
     others: dict[str, Any] = {"top": top != TOP, "plot": plot, "rows": rows, "class": class_ is not None}
     others |= {"weights": weights} if file else {"json": json}
@@ -64,23 +66,25 @@ def inspect(
         listing = "file" if file else "weights"
         raise ModelError(f"--{name} has no effect on what --{listing} lists; leave one of them out")
     if file:
-        from tunefree.cli.display.file import show_file
-
-        show_file(model, json)
+        show(inspection.blocks_of_file(model), json)
         return
     if plot:
-        from tunefree.report import pictures
-
         pictures.check(plot)
     if plot or weights:
         check_outputs([plot, unless_standard(weights)], [model, *(rows or [])])
-    trained = model_files.load(model, "linear" if plot or rows or class_ is not None else None)
+    trained = load(model, "linear" if plot or rows or class_ is not None else None)
     if class_ is not None:
         output_of(trained.model.classes, trained.model.n_outputs, class_)  # an error for one that there is not
     if weights:
-        show_weights(trained, weights)
+        from tunefree.workflows.weights import write
+
+        written = write(trained, weights)
+        typer.echo(f"{len(written.names):,} weights, in the units of the data: {weights}", err=True)
         return
     decomposition = explanation.terms_of(trained, rows)
-    show_model(trained, decomposition, top, json, class_)
+    show(inspection.blocks_of_model(trained, decomposition, top, class_), json)
     if plot:
-        pictures.draw_curves(explanation.picture_of(trained, decomposition, class_), plot)
+        from tunefree.estimators.curve_display import CurveDisplay
+
+        display = CurveDisplay(picture=explanation.picture_of(trained, decomposition, class_))
+        pictures.save(lambda figure: display.plot(figure=figure), display.inches, plot)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
@@ -31,9 +31,20 @@ from tunefree.core.parameters import (
     option,
     parameter,
 )
+from tunefree.model_files.plan import (
+    ERROR,
+    HERE,
+    NOTATIONS,
+    ON_BAD,
+    ONE_MACHINE,
+    POOLED,
+    ROW_BY_ROW,
+    SHARDS,
+    SKIP,
+    Plan,
+)
 from tunefree.stream import formats
 from tunefree.stream.files import LONGEST_LINE
-from tunefree.workflows.plan import ERROR, HERE, NOTATIONS, ON_BAD, ONE_MACHINE, POOLED, ROW_BY_ROW, SHARDS, SKIP, Plan
 
 if TYPE_CHECKING:
     from tunefree.stream.batch import BadRows
@@ -294,25 +305,14 @@ def unless_standard(output: Path | str | None) -> Path | None:
     return None if output is None or str(output) == "-" else Path(output)
 
 
-def figures_of_rows(bad: BadRows) -> dict[str, Any]:
-    """For JSON: how many rows were skipped, and why; and what is odd about rows that were used."""
-    tally, texts = bad.tally, ("problem", "remedy")
-    figures: dict[str, Any] = {"skipped": tally.count}
-    for name, counted in (("reasons", tally.reasons()), ("oddities", tally.oddities())):
-        figures[name] = [
-            asdict(reason) | {text: as_options(getattr(reason, text)) for text in texts} for reason in counted
-        ]
-    return figures
-
-
 def tell_of_rows(bad: BadRows) -> None:
     """Print how many rows were skipped, if any were, and why; and what is odd about rows that were used."""
-    from tunefree.report.told import oddities_told, reasons_told
+    from tunefree.report.rows import oddity_lines
 
     if bad.count:
         typer.echo(as_options(f"{bad.count} rows skipped, the first: {bad.first[0]}"), err=True)
-    told = reasons_told(bad.tally.reasons())
-    for reason, place, rows in told if len(told) > 1 else []:
-        typer.echo(f"  {rows}: {reason}; the first: {place}", err=True)
-    for line in oddities_told(bad.tally.oddities()):
-        typer.echo(f"note: {line}", err=True)
+    reasons = bad.tally.reasons()
+    for reason in reasons if len(reasons) > 1 else []:
+        typer.echo(as_options(f"  {reason.rows:,}: {reason.problem}; the first: {reason.place}"), err=True)
+    for line in oddity_lines(bad.tally.oddities()):
+        typer.echo(as_options(f"note: {line}"), err=True)

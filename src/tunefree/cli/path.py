@@ -11,7 +11,7 @@ import typer
 from tunefree.cli.options import Files, Json, check_outputs
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import option
-from tunefree.workflows.plan import EARLY_STOPPING, PROBLEM, Plan
+from tunefree.model_files.plan import EARLY_STOPPING, PROBLEM, Plan
 
 ITERATIONS = 500
 
@@ -55,11 +55,12 @@ def path(
 
     tunefree path people.model --at 30 --output earlier.model
     """
-    from tunefree.cli.display.path import show_path
+    from tunefree.cli.display import show
     from tunefree.core import storage
     from tunefree.estimators import early_stopping
-    from tunefree.report import pictures
-    from tunefree.workflows import model_files
+    from tunefree.model_files.trained import load
+    from tunefree.plotting import files as pictures
+    from tunefree.report import path as path_report
 
     if plot:
         pictures.check(plot)
@@ -73,13 +74,14 @@ def path(
         for name in asked.keys() - {"learner"}:
             why = "is for data, and this is a model that has been made"
             raise ModelError(f"{option(name)} {why}; leave it out, or give the data")
-        stopped = model_files.load(files.data[0], "path")
+        stopped = load(files.data[0], "path")
     else:
         stopped = early_stopping.descend(files.source(), plan, iterations)
     if at is not None:
         stopped = replace(stopped, model=stopped.model.at(at))
     if output:
         stopped.save(output)
-    show_path(stopped, json)
+    show(path_report.path(stopped), json)
     if plot:
-        pictures.draw_path(stopped.model.estimator, plot)
+        chart = path_report.chart_of_path(stopped)
+        pictures.save(chart.draw, chart.inches, plot)

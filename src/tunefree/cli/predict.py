@@ -16,11 +16,25 @@ from tunefree.cli.options import (
     RowsAsJson,
     bad_rows_of,
     check_outputs,
-    figures_of_rows,
     tell_of_rows,
     unless_standard,
 )
-from tunefree.workflows.plan import Plan
+from tunefree.core.errors import ModelError
+from tunefree.model_files.plan import Plan
+
+
+def parts_of(name: str, text: str | None) -> tuple[float, ...]:
+    """Numbers of an option, between commas; none if it is not there.
+
+    Examples
+    --------
+    >>> parts_of("interval", ".5,.9"), parts_of("interval", None)
+    ((0.5, 0.9), ())
+    """
+    try:
+        return () if text is None else tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ModelError(f"`{name}` takes numbers with commas between them, such as .5,.9, not {text!r}") from None
 
 
 def predict(
@@ -47,6 +61,35 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    interval: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PARTS",
+            help="Intervals that hold so many of the targets, such as .9 or .8,.95: columns low[0.9] and high[0.9].",
+            show_default=False,
+        ),
+    ] = None,
+    quantiles: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEVELS",
+            help="Quantiles of the targets, such as .1,.5: columns quantile[0.1].",
+            show_default=False,
+        ),
+    ] = None,
+    set_: Annotated[
+        str | None,
+        typer.Option(
+            "--set",
+            metavar="PARTS",
+            help="Sets that have the right class for so many of the rows, such as .9: a column set[0.9].",
+            show_default=False,
+        ),
+    ] = None,
+    conditional: Annotated[
+        str | None,
+        typer.Option(metavar="class", help="With --set: for so many of the rows of each class.", show_default=False),
+    ] = None,
     contributions: Annotated[
         bool,
         typer.Option(
@@ -64,13 +107,17 @@ def predict(
     Rows that differ from those learned are predicted, and told of: categories never seen, numbers far outside, columns
     that are missing more often or distributed otherwise.
     """
+    from tunefree.model_files.trained import load
+    from tunefree.report.record import record
+    from tunefree.report.rows import rows_of
     from tunefree.stream import live
-    from tunefree.workflows import model_files, prediction
+    from tunefree.workflows import prediction
 
     bad = bad_rows_of(plan)
     check_outputs([unless_standard(output)], [model, *files.data])
-    layout = prediction.OutputColumns(tuple(id or ()), threshold, top)
-    trained = model_files.load(model, "linear" if contributions else None)
+    asked = parts_of("interval", interval), parts_of("quantiles", quantiles), parts_of("set", set_)
+    layout = prediction.OutputColumns(tuple(id or ()), threshold, top, *asked, conditional)
+    trained = load(model, "linear" if contributions else None)
     explainer = None
     if contributions:
         from tunefree.workflows import explanation
@@ -81,12 +128,12 @@ def predict(
         live.answer_at_once()
     written = prediction.write(trained, files.source(plan), str(output), bad, layout, beside)
     if json:
-        typer.echo(dumps({"rows": written, **figures_of_rows(bad)}), err=str(output) == "-")
+        typer.echo(dumps({"rows": written, **record(rows_of(bad))}), err=str(output) == "-")
         return
     tell_of_rows(bad)
     if explainer is not None:
-        from tunefree.explanation.told import reference_told
+        from tunefree.explanation.words import describe_reference
 
-        typer.echo(reference_told(explainer.decomposition), err=True)
+        typer.echo(describe_reference(explainer.decomposition), err=True)
     if unless_standard(output):
         typer.echo(f"{written} predictions in {output}", err=True)

@@ -10,7 +10,7 @@ import typer
 from tunefree.cli.options import NEW_ROWS, EvaluationFiles, ModelFile, bad_rows_of, check_outputs, tell_of_rows
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import option
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 
 def report(
@@ -27,8 +27,8 @@ def report(
     tunefree report people.model test.csv -o people.html
     """
     from tunefree.core import storage
+    from tunefree.model_files.trained import Trained
     from tunefree.report import page
-    from tunefree.workflows.training import Trained
 
     for name in {**plan.changed(), **test.changed()} if not test.data else ():
         raise ModelError(f"{option(name)} is for data on which the model is judged; leave it out, or give some")
@@ -36,7 +36,7 @@ def report(
     check_outputs([output], [model, *test.data])
     trained = Trained.load(model)
     source = test.source(plan) if test.data else None
-    made = page.report(trained, source, bad, storage.digest_of(model))
+    document = page.report(trained, source, bad, storage.digest_of(model))
     tell_of_rows(bad)
-    page.write(made, output)
+    page.write(document, output)
     typer.echo(f"report in {output}", err=True)

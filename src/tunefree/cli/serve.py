@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from tunefree.model_files.plan import NOTATIONS, Plan
 from tunefree.serving.settings import KEEPING, Admission, Keeping, Limits
-from tunefree.workflows.plan import NOTATIONS, Plan
 
 
 def serve(
@@ -41,6 +41,7 @@ def serve(
     SIGTERM, SIGHUP and Ctrl-C end it after the requests that have come.
     """
     from tunefree.core.errors import ModelError
+    from tunefree.core.parameters import refuse
 
     try:
         from tunefree.serving.http import serve as serve_http
@@ -52,6 +53,6 @@ def serve(
     trained, folder = opened(model, output)
     if folder is None:
         unused = {"save_every", "keep_versions", "durability"}
-        keeping.refuse(unused, "is of a store; leave it out, or name one by `output`")
+        refuse(keeping, unused, "is of a store; leave it out, or name one by `output`")
         typer.echo("what is learned here is lost when the server ends; --output FOLDER keeps it", err=True)
     serve_http(Service(trained, folder, admission, keeping, plan.column_types, tell), limits)

@@ -16,11 +16,11 @@ from tunefree.core.console import plain_console
 from tunefree.core.errors import ModelError
 from tunefree.core.locks import only_writer
 from tunefree.core.parameters import OUTPUT, as_options
+from tunefree.model_files.plan import EARLY_STOPPING, Plan
 from tunefree.serving.settings import CURRENT, INCOMING, is_store
-from tunefree.workflows.plan import EARLY_STOPPING, Plan
 
 if TYPE_CHECKING:
-    from tunefree.workflows.training import Trained
+    from tunefree.model_files.trained import Trained
 
 
 def train(
@@ -76,9 +76,10 @@ def _train(output: Path, plan: Plan, files: Files, run: Run) -> None:
         return
     trained = (_spread if run.is_spread else _learn)(files, plan, run, output)
     if not run.quiet:
-        from tunefree.cli.display.training import show_trained
+        from tunefree.cli.display import show
+        from tunefree.report.learned import summary
 
-        show_trained(trained, output)
+        show(summary(trained, output))
     if run.report:
         from tunefree.core import storage
         from tunefree.report import page
@@ -133,9 +134,9 @@ def _client(run: Run) -> Iterator[Any]:
 
 def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
     """Learn row by row."""
-    from tunefree.workflows import training
-    from tunefree.workflows.class_weights import with_weights
-    from tunefree.workflows.watching import SilentWatcher
+    from tunefree.training import training
+    from tunefree.training.class_weights import with_weights
+    from tunefree.training.watching import SilentWatcher
 
     source, checkpoint = files.source(), checkpoint_of(output)
     plan = with_weights(plan, source)
@@ -166,7 +167,7 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
 
 def _left(checkpoint: Path, plan: Plan) -> str:
     """What an interrupted training leaves, and how to go on."""
-    from tunefree.workflows.training import Trained
+    from tunefree.model_files.trained import Trained
 
     try:
         kept = Trained.load(checkpoint)
@@ -186,6 +187,7 @@ def _stop_early(files: Files, plan: Plan, output: Path, quiet: bool) -> None:
     stopped = descend(files.source(), plan)
     stopped.save(output)
     if not quiet:
-        from tunefree.cli.display.path import show_stopped
+        from tunefree.cli.display import show
+        from tunefree.report.learned import summary
 
-        show_stopped(stopped, output)
+        show(summary(stopped, output))

@@ -1,8 +1,9 @@
 """Parameters: one record says what a parameter means, what it may be and where it holds.
 
-A group of parameters is a dataclass that inherits :class:`Parameters`, with fields made by :func:`parameter`: the name,
-the type and the default are those of the field. The checks of values and their errors, the docstring of the group, the
-options and the help of the command line, and the schema of what a model file holds of a group come from the records.
+A group of parameters is a dataclass with fields made by :func:`parameter`: the name, the type and the default are those
+of the field. Options of the command line and plans inherit :class:`Parameters`; estimators are groups, too
+(:mod:`tunefree.estimators.parameters`). The checks of values and their errors, the docstring of the group, the options
+and the help of the command line, and the schema of what a model file holds of a group come from the records.
 
 Messages name a parameter in backticks, with a value where there is one: "pass `on_bad_row='skip'`". That is what Python
 shows. :func:`as_options` turns it into what the command line says: "pass --on-bad-row skip".
@@ -18,8 +19,9 @@ import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, dataclass, field, fields
-from types import UnionType
-from typing import Any, NamedTuple, get_args, get_type_hints
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.registry import names_in
@@ -47,7 +49,15 @@ OTHER_OPTIONS = {
     "settings": "--learner NAME:SETTING",
     **{name: f"--learner NAME:{name}" for name in ("view", "average", "max_support", "device")},
 }
-KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a string"}
+NUMPYS_BOOLS = {("numpy", "bool"), ("numpy", "bool_")}  # without loading NumPy, which takes long
+KINDS: dict[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    str: "a string",
+    dict: "a dict",
+    Callable: "a function",
+}
 
 
 class Scope(NamedTuple):
@@ -61,41 +71,120 @@ class Scope(NamedTuple):
 class Parameter:
     """What a parameter means, may be, and where it holds."""
 
-    meaning: str  # in one sentence
+    meaning: str  # its first sentence is the help of an option
     panel: str = ""  # of the help; without one the command line has no option for it
     low: float | None = None
     high: float | None = None
-    choices: tuple[str, ...] = ()
+    above: float | None = None  # numbers must be larger
+    below: float | None = None  # numbers must be smaller
+    choices: tuple[str, ...] = ()  # of strings
     scopes: tuple[Scope, ...] = ()  # all must hold
     metavar: str | None = None
     short: str | None = None  # the option in one letter
+    types: str = ""  # in docstrings, where the type of the field does not say it
 
     def problem(self, kind: Any, value: Any) -> str:
-        """What is wrong with a value of a field of this type; empty if nothing is."""
+        """What is wrong with a value of a field of this type; empty if nothing is.
+
+        Examples
+        --------
+        >>> Parameter("Width.", above=0, choices=("median",)).problem(float | str, "mean")
+        "must be 'median' or a number above 0, not 'mean'"
+        """
         alternatives = get_args(kind) if isinstance(kind, UnionType) else (kind,)
-        if alternatives[0] not in KINDS or (value is None and len(alternatives) > 1):
+        kinds = [get_origin(alternative) or alternative for alternative in alternatives if alternative is not NoneType]
+        if not set(kinds) <= set(KINDS) or (value is None and len(kinds) < len(alternatives)):
             return ""
-        if not _is_of(alternatives[0], value):
-            return f"must be {KINDS[alternatives[0]]}, not {value!r}"
-        if self.choices and value not in self.choices:
-            return f"must be {' or '.join(map(repr, self.choices))}, not {value!r}"
-        if self.low is not None and self.high is not None and not self.low <= value <= self.high:
+        fitting = next((alternative for alternative in kinds if _is_of(alternative, value)), None)
+        if fitting is None or (fitting is str and self.choices and value not in self.choices):
+            return f"must be {self._expected(kinds)}, not {value!r}"
+        if fitting not in (int, float) or self._allows(value):
+            return ""
+        if len(kinds) > 1:
+            return f"must be {self._expected(kinds)}, not {value!r}"
+        if self.low is not None and self.high is not None:
             return f"must lie between {self.low:g} and {self.high:g}, not {value}"
-        return f"must be at least {self.low:g}, not {value}" if self.low is not None and not value >= self.low else ""
+        return f"must be {self._limits()}, not {value}"
+
+    def _allows(self, value: Any) -> bool:
+        """Whether a number lies within the limits."""
+        return (
+            (self.low is None or value >= self.low)
+            and (self.high is None or value <= self.high)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+
+    def _limits(self) -> str:
+        """The limits of a number in words."""
+        limits = {"at least": self.low, "above": self.above, "at most": self.high, "below": self.below}
+        return " and ".join(f"{words} {limit:g}" for words, limit in limits.items() if limit is not None)
+
+    def _expected(self, kinds: list[Any]) -> str:
+        """What a value may be in words; limits are named where they are not the only thing that is asked."""
+        parts = [*map(repr, self.choices)] if str in kinds else []
+        for kind in [kind for kind in kinds if kind is not str or not self.choices]:
+            limits = self._limits() if kind in (int, float) and len(kinds) > 1 else ""
+            limits = limits if not limits or limits.startswith("above") else f"of {limits}"
+            parts.append(f"{KINDS[kind]} {limits}".strip())
+        return " or ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
 
 
-def _is_of(kind: type, value: Any) -> bool:
+def _is_of(kind: Any, value: Any) -> bool:
     """Whether a value can stand for one of a type."""
-    if kind in (bool, str):
+    if kind is Callable:
+        return callable(value)
+    if kind is bool:
+        return isinstance(value, bool) or (type(value).__module__, type(value).__name__) in NUMPYS_BOOLS
+    if kind in (str, dict):
         return isinstance(value, kind)
-    abstract = numbers.Integral if kind is int else numbers.Real
-    return isinstance(value, abstract) and not isinstance(value, bool) and not math.isnan(value)
+    abstract: Any = numbers.Integral if kind is int else numbers.Real
+    return isinstance(value, abstract) and not isinstance(value, bool) and abs(value) < math.inf
 
 
 def parameter(default: Any, meaning: str, panel: str = "", **record: Any) -> Any:
     """A field of a group: its default, and the other fields of its :class:`Parameter`."""
+    return field_of(Parameter(meaning, panel, **record), default)
+
+
+def field_of(record: Parameter, default: Any, **options: Any) -> Any:
+    """A field of a group, with the default and the options of :func:`dataclasses.field`."""
     chosen = {"default_factory": default} if callable(default) else {"default": default}
-    return field(**chosen, metadata={"parameter": Parameter(meaning, panel, **record)})
+    return field(**chosen, **options, metadata={"parameter": record})
+
+
+def require(name: str, kind: Any, value: Any, **limits: Any) -> None:
+    """Raise an error unless a parameter has this type and lies within limits, which are those of a record.
+
+    Examples
+    --------
+    >>> require("repeats", int, 0, low=1)
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: `repeats` must be at least 1, not 0
+    """
+    if problem := Parameter("", **limits).problem(kind, value):
+        raise ModelError(f"`{name}` {problem}")
+
+
+def check(group: Any) -> None:
+    """Raise an error for the first parameter of a group that has a value of another type, or beyond the limits."""
+    cls: Any = type(group)
+    for name, (kind, record) in _fields_of(cls).items():
+        value = getattr(group, name)
+        if value is not getattr(cls, name, MISSING) and (problem := record.problem(kind, value)):
+            raise ModelError(f"`{name}` {problem}")
+
+
+def changed(group: Any, names: Collection[str]) -> dict[str, Any]:
+    """The values of some parameters that differ from the defaults, by name."""
+    usual = {entry.name: default_of(entry) for entry in fields(group) if entry.name in names}
+    return {name: getattr(group, name) for name, value in usual.items() if getattr(group, name) != value}
+
+
+def refuse(group: Any, names: Collection[str], why: str) -> None:
+    """Raise an error that says why, if one of some parameters of a group differs from its default."""
+    for name in changed(group, names):
+        raise ModelError(f"`{name}` {why}")
 
 
 @dataclass(frozen=True)
@@ -116,25 +205,14 @@ class Parameters:
     """
 
     def __post_init__(self) -> None:
-        kinds = types_of(type(self))
-        for name, record in records_of(type(self)).items():
-            value = getattr(self, name)
-            if kinds[name] == tuple[str, ...]:
-                object.__setattr__(self, name, texts_in(value))
-            elif problem := record.problem(kinds[name], value):
-                raise ModelError(f"`{name}` {problem}")
+        for name, kind in types_of(type(self)).items():
+            if kind == tuple[str, ...]:
+                object.__setattr__(self, name, texts_in(getattr(self, name)))
+        check(self)
 
     def changed(self) -> dict[str, Any]:
         """The values that differ from the defaults, by name."""
-        present = {name: getattr(self, name) for name in records_of(type(self))}
-        usual = {entry.name: default_of(entry) for entry in fields(self)}
-        return {name: value for name, value in present.items() if value != usual[name]}
-
-    def refuse(self, names: Collection[str], why: str) -> None:
-        """Raise an error that says why, if one of some parameters differs from its default."""
-        for name in self.changed():
-            if name in names:
-                raise ModelError(f"`{name}` {why}")
+        return changed(self, records_of(type(self)))
 
     def check_scopes(self, scopes: Collection[Scope]) -> None:
         """Raise an error if a parameter differs from its default where it has no effect; these scopes hold."""
@@ -143,19 +221,6 @@ class Parameters:
             for scope in records[name].scopes:
                 if scope not in scopes:
                     raise ModelError(f"`{name}` {scope.says}; leave it out, or {scope.remedy}")
-
-
-def described(group: type) -> type:
-    """A group whose docstring describes its parameters, before its examples."""
-    lines = ["Parameters", "    ----------"]
-    for entry in fields(group):
-        usual = default_of(entry)
-        usual = "" if usual is MISSING else ", optional" if usual is None else f", default {usual!r}"
-        record = entry.metadata["parameter"]
-        lines += [f"    {entry.name} : {str(entry.type).removesuffix(' | None')}{usual}", f"        {record.meaning}"]
-    head, examples, rest = (group.__doc__ or "").partition("Examples\n")
-    group.__doc__ = head + "\n".join([*lines, "", "    "]) + examples + rest
-    return group
 
 
 def texts_in(names: Any) -> tuple[str, ...]:
@@ -177,14 +242,21 @@ def default_of(entry: Field[Any]) -> Any:
     return entry.default if entry.default_factory is MISSING else entry.default_factory()
 
 
-def types_of(group: type) -> dict[str, Any]:
+def types_of(group: Any) -> dict[str, Any]:
     """The types of a group's fields."""
-    return get_type_hints(group)
+    return {name: kind for name, (kind, _) in _fields_of(group).items()}
 
 
-def records_of(group: type) -> dict[str, Parameter]:
+def records_of(group: Any) -> dict[str, Parameter]:
     """The records of a group's parameters, by name."""
-    return {entry.name: entry.metadata["parameter"] for entry in fields(group) if "parameter" in entry.metadata}
+    return {name: record for name, (_, record) in _fields_of(group).items()}
+
+
+@cache
+def _fields_of(group: Any) -> dict[str, tuple[Any, Parameter]]:
+    """The types and the records of a group's parameters; types in annotations take long to find."""
+    hints, described = get_type_hints(group), [entry for entry in fields(group) if "parameter" in entry.metadata]
+    return {entry.name: (hints[entry.name], entry.metadata["parameter"]) for entry in described}
 
 
 def option(name: str) -> str:

@@ -18,7 +18,7 @@ from tunefree.core.errors import DataError
 from tunefree.distributed.local_rows import SparseBlock
 from tunefree.distributed.phases import Parts
 from tunefree.distributed.shards import Cut, Shard, joined
-from tunefree.workflows.plan import Plan
+from tunefree.model_files.plan import Plan
 
 TARGET = "(target)"  # the name of the targets of an array
 
@@ -26,7 +26,7 @@ TARGET = "(target)"  # the name of the targets of an array
 def is_collection(data: Any) -> bool:
     """Whether data are a collection of Dask, or delayed tables."""
     return hasattr(data, "__dask_graph__") or (
-        isinstance(data, list | tuple) and len(data) > 0 and all(hasattr(own, "__dask_graph__") for own in data)
+        isinstance(data, list | tuple) and len(data) > 0 and all(hasattr(table, "__dask_graph__") for table in data)
     )
 
 
@@ -41,7 +41,7 @@ def parts_of(engine: Any, data: Any, y: Any, plan: Plan, cut: Cut) -> tuple[Part
             raise DataError("an array has no targets", remedy="give them as y=")
         plan = replace(plan, target=TARGET)
         tables = _of_arrays(engine, data, y)
-    rows = engine.values(engine.each("count", count_rows, [(own,) for own in tables]))
+    rows = engine.values(engine.each("count", count_rows, [(table,) for table in tables]))
     groups = joined(rows, cut.fewest_rows)
     shards = [Shard(number) for number in range(len(groups))]
     return Parts(shards, [[tables[place] for place in group] for group in groups]), plan

@@ -24,6 +24,11 @@ def kept(value: Any) -> Any:
     return value
 
 
+def bytes_sent(dask_worker: Any) -> int:
+    """What a worker has sent to others and to the client."""
+    return int(dask_worker.transfer_outgoing_bytes_total)
+
+
 def allow_deaths(most: int, dask_scheduler: Any = None) -> None:
     """Let the scheduler try a task again until so many workers have died on it."""
     dask_scheduler.allowed_failures = max(dask_scheduler.allowed_failures, most)
@@ -40,7 +45,13 @@ class OnDask:
     def __init__(self, client: Any) -> None:
         self.client, self.run = client, uuid4().hex[:8]
         self.numbers: dict[str, int] = {}
+        self.sent_by: dict[str, int] = {}  # bytes, by the address of a worker, which may have died since
         client.run_on_scheduler(allow_deaths, most=MOST_DEATHS)
+
+    def sent(self) -> int:
+        """Bytes that workers sent; of one that died, what it had sent when this was last asked for."""
+        self.sent_by |= self.client.run(bytes_sent, on_error="ignore")
+        return sum(self.sent_by.values())
 
     def each(self, stage: str, function: Callable[..., Any], items: Sequence[tuple[Any, ...]]) -> list[Any]:
         with warnings.catch_warnings():

@@ -12,9 +12,9 @@ from tunefree.distributed.dask_engine import OnDask
 from tunefree.distributed.journal import Journal
 from tunefree.distributed.shards import FEWEST_ROWS, Cut, count_range, ranges_to_count, shards_of
 from tunefree.estimators.model_file import estimator_of
+from tunefree.model_files.plan import Plan, plan_of
 from tunefree.stream.files import TextFile
 from tunefree.stream.source import Source, open_source
-from tunefree.workflows.plan import Plan, plan_of
 
 
 def train(
@@ -56,7 +56,7 @@ def train(
     tell : function, optional
         Called with a line after each round.
     **options
-        Other fields of :class:`tunefree.workflows.plan.Plan`.
+        Other fields of :class:`tunefree.model_files.plan.Plan`.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from tunefree.distributed.shards import Shard
 from tunefree.generations.reservoir import hashed
 from tunefree.model.targets import Labels
 from tunefree.stream.source import encoder_of
-from tunefree.workflows.class_weights import class_factors, weights_by_label
+from tunefree.training.class_weights import class_factors, weights_by_label
 
 
 class Encoded(NamedTuple):
@@ -141,8 +141,3 @@ def sample_of(shard: Prepared) -> Encoded:
 def last_of(shard: Prepared) -> Encoded:
     """The rows that are learned when shards are joined."""
     return shard.last
-
-
-def rest_of(shard: Prepared) -> Encoded:
-    """The rows that a worker learns."""
-    return shard.rest

@@ -2,7 +2,7 @@
 
 The inequality of :mod:`tunefree.theory.evidence` holds for any predictions of any rows, so the sums of all shards bound
 the loss of every linear model on all rows that were learned. A shard predicts each of its rows before that is learned,
-by what it learned of the sample and of its own rows before. So in the order of the shards no row was known to what
+by what it learned of the sample and of its rows before. So in the order of the shards no row was known to what
 predicted it, which is all that the bounds on risks ask for.
 """
 
@@ -41,9 +41,9 @@ def proved(record: FirstPassRecord, n_features: int, known: RunningMean) -> Prov
     return Proved(flatten("evidence", record.evidence, n_features)[0], risks, targets)
 
 
-def add(record: FirstPassRecord, more: Proved, n_features: int, n_outputs: int) -> None:
+def add(record: FirstPassRecord, of_shards: Proved, n_features: int, n_outputs: int) -> None:
     """Add the sums of shards to a record."""
-    total = proved(record, n_features, RunningMean()).plus(more)
+    total = proved(record, n_features, RunningMean()).plus(of_shards)
     record.evidence = filled("evidence", Evidence(n_features, n_outputs), total.arrays, {})
     record.risks = {name: Progressive(**risk) for name, risk in total.risks.items()}
     record.targets = RunningMean(**total.targets)

@@ -1,7 +1,8 @@
 """Learners of several shards as one: means of what those learned that began with the same learner.
 
 The mean of a coordinate (a column's or a leaf's statistics) is over the shards that learned something of it, each
-weighted by its rows. So what few shards have is learned from these. Statistics are in units of the coordinate, powers
+weighted by its rows. So what few shards have is learned from these. Only differences from the common start are sent,
+and no array in which there are none. Statistics are in units of the coordinate, powers
 of two that grow with its largest value; where shards differ, those with the largest unit are taken.
 """
 
@@ -19,35 +20,51 @@ from tunefree.model.views import OF_COLUMNS
 from tunefree.pool.model import PoolModel
 
 OF_FEATURES = "of features."  # before the names of such statistics
+INVERSE = f"{OF_FEATURES}inverse"  # 1 / unit, which is the same in all shards of which the statistics are kept
 MOVED_BY_NONE = 1e300  # weight of the targets before, with which the mean of targets stays as it is
 
 
 class Statistics(NamedTuple):
-    """Sums over shards of the statistics of one learner, or of a view."""
+    """Sums over shards of what one learner, or a view, learned: the differences from what it began with."""
 
     weight: float  # of the shards: rows learned
     weights: np.ndarray  # (d,) of the shards that learned something of a coordinate
-    units: np.ndarray  # (d,) 1 / unit of each coordinate
-    sums: dict[str, np.ndarray]  # of arrays times these weights; of single numbers the largest
+    units: np.ndarray | None  # (d,) 1 / unit of each coordinate; None where all are 1
+    sums: dict[str, np.ndarray]  # of differences times these weights, of arrays that changed; of single numbers the
+    #   largest
     steepest: float  # largest slope of the objective
 
     def plus(self, other: Statistics) -> Statistics:
         """The sums over the shards of both."""
-        seen = [np.where(s.weights > 0.0, s.units, np.inf) for s in (self, other)]
-        units = np.minimum(*seen)
-        kept = [unit == units for unit in seen]
-        weights = kept[0] * self.weights + kept[1] * other.weights
+        kept = _of_largest_units(self, other)
         sums = {}
-        for name, one in self.sums.items():
-            another = other.sums[name]
-            if not one.ndim:
-                sums[name] = np.maximum(one, another)
-            elif name.startswith(OF_FEATURES):
-                sums[name] = _along(kept[0], one) * one + _along(kept[1], one) * another
+        for name in self.sums | other.sums:
+            terms = [s.sums[name] for s in (self, other) if name in s.sums]
+            if not terms[0].ndim:
+                sums[name] = np.maximum.reduce(terms)
+            elif name.startswith(OF_FEATURES) and kept is not None:
+                flags = [flag for flag, s in zip(kept, (self, other), strict=True) if name in s.sums]
+                sums[name] = sum(_along(flag, term) * term for flag, term in zip(flags, terms, strict=True))
             else:
-                sums[name] = one + another
-        units = np.where(np.isfinite(units), units, 0.0)
-        return Statistics(self.weight + other.weight, weights, units, sums, max(self.steepest, other.steepest))
+                sums[name] = sum(terms)
+        steepest = max(self.steepest, other.steepest)
+        if kept is None:
+            return Statistics(self.weight + other.weight, self.weights + other.weights, None, sums, steepest)
+        weights = kept[0] * self.weights + kept[1] * other.weights
+        units = np.where(kept[0], _units(self), _units(other))
+        return Statistics(self.weight + other.weight, weights, units, sums, steepest)
+
+
+def _units(statistics: Statistics) -> np.ndarray:
+    return np.ones(len(statistics.weights)) if statistics.units is None else statistics.units
+
+
+def _of_largest_units(one: Statistics, other: Statistics) -> list[np.ndarray] | None:
+    """Of which coordinates (d,) each has the larger unit, or the same; None where all units are 1."""
+    if one.units is None and other.units is None:
+        return None
+    inverses = [np.where(s.weights > 0.0, _units(s), np.inf) for s in (one, other)]
+    return [inverse == np.minimum(*inverses) for inverse in inverses]
 
 
 def learners(model: PoolModel) -> Iterator[tuple[str, Any, Any]]:
@@ -97,7 +114,7 @@ def join(model: PoolModel, total: dict[str, Statistics], rows: int) -> None:
         if name not in total:
             continue
         for key, array in _numbers(state).items():  # views of what the learner has
-            array[...] = _mean(total[name], key, array)
+            _add_mean(total[name], key, array)
         if holder is not None:
             holder.objective = holder.objective._replace(steepest=total[name].steepest)
             if model.task == "regression":
@@ -108,14 +125,19 @@ def join(model: PoolModel, total: dict[str, Statistics], rows: int) -> None:
     linear.keep(list(range(len(linear.members))))  # which reads the weights anew
 
 
-def _mean(statistics: Statistics, key: str, before: np.ndarray) -> np.ndarray:
-    if not before.ndim:
-        return statistics.sums[key]
-    if not key.startswith(OF_FEATURES):
-        return statistics.sums[key] / statistics.weight
+def _add_mean(statistics: Statistics, key: str, array: np.ndarray) -> None:
+    """Add the mean difference of the shards to an array of the common start."""
     is_learned = statistics.weights > 0.0
-    means = statistics.sums[key] / _along(np.where(is_learned, statistics.weights, 1.0), before)
-    return np.where(_along(is_learned, before), means, before)
+    if key == INVERSE:
+        array[is_learned] = _units(statistics)[is_learned]
+    elif key not in statistics.sums:
+        return
+    elif not array.ndim:
+        array[...] = statistics.sums[key]
+    elif key.startswith(OF_FEATURES):
+        array += statistics.sums[key] / _along(np.where(is_learned, statistics.weights, 1.0), array)
+    else:
+        array += statistics.sums[key] / statistics.weight
 
 
 def _numbers(state: Any) -> dict[str, np.ndarray]:
@@ -140,12 +162,18 @@ def _statistics(
     arrays: dict[str, np.ndarray], before: dict[str, np.ndarray], steepest: float, weight: float
 ) -> Statistics:
     n = max([len(array) for name, array in arrays.items() if name.startswith(OF_FEATURES)], default=0)
-    weights, sums = np.zeros(n), {}
-    for name, array in arrays.items():
+    has_changed = {name: array != before[name] for name, array in arrays.items()}
+    is_learned = np.zeros(n, bool)
+    for name, changes in has_changed.items():
         if name.startswith(OF_FEATURES):
-            weights[(array != before[name]).reshape(n, -1).any(axis=1)] = weight
+            is_learned |= changes.reshape(n, -1).any(axis=1)
+    sums = {}
     for name, array in arrays.items():
-        factor = _along(weights, array) if name.startswith(OF_FEATURES) else weight if array.ndim else 1.0
-        sums[name] = factor * array
-    units = arrays.get(f"{OF_FEATURES}inverse", np.ones(n)).copy()
-    return Statistics(weight, weights, units, sums, steepest)
+        if not array.ndim:
+            sums[name] = array.copy()
+        elif name != INVERSE and has_changed[name].any():
+            factor = weight * _along(is_learned, array) if name.startswith(OF_FEATURES) else weight
+            sums[name] = factor * (array - before[name])
+    units = arrays.get(INVERSE)
+    units = None if units is None or (units[is_learned] == 1.0).all() else units.copy()
+    return Statistics(weight, weight * is_learned, units, sums, steepest)

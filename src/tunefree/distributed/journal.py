@@ -1,7 +1,7 @@
 """The journal of a training over shards: the sums of each round, from which it can be gone on with.
 
 What the coordinator does between rounds depends on these sums alone. So whoever resumes reads the rows anew, takes the
-sums of the rounds that were made from the journal, and ends with the same bytes as if nothing had happened.
+sums of the rounds that were done from the journal, and ends with the same bytes as if nothing had happened.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
+from tunefree.distributed.engines import Engine
 
 KIND = "journal"
 
@@ -29,7 +30,7 @@ class Journal:
     path : path, optional
         Nothing is kept if None.
     resumes : bool
-        Whether rounds that the file has are not made again.
+        Whether rounds that the file has are not done again.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, resumes: bool = False) -> None:
@@ -57,16 +58,20 @@ class Journal:
             raise ModelError(f"{self.path}: {problem}; remove it to begin anew")
         self.rounds = header["rounds"]
 
-    def summed(self, stage: str, make: Callable[[], Any]) -> Any:
-        """The sums of a round: from the file, or made and written to it."""
+    def round(self, engine: Engine, stage: str, learn: Callable[[], Any], restored: Callable[[Any], Any]) -> Any:
+        """The handle of what a round learned: from the file, or learned now and then written to it.
+
+        A file has nested lists, of which ``restored`` makes the value of ``learn``. Without a file, what was learned
+        stays with the workers.
+        """
         if stage in self.rounds:
-            return unpacked(stage, self.rounds[stage], self.arrays)
-        made = make()
+            return engine.hold(stage, restored(unpacked(stage, self.rounds[stage], self.arrays)))
+        handle = learn()
         if self.path is not None:
-            arrays, self.rounds[stage] = packed(stage, made)
+            arrays, self.rounds[stage] = packed(stage, engine.value(handle))
             self.arrays |= arrays
             storage.save(self.path, self.arrays, {"kind": KIND, "identity": self.identity, "rounds": self.rounds})
-        return made
+        return handle
 
 
 def packed(name: str, value: Any) -> tuple[dict[str, np.ndarray], Any]:
@@ -81,13 +86,13 @@ def packed(name: str, value: Any) -> tuple[dict[str, np.ndarray], Any]:
     if isinstance(value, np.ndarray):
         return {name: value}, None
     if isinstance(value, dict):
-        of_parts = {key: packed(f"{name}.{key}", own) for key, own in value.items()}
+        of_parts = {key: packed(f"{name}.{key}", part) for key, part in value.items()}
     elif isinstance(value, list | tuple):
-        of_parts = {str(key): packed(f"{name}.{key}", own) for key, own in enumerate(value)}
+        of_parts = {str(key): packed(f"{name}.{key}", part) for key, part in enumerate(value)}
     else:
         return {}, value
-    arrays = {key: own for more, _ in of_parts.values() for key, own in more.items()}
-    rest = {key: own for key, (_, own) in of_parts.items()}
+    arrays = {key: array for of_part, _ in of_parts.values() for key, array in of_part.items()}
+    rest = {key: of_part for key, (_, of_part) in of_parts.items()}
     return arrays, rest if isinstance(value, dict) else list(rest.values())
 
 
@@ -96,7 +101,7 @@ def unpacked(name: str, rest: Any, arrays: dict[str, np.ndarray]) -> Any:
     if name in arrays:
         return arrays[name]
     if isinstance(rest, dict):
-        return {key: unpacked(f"{name}.{key}", own, arrays) for key, own in rest.items()}
+        return {key: unpacked(f"{name}.{key}", part, arrays) for key, part in rest.items()}
     if isinstance(rest, list):
-        return [unpacked(f"{name}.{key}", own, arrays) for key, own in enumerate(rest)]
+        return [unpacked(f"{name}.{key}", part, arrays) for key, part in enumerate(rest)]
     return rest

@@ -13,27 +13,27 @@ from tunefree.core.rows import Block, together
 from tunefree.core.rows import sparse as sparse_rows
 from tunefree.distributed.shards import Shard
 from tunefree.model.targets import Labels
+from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows, Batch, Position
 from tunefree.stream.source import Source, encoder_of
 from tunefree.stream.svmlight import SvmlightEncoder
 from tunefree.stream.tally import Reason, Tally
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.reading import begin, blank_encoder, chunks_of
-from tunefree.workflows.roles import note_roles
-from tunefree.workflows.targets import labels_of, target_of, task_of
+from tunefree.training.reading import begin, blank_encoder, chunks_of
+from tunefree.training.roles import note_roles
+from tunefree.training.targets import labels_of, target_of, task_of
 
 EncoderState = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 
 class Beginning(NamedTuple):
-    """What the first rows tell: how all shards are to be read."""
+    """How all shards are to be read, as the first rows decide."""
 
     plan: Plan
     kind: str  # of the encoder
     encoder: EncoderState  # without features beyond the columns
     task: str
     classes: list[Any]  # of the first rows, sorted
-    oddities: tuple[Reason, ...] = ()  # what the first rows tell of columns
+    oddities: tuple[Reason, ...] = ()  # of columns, in the first rows
 
 
 class LocalRows(NamedTuple):
@@ -92,7 +92,7 @@ def begun(shard: Shard, plan: Plan, frames: Sequence[Any] = ()) -> Beginning | N
     for source, _, _ in shard.whole().sources(frames):
         reading = begin(source, plan, bad)
         blank, _ = blank_encoder(source, plan, bad)
-        arrays, header = blank.state()[0], reading.encoder.state()[1]  # columns know what the first rows told
+        arrays, header = blank.state()[0], reading.encoder.state()[1]  # columns have the types of the first rows
         if "further" in header:
             header["further"]["rows"] = 0
         first = BadRows()
@@ -134,7 +134,7 @@ def _read(shard: Shard, beginning: Beginning, frames: Sequence[Any]) -> LocalRow
     batches = [frame.batch() for frame in frames if isinstance(frame, SparseBlock)]
     batches += [
         encoder.encode(chunk, True, bad, True)
-        for source, start, rows in shard.sources([own for own in frames if not isinstance(own, SparseBlock)])
+        for source, start, rows in shard.sources([frame for frame in frames if not isinstance(frame, SparseBlock)])
         for chunk in _first(chunks_of(source, encoder, bad, start), source, rows)
     ]
     batches = [batch for batch in batches if len(batch.weight)]
@@ -181,7 +181,7 @@ def survey(rows: LocalRows) -> Survey:
 
 
 class United(NamedTuple):
-    """What all shards together tell."""
+    """What is known of all shards together."""
 
     encoder: Any
     classes: list[Any]
@@ -197,19 +197,19 @@ def united(beginning: Beginning, surveys: Sequence[Survey]) -> United:
     encoder = encoder_of(beginning.kind).restore(*beginning.encoder)
     if not hasattr(encoder, "absorb"):
         raise DataError(f"rows of {beginning.kind} cannot be spread", remedy="train on one machine")
-    for own in surveys:
-        encoder.absorb(*own.encoder)
-    labels = dict.fromkeys([*beginning.classes, *(label for own in surveys for label in own.labels)])
-    offsets = np.cumsum([0, *(own.n_rows for own in surveys)]).tolist()
+    for of_shard in surveys:
+        encoder.absorb(*of_shard.encoder)
+    labels = dict.fromkeys([*beginning.classes, *(label for of_shard in surveys for label in of_shard.labels)])
+    offsets = np.cumsum([0, *(of_shard.n_rows for of_shard in surveys)]).tolist()
     skipped = Tally()
     for oddity in beginning.oddities:
         skipped.note(oddity)
     totals: dict[str, float] = {}
-    for own in surveys:
-        skipped.add_all(own.skipped)
-        for label, total in zip(own.labels, own.totals, strict=True):
+    for of_shard in surveys:
+        skipped.add_all(of_shard.skipped)
+        for label, total in zip(of_shard.labels, of_shard.totals, strict=True):
             totals[str(label)] = totals.get(str(label), 0.0) + total
-    problems = [own.problem for own in surveys if own.problem is not None]
+    problems = [of_shard.problem for of_shard in surveys if of_shard.problem is not None]
     return United(encoder, list(labels), offsets, skipped, problems, totals)
 
 

@@ -6,27 +6,26 @@ tree over the shards' numbers. Everything here depends on the shards alone, not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tunefree.core.errors import DataError
 from tunefree.distributed import encoded, shard_pass
 from tunefree.distributed.encoded import Sizes
 from tunefree.distributed.engines import Engine
-from tunefree.distributed.evidence import Proved
-from tunefree.distributed.joining import Statistics
 from tunefree.distributed.journal import Journal
 from tunefree.distributed.local_rows import Beginning, United, begun, read, survey, united
-from tunefree.distributed.shard_pass import Passed, Start
+from tunefree.distributed.shard_pass import Blank, Passed, Start
 from tunefree.distributed.shards import Shard
 from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.model.targets import RunningMetrics
+from tunefree.model_files.plan import ONE_MACHINE, Plan
+from tunefree.model_files.progress import Progress
+from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
-from tunefree.workflows import class_weights
-from tunefree.workflows.plan import ONE_MACHINE, Plan
-from tunefree.workflows.progress import Progress
-from tunefree.workflows.training import Trained
+from tunefree.training import class_weights
 
 SAMPLE = MOST_ROWS  # rows that the common start learns, which is as many as generations are grown on
 LAST = 2**14  # other rows that are learned when shards are joined
@@ -61,22 +60,43 @@ def learn(
         Keeps the sums of each round.
     """
     check(plan)
-    journal = journal or Journal()
+    journal, tell = journal or Journal(), _with_bytes(engine, tell)
     beginning, local, whole = _read(engine, parts, plan, skips, tell)
-    rows = whole.offsets[-1]
-    sample = min(SAMPLE, rows)
+    rows, n_filled = whole.offsets[-1], sum(start < stop for start, stop in pairwise(whole.offsets))
+    sample = min(SAMPLE, rows) if n_filled > 1 else rows  # one shard is learned as on one machine
     sizes = Sizes(rows, sample, min(LAST, (rows - sample) // LAST_OF))
     journal.begin(plan.changed(), parts.shards, whole.offsets, whole.classes, whole.encoder.n_features, sizes)
     ready = _prepare(engine, parts, beginning, local, whole, sizes)
     del local
-    start = Start(*journal.summed("start", lambda: _start(engine, ready, beginning, whole, sizes)))
-    tell(f"common start: {sizes.sample:,} rows of all shards, loss before each was learned {_loss(start.metrics)}")
+    end = journal.round(engine, "start", lambda: _start(engine, ready, beginning, whole, sizes), Start.restored)
+    metrics = _metrics(engine, end)
+    tell(f"common start: {sample:,} rows of all shards, loss before each was learned {metrics.mean_loss():.5g}")
     if sample < rows:
-        total = _passed(journal.summed("shard", lambda: _shards(engine, ready, start)))
-        tell(f"shards: {total.rows:,} rows, loss before each was learned {_loss(total.metrics)}")
+        start, total = end, journal.round(engine, "shard", lambda: _shards(engine, ready, end), Passed.restored)
+        metrics = _metrics(engine, total)
+        tell(f"shards: {metrics.rows:,} rows, loss before each was learned {metrics.mean_loss():.5g}")
         last = engine.each("last", encoded.last_of, [(shard,) for shard in ready])
-        start = engine.value(engine.each("join", shard_pass.joined, [(start, total, last)])[0])
-    return _trained(start, whole, beginning)
+        end = engine.each("join", shard_pass.joined, [(start, total, last)])[0]
+    trained = _trained(engine.value(end), whole, beginning)
+    tell(f"the model: {trained.progress.progressive[0].rows:,} rows")
+    return trained
+
+
+def _with_bytes(engine: Engine, tell: Tell) -> Tell:
+    """Let each line end with how many bytes were sent since the one before."""
+    sent = [engine.sent()]
+
+    def tell_bytes(line: str) -> None:
+        sent.append(engine.sent())
+        tell(f"{line}; {(sent[-1] - sent[-2]) / 1e6:.1f} MB sent")
+
+    return tell_bytes
+
+
+def _metrics(engine: Engine, handle: Any) -> RunningMetrics:
+    """How rows were predicted before they were learned."""
+    metrics: RunningMetrics = engine.value(engine.each("metrics", shard_pass.metrics_of, [(handle,)])[0])
+    return metrics
 
 
 def check(plan: Plan) -> None:
@@ -125,33 +145,19 @@ def _prepare(
     return engine.each("prepare", encoded.prepared, items)
 
 
-def _start(engine: Engine, ready: list[Any], beginning: Beginning, whole: United, sizes: Sizes) -> Start:
-    """Let a worker learn the sample."""
+def _start(engine: Engine, ready: list[Any], beginning: Beginning, whole: United, sizes: Sizes) -> Any:
+    """Let a worker learn the sample; the handle of the start."""
     sample = engine.each("sample", encoded.sample_of, [(shard,) for shard in ready])
-    of_model = beginning.task, beginning.plan.loss, whole.classes, whole.encoder.n_features
-    items = [(*of_model, sample, sizes.sample < sizes.rows)]
-    start: Start = engine.value(engine.each("start", shard_pass.started, items)[0])
-    return start
+    of_rows = whole.classes, len(beginning.classes), whole.encoder.n_features
+    blank = Blank(beginning.task, beginning.plan.loss, *of_rows)
+    return engine.each("start", shard_pass.started, [(blank, sample, sizes.sample == sizes.rows)])[0]
 
 
-def _shards(engine: Engine, ready: list[Any], start: Start) -> Passed:
-    """Let workers go on with their shards; the sums over these."""
-    rest, held = engine.each("rest", encoded.rest_of, [(shard,) for shard in ready]), engine.hold("start", start)
-    handles = engine.each("shard", shard_pass.learned, [(rows, held) for rows in rest])
-    total: Passed = engine.value(engine.total("shard", shard_pass.plus, handles))
-    return total
-
-
-def _passed(saved: Sequence[Any]) -> Passed:
-    """What shards learned, which a journal holds as lists."""
-    total = Passed(*saved)
-    learners = {name: Statistics(*statistics) for name, statistics in total.learners.items()}
-    proved = None if total.proved is None else Proved(*total.proved)
-    return total._replace(learners=learners, proved=proved)
-
-
-def _loss(metrics: dict[str, float]) -> str:
-    return f"{metrics.get('loss', 0.0) / max(metrics.get('weight', 0.0), 1e-300):.5g}"
+def _shards(engine: Engine, ready: list[Any], start: Any) -> Any:
+    """Let workers go on with their shards; the handle of the sums over these."""
+    state = engine.each("following", shard_pass.following, [(start,)])[0]
+    handles = engine.each("shard", shard_pass.learned, [(shard, state) for shard in ready])
+    return engine.total("shard", shard_pass.plus, handles)
 
 
 def _trained(end: Start, whole: United, beginning: Beginning) -> Trained:

@@ -1,14 +1,18 @@
 """What workers learn: the common start, of a sample of all shards; then each shard, from that start on; then the end.
 
-The start is a pool like any other. Where there are more rows than the sample, a part of the sample comes after the last
-generation was born, so that learners on its leaves have begun when shards go on. In shards no generation is born. What
-they learned is joined, and goes on with some last rows of all shards. These tell the mixture what became of members:
-where files are sorted by class, learners that follow their shard are worse than before.
+The start is a pool like any other, whose rows are in random order: it has no windows of latest rows. A part of the
+sample comes after the last generation was born, so that learners on its leaves have begun when shards go on. In shards
+the online members and the newest generation of each kind learn. No generation is born, and the mixture predicts with
+the weights that it has, since what members learn does not depend on it. What they learned is joined, and goes on with
+some last rows of all shards. These tell the mixture what became of members: where files are sorted by class, learners
+that follow their shard are worse than before.
+
+The start and the end are tasks that all shards wait for, so they use all cores of their machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -16,23 +20,41 @@ import numpy as np
 
 from tunefree.core import threads
 from tunefree.distributed import evidence, joining
-from tunefree.distributed.encoded import Encoded, gathered
+from tunefree.distributed.encoded import Encoded, Prepared, gathered
 from tunefree.distributed.evidence import Proved
 from tunefree.distributed.joining import Statistics
 from tunefree.generations.clocks import LATE
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import Labels, RunningMean, RunningMetrics
+from tunefree.pool.growth import Growth
 from tunefree.pool.model import PoolModel
+from tunefree.training.one_pass import blank, one_pass
+from tunefree.training.pieces import Piece
 
 BLOCK = 2**13  # rows that a model is handed at a time
 ModelState = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 
+class Blank(NamedTuple):
+    """What the model of a training is before its first row."""
+
+    task: str
+    loss: str | None
+    classes: Sequence[Any]  # of all shards
+    n_first_classes: int  # those of the first rows, which come first
+    n_features: int
+
+
 class Start(NamedTuple):
-    """The common start."""
+    """A model, and how it went so far."""
 
     model: ModelState
     metrics: dict[str, Any]  # of its predictions of rows before it learned each
+
+    @classmethod
+    def restored(cls, saved: Sequence[Any]) -> Start:
+        """The start that a journal holds as a list."""
+        return cls(*saved)
 
 
 class Passed(NamedTuple):
@@ -55,6 +77,13 @@ class Passed(NamedTuple):
         learners = {name: self.learners[name].plus(other.learners[name]) for name in known}
         return Passed(*counts, metrics, learners, self.proved.plus(other.proved))
 
+    @classmethod
+    def restored(cls, saved: Sequence[Any]) -> Passed:
+        """The sums that a journal holds as nested lists."""
+        total = cls(*saved)
+        learners = {name: Statistics(*statistics) for name, statistics in total.learners.items()}
+        return total._replace(learners=learners, proved=None if total.proved is None else Proved(*total.proved))
+
 
 def plus(*parts: Passed) -> Passed:
     """The sum of several, in their order."""
@@ -64,47 +93,69 @@ def plus(*parts: Passed) -> Passed:
     return total
 
 
-def started(
-    task: str, loss: str | None, classes: Sequence[Any], n_features: int, sample: Sequence[Encoded], has_rest: bool
-) -> Start:
+def metrics_of(passed: Start | Passed) -> RunningMetrics:
+    """How rows were predicted before they were learned."""
+    return RunningMetrics(**passed.metrics)
+
+
+def started(blank: Blank, sample: Sequence[Encoded], is_all: bool) -> Start:
     """The common start.
 
     Parameters
     ----------
-    task, loss, classes, n_features
-        Of :class:`tunefree.pool.model.PoolModel`.
+    blank : Blank
     sample : sequence of Encoded
         The part that each shard has.
-    has_rest : bool
-        Whether there are rows that are not in the sample. If not, the rows keep their order, as on one machine.
+    is_all : bool
+        Whether the sample is all rows. If so, they keep their order, and the pass is that of one machine.
     """
-    model = PoolModel(task, "pool", loss, classes=classes, n_features=n_features)
+    classes = list(blank.classes[: blank.n_first_classes] if is_all else blank.classes)
+    model = PoolModel(blank.task, "pool", blank.loss, classes=classes, n_features=blank.n_features)
     metrics, rows = RunningMetrics(), gathered(sample)
-    with threads.at_most(1), threads.one_for_products():
-        if has_rest:
-            rows = shuffled(rows)
-        first = len(rows.y) - len(rows.y) // LATE if has_rest else len(rows.y)
-        _learn(model, rows.part(0, first), metrics)
-        model.freeze()
-        if has_rest:
-            _stop_growing(model)
-            _learn(model, rows.part(first, len(rows.y)), metrics)
+    with threads.one_for_products():
+        if is_all:
+            _learn(model, rows, blank.classes, metrics)
+            model.freeze()
+        else:
+            for growth in _growths(model):
+                growth.stop_windows()
+            rows, first = shuffled(rows), len(rows.y) - len(rows.y) // LATE
+            _learn(model, rows.part(0, first), classes, metrics)
+            model.freeze()
+            for growth in _growths(model):
+                growth.stop()
+            _learn(model, rows.part(first, len(rows.y)), classes, metrics)
     return Start(model.save_state(), asdict(metrics))
 
 
-def learned(rows: Encoded, start: Start) -> Passed:
-    """Let a shard go on from the common start."""
+def following(start: Start) -> ModelState:
+    """What shards go on from: the members of the start that learn, without what was recorded of rows so far."""
+    model = PoolModel.restore(*start.model)
+    targets = model.record.targets
+    model.record = FirstPassRecord(model.options, model.n_slots, model.n_outputs)
+    model.record.targets = targets
+    for growth in _growths(model):
+        growth.only_newest()
+        for *_, generation in list(growth.generations())[1:]:
+            generation.observations = generation.observations[:0]  # all kinds were grown on the same rows
+    model.pool.frozen.forget()
+    return model.save_state()
+
+
+def learned(shard: Prepared, state: ModelState) -> Passed:
+    """Let a shard go on from what is :func:`following` the common start."""
+    rows = shard.rest
     if rows.X is None or not len(rows.y):
         return Passed(0, 0.0, 0, {}, {}, None)
-    model, metrics = PoolModel.restore(*start.model), RunningMetrics()
-    _stop_growing(model)
-    pool, known = model.pool, model.record.targets
+    model, metrics = PoolModel.restore(*state), RunningMetrics()
+    for growth in _growths(model):
+        growth.only_newest()
+    pool, known = model.pool, RunningMean(**asdict(model.record.targets))
+    pool.only_members_learn = True
     begun = pool.rows, pool.relative.mass, pool.n_repeats
-    model.record = FirstPassRecord(model.options, model.n_slots, model.n_outputs)
-    model.record.targets = RunningMean(known.weight, known.total)
     before = joining.begin(model)
     with threads.at_most(1), threads.one_for_products():
-        _learn(model, rows, metrics)
+        _learn(model, rows, model.classes, metrics)
     counts = pool.rows - begun[0], pool.relative.mass - begun[1], pool.n_repeats - begun[2]
     sums = evidence.proved(model.record, model.n_features, known)
     return Passed(*counts, asdict(metrics), joining.learned(model, before, max(counts[0], 1)), sums)
@@ -121,12 +172,13 @@ def joined(start: Start, total: Passed, last: Sequence[Encoded]) -> Start:
         pool.relative.rows += total.rows
         pool.relative.mass += total.mass
         pool.n_repeats += total.n_repeats
-    _stop_growing(model)
-    with threads.at_most(1), threads.one_for_products():
-        _learn(model, shuffled(gathered(last)), metrics)
+    for growth in _growths(model):
+        growth.stop()
+    with threads.one_for_products():
+        _learn(model, shuffled(gathered(last)), model.classes, metrics)
     model.pool.has_finished = True
-    if model.pool.members.growth is not None:
-        model.pool.members.growth.go_on(model.pool.rows)
+    for growth in _growths(model):
+        growth.resume(model.pool.rows)
     return Start(model.save_state(), asdict(metrics))
 
 
@@ -135,15 +187,21 @@ def shuffled(rows: Encoded) -> Encoded:
     return rows.at(np.random.default_rng(0).permutation(len(rows.y)))
 
 
-def _stop_growing(model: PoolModel) -> None:
-    if model.pool.members.growth is not None:
-        model.pool.members.growth.stop()
+def _growths(model: PoolModel) -> list[Growth]:
+    """What grows the generations of a model; none where rows are too wide for these."""
+    return [] if model.pool.members.growth is None else [model.pool.members.growth]
 
 
-def _learn(model: PoolModel, rows: Encoded, metrics: RunningMetrics) -> None:
-    """Let a model learn rows, and add how it predicted each before."""
+def _learn(model: PoolModel, rows: Encoded, classes: Sequence[Any], metrics: RunningMetrics) -> None:
+    """Let a model learn rows, whose numbers are those of some classes, and add how it predicted each before."""
+    trained = blank(model)
+    trained.progress.progressive = [metrics]
+    one_pass(trained, _pieces(model, rows, classes))
+
+
+def _pieces(model: PoolModel, rows: Encoded, classes: Sequence[Any]) -> Iterator[Piece]:
+    """The rows, some thousand at a time."""
     for start in range(0, len(rows.y), BLOCK):
         block = rows.part(start, start + BLOCK)
-        y: Any = block.y if model.task == "regression" else Labels(model.classes, block.y.astype(np.int64))
-        predictions, losses = model.learn(block.X, y, block.weight)
-        metrics.add(block.weight, losses, model.errors(y, predictions))
+        y: Any = block.y if model.task == "regression" else Labels(list(classes), block.y.astype(np.int64))
+        yield Piece(block.X, y, block.weight, block.weight)

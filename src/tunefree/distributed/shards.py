@@ -1,8 +1,8 @@
 """Shards: parts of the data that are read, learned and lost as a whole. They are cut by content, not by worker.
 
-A text is cut at the line ends that follow multiples of a number of bytes, a Parquet file between row groups; other
-files are parts as they are. Neighbouring parts are joined until a shard has rows enough to learn from. So shards depend
-on the data alone.
+A text is cut at the line ends that follow multiples of a number of bytes, a Parquet file between row groups, and a row
+group of very many rows into equal parts; other files are parts as they are. Neighbouring parts are joined until a shard
+has rows enough to learn from. So shards depend on the data alone.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tunefree.stream.lines import read_beginning
 from tunefree.stream.source import Source
 
 FEWEST_ROWS = 16_384  # of a shard, if there are as many
+MOST_ROWS = 1 << 18  # of a part of a row group: longer ones would keep one worker while others wait
 RANGE = 1 << 25  # bytes of a part of a text
 _WINDOW = 1 << 22  # bytes of a text that are looked at together
 _ROW_BYTES = 128  # of a row of a file that only reading would count
@@ -33,6 +34,7 @@ class Cut(NamedTuple):
 
     fewest_rows: int = FEWEST_ROWS
     range_bytes: int = RANGE
+    most_rows: int = MOST_ROWS  # of a part of a row group
 
 
 class Piece(NamedTuple):
@@ -61,7 +63,9 @@ class Shard(NamedTuple):
     def whole(self) -> Shard:
         """The shard with its texts up to their ends."""
         texts = ((piece, piece.file) for piece in self.pieces)
-        pieces = (own._replace(file=file.up_to(None)) if isinstance(file, TextFile) else own for own, file in texts)
+        pieces = (
+            piece._replace(file=file.up_to(None)) if isinstance(file, TextFile) else piece for piece, file in texts
+        )
         return self._replace(pieces=tuple(pieces))
 
     def sources(self, frames: Sequence[Any]) -> Iterator[tuple[Source, Position, int | None]]:
@@ -102,10 +106,10 @@ def count_range(file: str, start: int, stop: int, quoted: bool) -> Counted:
                 marks = np.flatnonzero(window == 34) if quoted else ends[:0]
                 inside = (quotes + np.searchsorted(marks, ends)) % 2
                 for parity in range(2):
-                    own = ends[inside == parity]
-                    lines[parity] += len(own)
-                    if len(own) and not first[parity]:
-                        first[parity] = begin - start + int(own[0]) + 1
+                    outside = ends[inside == parity]
+                    lines[parity] += len(outside)
+                    if len(outside) and not first[parity]:
+                        first[parity] = begin - start + int(outside[0]) + 1
                 quotes += len(marks)
     except OSError as error:
         raise DataError(f"it cannot be read ({error})", str(file), remedy="check the file") from None
@@ -114,23 +118,23 @@ def count_range(file: str, start: int, stop: int, quoted: bool) -> Counted:
 
 def ranges_to_count(source: Source, cut: Cut) -> list[tuple[str, int, int, bool]]:
     """The ranges of bytes of a source's texts, as :func:`count_range` takes them."""
-    found: list[tuple[str, int, int, bool]] = []
+    ranges: list[tuple[str, int, int, bool]] = []
     for file in source.files:
         if _is_plain_text(source, file):
             begin = read_beginning(file, quoted=True).start.size if _is_quoted(source) else 0  # comments have quotes
             edges = [*range(begin, os.stat(file).st_size, cut.range_bytes), os.stat(file).st_size]
-            found += [(file, start, stop, _is_quoted(source)) for start, stop in pairwise(edges)]
-    return found
+            ranges += [(file, start, stop, _is_quoted(source)) for start, stop in pairwise(edges)]
+    return ranges
 
 
 def shards_of(source: Source, counted: Sequence[Counted], cut: Cut) -> list[Shard]:
     """The shards of files, of whose ranges the lines were counted."""
     ranges: dict[str, list[tuple[int, int, Counted]]] = {}
-    for (file, start, stop, _), own in zip(ranges_to_count(source, cut), counted, strict=True):
-        ranges.setdefault(file, []).append((start, stop, own))
+    for (file, start, stop, _), count in zip(ranges_to_count(source, cut), counted, strict=True):
+        ranges.setdefault(file, []).append((start, stop, count))
     pieces: list[Piece] = []
     for file in source.files:
-        pieces += _of_text(source, file, ranges[file]) if file in ranges else _of_whole(source, file)
+        pieces += _of_text(source, file, ranges[file]) if file in ranges else _of_whole(source, file, cut)
     groups = joined([piece.counted for piece in pieces], cut.fewest_rows)
     return [
         Shard(number, tuple(pieces[place] for place in group), source.format, source.delimiter)
@@ -148,12 +152,12 @@ def joined(rows: Sequence[int], fewest: int) -> list[list[int]]:
     """
     groups: list[list[int]] = [[]]
     filled = 0
-    for place, own in enumerate(rows):
+    for place, n in enumerate(rows):
         if filled >= fewest:
             groups.append([])
             filled = 0
         groups[-1].append(place)
-        filled += own
+        filled += n
     if filled < fewest and len(groups) > 1:
         last = groups.pop()
         groups[-1] += last
@@ -176,15 +180,15 @@ def _is_plain_text(source: Source, file: str) -> bool:
 
 def _of_text(source: Source, file: str, ranges: list[tuple[int, int, Counted]]) -> list[Piece]:
     """Pieces that begin after the first line end of a range; a range without one belongs to the piece before."""
-    parities = [0, *(total % 2 for total in accumulate(own.quotes for _, _, own in ranges))]
-    before = [0, *accumulate(own.lines[parity] for parity, (_, _, own) in zip(parities, ranges, strict=False))]
+    parities = [0, *(total % 2 for total in accumulate(count.quotes for _, _, count in ranges))]
+    before = [0, *accumulate(count.lines[parity] for parity, (_, _, count) in zip(parities, ranges, strict=False))]
     header = 1 if _is_quoted(source) else 0
     starts = [(0, 0)]
-    for (start, _, own), parity, lines in zip(ranges[1:], parities[1:], before[1:], strict=False):
-        if own.first[parity]:
-            starts.append((start + own.first[parity], max(lines + 1 - header, 0)))
+    for (start, _, count), parity, lines in zip(ranges[1:], parities[1:], before[1:], strict=False):
+        if count.first[parity]:
+            starts.append((start + count.first[parity], max(lines + 1 - header, 0)))
     size, total = ranges[-1][1], before[-1] + 1 - header
-    starts = [own for own in starts if own[0] < size]
+    starts = [(offset, row) for offset, row in starts if offset < size]
     named = file if isinstance(file, TextFile) else TextFile(file)
     return [
         Piece(named.up_to(stop if stop < size else None), Position(0, offset, row), None, max(until - row, 1))
@@ -192,8 +196,8 @@ def _of_text(source: Source, file: str, ranges: list[tuple[int, int, Counted]]) 
     ]
 
 
-def _of_whole(source: Source, file: str) -> list[Piece]:
-    """The row groups of a Parquet file; any other file as it is."""
+def _of_whole(source: Source, file: str, cut: Cut) -> list[Piece]:
+    """The row groups of a Parquet file, or equal parts of these; any other file as it is."""
     if source.format != "parquet":
         return [Piece(file, Position(), None, os.stat(file).st_size // _ROW_BYTES)]
     try:
@@ -201,5 +205,8 @@ def _of_whole(source: Source, file: str) -> list[Piece]:
         groups = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     except Exception as error:  # whatever Arrow raises of a damaged file
         raise DataError(f"this is not a whole Parquet file ({error})", str(file), remedy="get it again") from None
-    starts = [0, *accumulate(groups)]
-    return [Piece(file, Position(0, start, start), n, n) for start, n in zip(starts, groups, strict=False) if n]
+    edges = [0]
+    for n in groups:
+        n_parts = -(-n // cut.most_rows)
+        edges += [edges[-1] + n * (part + 1) // n_parts for part in range(n_parts)]
+    return [Piece(file, Position(0, start, start), stop - start, stop - start) for start, stop in pairwise(edges)]

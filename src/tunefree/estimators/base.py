@@ -5,44 +5,64 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from tunefree.core.parameters import check, parameter
 from tunefree.estimators import class_sets, jobs, memory, tables, validation
 from tunefree.estimators.explanation import Explaining
 from tunefree.estimators.model_file import Saving, WholeOnly, check_whole, labels_of
 from tunefree.estimators.notebook import LearnedInNotebooks
+from tunefree.estimators.parameters import documented, estimator, shared
+from tunefree.estimators.predictions import Classifying
 from tunefree.estimators.reports import Reported
-from tunefree.estimators.weights import Weighted
 from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses import loss_of
-from tunefree.losses.objectives import chosen
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.pool import special_about
-from tunefree.model.targets import Labels, RunningMetrics
+from tunefree.model.targets import Labels
+from tunefree.model_files.plan import POOL, Plan
+from tunefree.model_files.trained import Trained, continued, ended
 from tunefree.pool.model import class_of
 from tunefree.theory.evidence import Certificate
-from tunefree.workflows.model_files import Trained, continued, ended
-from tunefree.workflows.plan import POOL, Plan
-from tunefree.workflows.progress import Progress
+from tunefree.training.one_pass import blank, end, one_pass
+from tunefree.training.pieces import Observer, Piece
 
 
-class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks, BaseEstimator):
+@estimator
+class OnlineEstimator(Reported, Explaining, Saving, LearnedInNotebooks, BaseEstimator):
     """What classifiers and regressors that learn row by row share.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their
     subclasses name a learner.
+
+    Attributes
+    ----------
+    t_ : int
+        Number of rounds so far, in each of which a row is learned.
+    n_iter_ : int
+        Number of passes of the latest ``fit``.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features. Defined only when X has feature names that are all strings.
     """
 
-    _task: str
-    _learned: Trained  # complete only if it is as a file has it
-    t_: int
-    n_iter_: int
+    _task: ClassVar[str]
+    shuffle: bool = parameter(
+        True,
+        "Whether ``fit`` draws the order of the rows; the model then depends only on the weighted set of rows. With "
+        "False the rows are learned in the order in which they stand, as by ``partial_fit``.",
+    )
+    random_state: Any = shared("random_state", 0)
+    warm_start: bool = shared("warm_start", False)
+    categorical: Any = shared("categorical")
+    text: Any = shared("text")
 
     def _learner(self) -> tuple[str, dict[str, float]]:
         """The learner's name in ``learners.ALL`` and its settings, checked."""
@@ -69,9 +89,8 @@ class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks
         return X
 
     def _check_parameters(self) -> None:
-        validation.whole(passes=self.passes)
-        validation.switches(average=self.average, shuffle=self.shuffle, warm_start=self.warm_start)
-        loss_of(self._task, str(self.loss))
+        check(self)
+        loss_of(self._task, self.loss)
         self._learner()
 
     def _check_memory(self, X: Any) -> None:
@@ -79,33 +98,22 @@ class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks
         some = validation.block(X[: validation.BLOCK], intercept=False)
         memory.check(self._learned.model.kernel_banks, some, X.shape[0])
 
-    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> None:
-        """Learn the rounds' rows; in the first pass over them their losses are counted."""
-        for _ in self._steps(X, y, rounds, first):
-            pass
-
-    def _steps(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> Iterator[float]:
-        """A pass, block after block; yields the share of the rounds that is learned."""
-        self._go_on()
-        encoder = tables.encoder_of(self)
+    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *observers: Observer) -> None:
+        """Learn the rounds' rows in a pass, which begins or goes on."""
+        model, encoder = self._learned.model, tables.encoder_of(self)
         if encoder is not None:
-            self._learned.model.reserve_features(encoder.n_features)
-        for place, block in self._blocks(X, rounds):
-            self._learn_block(block, self._targets(y, rounds.row[place]), rounds.at(place), first)
-            yield place.stop / len(rounds.row)
-        self.t_ += len(rounds.row)
-
-    def _learn_block(self, X: Any, y: Any, rounds: validation.Rounds, first: bool) -> None:
-        """Learn a block, of these rounds; in a first pass members are evaluated, and losses are counted."""
-        model, evaluation_weight = self._learned.model, rounds.weight if first else np.zeros(len(rounds.weight))
-        options: dict[str, Any] = {} if first else {"again": True}
-        options |= {} if rounds.group is None else {"groups": rounds.group}
+            model.reserve_features(encoder.n_features)
         switched = model.switched
-        predictions, row_losses = model.learn(X, y, rounds.weight, evaluation_weight, **options)
-        if first:
-            self._learned.progress.add(rounds.counts, row_losses, model.errors(y, predictions))
+        one_pass(self._learned, self._pieces(X, y, rounds), observers)
+        self.t_ += len(rounds.row)
         if switched is None and model.switched is not None:
             warnings.warn(f"{SWITCHED.format(model.switched)}; a larger max_support is more exact", stacklevel=2)
+
+    def _pieces(self, X: Any, y: Any, rounds: validation.Rounds) -> Iterator[Piece]:
+        """The rounds' rows, some thousand at a time."""
+        for place, block in self._blocks(X, rounds):
+            here = rounds.at(place)
+            yield Piece(block, self._targets(y, here.row), here.weight, here.counts, here.group)
 
     def _blocks(self, X: Any, rounds: validation.Rounds) -> Iterator[tuple[slice, Any]]:
         """The rounds' rows, where a view tells dense from sparse in the form in which it first saw rows."""
@@ -116,15 +124,25 @@ class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks
         return getattr(self, "fit_intercept", True)
 
     def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
+        self._go_on()
         random = check_random_state(self.random_state)
         rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
-        for number in range(int(self.passes)):
-            drawn = validation.shuffled(rounds, weight, random) if self.shuffle else rounds
-            if number > 0:
-                self._learned.model.begin_pass()
-            self._pass(X, y, drawn, first=number == 0)
-        self._learned.model.freeze()
-        self.n_iter_ = int(self.passes)
+        for _ in range(int(self.passes)):
+            self._pass(X, y, validation.shuffled(rounds, weight, random) if self.shuffle else rounds)
+            self._learned.progress.end_pass()
+        self._end(int(self.passes))
+
+    def _end(self, passes: int) -> None:
+        """The training has come to its end, after so many passes."""
+        self.n_iter_ = passes
+        self._learned = replace(self._learned, plan=self._plan())
+        end(self._learned)
+
+    def _plan(self) -> Plan:
+        """The plan of a training that would learn this model."""
+        plan, closed = self._learned.plan, getattr(self, "_closed", None)
+        classes = plan.classes if closed is None or len(closed) < 2 else tuple(map(str, closed.tolist()))
+        return replace(plan, passes=max(int(self.n_iter_), 1), classes=classes)
 
     def _targets(self, y: Any, row: np.ndarray) -> Any:
         """The targets of some rows, as the model takes them."""
@@ -139,14 +157,13 @@ class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks
         kernel = model.options.kernel_config.name if model.learner == "kernel-pool" else None
         learner = model.learner if kernel is None else POOL
         plan = Plan(task=self._task, learner=learner, kernel=kernel, loss=model.options.loss)
-        progress = Progress(progressive=[RunningMetrics()], held_out=[RunningMetrics()])
-        self._learned, self.t_ = Trained(model, None, "", plan, progress), 0
+        self._learned, self.t_ = blank(model, plan=plan), 0
 
     def _go_on(self) -> None:
-        """Go on with the pass of a model of a file; what its training noted of rows is not."""
-        if self._learned.progress.complete:
-            trained = continued(self._learned)
-            progress = replace(trained.progress, occurrences=[])
+        """Go on with the first pass of a training that has ended, or was interrupted in a further pass."""
+        if self._learned.progress.complete or self._learned.progress.number:
+            trained = continued(ended(self._learned))
+            progress = replace(trained.progress, occurrences=[])  # what was noted of rows of a file is not gone on with
             self._learned = replace(trained, progress=progress, order=None, rises=None)
 
     def _predictions(self, X: Any) -> np.ndarray:
@@ -174,12 +191,10 @@ class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks
         return certificate
 
     def _record(self) -> Trained:
-        trained, passes = self._learned, max(int(self.n_iter_), 1)
-        if trained.progress.complete:
-            return trained
-        closed = getattr(self, "_closed", None)
-        classes = trained.plan.classes if closed is None or len(closed) < 2 else tuple(map(str, closed.tolist()))
-        return ended(replace(trained, plan=replace(trained.plan, passes=passes, classes=classes)), passes)
+        trained = self._learned
+        return (
+            trained if trained.progress.complete else ended(replace(trained, plan=self._plan()), max(self.n_iter_, 1))
+        )
 
     def _restore(self, trained: Trained) -> None:
         super()._restore(trained)
@@ -197,41 +212,27 @@ class OnlineEstimator(Reported, Explaining, Saving, Weighted, LearnedInNotebooks
         return tags
 
 
-class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
+@estimator
+class OnlineClassifierBase(Classifying, OnlineEstimator):
     """Targets are labels; margins are of the sorted classes."""
 
     _task = "classification"
-    _closed: np.ndarray | None = None  # the labels that classes were closed to
-    classes_: np.ndarray
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        validation.switches(fit_intercept=self.fit_intercept)
         if self.class_weight != "balanced":
             validation.class_weights(self.class_weight)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Any:
-        """Fit the model (with ``warm_start``, continue from the present model).
+    @documented
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Self:
+        """Fit the model (with ``warm_start``, go on with the present model).
 
         A class of fewer than three rows, where there are more than a thousand, is reported by a warning, unless the
-        classes are given.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Labels of at least two classes.
-        sample_weight : array-like of shape (n_samples,), optional
-        classes : array-like, optional
-            All labels, here and in calls to come; another label is an error.
-
-        Returns
-        -------
-        self
+        classes are named.
         """
         return self._fit(X, y, sample_weight, classes, self._passes)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any, learn: Callable[..., None]) -> Any:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any, learn: Callable[..., None]) -> Self:
         """Check rows, and let them be learned: ``learn`` takes X, codes of classes and weights."""
         self._check_parameters()
         again = bool(self.warm_start) and self._started()
@@ -260,29 +261,17 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         return self
 
     @WholeOnly
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+    @documented
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Update the model with one pass over the given rows, in their order.
 
+        Where the first call names the classes, the model equals that of ``fit`` with one pass and ``shuffle=False``.
         The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
         fast.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Labels; a new label becomes a new class, unless classes are given.
-        classes : array-like, optional
-            All labels, here and in calls to come, until a call gives more; another label is an error. If the first
-            call has them, the model equals that of ``fit`` with one pass and ``shuffle=False``.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
         """
         return self._update(X, y, classes, sample_weight)
 
-    def _update(self, X: Any, y: Any, classes: Any, sample_weight: Any, groups: Any = None) -> Any:
+    def _update(self, X: Any, y: Any, classes: Any, sample_weight: Any, groups: Any = None) -> Self:
         """Check rows of a stream, and learn them."""
         self._check_parameters()
         if isinstance(self.class_weight, str):
@@ -304,7 +293,8 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         weight = weight * self._class_weight(y, weight, labels, closed)
         self.classes_ = class_sets.union(self.classes_, labels[np.unique(codes[weight > 0])])
         with jobs.of(self):
-            self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight, group), first=True)
+            self._go_on()
+            self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight, group))
         self.n_iter_ = 1
         return self
 
@@ -326,18 +316,6 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
         for label in [label for label in classes.tolist() if label not in model.classes]:
             model.add_class(label)
 
-    def _class_weight(self, y: np.ndarray, weight: np.ndarray, labels: np.ndarray, classes: Any) -> np.ndarray:
-        """The weight of each row's class."""
-        if isinstance(self.class_weight, str):
-            kept = weight > 0
-            present = np.unique(y[kept])
-            balanced = compute_class_weight("balanced", classes=present, y=y[kept], sample_weight=weight[kept])
-            by_label = dict(zip(present.tolist(), balanced.tolist(), strict=True))
-        else:
-            by_label = validation.class_weights(self.class_weight, classes)
-        each = np.array([by_label.get(label, 1.0) for label in labels.tolist()])
-        return each[np.searchsorted(labels, y)]
-
     def _targets(self, y: np.ndarray, row: np.ndarray) -> Labels:
         present, codes = np.unique(y[row], return_inverse=True)
         return Labels(self.classes_[present].tolist(), codes)
@@ -356,44 +334,13 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
             return columns[:, order]
         return -columns if order == [1, 0] else columns
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Margins of the rows: (n_samples,) for the second of two classes, else (n_samples, n_classes).
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray
-        """
-        margins = self._margins(X)
-        return margins[:, 0] if margins.shape[1] == 1 else margins
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the class with the largest margin for each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        margins = self._margins(X)
-        return self.classes_[np.minimum(chosen(margins), len(self.classes_) - 1)]
-
+    @documented
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities.
 
         With losses other than the logistic, probabilities are calibrated on progressive margins: those of rows before
         they were first learned. The most probable class may then differ from the predicted one, which has the largest
         margin.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
 
         Returns
         -------
@@ -405,29 +352,15 @@ class OnlineClassifierBase(ClassifierMixin, OnlineEstimator):
             return np.ones((len(margins), 1))
         return self._sorted(self._learned.model.probabilities(margins))
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the class probabilities.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
     @property
     def coef_(self) -> np.ndarray:
-        """Weights of the columns, (1, n_features) with two classes, else (n_classes, n_features).
+        """Weights of the columns, in their units, of a single linear learner on raw rows.
 
-        They are in the units of the columns; see :meth:`feature_weights` for their fidelity to a pool.
+        (1, n_features) with two classes, else (n_classes, n_features).
         """
         return self._of_columns()[1:].T.copy()
 
     @property
     def intercept_(self) -> np.ndarray:
-        """Intercept, (1,) with two classes, else (n_classes,)."""
+        """Intercept of a single linear learner, (1,) with two classes, else (n_classes,)."""
         return self._of_columns()[0].copy()

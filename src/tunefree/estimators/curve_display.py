@@ -9,20 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.estimators.curve_panels import (
-    MARKERS,
-    SMALL,
-    STYLES,
-    TINY,
-    draw_bars,
-    draw_curve,
-    escaped,
-    shortened,
-)
 from tunefree.estimators.explanation import decomposition_of
-from tunefree.estimators.path_display import pyplot
-from tunefree.explanation.panels import Dependence
 from tunefree.explanation.picture import Picture, picture
+from tunefree.plotting.dependence import SMALL, TINY, draw_panel, lines_of_classes
+from tunefree.plotting.style import DARK, escaped, pyplot
 
 ACROSS = 3  # panels beside each other
 INCHES = 2.4, 1.75  # width and height of a panel
@@ -123,7 +113,7 @@ class CurveDisplay:
         self.figure_ = figure if ax is None else ax.figure
         if ax is None:
             grid = self.figure_.add_gridspec(self._down, self._across)
-            self._tell(self.figure_)
+            self._describe(self.figure_)
         else:
             if ax.get_subplotspec() is None:
                 raise ValueError("ax must have been made by subplots; leave it out for a figure of its own")
@@ -132,11 +122,10 @@ class CurveDisplay:
         drawn = []
         for k, panel in enumerate(self.picture.curves):
             drawn.append(self.figure_.add_subplot(grid[divmod(k, self._across)]))
-            _calm(drawn[-1])
-            self._draw(drawn[-1], panel, k % self._across == 0)
+            draw_panel(drawn[-1], self.picture, panel, k % self._across == 0)
         self.axes_ = np.array(drawn, object)
         if ax is not None and len(self.picture.labels) > 1:
-            drawn[0].legend(*self._lines(), fontsize=TINY, frameon=False)
+            drawn[0].legend(*lines_of_classes(self.picture), fontsize=TINY, frameon=False)
         return self
 
     @property
@@ -152,43 +141,12 @@ class CurveDisplay:
     def _down(self) -> int:
         return math.ceil(len(self.picture.curves) / self._across)
 
-    @property
-    def _has_points(self) -> bool:
-        """Whether classes are drawn as points somewhere."""
-        return any(panel.missing is not None or not panel.axis.is_numeric for panel in self.picture.curves)
-
-    def _draw(self, axes: Any, panel: Dependence, is_first: bool) -> None:
-        """Draw a panel, of the classes that are drawn."""
-        of_picture = self.picture
-        mean, low, high = (
-            of_picture.sign * part[:, of_picture.outputs] for part in (panel.mean, panel.low, panel.high)
-        )
-        missing = None if panel.missing is None else of_picture.sign * panel.missing[of_picture.outputs]
-        shown = panel._replace(mean=mean, low=low, high=high, missing=missing)
-        draw = draw_curve if panel.axis.is_numeric else draw_bars
-        draw(axes, shown, of_picture.importance.get(panel.term, 0.0))
-        if is_first and panel.axis.is_numeric:
-            axes.set_ylabel(escaped(of_picture.unit), size=SMALL, labelpad=2)
-        elif not panel.axis.is_numeric:
-            axes.set_xlabel(escaped(of_picture.unit), size=SMALL, labelpad=2)
-
-    def _lines(self) -> tuple[list[Any], list[str]]:
-        """Lines and labels of the classes, for a legend."""
-        from matplotlib.lines import Line2D
-
-        labels = [escaped(shortened(label)) for label in self.picture.labels]
-        options = [
-            {"linewidth": 1.3, "marker": marker if self._has_points else "", "markersize": 3, **style}
-            for style, marker in zip(STYLES, MARKERS, strict=True)
-        ]
-        return [Line2D([], [], **option) for option in options[: len(labels)]], labels
-
-    def _tell(self, figure: Any) -> None:
+    def _describe(self, figure: Any) -> None:
         """What is drawn above the panels, what it means below, and which line is which class."""
         title = f"What the {escaped(self.picture.goal)} depends on"
         if len(self.picture.labels) > 1:
             legend = figure.legend(
-                *self._lines(),
+                *lines_of_classes(self.picture),
                 loc="outside upper left",
                 ncols=len(self.picture.labels),
                 fontsize=SMALL,
@@ -204,11 +162,4 @@ class CurveDisplay:
             figure.suptitle(title, x=0.01, ha="left", size=9)
         text = f"{self.picture.note} Grey: density of the rows."
         note = textwrap.fill(escaped(text), int(CHARACTERS * self.inches[0]))
-        figure.supxlabel(note, x=0.01, ha="left", size=SMALL, color="#4D4D4D")
-
-
-def _calm(axes: Any) -> None:
-    """Small ticks and thin lines."""
-    axes.tick_params(labelsize=SMALL, width=0.5, length=2)
-    for spine in axes.spines.values():
-        spine.set_linewidth(0.5)
+        figure.supxlabel(note, x=0.01, ha="left", size=SMALL, color=DARK)

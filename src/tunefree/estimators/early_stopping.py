@@ -18,13 +18,13 @@ from tunefree.estimators.model_file import labels_of
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.estimators.path_model import PathModel
 from tunefree.model.targets import ScoredModel
+from tunefree.model_files.plan import EARLY_STOPPING, Plan
+from tunefree.model_files.progress import Progress
+from tunefree.model_files.trained import Trained
 from tunefree.stream.source import Source
-from tunefree.workflows.model_files import Trained
-from tunefree.workflows.plan import EARLY_STOPPING, Plan
-from tunefree.workflows.progress import Progress
-from tunefree.workflows.reading import ahead, begin, check_learned
-from tunefree.workflows.roles import note_roles
-from tunefree.workflows.targets import target_of
+from tunefree.training.reading import ahead, begin, check_learned
+from tunefree.training.roles import note_roles
+from tunefree.training.targets import target_of
 
 
 def descend(source: Source, plan: Plan, iterations: int = 500) -> Trained:

@@ -21,8 +21,8 @@ class FitDisplay:
     Examples
     --------
     >>> with FitDisplay("Example", verbose=True) as display:
-    ...     display.begins("a pass over 10 rows")
-    ...     display.advance(0.5)
+    ...     display.begins("a pass over 10 rows", 10)
+    ...     display.advance(5)
     ...     display.say("10 rows learned")  # doctest: +ELLIPSIS
     [Example]     ... s  10 rows learned
     """
@@ -54,8 +54,8 @@ class FitDisplay:
         if self._console is not None:
             self._console.print(f"[{self.name}] {time.perf_counter() - self.began:7.1f} s  {text}")
 
-    def begins(self, text: str) -> None:
-        """The pass begins, of which the bar shows the share that is done."""
+    def begins(self, text: str, rows: int) -> None:
+        """A pass over so many rows begins, of which the bar shows the share that is done."""
         if self._console is None or not self._console.is_terminal:
             return
         from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
@@ -64,10 +64,10 @@ class FitDisplay:
 
         columns = (SpinnerColumn(), description_column(), BarColumn(), TimeElapsedColumn())
         self._bar = Progress(*columns, console=self._console, transient=True)
-        self._task = self._bar.add_task(text, total=1.0)
+        self._task = self._bar.add_task(text, total=rows)
         self._bar.start()
 
-    def advance(self, share: float) -> None:
-        """So much of the pass is done, from 0 to 1."""
+    def advance(self, rows: int) -> None:
+        """So many further rows of the pass are learned."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=share)
+            self._bar.advance(self._task, rows)

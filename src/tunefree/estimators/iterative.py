@@ -5,16 +5,16 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-import numbers
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from tunefree.core.parameters import require
 from tunefree.core.threads import one_for_products
 from tunefree.early_stopping.descent import Descent
 from tunefree.early_stopping.optimality import descends, least_error
@@ -28,15 +28,15 @@ from tunefree.estimators.matrices import matrix
 from tunefree.estimators.model_file import Saving
 from tunefree.estimators.path_display import PathDisplay
 from tunefree.estimators.path_model import PathModel
+from tunefree.estimators.path_parameters import PathParameters
 from tunefree.estimators.path_targets import Targets
 from tunefree.estimators.tables import EncodedRows
-from tunefree.kernel.backends import check_device
 from tunefree.kernel.kernels import distance_of, kernel_of
 from tunefree.losses.contract import growth
-from tunefree.theory.stopping_times import OUTPUTS, optimisation_bound, stopping_time, usual_theta
-from tunefree.workflows.model_files import Trained
-from tunefree.workflows.plan import EARLY_STOPPING, Plan
-from tunefree.workflows.progress import Progress
+from tunefree.model_files.plan import EARLY_STOPPING, Plan
+from tunefree.model_files.progress import Progress
+from tunefree.model_files.trained import Trained
+from tunefree.theory.stopping_times import optimisation_bound, stopping_time, usual_theta
 
 ORDERS = {None: "batch", "cyclic": "cyclic", "shuffled": "shuffled"}
 MAY_CHANGE = {"max_iter", "stop", "output", "assumptions", "warm_start", "n_jobs"}  # when a fit goes on
@@ -55,48 +55,35 @@ class Certificate(NamedTuple):
     optimisation_bound: float  # the same by the paper's lemmas, before anything is learned; nan where none holds
 
 
-class IterativeRegularization(Saving, BaseEstimator):
-    """Standardise, hold out, descend, stop."""
+class IterativeRegularization(Saving, PathParameters):
+    """Standardise, hold out, descend, stop.
+
+    Attributes
+    ----------
+    path_ : record array
+        A record for each iterate: ``iteration``, ``step``, ``training_loss``, ``training_error``, ``validation_loss``,
+        ``validation_error``, ``norm``, the same losses and errors of averages (``average_training_loss`` ...), and
+        ``inner``, the inner product of the iterate and the subgradient there. The first iterate is 0. Errors of a
+        regressor are mean absolute errors.
+    n_iter_ : int
+        The selected iteration.
+    eta_, theta_, gamma_ : float
+        Parameters of the steps, and gamma of the kernel.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features. Defined only when X has feature names that are all strings.
+
+    References
+    ----------
+    .. [1] J. Lin, L. Rosasco, D.-X. Zhou. Iterative regularization for learning with convex loss functions. JMLR 17,
+       2016.
+    """
 
     fitted_path_: FittedPath
     coefficients_: np.ndarray
     _begun_with: tuple[Any, ...]
-    n_iter_: int
     _is_dense: bool | None  # whether features of a table are an array; None before they are known
-    _learned: Trained  # without its model, which is the estimator, and its encoder, where none is that of a file
-
-    def _check(self) -> None:
-        preparation.check_kernel(self.kernel, self.gamma, self._kernel_params())
-        if self.kernel is not None and self.transformer is not None:
-            raise ValueError("pass a kernel or a transformer, not both")
-        if self.kernel is None and self.device is not None:
-            raise ValueError("a device computes kernels only: pass a kernel, or leave the device out")
-        check_device(self.device)
-        validation.switches(standardize=self.standardize, warm_start=self.warm_start)
-        validation.whole(max_iter=self.max_iter)
-        validation.positive(gram_bytes=self.gram_bytes)
-        for name, value, known in (
-            ("output", self.output, OUTPUTS),
-            ("stochastic", self.stochastic, tuple(ORDERS)),
-        ):
-            if value not in known:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}")
-        if self.eta not in ("auto", "theory"):
-            validation.positive(eta=self.eta)
-        fraction = self.validation_fraction
-        if not (isinstance(fraction, numbers.Real) and 0 <= float(fraction) < 1):
-            raise ValueError(f"validation_fraction must be a number of at least 0 and below 1, not {fraction!r}")
-        if self.stop not in ("holdout", "theory"):
-            validation.whole(stop=self.stop)
-        if self.stop == "holdout" and not fraction:
-            raise ValueError("stop='holdout' needs rows to hold out: pass a validation_fraction above 0")
-        if self.stop == "theory" and self.stochastic:
-            raise ValueError("the theorems are of full steps: with stochastic pass stop='holdout' or a number")
-        unknown = set(self.assumptions or {}) - {"beta", "tau", "zeta"}
-        if unknown:
-            raise ValueError(f"assumptions may name beta, tau and zeta, not {', '.join(sorted(unknown))}")
-        if self.theta is not None and not (isinstance(self.theta, numbers.Real) and 0 <= float(self.theta) < 1):
-            raise ValueError(f"theta must be None or a number of at least 0 and below 1, not {self.theta!r}")
 
     def _labelled(self, X: Any, y: Any, y_numeric: bool = False) -> tuple[Any, np.ndarray]:
         """Rows to learn and their targets, checked; features of a table as an array, or as a large sparse matrix."""
@@ -152,17 +139,17 @@ class IterativeRegularization(Saving, BaseEstimator):
             held = preparation.held_out(rows, targets.strata, weight, float(self.validation_fraction))
         share = preparation.shares(weight[~held])
         standards = (
-            preparation.standards(X[~held], share) if self.standardize else preparation.as_given(X, self._farthest())
+            preparation.standards(X[~held], share) if self.standardize else preparation.unchanged(X, self._farthest())
         )
         features = self._fit_features(standards.apply(X, self._farthest()), ~held)
-        kernel, own, others = self._made_kernel(features, targets, rows), features[~held], features[held]
+        kernel, to_learn, others = self._kernel_of(features, targets, rows), features[~held], features[held]
         learned, beside = Rows(targets.y[~held], share), Rows(targets.y[held], preparation.shares(weight[held]))
         targets = targets.some(kept[:0])
         if kernel is not None and self._chooses_width(kernel) and held.any():
             first = np.argsort(rows.keys[~held], kind="stable")[:TRIED]
             some = Rows(learned.y[first], preparation.shares(share[first]))
-            kernel = self._best_kernel(targets, own[first], some, others, beside)
-        problem = self._problem(targets, kernel, own, learned, others, beside)
+            kernel = self._best_kernel(targets, to_learn[first], some, others, beside)
+        problem = self._problem(targets, kernel, to_learn, learned, others, beside)
         with np.errstate(over="ignore"):
             mass = min(float(weight[~held].sum()), preparation.LARGEST)
         kappa = math.sqrt(float(problem.space.squared_sizes().max()))
@@ -170,7 +157,7 @@ class IterativeRegularization(Saving, BaseEstimator):
             targets, others if held.any() else features, beside if held.any() else learned
         )
         descent = Descent(problem, self._schedule(targets, problem, random), int(self.gram_bytes) // SHARE_OF_PATH)
-        support = None if kernel is None else own
+        support = None if kernel is None else to_learn
         return FittedPath(descent, targets, standards, kernel, support, mass, kappa, bool(held.any()), calibration)
 
     def _signature(self, X: Any, targets: Targets, weight: np.ndarray) -> tuple[Any, ...]:
@@ -190,14 +177,14 @@ class IterativeRegularization(Saving, BaseEstimator):
             X = self.transformer(X) if callable(self.transformer) else self.transformer_.transform(X)
             X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", input_name="transformed X")
         X = sparse.csr_array(X) if sparse.issparse(X) else X
-        return X if self.kernel is None else X.astype(self._kernel_params()["precision"])
+        return X if self.kernel is None or self.precision == "double" else X.astype(np.float32)
 
     def _farthest(self) -> float:
         """Where standardised numbers are cut."""
-        thin = self.kernel is not None and self._kernel_params()["precision"] == "float32"
+        thin = self.kernel is not None and self.precision == "single"
         return preparation.FARTHEST_THIN if thin else preparation.FARTHEST
 
-    def _made_kernel(self, features: Any, targets: Targets, rows: preparation.Order) -> Any:
+    def _kernel_of(self, features: Any, targets: Targets, rows: preparation.Order) -> Any:
         """The kernel with the gamma given, or the usual one; None without a kernel."""
         if self.kernel is None:
             return None
@@ -210,13 +197,12 @@ class IterativeRegularization(Saving, BaseEstimator):
         else:
             gamma = float(self.gamma)
         if not (gamma > 0 and math.isfinite(gamma)):
-            raise ValueError(f"gamma must be a number above 0; the function gave {gamma!r}")
+            raise ValueError(f"`gamma` must be a number above 0; the function gave {gamma!r}")
         return self._kernel_at(gamma)
 
     def _kernel_at(self, gamma: float) -> Any:
         self.gamma_ = gamma
-        settings = self._kernel_params()
-        return kernel_of(self.kernel, gamma, int(settings["degree"]), float(settings["coef0"]))
+        return kernel_of(self.kernel, gamma, int(self.degree), float(self.coef0))
 
     def _chooses_width(self, kernel: Any) -> bool:
         return distance_of(kernel) is not None and self.gamma in (None, "ladder")
@@ -238,9 +224,6 @@ class IterativeRegularization(Saving, BaseEstimator):
     def _problem(self, targets: Targets, kernel: Any, learned: Any, rows: Rows, held: Any, beside: Rows) -> Problem:
         space = space_of(kernel, learned, held, int(self.gram_bytes), self.device)
         return Problem(space, targets.objective, targets.n_outputs, targets.errors, rows, beside)
-
-    def _kernel_params(self) -> dict[str, Any]:
-        return preparation.KERNEL_PARAMS | dict(self.kernel_params or {})
 
     def _schedule(self, targets: Targets, problem: Problem, random: np.random.RandomState) -> Schedule:
         loss, bound, order = targets.loss, targets.bound, ORDERS[self.stochastic]
@@ -307,7 +290,7 @@ class IterativeRegularization(Saving, BaseEstimator):
             A fitted copy that shares the path.
         """
         check_is_fitted(self)
-        validation.whole(t=t)
+        require("t", int, t, low=1)
         view = copy.copy(self)
         with one_for_products():
             view._stop_at(int(t))
@@ -358,7 +341,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         ``radius``, or of any norm.
 
         Norms are those of the weights of the standardised features, including the constant, or of the kernel's Hilbert
-        space. With ``precision="float32"`` the bound holds up to rounding of the kernel values.
+        space. With ``precision="single"`` the bound holds up to rounding of the kernel values.
 
         Parameters
         ----------
@@ -375,9 +358,8 @@ class IterativeRegularization(Saving, BaseEstimator):
         fitted = self.fitted_path_
         path, unit, by = fitted.descent.path, fitted.targets.unit, fitted.targets.loss_unit
         t = self.n_iter_
-        radius = (
-            float(path["norm"][:t].max()) if radius is None else validation.positive(radius=radius)["radius"] / unit
-        )
+        require("radius", float | None, radius, above=0)
+        radius = float(path["norm"][:t].max()) if radius is None else float(radius) / unit
         error = path["average_training_loss" if self.output == "average" else "training_loss"][:t]
         reached = float(error.min() if self.output == "best" else error[-1])
         least = least_error(path, radius)

@@ -19,11 +19,12 @@ from sklearn.metrics import make_scorer, mean_absolute_error, zero_one_loss
 from sklearn.model_selection import ShuffleSplit, cross_val_score
 from sklearn.utils import indexable
 
-from tunefree.estimators import validation
+from tunefree.core.parameters import require
 from tunefree.estimators.iterative import IterativeRegularization
-from tunefree.estimators.path_display import GAP, NORM, TRAINING, VALIDATION, beside, calm, pyplot
 from tunefree.losses import loss_of
 from tunefree.losses.contract import growth
+from tunefree.plotting.path import GAP, NORM, SIZE, TRAINING, VALIDATION
+from tunefree.plotting.style import EndLabel, label_ends, pyplot, simplify
 from tunefree.theory import StoppingTime, stopping_time
 
 CURVE = VALIDATION | {"marker": "o", "markersize": 4.5}
@@ -244,32 +245,29 @@ class LearningCurveDisplay:
             axis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(lambda n, _: f"{n:,.0f}")
         axes.yaxis.set_major_formatter(lambda error, _: f"{error:.6g}")
-        calm(axes)
+        simplify(axes)
         return float(bottom)
 
     def _quantity(self) -> str:
         return f"{self.error_name} on test rows" + (f",\nabove the best rule's {self.least:.3g}" if self.least else "")
 
     def _labels(self, size: int, error: float) -> None:
-        """What was measured beside the common end of curve and rate, and the rate's name above it, or else below."""
-        bottom, top = np.log(self.axes_.get_ylim())
-        end = (math.log(error) - bottom) / (top - bottom)
-        beside(self.axes_, end, f" measured\n at {size:,} rows: {error:.3g}", CURVE["color"])
+        """What was measured and the rate's name at the common end of curve and rate."""
+        labels = [EndLabel(error, f"measured\nat {size:,} rows: {error:.3g}", CURVE["color"])]
         if self.rate_line_ is not None:
-            lines = [*self.rate_name.split("\n"), "up to a constant"]
-            place = end + GAP if end + GAP < 1.0 else end - GAP
-            beside(self.axes_, place, "\n".join(f" {line}" for line in lines), RATE["color"])
+            labels.append(EndLabel(error, f"{self.rate_name}\nup to a constant", RATE["color"]))
+        label_ends(self.axes_, labels, GAP, SIZE)
 
 
 def _theory(estimator: Any) -> tuple[Callable[[int], float] | None, str]:
     """The rate that the theorems promise of an estimator, and its name; None where they are silent."""
-    found = _stopping_time(estimator)
-    if found is None:
+    theorem = _stopping_time(estimator)
+    if theorem is None:
         return None, ""
-    name = rf"rate $n^{{-{found.rate:.2g}}}$" + (r"$\,\ln\,n$" if found.logarithm else "")
+    name = rf"rate $n^{{-{theorem.rate:.2g}}}$" + (r"$\,\ln\,n$" if theorem.logarithm else "")
 
     def rate(n: int) -> float:
-        return float(n) ** -found.rate * (math.log(n) if found.logarithm else 1.0)
+        return float(n) ** -theorem.rate * (math.log(n) if theorem.logarithm else 1.0)
 
     return rate, f"{name}\nof excess {str(estimator.loss).split(':')[0]} risk"
 
@@ -310,7 +308,7 @@ def _sizes(sizes: Any, most: int) -> np.ndarray:
 
 
 def _check(repeats: Any, test_fraction: Any, rate: Any, least: Any) -> None:
-    validation.whole(repeats=repeats)
+    require("repeats", int, repeats, low=1)
     if not (isinstance(test_fraction, numbers.Real) and 0 < float(test_fraction) < 1):
         raise ValueError(f"test_fraction must be a number above 0 and below 1, not {test_fraction!r}")
     if not (isinstance(least, numbers.Real) and math.isfinite(least) and float(least) >= 0):

@@ -17,33 +17,25 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+import tunefree
 from tunefree.core.errors import DataWarning, ModelError
 from tunefree.core.registry import Registry
 from tunefree.estimators import tables
 from tunefree.model.pool import usual_view
 from tunefree.model.targets import Labels
+from tunefree.model_files.trained import Trained, ended
 from tunefree.stream.columns import Number
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.formats import TABLE
 from tunefree.stream.svmlight import SvmlightEncoder
-from tunefree.workflows.class_weights import class_factors, weights_by_label
-from tunefree.workflows.model_files import Trained, ended
+from tunefree.training.class_weights import class_factors, weights_by_label
 
 ESTIMATORS = Registry(
     "estimator",
     {
-        f"{name}{ending}": f"tunefree.estimators.{module}:{name}{ending}"
-        for name, module in {
-            "TuneFree": "pool",
-            "Online": "online",
-            "ScInOL": "linear",
-            "PiSTOL": "pistol",
-            "KernelPiSTOL": "kernel",
-            "KernelSGD": "kernel_sgd",
-            "IterativeRegularization": "path",
-        }.items()
-        for ending in ("Classifier", "Regressor")
-        if (name, ending) != ("KernelSGD", "Regressor")
+        name: f"{module}:{name}"
+        for name, module in tunefree.PUBLIC.items()
+        if name.endswith(("Classifier", "Regressor"))
     },
 )
 _FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # of targets, by the kinds of their dtypes
@@ -76,6 +68,10 @@ class Saving:
 
     They have ``_record()``, what a file holds of them without their encoder, and ``_restore(trained)``.
     """
+
+    _learned: Trained  # complete only if it is as a file has it
+    n_iter_: int
+    classes_: np.ndarray  # of classifiers
 
     def save(self, path: str | os.PathLike[str], target: str | None = None, only_for_prediction: bool = False) -> None:
         """Write the fitted model to a file, which :func:`tunefree.load` and the command line read.

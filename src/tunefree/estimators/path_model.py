@@ -24,7 +24,7 @@ from tunefree.estimators import model_file, path_targets, validation
 from tunefree.estimators.fitted_path import FittedPath
 from tunefree.estimators.matrices import matrix
 from tunefree.estimators.path_probabilities import log_odds, probabilities
-from tunefree.estimators.preparation import KERNEL_PARAMS, LARGEST, Standards
+from tunefree.estimators.preparation import LARGEST, Standards
 from tunefree.explanation.weights import Weights
 from tunefree.kernel.backends import at_hand
 from tunefree.kernel.kernels import kernel_of
@@ -52,7 +52,7 @@ class PathModel(ScoredModel):
     estimator: Any
     seconds: float | None = None
 
-    kind: ClassVar[str] = "path"  # of models, see tunefree.workflows.model_files
+    kind: ClassVar[str] = "path"  # of models, see tunefree.model_files.trained
 
     @property
     def task(self) -> str:  # type: ignore[override]
@@ -270,8 +270,7 @@ def _of_kernel(estimator: Any) -> dict[str, Any] | None:
     """A kernel by scikit-learn's name and parameters."""
     if estimator.kernel is None:
         return None
-    settings = KERNEL_PARAMS | dict(estimator.kernel_params or {})
-    parameters = {"degree": int(settings["degree"]), "coef0": float(settings["coef0"])}
+    parameters = {"degree": int(estimator.degree), "coef0": float(estimator.coef0)}
     return {"name": estimator.kernel, "gamma": estimator.gamma_, **parameters}
 
 

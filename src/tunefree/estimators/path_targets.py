@@ -58,6 +58,18 @@ def of_numbers(loss: Any, y: np.ndarray, weight: np.ndarray) -> Targets:
 
 def in_units(loss: Any, targets: np.ndarray, exact: np.ndarray, bound: float, unit: float, centre: float) -> Targets:
     """Targets that are in units already; the loss follows."""
-    own, loss_unit = rescaled(loss, unit)
+    scaled_loss, loss_unit = rescaled(loss, unit)
     strata = np.zeros(len(targets), np.int64)
-    return Targets(targets, exact, strata, Binary(own, 0.0), own, 1, absolute_errors, bound, unit, loss_unit, centre)
+    return Targets(
+        targets,
+        exact,
+        strata,
+        Binary(scaled_loss, 0.0),
+        scaled_loss,
+        1,
+        absolute_errors,
+        bound,
+        unit,
+        loss_unit,
+        centre,
+    )

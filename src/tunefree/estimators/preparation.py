@@ -6,8 +6,6 @@ two equal rows, and equal rows are held out together or not at all.
 
 from __future__ import annotations
 
-import math
-import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,13 +13,11 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances
 
 from tunefree.estimators.validation import digests
-from tunefree.kernel import kernels
 
 FEWEST = 40  # different rows that are too few to hold any out
 PAIRS = 1000  # rows whose distances give the width of a kernel
-KERNEL_PARAMS: dict[str, Any] = {"degree": 3, "coef0": 1.0, "precision": "float32"}
 FARTHEST = 1e100  # standardised numbers are cut here: their squares are numbers
-FARTHEST_THIN = 1e15  # the same in float32
+FARTHEST_THIN = 1e15  # the same in single precision
 LARGEST = np.finfo(np.float64).max
 
 
@@ -69,7 +65,7 @@ def standards(X: Any, weight: np.ndarray) -> Standards:
     return Standards(unit, centre, np.where(spread > 1e-12, spread, 1.0))
 
 
-def as_given(X: Any, farthest: float) -> Standards:
+def unchanged(X: Any, farthest: float) -> Standards:
     """Standards that change nothing.
 
     Parameters
@@ -169,41 +165,3 @@ def usual_gamma(distance: str | None, X: Any, y: np.ndarray, rows: Order, classe
     if not middle > 0.0:
         return 1.0
     return 1.0 / middle if distance == "manhattan" else 0.5 / middle**2
-
-
-def kernel_names() -> list[str]:
-    """Names of the kernels for iterative regularization: all that are computed from rows."""
-    return [name for name in kernels.ALL if name != "precomputed"]
-
-
-def check_kernel(name: Any, gamma: Any, settings: dict[str, Any]) -> None:
-    """Raise an error unless there is such a kernel.
-
-    Raises
-    ------
-    ValueError
-    """
-    *names, last = map(repr, kernel_names())
-    if name is not None and name not in kernel_names():
-        raise ValueError(f"kernel must be None, {', '.join(names)} or {last}, not {name!r}")
-    if isinstance(gamma, str) and gamma in ("ladder", "median"):
-        if name is None or kernels.distance_of(kernels.kernel_of(name, 1.0)) is None:
-            *names, last = map(repr, kernels.names_of(kernels.distance_of))
-            raise ValueError(f"gamma={gamma!r} is for the kernels {', '.join(names)} and {last}, not {name!r}")
-    elif (
-        gamma is not None
-        and not callable(gamma)
-        and not (isinstance(gamma, numbers.Real) and 0 < float(gamma) < math.inf)
-    ):
-        raise ValueError(
-            f"gamma must be None, 'ladder', 'median', a number above 0, or a function of X and y, not {gamma!r}"
-        )
-    if unknown := set(settings) - set(KERNEL_PARAMS):
-        raise ValueError(f"kernel_params may name {', '.join(KERNEL_PARAMS)}, not {', '.join(sorted(unknown))}")
-    degree, coef0, precision = (settings[name] for name in KERNEL_PARAMS)
-    if not isinstance(degree, numbers.Integral) or degree < 1:
-        raise ValueError(f"degree must be a whole number above 0, not {degree!r}")
-    if not (isinstance(coef0, numbers.Real) and 0 <= float(coef0) < math.inf):
-        raise ValueError(f"coef0 must be a number of at least 0, not {coef0!r}")
-    if precision not in ("float32", "float64"):
-        raise ValueError(f"precision must be 'float32' or 'float64', not {precision!r}")

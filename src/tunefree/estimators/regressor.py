@@ -3,42 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
-from tunefree.estimators import jobs, validation
+from tunefree.estimators import exposures, jobs, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.model_file import WholeOnly
+from tunefree.estimators.parameters import documented, estimator
+from tunefree.estimators.predictions import Regressing
 
 
-class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
+@estimator
+class OnlineRegressorBase(Regressing, OnlineEstimator):
     """Targets are numbers."""
 
     _task = "regression"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the model (with ``warm_start``, continue from the present model).
+    @documented
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
+        """Fit the model (with ``warm_start``, go on with the present model)."""
+        return self._fit(X, y, sample_weight, self._passes, exposure)
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight, self._passes)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., None]) -> Any:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., None], exposure: Any = None) -> Self:
         """Check rows, and let them be learned: ``learn`` takes X, y and weights."""
         self._check_parameters()
         again = bool(self.warm_start) and self._started()
         X, y = validation.labelled(self, X, y, not again, y_numeric=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
+        y, weight = exposures.learnable(y, weight, exposure, str(self.loss), may_be_zero=again)
         if not again:
             self._begin(X.shape[1])
         self._check_memory(X)
@@ -47,35 +40,28 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
         return self
 
     @WholeOnly
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    @documented
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
         """Update the model with one pass over the given rows, in their order.
 
         The calls around the learning of one row take longer than that: pass some hundred rows at a time where rows come
         fast.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
         """
-        return self._update(X, y, sample_weight)
+        return self._update(X, y, sample_weight, exposure=exposure)
 
-    def _update(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Any:
+    def _update(self, X: Any, y: Any, sample_weight: Any, groups: Any = None, exposure: Any = None) -> Self:
         """Check rows of a stream, and learn them."""
         self._check_parameters()
         again = self._started()
         X, y = validation.labelled(self, X, y, not again, y_numeric=True, stream=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=True)
+        y, weight = exposures.learnable(y, weight, exposure, str(self.loss), may_be_zero=True)
         group = validation.group_digests(groups, len(y), may_be_one=True)
         if not again:
             self._begin(X.shape[1])
         with jobs.of(self):
-            self._pass(X, y, validation.as_given(weight, group), first=True)
+            self._go_on()
+            self._pass(X, y, validation.as_given(weight, group))
         self.n_iter_ = 1
         return self
 
@@ -85,28 +71,23 @@ class OnlineRegressorBase(RegressorMixin, OnlineEstimator):
     def _targets(self, y: np.ndarray, row: np.ndarray) -> np.ndarray:
         return y[row].astype(np.float64)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the target of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
+    @documented
+    def predict(self, X: Any, exposure: Any = None) -> np.ndarray:
+        """Predict the target of each row, with the loss of a count or amount its mean.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        return self._predictions(X)[:, 0]
+        responses = self._learned.model.responses(self._predictions(X))
+        return exposures.exposed(responses, exposure, str(self.loss))
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights of the columns, (n_features,).
-
-        They are in the units of the columns; see :meth:`feature_weights` for their fidelity to a pool.
-        """
+        """Weights of the columns, in their units, of a single linear learner on raw rows, (n_features,)."""
         return self._of_columns()[1:, 0].copy()
 
     @property
     def intercept_(self) -> np.ndarray:
-        """Prediction of a row of zeros, (1,)."""
+        """Prediction of a row of zeros by a single linear learner, (1,)."""
         return self._of_columns()[0].copy()

@@ -270,7 +270,7 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
         _name_columns(estimator, names, len(names), hasattr(estimator, "feature_names_in_"))
     bad.compare()
     oddities = bad.tally.oddities()
-    lines = [*map(str, oddities), *_gaps_told(encoder, gaps, {oddity.column for oddity in oddities})]
+    lines = [*map(str, oddities), *_lines_on_gaps(encoder, gaps, {oddity.column for oddity in oddities})]
     if lines:
         warnings.warn("\n".join(lines), DataWarning, stacklevel=WARNED)
     return block.numbers if as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
@@ -285,7 +285,7 @@ def feature_names(estimator: Any) -> list[str]:
     return [str(name) for name in getattr(estimator, "feature_names_in_", usual)]
 
 
-def places(names: Sequence[str], given: Any, parameter: str) -> list[int]:
+def places(names: Sequence[str], columns: Any, parameter: str) -> list[int]:
     """The places of columns that are given by their names, by numbers from 0, or as a mask.
 
     Examples
@@ -298,19 +298,19 @@ def places(names: Sequence[str], given: Any, parameter: str) -> list[int]:
     DataError
         If there is no such column.
     """
-    listed = [] if given is None else np.asarray(given, object).reshape(-1).tolist()
+    listed = [] if columns is None else np.asarray(columns, object).reshape(-1).tolist()
     if listed and all(isinstance(item, (bool, np.bool_)) for item in listed):
         if len(listed) != len(names):
             raise DataError(f"{parameter} is a mask of {len(listed)} columns; there are {len(names)}", NAME)
         return [int(place) for place in np.flatnonzero(listed)]
-    found = []
+    numbers = []
     for item in listed:
         is_place = isinstance(item, Integral) and -len(names) <= int(item) < len(names)
         if item not in names and not is_place:
             remedy = f"give names or numbers from 0; {nearest(item, names, 'columns')}"
             raise DataError(f"{parameter}: there is no column {item!r}", NAME, remedy=remedy)
-        found.append(list(names).index(item) if item in names else range(len(names))[int(item)])
-    return found
+        numbers.append(list(names).index(item) if item in names else range(len(names))[int(item)])
+    return numbers
 
 
 def _is_of_arrays(estimator: Any) -> bool:
@@ -382,15 +382,15 @@ def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows
     return rows
 
 
-def _gaps_told(encoder: TableEncoder, gaps: Counter[str], told: set[str]) -> list[str]:
+def _lines_on_gaps(encoder: TableEncoder, gaps: Counter[str], named: set[str]) -> list[str]:
     """A line on numbers that are missing in columns where none was in the rows learned, but for columns with a line."""
     known = set(encoder.names()) if any(gaps.values()) else set()
-    new = {name: rows for name, rows in gaps.items() if rows and missing_name(name) not in known and name not in told}
+    new = {name: rows for name, rows in gaps.items() if rows and missing_name(name) not in known and name not in named}
     if not new:
         return []
     columns = ", ".join(f"{name!r} ({rows:,} rows)" for name, rows in itertools.islice(new.items(), 6))
-    more = f" and {len(new) - 6} more" if len(new) > 6 else ""
-    problem = f"numbers are missing in {columns}{more}, and none was in the rows that were learned"
+    others = f" and {len(new) - 6} others" if len(new) > 6 else ""
+    problem = f"numbers are missing in {columns}{others}, and none was in the rows that were learned"
     return [f"{problem}; fill them, or learn rows with gaps"]
 
 

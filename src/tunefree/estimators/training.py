@@ -9,11 +9,13 @@ from typing import Any
 from tunefree.core.errors import DataWarning, ModelError
 from tunefree.estimators.early_stopping import descend
 from tunefree.estimators.model_file import estimator_of
+from tunefree.model_files.plan import EARLY_STOPPING, ROW_BY_ROW, Plan, plan_of
+from tunefree.model_files.trained import load as load_trained
+from tunefree.model_files.trained import refused
 from tunefree.stream.source import Source, open_source
-from tunefree.workflows import model_files, training
-from tunefree.workflows.doubts import doubts_of_columns
-from tunefree.workflows.plan import EARLY_STOPPING, ROW_BY_ROW, Plan, plan_of
-from tunefree.workflows.rare_classes import rare_classes
+from tunefree.training import training
+from tunefree.training.doubts import doubts_of_columns
+from tunefree.training.rare_classes import rare_classes
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -49,8 +51,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> model.partial_fit({"age": [40.0]}, ["perhaps"]).classes_.tolist()
     ['no', 'perhaps', 'yes']
     """
-    trained = model_files.load(path)
-    with model_files.refused(path):
+    trained = load_trained(path)
+    with refused(path):
         return estimator_of(trained)
 
 
@@ -73,7 +75,7 @@ def train(
     plan : Plan, optional
         What is to be learned, and how.
     watcher, checkpoint, checkpoint_every, resume, memory_limit
-        As in :func:`tunefree.workflows.training.train`.
+        As in :func:`tunefree.training.training.train`.
     **options
         Fields of the plan, such as ``target="income"``, instead of a plan.
 

@@ -185,29 +185,6 @@ def class_weights(class_weight: Any, classes: np.ndarray | None = None) -> dict[
     return {label: float(weight) for label, weight in class_weight.items()}
 
 
-def positive(**parameters: Any) -> dict[str, float]:
-    """Parameters that must be numbers above 0."""
-    for name, value in parameters.items():
-        real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        if not (real and math.isfinite(value) and float(value) > 0):
-            raise ValueError(f"{name} must be a number above 0, not {value!r}")
-    return {name: float(value) for name, value in parameters.items()}
-
-
-def switches(**parameters: Any) -> None:
-    """Parameters that must be True or False."""
-    for name, value in parameters.items():
-        if not isinstance(value, (bool, np.bool_)):
-            raise ValueError(f"{name} must be True or False, not {value!r}")
-
-
-def whole(**parameters: Any) -> None:
-    """Parameters that must be whole numbers above 0."""
-    for name, value in parameters.items():
-        if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be a whole number above 0, not {value!r}")
-
-
 class Rounds(NamedTuple):
     """Which row is learned in each round of a pass, with which weight."""
 

@@ -15,17 +15,17 @@ so that contributions add up to the margin.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.numbers import power_below, scaled
+from tunefree.core.numbers import scaled
 from tunefree.core.rows import n_rows, part
 from tunefree.explanation.members import LinearTerms, Member, Part, PoolTerms
 from tunefree.explanation.reference import Reference
+from tunefree.explanation.sizes import unit_of
 from tunefree.losses.objectives import Multinomial
 from tunefree.mixing.gradients import Rule
 from tunefree.model.model import Model
@@ -157,18 +157,6 @@ class Decomposition:
         return scaled(contributions[:, : len(self.names)], self.model.pool.unit)  # type: ignore[attr-defined]
 
 
-def unit_of(arrays: Iterable[np.ndarray]) -> float:
-    """The power of two next below the largest size: in units of it squares are finite, and nothing is rounded.
-
-    Examples
-    --------
-    >>> unit_of([np.array([-5.0, 1.0]), np.zeros(0)]), unit_of([np.zeros(2)])
-    (4.0, 1.0)
-    """
-    longest = max((float(np.abs(array).max(initial=0.0)) for array in arrays), default=0.0)
-    return float(power_below(longest)) if longest > 0.0 else 1.0
-
-
 class Line:
     """The lines from the reference to rows, on which members' parts move evenly.
 
@@ -258,7 +246,7 @@ class Line:
 
 @singledispatch
 def identified(objective: Any, margins: np.ndarray) -> np.ndarray:
-    """Margins (..., K) as far as the objective tells them apart."""
+    """Margins (..., K) as far as the objective distinguishes them."""
     return margins
 
 

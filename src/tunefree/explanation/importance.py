@@ -8,8 +8,9 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import Block, n_rows, rows_at
-from tunefree.explanation.decomposition import Decomposition, unit_of
+from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.reference import evenly_spaced
+from tunefree.explanation.sizes import unit_of
 
 MOST_ROWS = 512
 
@@ -48,5 +49,5 @@ def importance(decomposition: Decomposition, output: int | None = None) -> Impor
 def reference_of(decomposition: Decomposition) -> Block:
     """The rows of the reference, which there have to be."""
     if decomposition.reference.rows is None:
-        raise ModelError("the model keeps no rows, over which columns are compared; give rows")
+        raise ModelError("columns are compared over rows, and a model of texts keeps none; compare the contributions to rows that you give (`explain`)")
     return decomposition.reference.rows

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.numbers import scaled
 from tunefree.core.rows import entries_of, n_rows
 from tunefree.explanation.reference import Reference
+from tunefree.explanation.sizes import cut, mean_of, unit_of
 from tunefree.generations import paths
 from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
@@ -87,7 +89,7 @@ class LinearTerms:
         self.term_of[: len(term_of)] = term_of
         n_members = range(len(group.members))
         self.means = [np.zeros((n_terms, group.n_outputs)) for _ in n_members]
-        self.means = self.means if rows is None else [part.terms.mean(axis=0) for part in self.parts(rows)]
+        self.means = self.means if rows is None else [mean_of(part.terms) for part in self.parts(rows)]
 
     def parts(self, X: Any) -> list[Part]:
         """The margins of rows, a part of each member."""
@@ -101,6 +103,7 @@ class LinearTerms:
                 add_terms(
                     *seen.further.read, unit, self.term_of[seen.further.features], entries_of(seen.further.X), terms
                 )
+            terms = cut(terms)
             start = self.means[m].sum(axis=0) + unit * centre
             if n_rows(X):
                 start = start + terms[0, 0] - self.means[m][0]  # the constant is the same in all rows
@@ -146,9 +149,9 @@ class TreeTerms:
 
 def _margins_of(trees: Trees, part: Part) -> Part:
     """The part that stands for margins, of one that stands for the sums of trees."""
-    if not (trees.is_averaged and trees.n_classes):
+    least, one = float(trees.least), len(part.start) == 1 and trees.n_classes > 0
+    if not (trees.is_averaged and least > 0.0):
         return part
-    least, one = float(trees.least), len(part.start) == 1
     part = part._replace(start=np.clip(part.start, least, 1.0 - least if one else np.inf))
 
     def margins(shares: np.ndarray) -> np.ndarray:
@@ -173,10 +176,14 @@ class LinearModelTerms:
     def parts(self, columns: np.ndarray) -> list[Part]:
         """The parts of rows (n, c)."""
         away = design(columns, *self.model[:4]) - self.means
-        terms = [
-            np.einsum("nd,dk,dt->ntk", away, weights, self.of_terms, optimize=True) for weights in self.model.weights
-        ]
-        return [Part(self.means @ weights, of_part) for weights, of_part in zip(self.model.weights, terms, strict=True)]
+        return [self._part(away, weights) for weights in self.model.weights]
+
+    def _part(self, away: np.ndarray, weights: np.ndarray) -> Part:
+        """The part of weights (d, k), which are near the largest numbers where targets are."""
+        unit = unit_of([weights])
+        weights = weights / unit
+        terms = np.einsum("nd,dk,dt->ntk", away, weights, self.of_terms, optimize=True)
+        return Part(scaled(self.means @ weights, unit), scaled(terms, unit))
 
 
 class PoolTerms:
@@ -240,7 +247,8 @@ class PoolTerms:
         for k, place in enumerate(self.others):
             of_mixture.append(Member(place, [len(parts)], members.width, self.pool.rows, 0))
             parts.append(self._without_columns(members.predict(X, self.pool.rows)[:, place], k))
-        return parts, [member for member in of_mixture if member.place in self.used]
+        finite = [Part(cut(part.start[None, None])[0, 0], cut(part.terms)) for part in parts]
+        return finite, [member for member in of_mixture if member.place in self.used]
 
     def _without_columns(self, predictions: np.ndarray, k: int) -> Part:
         start = np.zeros(predictions.shape[1]) if self.start_of_others is None else self.start_of_others[k]

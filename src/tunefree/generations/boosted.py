@@ -16,7 +16,7 @@ from tunefree.core.numbers import clip, largest
 from tunefree.generations.bins import MISSING, Binned, bins_of
 from tunefree.generations.bins import joined as joined_bins
 from tunefree.generations.gradient_trees import RIDGE, Work, grow_tree
-from tunefree.generations.numeric_losses import write_derivatives, write_minimisers
+from tunefree.generations.numeric_losses import write_derivatives, write_minimisers, write_steps_of_logarithms
 from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
 from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, Trees, joined
 from tunefree.losses import Square
@@ -32,6 +32,8 @@ WIDEST = 8.0
 LONGEST = 8.0  # Newton step of a leaf: longer ones would let rare classes diverge
 FARTHEST = 1e15  # spreads of a target from the centre, so that single precision has room for sums
 MANY_ROWS = 4096  # enough for a mean
+RATE_OF_LOGARITHMS = 0.05  # of shrinkage, with a logarithmic link
+PRIOR_EVENTS = 20.0  # of a leaf, at the mean that it has already, likewise
 
 
 class Settings(NamedTuple):
@@ -52,6 +54,20 @@ def settings_of(n: int, n_classes: int) -> Settings:
     """
     leaves = 8 if n < 1000 else 16 if n < 8000 else 31
     return Settings(leaves, 5 if n < 1000 else 20, RATE_OF_MANY if n_classes > MANY else RATE)
+
+
+def settings_of_logarithms(n: int, dispersion: float) -> Settings:
+    """Trees are as large as those of so many rows as there are events, such as claims: 1 / dispersion in a row.
+
+    Examples
+    --------
+    >>> settings_of_logarithms(50_000, 20.0)
+    Settings(most_leaves=16, least_rows=400, rate=0.05)
+    """
+    per_row = min(1.0 / dispersion, 1.0)
+    settings = settings_of(int(n * per_row), 0)
+    least = max(int(min(settings.least_rows / per_row, n / settings.most_leaves)), settings.least_rows)
+    return Settings(settings.most_leaves, least, RATE_OF_LOGARITHMS)
 
 
 @kernel
@@ -140,6 +156,13 @@ def add_values(
                 margins[i, k] += values[nodes[node, 1], k]
 
 
+def balance_of(targets: np.ndarray, weights: np.ndarray, margins: np.ndarray) -> float:
+    """What has to be added to logarithms so that their means are as large in total as the targets."""
+    with np.errstate(over="ignore"):
+        total, predicted = np.sum(weights * targets), np.sum(weights * np.exp(margins[:, 0]))
+    return float(np.log(total / predicted)) if 0.0 < total < math.inf and 0.0 < predicted < math.inf else 0.0
+
+
 def in_units(problem: Problem, centre: float, spread: float) -> np.ndarray:
     """The targets (n,) as numbers of spreads from a centre."""
     return np.clip(problem.targets / spread - centre / spread, -FARTHEST, FARTHEST)
@@ -161,12 +184,18 @@ class Boosting:
         self.bins = bins_of(problem.columns, problem.is_categorical, scores_of(problem))
         self.binned = Binned.create(self.bins, problem.columns)
         self.is_square = isinstance(problem.loss, Square)
-        self.centre = 0.0 if problem.n_classes else centre_of(problem)
-        self.spread = 1.0 if problem.n_classes else spread_of(problem, self.centre)
-        self.start = problem.start()
-        self.targets = problem.targets if problem.n_classes else in_units(problem, self.centre, self.spread)
-        self.loss = None if problem.n_classes else rescaled(problem.loss, self.spread)[0]
-        self.steep = 1.0 if problem.n_classes or self.is_square else steepness(self.loss, self.targets)
+        self.centre, self.spread, self.steep = 0.0, 1.0, 1.0
+        self.start, self.targets, self.loss = problem.start(), problem.targets, problem.loss
+        if problem.has_log_link:
+            mean, self.steep = problem.rates
+            self.centre, self.targets = math.log(mean), np.clip(problem.targets / mean, 0.0, FARTHEST)
+            self.settings = settings_of_logarithms(n, self.steep)
+        elif not problem.n_classes:
+            self.centre = centre_of(problem)
+            self.spread = spread_of(problem, self.centre)
+            self.targets = in_units(problem, self.centre, self.spread)
+            self.loss = rescaled(problem.loss, self.spread)[0]
+            self.steep = 1.0 if self.is_square else steepness(self.loss, self.targets)
         self.margins = np.tile(self.start, (n, 1))
         self._begin()
         self.derivatives = np.empty((n, 2 * len(self.start)), np.float32)
@@ -223,6 +252,8 @@ class Boosting:
         if self.problem.n_classes or self.is_square:
             longest = LONGEST if self.problem.n_classes else math.inf
             n_leaves = write_leaves(work.totals, nodes[:n_nodes], rate, longest, values)
+        elif self.problem.has_log_link:
+            n_leaves = write_steps_of_logarithms(work.totals, nodes[:n_nodes], rate, PRIOR_EVENTS, values)
         else:
             of_rows = self.margins, self.targets, self.problem.weights
             steps = rate * write_minimisers(*work.places, self.loss, nodes[:n_nodes], *of_rows)
@@ -242,6 +273,8 @@ class Boosting:
         if not self.problem.n_classes:
             values = [of_leaves.astype(np.float64) * self.spread for of_leaves in values]
         start = self.start * self.spread + self.centre if not self.problem.n_classes else self.start
+        if self.problem.has_log_link:
+            start = start + balance_of(self.targets, self.problem.weights, self.margins)
         columns = np.arange(len(self.problem.is_categorical))
         again = columns[self.problem.is_categorical][: len(self.binned.codes) - len(columns)]
         return joined(self.bins, np.concatenate([columns, again]), structures, values, start, self.problem.n_classes)

@@ -11,13 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.numbers import power_below
 from tunefree.core.states import under
 from tunefree.generations import growing
 from tunefree.generations.columns import is_categorical
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
-from tunefree.generations.problem import Problem
+from tunefree.generations.problem import Problem, Rates
 from tunefree.generations.reservoir import hashed
 from tunefree.generations.seen import FREQUENT, without_copies
+from tunefree.losses.tweedie_loss import Tweedie
 
 
 class Birth(NamedTuple):
@@ -55,6 +57,11 @@ class Generation:
         self.model, self.loss, self.n_late = model, loss, 0  # classes that came after the birth
         n_leaves, n_outputs = growing.n_leaves(model), growing.n_outputs(model)
         objective = objective_of(birth.n_classes, loss)
+        if isinstance(loss, Tweedie) and len(birth.targets):
+            rates = Rates.of(birth.targets, growing.relative(birth.weights))
+            objective = objective._replace(
+                grain=float(power_below(rates.dispersion * rates.mean ** (2.0 - loss.power)))
+            )
         self.living: list[Any] = [
             LivingLeaves(*named, n_leaves, n_outputs, objective) for named in learners_of(birth.kind)
         ]

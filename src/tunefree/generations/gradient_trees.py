@@ -107,7 +107,7 @@ def fill(work, node, place, binned, columns):
         sums, of_column, common = work.histograms[place, f], binned.codes[j], binned.common[j]
         sums[: binned.n_codes[j]] = 0.0
         sums[MISSING] = 0.0
-        if common < MISSING:
+        if common <= MISSING:
             fill_one(sums, of_column, rows, work.ordered, common)
             give_rest(sums, common, binned.n_codes[j], work.totals[node])
         elif work.ordered.shape[1] > 2:

@@ -1,7 +1,8 @@
 """Living leaves: the learners of the papers add a correction on the leaves that a row reaches, from zero.
 
 The prediction is the trees' own plus the sum of the weights of the row's leaves, one in each tree. Nothing is replayed:
-a learner sees the rows after the trees were grown, each once. Numbers are learned as what the trees leave of them.
+a learner sees the rows after the trees were grown, each once. Numbers are learned as what the trees leave of them, but
+for those whose logarithms are predicted: like margins of classes, these begin at what the trees predict.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from tunefree.core import states
 from tunefree.core.fields import padded
 from tunefree.core.kernels import Kernel, kernel
+from tunefree.core.numbers import LARGEST, MOST
 from tunefree.core.rows import Row
 from tunefree.learners import ALL
 from tunefree.learners.contract import Learner, Scale
@@ -21,6 +23,8 @@ from tunefree.learners.reading import read
 from tunefree.losses import loss_of, objectives
 from tunefree.losses.kinds import Functions, arrays_of
 from tunefree.losses.loops import Loop
+from tunefree.losses.regression import MARGIN_OF_LOGARITHMS
+from tunefree.losses.tweedie_loss import Tweedie
 
 # Initial wealth of a leaf, per unit of margin: flat between a third and three times these (measured on eight tables).
 WEALTH = {"boosted": 0.03, "randomised": 0.1}
@@ -139,9 +143,9 @@ class LivingLeaves:
             self.state.inverse[:] = self.state.largest[:] = self.state.squares[:] = 1.0
 
     @property
-    def is_of_numbers(self) -> bool:
-        """Whether targets are numbers."""
-        return bool(self.objective.task == "regression")
+    def predicts_rest(self) -> bool:
+        """Whether numbers are learned as what the trees leave of them."""
+        return self.objective.task == "regression" and not isinstance(self.objective.loss, Tweedie)
 
     def follow(self, leaves: np.ndarray, margins: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Predict rows, and learn each after that.
@@ -163,7 +167,7 @@ class LivingLeaves:
         """
         predictions, arrays = np.empty(margins.shape), arrays_of(self.objective)
         offsets, targets = margins, y
-        if self.is_of_numbers:
+        if self.predicts_rest:
             offsets = np.zeros(margins.shape)
             with np.errstate(over="ignore"):
                 targets = np.clip(y - margins[:, 0], -1e300, 1e300)
@@ -173,7 +177,7 @@ class LivingLeaves:
         follow = following(type(self.state), self.state.n_outputs == 1)
         follow(self.state, *arrays, codes, np.ones(codes.shape[1]), *of_rows, predictions, scratch)
         self.objective = arrays.restored(self.objective)
-        return predictions + margins if self.is_of_numbers else predictions
+        return finite_sum(predictions, margins) if self.predicts_rest else predictions
 
     def frozen(self) -> FrozenLeaves:
         """What the leaves have learned, which learns no more."""
@@ -210,6 +214,18 @@ class LivingLeaves:
         self.objective = self.objective._replace(**header["objective"])
 
 
+def finite_sum(margins: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Sums of margins; the largest number of its sign in place of what is beyond it.
+
+    Examples
+    --------
+    >>> finite_sum(np.array([1.0, 1e308]), np.array([2.0, 1e308])).tolist()
+    [3.0, 1.7976931348623157e+308]
+    """
+    with np.errstate(over="ignore"):
+        return np.clip(margins + others, -MOST, MOST)
+
+
 class FrozenLeaves:
     """The weights of leaves that no longer learn.
 
@@ -232,7 +248,7 @@ class FrozenLeaves:
         if len(self.levels):
             add_weights(self.levels, np.ascontiguousarray(leaves), sums)
         sums *= self.largest
-        return margins + self.objective.predictions_of(sums)
+        return finite_sum(margins, self.objective.predictions_of(sums))
 
     def frozen(self) -> FrozenLeaves:
         """The same."""
@@ -255,7 +271,12 @@ class FrozenLeaves:
 
 
 def objective_of(n_classes: int, loss: Any) -> Any:
-    """The objective of a task: classes have log-loss, numbers (``n_classes`` 0) the loss given."""
+    """The objective of a task: classes have log-loss, numbers (``n_classes`` 0) the loss given.
+
+    With a logarithmic link nothing is added to the margins.
+    """
+    if isinstance(loss, Tweedie):
+        return objectives.regression(loss)._replace(unit=1.0, margin=MARGIN_OF_LOGARITHMS / 16.0, mass=LARGEST)
     if n_classes == 0:
         return objectives.regression(loss)
     return objectives.Binary(loss_of("classification", None), 0.0) if n_classes <= 2 else objectives.Multinomial(1.0)

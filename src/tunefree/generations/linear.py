@@ -1,7 +1,8 @@
-"""Linear models of few rows: logistic regression, and ridge regression, at several penalties.
+"""Linear models of few rows: logistic regression, ridge regression, and regression of logarithms, at several penalties.
 
 A path: the weights of one penalty are where the next one, which is smaller, begins. Newton's method finds them where
-there are few, else L-BFGS (Liu, Nocedal: On the limited memory BFGS method, 1989; scipy's).
+there are few, else L-BFGS (Liu, Nocedal: On the limited memory BFGS method, 1989; scipy's). With a logarithmic link
+second derivatives are those expected (Nelder, Wedderburn: Generalized linear models, JRSS A 135, 1972).
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import numpy as np
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.kernels import kernel
+from tunefree.core.numbers import scaled
 from tunefree.generations.problem import Problem, centre_of, spread_of
 from tunefree.generations.trees import arrays_of
 from tunefree.losses import Square
+from tunefree.losses.objectives import measured, regression
 
 MOST_WEIGHTS = 512  # of all outputs together, for Newton's method
 MOST_PRODUCTS = 2**21  # of a number and a weight in one pass over the rows
@@ -23,6 +26,7 @@ MOST_LEVELS = 32  # of a category, beyond which its rarer ones have no weight
 STRENGTHS = (0.1, 1.0, 10.0)  # inverses of the penalty on half of the squared weights
 STEPS, MOST_ITERATIONS = 25, 100  # of Newton's method, and of L-BFGS, at most
 NEAR = 1e-6  # a step that lowers the objective by so small a part of it is the last
+FARTHEST_MARGIN = 300.0  # of a logarithm
 FARTHEST = 8.0  # standard deviations from the mean, where numbers are clipped
 
 
@@ -39,9 +43,9 @@ class Linear(NamedTuple):
 def design(columns: np.ndarray, sources: Any, levels: Any, means: Any, scales: Any) -> np.ndarray:
     """The standardised features (n, 1 + d) of rows."""
     values = columns[:, sources]
-    numbers = np.clip(
-        (np.where(np.isnan(values), means, values) / 2.0 - means / 2.0) / scales * 2.0, -FARTHEST, FARTHEST
-    )
+    with np.errstate(over="ignore"):
+        away = (np.where(np.isnan(values), means, values) / 2.0 - means / 2.0) / scales * 2.0
+    numbers = np.clip(away, -FARTHEST, FARTHEST)
     is_level = np.where(np.isnan(values), means, values == levels)
     features = np.where(np.isnan(levels), numbers, is_level)
     return np.concatenate([np.ones((len(columns), 1)), features], axis=1)
@@ -68,7 +72,7 @@ def _features(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
 
 
 def grow_linear(problem: Problem, seed: int = 0) -> Linear | None:
-    """Linear models of a problem; None if they would have too many weights, or the loss is no square loss.
+    """Linear models of a problem; None if they would have too many weights, or for losses of numbers that have none.
 
     Parameters
     ----------
@@ -84,7 +88,7 @@ def grow_linear(problem: Problem, seed: int = 0) -> Linear | None:
     [True, True, True]
     """
     n_outputs = problem.n_outputs
-    if problem.n_classes == 0 and not isinstance(problem.loss, Square):
+    if problem.n_classes == 0 and not (isinstance(problem.loss, Square) or problem.has_log_link):
         return None
     features = _features(problem)
     n_weights = (1 + len(features[0])) * n_outputs
@@ -99,11 +103,16 @@ def grow_linear(problem: Problem, seed: int = 0) -> Linear | None:
         for strength in STRENGTHS:
             penalty = np.full(X.shape[1], 1.0 / strength)
             penalty[0] = 1e-10
-            if not problem.n_classes:
+            if problem.has_log_link:
+                weights = _scoring(X, problem, penalty, weights)
+            elif not problem.n_classes:
                 weights = _ridge(X, problem, penalty)
             else:
                 weights = (_newton if is_small else _lbfgs)(X, problem, penalty, weights)
             path.append(weights)
+    if problem.has_log_link:
+        constant = np.eye(X.shape[1])[:, :1] * np.log(problem.rates.mean)
+        path = [weights + constant for weights in path]
     return Linear(*features, np.stack(path))
 
 
@@ -112,9 +121,37 @@ def _ridge(X: np.ndarray, problem: Problem, penalty: np.ndarray) -> np.ndarray:
     spread = spread_of(problem, centre)
     y = np.clip(problem.targets / spread - centre / spread, -1e100, 1e100)
     weighted = X * problem.weights[:, None]
-    weights = np.linalg.solve(weighted.T @ X + np.diag(penalty), weighted.T @ y)[:, None] * spread
-    weights[0] += centre
+    weights = scaled(np.linalg.solve(weighted.T @ X + np.diag(penalty), weighted.T @ y)[:, None], spread)
+    weights[0] = scaled(weights[0], 1.0, centre)
     return weights
+
+
+def _scoring(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Fisher's scoring from some weights on, whose margins are logarithms of the targets' means over the mean of all.
+
+    Steps are halved until the objective, in units of the dispersion, falls.
+    """
+    mean, dispersion = problem.rates
+    y, row_weights = np.minimum(problem.targets / mean, 1e100), problem.weights / dispersion
+    q, r, b = problem.loss.power - 1.0, 2.0 - problem.loss.power, weights[:, 0]
+
+    def objective(b: np.ndarray) -> float:
+        losses = measured(regression(problem.loss), y, (X @ b)[:, None])
+        return float(np.sum(row_weights * np.minimum(losses, 1e200)) + 0.5 * np.sum(penalty * b**2))
+
+    value = objective(b)
+    for _ in range(STEPS):
+        margins = np.clip(X @ b, -FARTHEST_MARGIN, FARTHEST_MARGIN)
+        expected = row_weights * np.exp(r * margins)
+        gradient = X.T @ (expected - row_weights * y * np.exp(-q * margins)) + penalty * b
+        step = np.linalg.solve((X * expected[:, None]).T @ X + np.diag(penalty + 1e-9), gradient)
+        size = 1.0
+        while size > 1e-4 and not (after := objective(b - size * step)) < value:
+            size /= 2.0
+        if size <= 1e-4 or value - after < NEAR * abs(value):
+            break
+        b, value = b - size * step, after
+    return b[:, None]
 
 
 def _labels(problem: Problem) -> tuple[np.ndarray, np.ndarray]:

@@ -8,14 +8,16 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core.kernels import Kernel
+from tunefree.core.kernels import Kernel, kernel
 from tunefree.core.numbers import clip
 from tunefree.generations.trees import LEAF
 from tunefree.losses.kinds import arrays_of
 from tunefree.losses.loops import Loop
-from tunefree.losses.places import LOSS
+from tunefree.losses.places import IS_LOG, LOSS
 from tunefree.losses.regression import regression
+from tunefree.losses.tweedie_loss import power_of_e
 
+LONGEST_STEP = 2.0  # of a logarithm
 BISECTIONS = 40  # of the range of residuals, where a leaf takes the minimiser of a loss
 
 
@@ -71,7 +73,7 @@ def _minimise(functions):
 
 @Loop
 def _differentiate(functions):
-    slope = functions.slope_of
+    slope, curvature = functions.slope_of, functions.curvature_of
 
     def write_derivatives(
         loss: int,
@@ -85,6 +87,9 @@ def _differentiate(functions):
         for i in range(len(margins)):
             derivatives[i, 0] = weights[i] * clip(slope(loss, numbers, targets[i], margins[i, 0]) / steep, 1e6)
             derivatives[i, 1] = weights[i]
+            if numbers[IS_LOG] > 0.0:  # of a target that is its mean, as expected
+                mean = power_of_e(margins[i, 0])
+                derivatives[i, 1] = weights[i] * min(curvature(loss, numbers, mean, margins[i, 0]) / steep, 1e6)
 
     return write_derivatives
 
@@ -107,10 +112,37 @@ def write_minimisers(
     return steps[:n_leaves]
 
 
+@kernel
+def write_steps_of_logarithms(
+    totals: Annotated[np.ndarray, "float64[nodes, sums]"],
+    nodes: Annotated[np.ndarray, "int32[tree_nodes, 2]"],
+    rate: float,
+    prior: float,
+    values: Annotated[np.ndarray, "float32[leaves, 1]"],
+) -> int:
+    """Number the leaves of a tree, and write shrunk steps of Fisher's scoring for a loss with a logarithmic link.
+
+    With expected curvatures of sum H and slopes of sum G the mean of a leaf is 1 - G / H times what it was. A prior of
+    so many events more, at the mean that was, makes the step shorter. The logarithm of the ratio would be too small on
+    average.
+    """
+    n_leaves = 0
+    for v in range(len(nodes)):
+        if nodes[v, 0] == LEAF:
+            step = -totals[v, 0] / (max(totals[v, 1], 0.0) + prior)
+            values[n_leaves, 0] = rate * clip(step, LONGEST_STEP)
+            nodes[v, 1] = n_leaves
+            n_leaves += 1
+    return n_leaves
+
+
 def write_derivatives(
     loss: Any, margins: np.ndarray, targets: np.ndarray, weights: np.ndarray, steep: float, derivatives: np.ndarray
 ) -> None:
-    """Write slopes of a loss in units of ``steep``, and weights for second derivatives, which many losses lack."""
+    """Write slopes of a loss in units of ``steep``, and weights for second derivatives, which many losses lack.
+
+    Of a loss with a logarithmic link the second derivatives are those expected, in the same unit.
+    """
     arrays = arrays_of(regression(loss))
     of_loss = int(arrays.codes[LOSS]), arrays.numbers
     _differentiate(*of_loss, margins, targets, weights, steep, derivatives)

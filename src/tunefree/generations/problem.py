@@ -7,7 +7,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.numbers import MOST
 from tunefree.losses import Square
+from tunefree.losses.tweedie_loss import Tweedie
+
+MOST_SCORE = 1e15  # so that single precision has room for sums
+LEAST_DISPERSION = 1e-6  # where all targets are equal
+
+
+class Rates(NamedTuple):
+    """What targets of a loss with a logarithmic link are relative to."""
+
+    mean: float  # of the targets by weight; 1 if all are 0
+    dispersion: float  # mean of the squared slope over the mean of the expected curvature, for targets over their mean
+
+    @classmethod
+    def of(cls, targets: np.ndarray, weights: np.ndarray) -> Rates:
+        """Of some targets, and weights of mean 1.
+
+        Examples
+        --------
+        >>> Rates.of(np.array([0.0, 0.0, 0.0, 1.0]), np.ones(4))
+        Rates(mean=0.25, dispersion=3.0)
+        """
+        shares = weights / weights.sum()
+        mean = float(min(np.sum(shares * np.maximum(targets, 0.0)), MOST)) or 1.0
+        slopes = np.clip(weights * (1.0 - targets / mean), -1e100, 1e100)
+        dispersion = float(np.sum(slopes**2) / weights.sum())
+        return cls(mean, max(dispersion, LEAST_DISPERSION))
 
 
 class Problem(NamedTuple):
@@ -25,6 +52,16 @@ class Problem(NamedTuple):
         """Margins of a row: one of numbers and of two classes."""
         return self.n_classes if self.n_classes > 2 else 1
 
+    @property
+    def has_log_link(self) -> bool:
+        """Whether margins are logarithms of the targets' means."""
+        return isinstance(self.loss, Tweedie)
+
+    @property
+    def rates(self) -> Rates:
+        """What targets of a loss with a logarithmic link are relative to."""
+        return Rates.of(self.targets, self.weights)
+
     def start(self) -> np.ndarray:
         """The margins (K,) of a model that knows no column; of numbers 0, to which the centre is added."""
         if self.n_classes == 0:
@@ -39,6 +76,8 @@ def scores_of(problem: Problem) -> np.ndarray:
     if problem.n_classes > 2:
         counts = np.bincount(problem.targets.astype(np.int64), minlength=problem.n_classes)
         return (problem.targets == counts.argmax()).astype(np.float64)
+    if problem.has_log_link:
+        return np.clip(problem.weights * (problem.targets / problem.rates.mean - 1.0), -MOST_SCORE, MOST_SCORE)
     centre = centre_of(problem) if problem.n_classes == 0 else 0.0
     spread = spread_of(problem, centre) if problem.n_classes == 0 else 1.0
     return np.clip(problem.targets / spread - centre / spread, -8.0, 8.0)

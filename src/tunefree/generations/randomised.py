@@ -14,7 +14,7 @@ import numpy as np
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import scaled
 from tunefree.generations.bins import MISSING, bins_of, codes_of
-from tunefree.generations.boosted import in_units
+from tunefree.generations.boosted import FARTHEST, in_units
 from tunefree.generations.numeric_losses import write_minimisers
 from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
 from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default
@@ -25,6 +25,9 @@ TREES = 60
 ROWS = 0.5  # of the rows, drawn for each tree, and at least MANY_ROWS
 MANY_ROWS = 2**13
 PART_OF_NUMBERS = 1.0 / 3.0  # of the columns are tried at a node for numbers, and their square root for classes
+LEAST_EVENTS = 8.0  # of a node that is split, with a logarithmic link
+PRIOR_EVENTS = 0.25  # of a leaf, at the mean of all, likewise
+LEAST_RATE = 1e-9  # of the mean of the targets
 LEAST_OF_LOSS = 8  # rows of a node that is split, where a leaf has a quantile: of 2 worse by half, of 20 by a tenth
 MOST_LEAVES = 4096  # of a tree
 MOST_VALUES = 2**15  # leaves of a tree times outputs
@@ -234,8 +237,8 @@ class Room(NamedTuple):
     least: int  # rows of a node that is split
 
 
-def room_of(n: int, n_outputs: int, loss: Any) -> Room:
-    """How large trees on n rows are.
+def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
+    """How large trees on n rows are, where nodes of fewer than ``fewest`` rows are not split.
 
     Examples
     --------
@@ -244,12 +247,35 @@ def room_of(n: int, n_outputs: int, loss: Any) -> Room:
     """
     rows = min(n, max(int(ROWS * n), MANY_ROWS))
     leaves = max(min(MOST_LEAVES, MOST_VALUES // n_outputs, rows), 1)
-    least = max(2, math.ceil(2 * rows / leaves)) if rows > leaves else 2
+    least = max(fewest, math.ceil(2 * rows / leaves)) if rows > leaves else fewest
     return Room(rows, leaves, least if loss is None else max(least, LEAST_OF_LOSS))
 
 
-def grow_randomised(problem: Problem, seed: int) -> Trees:
-    """Randomised trees of a problem.
+class ScaledTargets(NamedTuple):
+    """Targets as trees are grown on them: numbers of spreads from a centre, or what they are relative to their mean."""
+
+    centre: float
+    spread: float
+    targets: np.ndarray  # (n,)
+    loss: Any = None  # whose minimiser a leaf has; None where that is the mean
+    dispersion: float = 1.0  # of targets over their mean
+
+
+def scaled_targets(problem: Problem) -> ScaledTargets:
+    """The targets of a problem; numbers of classes as they are."""
+    if problem.n_classes:
+        return ScaledTargets(0.0, 1.0, problem.targets)
+    if problem.has_log_link:
+        mean, dispersion = problem.rates
+        return ScaledTargets(0.0, mean, np.clip(problem.targets / mean, 0.0, FARTHEST), None, dispersion)
+    centre = centre_of(problem)
+    spread = spread_of(problem, centre)
+    loss = None if isinstance(problem.loss, Square) else rescaled(problem.loss, spread)[0]
+    return ScaledTargets(centre, spread, in_units(problem, centre, spread), loss)
+
+
+def grow_randomised(problem: Problem, seed: int, n_trees: int = TREES, fewest: int = 2) -> Trees:
+    """Randomised trees of a problem, whose nodes of fewer than so many rows are not split.
 
     Examples
     --------
@@ -263,14 +289,15 @@ def grow_randomised(problem: Problem, seed: int) -> Trees:
     bins = bins_of(problem.columns, problem.is_categorical, scores_of(problem))
     codes = np.ascontiguousarray(codes_of(bins, problem.columns).T)
     varying = np.flatnonzero(codes.max(axis=1, initial=0) > codes.min(axis=1, initial=255)).astype(np.int64)
-    centre = 0.0 if problem.n_classes else centre_of(problem)
-    spread = 1.0 if problem.n_classes else spread_of(problem, centre)
-    targets = problem.targets if problem.n_classes else in_units(problem, centre, spread)
-    loss = None if problem.n_classes or isinstance(problem.loss, Square) else rescaled(problem.loss, spread)[0]
-    room, random, structures, values = room_of(n, n_outputs, loss), np.random.default_rng([seed, 2]), [], []
+    centre, spread, targets, loss, dispersion = scaled_targets(problem)
+    room = room_of(n, n_outputs, loss, fewest)
+    if problem.has_log_link:
+        fewest_events = min(math.ceil(LEAST_EVENTS * max(dispersion, 1.0)), room.rows // 8)
+        room = room._replace(least=max(room.least, fewest_events))
+    random, structures, values = np.random.default_rng([seed, 2]), [], []
     tries = math.ceil(PART_OF_NUMBERS * len(varying)) if problem.n_classes == 0 else max(1, math.isqrt(len(varying)))
     work, scratch = Work.create(room.rows, 2 * room.leaves - 1, n_outputs), np.empty((2, n_outputs + 1))
-    for _ in range(TREES if len(varying) else 0):
+    for _ in range(n_trees if len(varying) else 0):
         rows = np.arange(n) if room.rows == n else np.sort(random.permutation(n)[: room.rows])
         work.rows[:], work.targets[:], work.weights[:] = rows, targets[rows], problem.weights[rows]
         nodes, of_leaves = np.empty((2 * room.leaves - 1, 2), np.int32), np.empty((room.leaves, n_outputs))
@@ -282,12 +309,15 @@ def grow_randomised(problem: Problem, seed: int) -> Trees:
             steps = write_minimisers(*work.places, loss, nodes[:n_nodes], *of_rows)
             of_leaves[: len(steps), 0] = steps
         structures.append(nodes[:n_nodes].copy())
+        if problem.has_log_link:
+            sums = work.totals[:n_nodes][nodes[:n_nodes, 0] == LEAF] / dispersion + PRIOR_EVENTS
+            of_leaves[: len(sums), 0] = sums[:, 0] / sums[:, 1]
         means = of_leaves[: (n_nodes + 1) // 2]
         values.append(means.astype(np.float32) if problem.n_classes else scaled(means, spread, centre))
     sources = np.arange(len(problem.is_categorical))
     if not structures:
-        start = problem.start() if problem.n_classes else np.array([centre])
+        start = np.array([math.log(spread) if problem.has_log_link else centre])
+        start = problem.start() if problem.n_classes else start
         return joined(bins, sources, [], [], start, problem.n_classes)
-    return joined(
-        bins, sources, structures, values, np.zeros(n_outputs), problem.n_classes, True, 1.0 / (2.0 * n + 2.0)
-    )
+    least = spread * LEAST_RATE if problem.has_log_link else 1.0 / (2.0 * n + 2.0) if problem.n_classes else 0.0
+    return joined(bins, sources, structures, values, np.zeros(n_outputs), problem.n_classes, True, least)

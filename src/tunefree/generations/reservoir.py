@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 MOST_ROWS = 2**17  # kept, if they are not too wide
-MOST_NUMBERS = 2**24  # kept of all columns together
-FEWEST_ROWS = 2**10  # kept however wide they are
+WIDE = 2**7  # columns beyond which fewer rows are kept, but one of so many however wide they are
 
 
 def hashed(numbers: np.ndarray) -> np.ndarray:
@@ -30,6 +29,8 @@ class Reservoir:
     ----------
     latest : int
         0 for a uniform sample of all rows, else how many of the latest rows are kept.
+    most : int
+        Rows that a uniform sample has at most, if they have up to 128 columns.
 
     Attributes
     ----------
@@ -44,8 +45,8 @@ class Reservoir:
     array([1., 2.])
     """
 
-    def __init__(self, latest: int = 0) -> None:
-        self.latest, self.rows = latest, 0
+    def __init__(self, latest: int = 0, most: int = MOST_ROWS) -> None:
+        self.latest, self.most, self.rows = latest, most, 0
         self.columns = np.empty((0, 0))  # (capacity, c), NaN where nothing is known
         self.targets, self.weights = np.empty(0), np.empty(0)  # (capacity,)
         self.digests = np.empty(0, np.uint64)  # (capacity,)
@@ -53,7 +54,7 @@ class Reservoir:
     @property
     def capacity(self) -> int:
         """Rows that are kept at most."""
-        return self.latest or max(min(MOST_ROWS, MOST_NUMBERS // max(self.columns.shape[1], 1)), FEWEST_ROWS)
+        return self.latest or max(min(self.most, self.most * WIDE // max(self.columns.shape[1], 1)), self.most // WIDE)
 
     @property
     def nbytes(self) -> int:

@@ -38,7 +38,10 @@ class Trees(NamedTuple):
     start: np.ndarray  # (K,) float64: the margins to which values are added
     is_averaged: np.ndarray  # () bool: predictions are means of values over trees
     n_classes: np.ndarray  # () int64: 0 for numbers
-    least: np.ndarray  # () float64: what a share of a class is at least
+    least: (
+        np.ndarray
+    )  # () float64: what a share of a class is at least; of numbers 0, or what a mean is whose logarithm
+    #   is predicted
 
     @property
     def n_leaves(self) -> int:
@@ -145,9 +148,9 @@ def apply(trees: Trees, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _margins(trees: Trees, sums: np.ndarray) -> np.ndarray:
     """Margins of means over trees."""
     means = sums / max(len(trees.roots), 1)
-    if trees.n_classes == 0:
-        return means
     least = float(trees.least)
+    if trees.n_classes == 0:
+        return np.log(np.maximum(means, least)) if least > 0.0 else means
     if means.shape[1] == 1:
         shares = np.clip(means, least, 1.0 - least)
         return np.log(shares) - np.log1p(-shares)

@@ -14,9 +14,9 @@ import numpy as np
 class ExpansionTerms(NamedTuple):
     """The terms of M functions f_m = sum_i c_im k_m(x_i, .) with K outputs."""
 
-    kernel: Any  # at the least gamma of the ladder
-    steps: np.ndarray  # (M,) for each function its step on the ladder of widths; several may share one
-    store: Any  # the points x_i, with room for more
+    kernel: Any  # at the least gamma of the grid
+    steps: np.ndarray  # (M,) for each function its step on the grid of bandwidths; several may share one
+    store: Any  # the points x_i, with spare capacity
     n: int  # how many there are
     coefficients: np.ndarray  # (M, K, n or more)
 

@@ -1,4 +1,4 @@
-"""What every learner in a kernel's space obeys, and the loop over rows that teaches one.
+"""What every learner in a kernel's space obeys, and the loop over rows that trains one.
 
 A learner's function is f_t = factor_t * sum_i c_i k(x_i, .), one for each output. In a round it sees the value of the
 sum at the row, and answers with the coefficient of the row itself. Shrinking, and PiSTOL's exponential, are the factor,

@@ -26,9 +26,9 @@ class Expansion:
     Parameters
     ----------
     kernel : kernel
-        At the least gamma of the ladder.
+        At the least gamma of the grid.
     steps : (M,) int array
-        For each function its step on the ladder of widths; several may share one.
+        For each function its step on the grid of bandwidths; several may share one.
     n_outputs : int
     like : points
         Of the kind that is to come.
@@ -63,7 +63,7 @@ class Expansion:
         return self.n + self.filled
 
     def open(self, rows: Any, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Put rows into the open block, which has room for them.
+        """Put rows into the open block, which has capacity for them.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class Expansion:
         known : (M, BLOCK, K) array
             The functions' sums over the support, at these rows.
         values : (S, BLOCK, BLOCK) array
-            At each step of the ladder up to theirs, kernel values of these rows and those before in the block.
+            At each step of the grid up to theirs, kernel values of these rows and those before in the block.
         """
         first, self.filled = self.filled, self.filled + len(which)
         self.block = joined(self.block, first, rows, which)

@@ -132,14 +132,14 @@ class FeatureExpansion(Expansion):
         return fourier.angles(self.directions, rows)
 
     def _by_width(self) -> list[tuple[int, list[int]]]:
-        """The functions, those together that share a step of the ladder."""
+        """The functions, those together that share a step of the grid."""
         functions: dict[int, list[int]] = {}
         for m, step in enumerate(self.steps.tolist()):
             functions.setdefault(step, []).append(m)
         return list(functions.items())
 
     def _features(self, angles: np.ndarray, step: int) -> np.ndarray:
-        """Features (n, D) of which the products are nearly the kernel at a step of the ladder."""
+        """Features (n, D) of which the products are nearly the kernel at a step of the grid."""
         kernel = self.kernel._replace(gamma=self.kernel.gamma * 2.0**step)
         features = np.empty((len(angles), 2 * angles.shape[1]))
         fourier.turn(angles, frequency_scale(kernel), 1.0 / math.sqrt(angles.shape[1]), features)

@@ -2,7 +2,7 @@
 
 Functions f_m = sum_i c_im k_m(x_i, .) of several widths and outputs are evaluated together at a block of rows. For each
 tile of support points there is one matrix product by BLAS. A compiled sweep follows, point by point for all rows of the
-block at once: the kernel values, their squares for the further widths of the ladder, and their sums with the
+block at once: the kernel values, their squares for the further widths of the grid, and their sums with the
 coefficients. Nothing depends on the order in which a processor adds.
 """
 
@@ -47,9 +47,9 @@ def evaluate(
     Parameters
     ----------
     kernel : kernel
-        At the least gamma of the ladder.
+        At the least gamma of the grid.
     steps : (M,) int array
-        For each function its step on the ladder of widths; several may share one.
+        For each function its step on the grid of bandwidths; several may share one.
     block : points
         BLOCK of them, zeros where there are fewer.
     rows : (int, int)

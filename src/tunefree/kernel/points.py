@@ -116,7 +116,7 @@ def joined_sparse(store, n, others, which):
 
 
 def _roomy(array: np.ndarray, used: int, needed: int, unit: int) -> np.ndarray:
-    """The array, or one of at least twice the size where it has no room."""
+    """The array, or one of at least twice the size where it has no capacity."""
     room = -(-needed // unit) * unit + (1 if array.ndim == 1 and array.dtype == np.int64 else 0)
     if needed <= len(array) and len(array) >= room:
         return array
@@ -186,7 +186,7 @@ def size(store: Any) -> int:
 
 @singledispatch
 def packed(store: Any, n: int) -> dict[str, np.ndarray]:
-    """The arrays of the first n points, without room for more."""
+    """The arrays of the first n points, without spare capacity."""
     raise TypeError(f"{type(store).__name__} holds no points")
 
 

@@ -45,7 +45,7 @@ class Rows(NamedTuple):
 
 
 class Support:
-    """Points on the device and the coefficients of functions, with room for more.
+    """Points on the device and the coefficients of functions, with spare capacity.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Support:
         return self.points.values.shape[1]
 
     def make_room(self, n: int, width: int) -> None:
-        """Have room for n points with so many features."""
+        """Reserve capacity for n points with so many features."""
         before, width = len(self.points.norms), max(width, self.width)
         if n <= before and width == self.width:
             return
@@ -200,7 +200,7 @@ class TorchBackend:
         return values
 
     def _support_of(self, expansion: ExpansionTerms, width: int) -> Support:
-        """The copy of the support, with all its points and room for features."""
+        """The copy of the support, with all its points and capacity for features."""
         if self._support is None:
             dtype = torch.float64 if expansion.store.norms.dtype == np.float64 else torch.float32
             self._support = Support(self.device, dtype, expansion.coefficients.shape[:2])
@@ -290,7 +290,7 @@ def width_of_dense(points):
 
 @width_of.register(SparsePoints)
 def width_of_sparse(points):
-    """Rounded up, so that features that are new seldom ask for more room."""
+    """Rounded up, so that features that are new seldom ask for more capacity."""
     first, last = points.pointers[0], points.pointers[-1]
     return narrow(-(-(1 + int(points.features[first:last].max(initial=0))) // 64) * 64)
 

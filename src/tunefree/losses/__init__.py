@@ -27,13 +27,7 @@ class Usage(NamedTuple):
 
 _USAGES: dict[str, Usage] = {}
 # Losses by names that others use, which are no losses here: what is nearest to each.
-_NEAREST = (
-    "nearest are square, which predicts the mean, and huber and absolute-power:P, which large targets move less; where "
-    "all targets are positive, their logarithms can be the target"
-)
-_OTHERS = dict.fromkeys(("tweedie", "gamma", "poisson"), f"is no loss here; {_NEAREST}") | {
-    "power": f"is no loss: |error|^P is called absolute-power:P, and Tweedie's of a power is not there; {_NEAREST}"
-}
+_OTHERS = {"power": "is no loss: |error|^P is called absolute-power:P, and Tweedie's of a power tweedie:P"}
 # Where the attributes of this module are that are loaded when they are asked for; :func:`register` adds the losses of
 # this package. No file may be called like a function here: importing a file sets an attribute of the file's name.
 _EXPORTED = {
@@ -45,6 +39,7 @@ _EXPORTED = {
     "EpsilonInsensitive": "tunefree.losses.power",
     "Huber": "tunefree.losses.huber_loss",
     "Quantile": "tunefree.losses.quantile_loss",
+    "Tweedie": "tunefree.losses.tweedie_loss",
 }
 
 
@@ -99,6 +94,9 @@ register("absolute-power", "tunefree.losses.power:power_loss", "regression", par
 register("epsilon-insensitive", "tunefree.losses.power:epsilon_insensitive", "regression", parameters=["EPSILON", "P"])
 register("huber", "tunefree.losses.huber_loss:huber", "regression", parameters=["DELTA"])
 register("quantile", "tunefree.losses.quantile_loss:quantile", "regression", parameters=["TAU"])
+register("poisson", "tunefree.losses.tweedie_loss:poisson", "regression")
+register("gamma", "tunefree.losses.tweedie_loss:gamma", "regression")
+register("tweedie", "tunefree.losses.tweedie_loss:tweedie", "regression", parameters=["POWER"])
 
 
 def names(task: str) -> list[str]:

@@ -143,6 +143,32 @@ def rescaled(loss: Any, unit: float) -> tuple[Any, float]:
 
 
 @singledispatch
+def response(loss: Any, predictions: Any) -> Any:
+    """The targets that predictions of numbers (an array) stand for: themselves, unless the loss has another link.
+
+    Examples
+    --------
+    >>> from tunefree.losses import Square, poisson
+    >>> response(Square(), 2.0), response(poisson(), 0.0)
+    (2.0, np.float64(1.0))
+    """
+    return predictions
+
+
+@singledispatch
+def prediction_of(loss: Any, targets: Any) -> Any:
+    """The predictions that stand for targets (an array), as :func:`response` undoes it.
+
+    Examples
+    --------
+    >>> from tunefree.losses import Square, poisson
+    >>> prediction_of(Square(), 2.0), prediction_of(poisson(), 1.0)
+    (2.0, np.float64(0.0))
+    """
+    return targets
+
+
+@singledispatch
 def link(loss: Any, probability: float) -> float:
     """h*(mu), for a probability between 0 and 1; infinite at 0 and 1 for some losses.
 

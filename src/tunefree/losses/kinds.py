@@ -24,6 +24,7 @@ from tunefree.losses.multinomial import (
     write_multinomial_slopes,
 )
 from tunefree.losses.places import (
+    IS_LOG,
     KIND,
     LARGEST_SLOPE,
     LIPSCHITZ,
@@ -36,8 +37,9 @@ from tunefree.losses.places import (
     scale_of,
     slope_bound,
 )
-from tunefree.losses.regression import Regression, in_grains, observe, prediction_of
+from tunefree.losses.regression import Regression, in_grains, number_in_link, observe, prediction_of
 from tunefree.losses.switch import loss_classes, number_of, switch
+from tunefree.losses.tweedie_loss import Tweedie
 
 KINDS: Any = (Binary, OneAgainstAll, Multinomial, Regression)
 BINARY, ONE_AGAINST_ALL, MULTINOMIAL, REGRESSION = range(len(KINDS))
@@ -62,7 +64,7 @@ def arrays_of(objective: Any) -> Arrays:
     --------
     >>> from tunefree.losses import huber
     >>> arrays_of(Binary(huber(0.5), 0.25))
-    Arrays(codes=array([0, 9]), numbers=array([0.25, 0.  , 0.  , 0.  , 0.  , 1.  , 0.  , 0.5 , 0.5 , 0.5 , 1.  ]))
+    Arrays(codes=array([0, 9]), numbers=array([0.25, 0.  , 0.  , 0.  , 0.  , 1.  , 0.  , 0.5 , 0.  , 0.5 , 0.5 , 1.  ]))
     """
     numbers = np.zeros(N_NUMBERS + len(objective.loss or ()))
     numbers[MARGIN] = numbers[LIPSCHITZ] = 1.0
@@ -72,6 +74,7 @@ def arrays_of(objective: Any) -> Arrays:
     if objective.loss is not None:
         code = number_of(objective.loss)
         numbers[LIPSCHITZ], numbers[N_NUMBERS:] = objective.loss.lipschitz, objective.loss
+        numbers[IS_LOG] = isinstance(objective.loss, Tweedie)
     return Arrays(np.array([KINDS.index(type(objective)), code]), numbers)
 
 
@@ -149,7 +152,7 @@ def differentiator(slope: Callable[..., float], curvature: Callable[..., float])
         bound, steepest = slope_bound(numbers), numbers[STEEPEST]  # the bound of a round is that of earlier rounds
         for k in range(n_outputs):
             target = target_of(kind, y, k)
-            prediction = prediction_of(numbers, margins[k]) if kind == REGRESSION else margins[k]
+            prediction = number_in_link(numbers, margins[k]) if kind == REGRESSION else margins[k]
             steepness = in_lipschitz_constants(numbers, slope(loss, numbers, target, prediction))
             bend = in_lipschitz_constants(numbers, curvature(loss, numbers, target, prediction))
             if kind == REGRESSION:

@@ -1,7 +1,8 @@
 """Where the numbers of an objective lie in its array, and what follows from them alone.
 
 Compiled loops take an objective as two plain arrays: ``codes``, the number of its kind and that of its loss, and
-``numbers``. First come those listed here, which change in place, then the fields of the loss.
+``numbers``. First come those listed here, which change in place (but for two that the loss has: its Lipschitz constant,
+and whether its link is the logarithm), then the fields of the loss.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 from tunefree.learners.contract import Scale
 
 KIND, LOSS = range(2)  # places in codes
-STEEPEST, GRAIN, UNIT, CENTRE, SPREAD, MARGIN, MASS, LIPSCHITZ, N_NUMBERS = range(9)  # places in numbers
+STEEPEST, GRAIN, UNIT, CENTRE, SPREAD, MARGIN, MASS, LIPSCHITZ, IS_LOG, N_NUMBERS = range(10)  # places in numbers
 PLACES = {  # of the fields of objectives
     name: place for place, name in enumerate(("steepest", "grain", "unit", "centre", "spread", "margin", "mass"))
 }

@@ -3,6 +3,11 @@
 The margin predicts the target minus its running mean, in units of the first target that is not 0, so that targets of
 any scale and offset are learned alike. A unit is a power of two, so dividing by it does not round. A learner's initial
 wealth follows the mean absolute deviation, which is 0 at first and may grow with every target.
+
+With a logarithmic link the margin predicts the logarithm of the target's mean minus that of the running mean. As long
+as all targets are 0 their mean has no logarithm: rows are predicted as 1, and teach nothing. Slopes of such a loss grow
+exponentially. They are taken at the margin that is the nearest to a learner's within the largest distance of the
+logarithm of a target from that of the mean, and one more: beyond it lies no target, so the loss there is less.
 """
 
 from __future__ import annotations
@@ -12,16 +17,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.numbers import LARGEST, bounded, finite, power_below, power_of_two
+from tunefree.core.numbers import LARGEST, LARGEST_EXPONENT, bounded, clip, finite, power_below, power_of_two
 from tunefree.losses.places import (
     CENTRE,
     GRAIN,
+    IS_LOG,
     LIPSCHITZ,
     MARGIN,
     MASS,
     SPREAD,
     UNIT,
 )
+
+LEAST_RATIO = 1e-300  # of two means
+MARGIN_OF_LOGARITHMS = 0.25  # natural size of what is added to the logarithm of a mean
 
 
 class Regression(NamedTuple):
@@ -32,7 +41,7 @@ class Regression(NamedTuple):
     grain: float  # power of two next below the first slope that is not 0, in size; 0 before it, returned
     unit: float  # power of two next below the first target that is not 0, in size; 0 before it, returned
     centre: float  # running mean of the targets, in units, returned
-    spread: float  # running mean of |target - centre|, in units, returned
+    spread: float  # running mean of |target - centre|, in units, returned; with a logarithmic link the largest one
     margin: float  # power of two that no spread so far has exceeded, returned
     mass: float  # sum of the sample weights, returned
 
@@ -90,6 +99,9 @@ def observe(numbers, y, weight):
 
     The target's deviation counts with the mean that includes it: the first target is no surprise.
     """
+    if numbers[IS_LOG] > 0.0:
+        observe_logarithm(numbers, y, weight)
+        return
     unit = first_power(numbers[UNIT], y)
     target = bounded(y / unit) if unit > 0.0 else 0.0
     mass = numbers[MASS] + weight
@@ -100,6 +112,27 @@ def observe(numbers, y, weight):
     numbers[UNIT], numbers[CENTRE], numbers[SPREAD], numbers[MASS] = unit, centre, spread, mass
 
 
+def observe_logarithm(numbers, y, weight):
+    """Take a target into the logarithm of the mean, and its distance from it into the largest one."""
+    numbers[MASS] += weight
+    pace = weight / numbers[MASS]
+    if numbers[UNIT] > 0.0:
+        ratio = math.exp(min(-numbers[CENTRE], LARGEST_EXPONENT)) * max(y, 0.0)
+        numbers[CENTRE] += math.log(max(1.0 + pace * (finite(ratio) - 1.0), LEAST_RATIO))
+    elif y > 0.0:
+        numbers[CENTRE] = math.log(y) + math.log(max(pace, LEAST_RATIO))
+        numbers[UNIT], numbers[MARGIN] = 1.0, MARGIN_OF_LOGARITHMS
+    if y > 0.0:
+        numbers[SPREAD] = max(numbers[SPREAD], abs(math.log(y) - numbers[CENTRE]))
+
+
+def number_in_link(numbers, margin):
+    """The number that a margin stands for, where slopes are taken."""
+    if numbers[IS_LOG] > 0.0:
+        return prediction_of(numbers, clip(margin, numbers[SPREAD] + 1.0))
+    return prediction_of(numbers, margin)
+
+
 def prediction_of(numbers, margin):
     """The number that a margin stands for, in the target's units."""
     return finite((numbers[CENTRE] + margin) * numbers[UNIT])
@@ -107,6 +140,8 @@ def prediction_of(numbers, margin):
 
 def in_grains(numbers, steepness, bend):
     """The first two derivatives of a loss in the margin, in units of the first slope if they have no other unit."""
+    if numbers[IS_LOG] > 0.0 and numbers[UNIT] == 0.0:
+        return 0.0, 0.0
     grain = 1.0 if numbers[LIPSCHITZ] < math.inf else first_power(numbers[GRAIN], steepness)
     numbers[GRAIN] = grain
     if grain > 0.0:

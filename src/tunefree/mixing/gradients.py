@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.mixing import classes, numbers
+from tunefree.losses.tweedie_loss import Tweedie
+from tunefree.mixing import classes, numbers, rates
 from tunefree.mixing.bases import LEAST
 from tunefree.mixing.corrections import UNIT, weights_of
 from tunefree.mixing.mixture import BASE_ONLY, Mixture
@@ -28,6 +29,7 @@ class Rule(NamedTuple):
     corrections: np.ndarray  # (2, F) weights of the features
     known: Range | None  # of numbers
     has_begun: bool  # whether corrections see more than a constant
+    is_log: bool  # whether predictions are logarithms of means, see tunefree.mixing.rates
 
     @classmethod
     def of(cls, mixture: Mixture, is_over: bool, is_base: bool = False) -> Rule:
@@ -46,7 +48,8 @@ class Rule(NamedTuple):
         base = mixture.base.means if is_over else mixture.base.weights
         known = mixture.range if mixture.n_classes == 0 else None
         has_begun = bool(mixture.base.rounds[0] > numbers.BEGUN)
-        return cls(base.copy(), (top.means if is_over else top.weights).copy(), corrections, known, has_begun)
+        of_top, is_log = (top.means if is_over else top.weights).copy(), isinstance(mixture.loss, Tweedie)
+        return cls(base.copy(), of_top, corrections, known, has_begun, is_log)
 
     def of_awake(self, awake: list[int]) -> Rule:
         """The same rule of those members alone that are awake, by their places."""
@@ -122,12 +125,14 @@ def _log_sum(logs: np.ndarray) -> np.ndarray:
 
 def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.ndarray) -> Gradient:
     assert rule.known is not None
-    low, high = (float(numbers.within(rule.known, end)) for end in (-np.inf, np.inf))
-    mean, unit = rule.known.mean[0], rule.known.residual[0]
+    link = rates.LOGARITHM if rule.is_log else numbers.IDENTITY
+    low, high = (float(link.within(rule.known, end)) for end in (-np.inf, np.inf))
+    mean, unit = float(link.centre_of(rule.known)), float(link.unit_of(rule.known))
     predictions = members[:, :, 0]
     inside, values = (predictions >= low) & (predictions <= high), np.clip(predictions, low, high)
     some = weights.sum(axis=1) > 0.0
-    base = np.where(some, (weights * values).sum(axis=1), mean)
+    average, shares = _mean(rule, values, weights)
+    base = np.where(some, average, mean)
     scale = 1.0 / unit if unit > 0.0 and rule.has_begun else 0.0
     away, of_base = (values - base[:, None]) * scale * awake, (base - mean) * scale
     narrow, near = (np.abs(away) < numbers.WIDEST) & awake, np.abs(of_base) < numbers.WIDEST_BASE
@@ -135,17 +140,31 @@ def _of_numbers(rule: Rule, members: np.ndarray, awake: np.ndarray, weights: np.
         [
             np.clip(away, -numbers.WIDEST, numbers.WIDEST),
             np.clip(of_base, -numbers.WIDEST_BASE, numbers.WIDEST_BASE),
-            np.ones(len(base)),
+            np.full(len(base), link.constant),
         ]
     )
     corrected = base[:, None] + unit * (features @ rule.corrections.T / UNIT)
-    candidates = np.column_stack([base, np.clip(corrected, low, high)])
+    mixed, parts = _mean(
+        rule, np.column_stack([base, np.clip(corrected, low, high)]), np.tile(rule.top, (len(base), 1))
+    )
 
     def derivatives() -> np.ndarray:
-        free = rule.top[1:] * ((corrected >= low) & (corrected <= high))
+        free = parts[:, 1:] * ((corrected >= low) & (corrected <= high))
         slopes = free @ rule.corrections[:, :-1] * (unit * scale / UNIT)  # in the features, in units of the target
         direct = slopes[:, :-1] * narrow
-        common = rule.top[0] + free.sum(axis=1) - direct.sum(axis=1) + slopes[:, -1] * near
-        return ((direct + common[:, None] * weights) * inside)[:, None, :, None]
+        common = parts[:, 0] + free.sum(axis=1) - direct.sum(axis=1) + slopes[:, -1] * near
+        return ((direct + common[:, None] * shares) * inside)[:, None, :, None]
 
-    return (candidates @ rule.top)[:, None], derivatives
+    return mixed[:, None], derivatives
+
+
+def _mean(rule: Rule, predictions: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means (n,) of predictions (n, m) by weights, and their derivatives (n, m) in the predictions."""
+    if not rule.is_log:
+        return (weights * predictions).sum(axis=1), weights
+    peak = predictions.max(axis=1, keepdims=True, initial=-np.inf, where=weights > 0.0)
+    peak = np.where(np.isfinite(peak), peak, 0.0)
+    parts = weights * np.exp(np.minimum(predictions - peak, 0.0))
+    total = parts.sum(axis=1, keepdims=True)
+    shares = np.divide(parts, total, out=np.zeros(parts.shape), where=total > 0.0)
+    return (peak + np.log(np.maximum(total, LEAST)))[:, 0], shares

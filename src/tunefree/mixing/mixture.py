@@ -14,7 +14,8 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.losses.places import N_NUMBERS
 from tunefree.losses.switch import number_of
-from tunefree.mixing import classes, corrections, numbers
+from tunefree.losses.tweedie_loss import Tweedie
+from tunefree.mixing import classes, corrections, numbers, rates
 from tunefree.mixing.bases import N_CANDIDATES, Account, CandidateWeights, Weights
 
 BASE_ONLY = CandidateWeights(np.eye(N_CANDIDATES)[0], np.eye(N_CANDIDATES)[0], np.zeros(1))
@@ -104,7 +105,8 @@ class Mixture:
         if self.n_classes == 0:
             features, candidates = np.empty(self.n_features), np.empty(N_CANDIDATES)
             loss = number_of(self.loss), np.concatenate([np.zeros(N_NUMBERS), self.loss])
-            numbers.mix(*rule, self.range, scratch, features, candidates, losses, *loss, *rows)
+            mix = rates.mix if isinstance(self.loss, Tweedie) else numbers.mix
+            mix(*rule, self.range, scratch, features, candidates, losses, *loss, *rows)
         else:
             features, candidates = np.empty((n_members + 1, n_classes)), np.empty((N_CANDIDATES, n_classes))
             factors, losses = losses[:n_members], losses[n_members:-1]

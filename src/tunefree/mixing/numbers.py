@@ -1,6 +1,8 @@
 """The mixture of members that predict numbers, row by row.
 
 Exponential weights have the rate 1 / (8 typical loss), where the typical loss is the running mean of the mixture's.
+What a mean of predictions is, and their unit, depends on the link between predictions and targets: here they are the
+same, and in :mod:`tunefree.mixing.rates` predictions are logarithms of the targets' means.
 """
 
 from __future__ import annotations
@@ -59,6 +61,20 @@ class Range(NamedTuple):
         return cls(np.array([math.inf]), np.array([-math.inf]), np.zeros(1), np.zeros(1), np.zeros(2), np.ones(2))
 
 
+class Link(NamedTuple):
+    """Plain functions of what is known that depend on the link between predictions and targets."""
+
+    within: Any  # (known, number): a prediction within the range of the targets so far
+    centre_of: Any  # (known): the prediction of one who knows the targets alone
+    unit_of: Any  # (known): of differences of predictions; 0 as long as there is none
+    mean_of: Any  # (weights, members, known): the mean of the predictions of members awake
+    mixed_of: Any  # (weights, candidates): the mean of the candidates
+    step_of: Any  # (known, step, candidate): where the slope of a correction is taken
+    in_units: Any  # (known, slope, curvature): derivatives of the loss of a step of one unit, in units of the loss
+    constant: float  # the last feature
+    learn_target: Any  # (known, numbers, y, base, pace): let what is known follow a target that the base predicted
+
+
 def within(known, number):
     """A prediction within the range of the targets so far, widened by a part of it: a linear truth goes on beyond."""
     if known.highest[0] < known.lowest[0]:
@@ -76,51 +92,36 @@ def mean_of(weights, members, known):
     return mean if total > 0.0 else known.mean[0]
 
 
-def write_features(members, base, known, begun, features):
-    """Write the features (M + 2,): members minus the base, the base minus the mean target, and 1."""
-    unit = known.residual[0]
-    for i in range(len(members)):
-        away = within(known, members[i, 0]) - base if begun and is_awake(members[i]) else 0.0
-        features[i] = clip(away / unit, WIDEST) / UNIT if unit > 0.0 else 0.0
-    away = base - known.mean[0] if begun else 0.0
-    features[len(members)] = clip(away / unit, WIDEST_BASE) / UNIT if unit > 0.0 else 0.0
-    features[len(members) + 1] = 1.0 / UNIT
+def mean_target(known):
+    """The mean of the targets."""
+    return known.mean[0]
 
 
-def write_candidates(first, second, known, members, begun, weight, scratch, features, candidates):
-    """Write the features, and the predictions of the corrections within the range and wherever they are."""
-    write_features(members, candidates[0], known, begun, features)
-    for i in range(len(features)):
-        scratch.ranges[i] = abs(features[i])
-    write_first(first, 0, scratch, known.steepest[0], weight)
-    write_second(second, 1, scratch, known.steepest[1], weight)
-    for c in range(2):
-        step = 0.0
-        for i in range(len(features)):
-            step += scratch.weights[c, i] * features[i]
-        scratch.steps[c] = candidates[0] + known.residual[0] * clip(step, 1e30)
-        candidates[1 + c] = within(known, scratch.steps[c])
+def residual_of(known):
+    """The root mean square of the base's residuals."""
+    return known.residual[0]
 
 
-def write_gradient(known, c, scratch, features):
-    """Write the gradient of correction ``c``; returns the trace of the second derivative.
+def mean_of_candidates(weights, candidates):
+    """The mean of the candidates."""
+    return weights[0] * candidates[0] + weights[1] * candidates[1] + weights[2] * candidates[2]
 
-    Predictions are in units of the residual, and losses of twice the typical one. Slopes are clipped at the steepest
-    before.
-    """
-    typical, steep, bend, norm = known.typical[0], 0.0, 0.0, 0.0
+
+def step_itself(known, step, candidate):
+    """Slopes are taken at a step wherever it is."""
+    return step
+
+
+def in_residuals(known, slope, curvature):
+    """Derivatives where predictions are in units of the residual, and losses of twice the typical one."""
+    typical = known.typical[0]
     if typical > 0.0:
-        steep = clip(scratch.slopes[c] / typical * (0.5 * known.residual[0]), 1e50)
-        bend = max(scratch.curvatures[c] * 0.5 * known.residual[0] * known.residual[0] / typical, 0.0)
-    clipped = clip(steep, known.steepest[c])
-    known.steepest[c] = max(known.steepest[c], abs(steep))
-    for i in range(len(features)):
-        scratch.gradient[i] = clipped * features[i]
-        norm += features[i] * features[i]
-    return max(bend, clipped * clipped if bend == 0.0 else 0.0) * norm
+        steep = clip(slope / typical * (0.5 * known.residual[0]), 1e50)
+        return steep, max(curvature * 0.5 * known.residual[0] * known.residual[0] / typical, 0.0)
+    return 0.0, 0.0
 
 
-def learn_target(known, y, base, pace):
+def learn_target(known, numbers, y, base, pace):
     """Let what is known of the targets follow a target."""
     known.lowest[0], known.highest[0] = min(known.lowest[0], y), max(known.highest[0], y)
     known.mean[0] += pace * (y - known.mean[0])
@@ -136,19 +137,95 @@ def learn_losses(known, base, mixed, pace):
         known.typical[level] = typical if typical > LEAST_LOSS else 0.0
 
 
-def write_predictions(known, members, candidates, mixed, predictions):
-    """Write the predictions (M + 4,) of members, NaN of those asleep, of the candidates, and of the mixture."""
-    n_members = len(members)
-    for i in range(n_members):
-        predictions[i] = within(known, members[i, 0]) if is_awake(members[i]) else math.nan
-    for c in range(3):
-        predictions[n_members + c] = candidates[c]
-    predictions[n_members + 3] = mixed
+IDENTITY = Link(
+    within, mean_target, residual_of, mean_of, mean_of_candidates, step_itself, in_residuals, 1.0, learn_target
+)
 
 
-def learning_of(functions: Functions) -> Callable[..., None]:
+def writer_of_features(link: Link) -> Callable[..., None]:
+    """What writes the features of the corrections."""
+    within, centre_of, unit_of, constant = link.within, link.centre_of, link.unit_of, link.constant
+
+    def write_features(members, base, known, begun, features):
+        """Write the features (M + 2,): members minus the base, the base minus the mean target, and 1."""
+        unit = unit_of(known)
+        for i in range(len(members)):
+            away = within(known, members[i, 0]) - base if begun and is_awake(members[i]) else 0.0
+            features[i] = clip(away / unit, WIDEST) / UNIT if unit > 0.0 else 0.0
+        away = base - centre_of(known) if begun else 0.0
+        features[len(members)] = clip(away / unit, WIDEST_BASE) / UNIT if unit > 0.0 else 0.0
+        features[len(members) + 1] = constant / UNIT
+
+    return write_features
+
+
+def writer_of_candidates(link: Link) -> Callable[..., None]:
+    """What lets the corrections predict."""
+    within, unit_of, step_of, write_features = link.within, link.unit_of, link.step_of, writer_of_features(link)
+
+    def write_candidates(first, second, known, members, begun, weight, scratch, features, candidates):
+        """Write the features, and the predictions of the corrections within the range and where slopes are taken."""
+        write_features(members, candidates[0], known, begun, features)
+        for i in range(len(features)):
+            scratch.ranges[i] = abs(features[i])
+        write_first(first, 0, scratch, known.steepest[0], weight)
+        write_second(second, 1, scratch, known.steepest[1], weight)
+        for c in range(2):
+            step = 0.0
+            for i in range(len(features)):
+                step += scratch.weights[c, i] * features[i]
+            step = candidates[0] + unit_of(known) * clip(step, 1e30)
+            candidates[1 + c] = within(known, step)
+            scratch.steps[c] = step_of(known, step, candidates[1 + c])
+
+    return write_candidates
+
+
+def writer_of_gradient(link: Link) -> Callable[..., float]:
+    """What writes the gradient of a correction."""
+    in_units = link.in_units
+
+    def write_gradient(known, c, scratch, features):
+        """Write the gradient of correction ``c``; returns the trace of the second derivative.
+
+        Slopes are clipped at the steepest before.
+        """
+        steep, bend = in_units(known, scratch.slopes[c], scratch.curvatures[c])
+        clipped, norm = clip(steep, known.steepest[c]), 0.0
+        known.steepest[c] = max(known.steepest[c], abs(steep))
+        for i in range(len(features)):
+            scratch.gradient[i] = clipped * features[i]
+            norm += features[i] * features[i]
+        return max(bend, clipped * clipped if bend == 0.0 else 0.0) * norm
+
+    return write_gradient
+
+
+def writer_of_predictions(link: Link) -> Callable[..., None]:
+    """What writes all predictions of a row."""
+    within = link.within
+
+    def write_predictions(known, members, candidates, mixed, predictions):
+        """Write the predictions (M + 4,) of members, NaN of those asleep, of the candidates, and of the mixture."""
+        n_members = len(members)
+        for i in range(n_members):
+            predictions[i] = within(known, members[i, 0]) if is_awake(members[i]) else math.nan
+        for c in range(3):
+            predictions[n_members + c] = candidates[c]
+        predictions[n_members + 3] = mixed
+
+    return write_predictions
+
+
+def writers_of(link: Link) -> tuple[Callable[..., Any], ...]:
+    """What depends on the link when a round is learned."""
+    return writer_of_gradient(link), writer_of_predictions(link), link.learn_target
+
+
+def learning_of(link: Link, functions: Functions) -> Callable[..., None]:
     """What learns a round after its prediction; each function of the loss is called in one place."""
     value, slope, curvature = functions.value_of, functions.slope_of, functions.curvature_of
+    write_gradient, write_predictions, learn_target = writers_of(link)
 
     def learn(
         base,
@@ -174,7 +251,7 @@ def learning_of(functions: Functions) -> Callable[..., None]:
         learn_first(first, scratch, write_gradient(known, 0, scratch, features), weight)
         learn_second(second, scratch, write_gradient(known, 1, scratch, features), weight)
         pace, n_members = min(weight / (base.rounds[0] + 1.0), 1.0), len(members)
-        learn_target(known, y, candidates[0], pace)
+        learn_target(known, numbers, y, candidates[0], pace)
         write_predictions(known, members, candidates, mixed, losses)
         for i in range(n_members + 4):
             losses[i] = value(loss, numbers, y, losses[i]) if not math.isnan(losses[i]) else math.nan
@@ -188,9 +265,10 @@ def learning_of(functions: Functions) -> Callable[..., None]:
 
 
 @Loop
-def mixing(functions: Functions) -> Callable[..., None]:
-    """The rule, with all losses as cases."""
-    learn = learning_of(functions)
+def mixing(link: Link, functions: Functions) -> Callable[..., None]:
+    """The rule of a link, with all losses as cases."""
+    learn, write_candidates = learning_of(link, functions), writer_of_candidates(link)
+    mean_of, mixed_of = link.mean_of, link.mixed_of
 
     def mix(
         base: Weights,
@@ -216,7 +294,7 @@ def mixing(functions: Functions) -> Callable[..., None]:
             of_row, begun = members[t], base.rounds[0] > BEGUN
             candidates[0] = mean_of(base.means if is_over else base.weights, of_row, known)
             write_candidates(first, second, known, of_row, begun, weight[t], scratch, features, candidates)
-            mixed[t, 0] = used[0] * candidates[0] + used[1] * candidates[1] + used[2] * candidates[2]
+            mixed[t, 0] = mixed_of(used, candidates)
             if weight[t] > 0.0:
                 round_ = loss, numbers, of_row, bounded(y[t]), mixed[t, 0], weight[t]
                 learn(base, first, second, top, account, known, scratch, candidates, losses, features, *round_)
@@ -224,14 +302,14 @@ def mixing(functions: Functions) -> Callable[..., None]:
     return mix
 
 
-def kernel_of_numbers() -> Kernel:
-    """The kernel of the losses that have a name by now."""
-    return mixing.kernel(name="mixing.numbers.mix", states=STATES, lengths=LENGTHS)
+def kernel_of(link: Link, name: str) -> Kernel:
+    """The kernel of a link, for the losses that have a name by now."""
+    return mixing.kernel(link, name=name, states=STATES, lengths=LENGTHS)
 
 
 def all_kernels() -> list[Kernel]:
     """The kernel of this module."""
-    return [kernel_of_numbers()]
+    return [kernel_of(IDENTITY, "mixing.numbers.mix")]
 
 
 def mix(*arguments: Any) -> None:
@@ -240,4 +318,4 @@ def mix(*arguments: Any) -> None:
     Arguments are those of the kernel. The members' predictions (n, M, 1) are NaN of a member that sleeps; see
     :func:`tunefree.mixing.classes.mix`.
     """
-    kernel_of_numbers()(*arguments)
+    kernel_of(IDENTITY, "mixing.numbers.mix")(*arguments)

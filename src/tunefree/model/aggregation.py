@@ -201,7 +201,7 @@ def asleep(predictions: np.ndarray) -> np.ndarray:
 
 
 def _of_rows_awake(weight: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-    """Weights; 0 of rows of which all members sleep, which tell nothing of them."""
+    """Weights; 0 of rows of which all members sleep, which say nothing about them."""
     return np.where(asleep(predictions), 0.0, weight)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -68,7 +67,8 @@ class Ensemble:
         """Let all members learn rows; returns what each predicted of a row before it learned it, (N, n, K)."""
         predictions = np.empty((len(self.members), len(rows.y), self.linear.n_outputs))
         parts = zip(self.groups, self._parts(predictions), strict=True)
-        _each(lambda group, written: group.learn(rows, written, again), list(parts), len(rows.y))
+        for some, n in _in_turn(list(parts), len(rows.y)):
+            threads.each(lambda group, written: group.learn(rows, written, again), some, n)
         return predictions
 
     @property
@@ -88,7 +88,8 @@ class Ensemble:
 
         parts = zip(self.groups, self._parts(predictions), strict=True)
         awake = [(group, part) for group, part in parts if group.members and (group.has_learned or not asleep)]
-        _each(of_group, awake, n_rows(X))
+        for some, n in _in_turn(awake, n_rows(X)):
+            threads.each(of_group, some, n)
         return predictions
 
     def _parts(self, of_members: np.ndarray) -> list[np.ndarray]:
@@ -160,8 +161,10 @@ def kernel_banks_of(options: ModelOptions, n_outputs: int, n_classes: int) -> li
     return [KernelBank(settings, *of_banks, average, n_warmup) for settings in by_view.values()]
 
 
-def _each(function: Callable[..., None], arguments: list[tuple[Any, ...]], rows: int) -> None:
-    """Call a function for groups, one after another those that use threads themselves, the others side by side."""
-    side_by_side = [argument for argument in arguments if not argument[0].uses_threads]
-    threads.each(function, [argument for argument in arguments if argument[0].uses_threads], 0)
-    threads.each(function, side_by_side, rows if len(side_by_side) > 1 else 0)
+def _in_turn(arguments: list[tuple[Any, ...]], rows: int) -> list[tuple[list[tuple[Any, ...]], int]]:
+    """Arguments for groups that use threads themselves, which come one after another, and for the others, which come
+    side by side; each with the rows by which threads pay."""
+    of_groups: dict[bool, list[tuple[Any, ...]]] = {True: [], False: []}
+    for argument in arguments:
+        of_groups[argument[0].uses_threads].append(argument)
+    return [(of_groups[True], 0), (of_groups[False], rows if len(of_groups[False]) > 1 else 0)]

@@ -17,7 +17,7 @@ State = tuple[dict[str, np.ndarray], dict[str, Any]]
 class FrozenGroup:
     """The members of a group with the weights, views and slots that they had; see ``LinearGroup.frozen``.
 
-    It asks the group about features that were met once, so it is right as long as the group keeps its members and
+    It asks the group about features that occurred once, so it is right as long as the group keeps its members and
     outputs, and of such features as long as the group has the rows in which they were met.
 
     Parameters

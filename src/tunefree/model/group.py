@@ -45,7 +45,7 @@ class WeightedRows(NamedTuple):
 
     X: Any  # block of rows
     weights: np.ndarray  # (d, K)
-    units: np.ndarray  # (d,) of the features; 0 for one that was never met
+    units: np.ndarray  # (d,) of the features; 0 for one that was never observed
     further: Further | None = None  # the rest of the sums
 
 

@@ -64,12 +64,12 @@ class LinearGroup(MemberGroup):
         return None if self.n_columns is None else self.n_columns == 0
 
     def reserve_features(self, n_features: int) -> None:
-        """Have room for at least so many features, as far as they have slots."""
+        """Reserve capacity for at least so many features, as far as they have slots."""
         self.n_features, self._weights = max(self.n_features, self.n_slots(n_features)), None
         self.reserve_slots(self.n_features)
 
     def reserve_slots(self, n_slots: int) -> None:
-        """Have room for so many slots, some of which may be given later."""
+        """Reserve capacity for so many slots, some of which may be given later."""
         for member in self.members:
             member.reserve(n_slots, self.n_outputs)
 
@@ -78,7 +78,7 @@ class LinearGroup(MemberGroup):
         return n_features if self.meetings is None else self.meetings.n_slots(n_features)
 
     def settle(self) -> tuple[Past | None, Any]:
-        """Learn all first meetings, and from now on each feature when it is first met; these, as they were given."""
+        """Learn all first occurrences, and from now on each feature when it first occurs; these, as they were given."""
         past = None if self.meetings is None else self.meetings.settle()
         if self.meetings is None or past is None:
             return None, None
@@ -87,21 +87,23 @@ class LinearGroup(MemberGroup):
         return past, self.meetings.replayed(past, "raw")
 
     def reduce(self) -> None:
-        """Keep what predicts, and leave out all that learning needs."""
-        self.settle()
+        """Keep what predicts, and leave out all that learning needs.
+
+        Features that occurred once stay a row's slopes in the log: as weights they would take K numbers each.
+        """
         for member in self.members:
             member.reduce(self.n_features, self.n_outputs)
         self._weights = None
 
     def taught(self) -> LinearGroup | None:
-        """A copy whose members have learned all first meetings; None if some of these are not known any more."""
+        """A copy whose members have learned all first occurrences; None if some of these are not known any more."""
         other = copy.deepcopy(self)
         other.settle()
         return None if other.meetings is not None and other.meetings.n_partial else other
 
     @property
     def meetings_held(self) -> Any:
-        """What is kept of first meetings, as nested arrays."""
+        """What is kept of first occurrences, as nested arrays."""
         return () if self.meetings is None else (self.meetings.known, self.meetings.values)
 
     def take_latest(self) -> tuple[Rows | None, Met | None]:
@@ -114,7 +116,7 @@ class LinearGroup(MemberGroup):
         return taken
 
     def _meet(self, seen: dict[str, Any], weight: np.ndarray) -> Met | None:
-        """Give slots to features of rows, which are in some views, and replay first meetings."""
+        """Give slots to features of rows, which are in some views, and replay first occurrences."""
         met = None if self.meetings is None else self.meetings.meet(seen["raw"], weight)
         if met is not None and self.meetings is not None:
             for view, X in seen.items():
@@ -125,7 +127,7 @@ class LinearGroup(MemberGroup):
         return met
 
     def _replay(self, past: Past) -> None:
-        """Let all members learn first meetings."""
+        """Let all members learn first occurrences."""
         if self.meetings is not None and len(past.sources):
             rows = {view: self.meetings.replayed(past, view) for view in self.meetings.values}
             each = [(member, rows[member.setting.view]) for member in self.members if member.setting.view in rows]
@@ -156,7 +158,7 @@ class LinearGroup(MemberGroup):
     ) -> np.ndarray:
         """What each member predicts of rows, (M, n, K), with the views, weights and objectives that it had.
 
-        ``counts`` are the numbers of slots, and of rows with a first meeting, that there were; features that were met
+        ``counts`` are the numbers of slots, and of rows with a first occurrence, at that time; features that occurred
         later count nothing.
         """
         nothing = np.zeros(n_rows(X))
@@ -205,7 +207,7 @@ class LinearGroup(MemberGroup):
     def alone_in(
         self, seen: dict[str, Any], n_slots: int = MOST, n_met: int = MOST
     ) -> Callable[[Member], Further | None]:
-        """For each member the entries of rows that have no slot, though their features were met, and their weights.
+        """For each member the entries of rows that have no slot, though their features occurred, and their weights.
 
         ``seen`` are the rows in the views of the members; see :meth:`tunefree.model.meetings.FirstMeetings.alone_in`.
         """

@@ -1,14 +1,14 @@
-"""First meetings: a feature gets its statistics when it is met a second time, and is then taught what the first told.
+"""First occurrences: a feature gets statistics at its second occurrence, and the entry of the first is then replayed.
 
-Two thirds of the words and pairs of a text are met once. The weight of a new feature is 0, so its entry does not change
-the margins of its row, and what it would teach is not used before it is met again. So the entry is left out of the row,
-its value is kept, and members keep the slopes of the row in a log. At the second meeting the feature gets a slot, which
-is its number in all statistics, and the members replay the first (:func:`tunefree.learners.contract.replay`). So each
-row is predicted as by members that learn all entries of all rows. New rows are too: the weights of features that were
-met once are computed from the log for as long as they are needed.
+Two thirds of the words and pairs of a text occur once. The weight of a new feature is 0, so its entry does not change
+the margins of its row, and what is learned from it is not used before the feature occurs again. The entry is therefore
+left out of the row. Its value is kept, and members keep the slopes of the row in a log. At the second occurrence the
+feature gets a slot, which is its index in all statistics, and the members replay the first occurrence
+(:func:`tunefree.learners.contract.replay`). So each row is predicted as by members that learn all entries of all rows.
+This holds for new rows too: weights of features that occurred once are computed from the log when they are needed.
 
-The log is bounded. A feature whose first meeting has left it gets a slot, and is not taught of that meeting. The first
-FIRST features have slots from the start, which are their own numbers.
+The log is bounded. A feature whose first occurrence is no longer in it gets a slot without a replay. The first FIRST
+features have slots from the start, which are their own numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from tunefree.core.kernels import kernel
 from tunefree.core.rows import Block, n_rows, reach, sparse
 
-FIRST = 1024  # features that have slots from the start: more than Newton's matrices have room for
+FIRST = 1024  # features that have slots from the start: more than Newton's matrices reserve capacity for
 LOGGED = 2**16  # rows in a log: more than members learn at a time
 MOST = 2**62
 _ONCE = -1  # in ``slot_of``: the feature was met once
@@ -29,9 +29,9 @@ _ONCE = -1  # in ``slot_of``: the feature was met once
 class Known(NamedTuple):
     """What is known of features from number ``first`` on."""
 
-    slot_of: Annotated[np.ndarray, "int32[features]"]  # 0 for one that was never met, -1 for one that was met once
-    serials: Annotated[np.ndarray, "int64[features]"]  # serial number of the row of the first meeting
-    counts: Annotated[np.ndarray, "int64[3]"]  # slots given; rows with a first meeting; 1 if these get slots at once
+    slot_of: Annotated[np.ndarray, "int32[features]"]  # 0 of one never observed, -1 of one that occurred once
+    serials: Annotated[np.ndarray, "int64[features]"]  # serial number of the row of the first occurrence
+    counts: Annotated[np.ndarray, "int64[3]"]  # indices; rows with a first occurrence; 1 if these get slots at once
 
     @classmethod
     def create(cls, n_features: int) -> Self:
@@ -40,7 +40,7 @@ class Known(NamedTuple):
 
 
 class Past(NamedTuple):
-    """First meetings that are replayed."""
+    """First occurrences that are replayed."""
 
     features: np.ndarray  # (r,) int64
     slots: np.ndarray  # (r,) int32: of the features
@@ -48,7 +48,7 @@ class Past(NamedTuple):
 
 
 class Met(NamedTuple):
-    """Rows with slots instead of features, and what is to be done about first meetings."""
+    """Rows with slots instead of features, and what is to be done about first occurrences."""
 
     X: Any  # block of rows, their values unchanged
     kept: np.ndarray  # (e,) places of their words among those of the rows as given
@@ -59,7 +59,7 @@ class Met(NamedTuple):
     past: Past  # what is replayed before the rows are learned
     past_rows: Any  # that, as rows of one entry each, their values as given
     n_slots: int  # there is to be room for
-    n_partial: int  # features with a slot that were not taught of their first meeting, by now
+    n_partial: int  # features with a slot that were not corrected by a replay of their first occurrence, by now
 
 
 class Occurrences(NamedTuple):
@@ -67,13 +67,13 @@ class Occurrences(NamedTuple):
 
     fresh: Annotated[np.ndarray, "int64[occurrences]"]  # features met for the first time
     entries: Annotated[np.ndarray, "int64[occurrences]"]  # their places among the words; -1 for those of codes
-    again: Annotated[np.ndarray, "int64[occurrences]"]  # features whose first meeting is to be replayed
-    rows: Annotated[np.ndarray, "int64[occurrences]"]  # serial numbers of the rows of their second meeting
+    again: Annotated[np.ndarray, "int64[occurrences]"]  # features whose first occurrence is to be replayed
+    rows: Annotated[np.ndarray, "int64[occurrences]"]  # serial numbers of the rows of their second occurrence
     counts: Annotated[np.ndarray, "int64[2]"]  # of the features in the first two, and in the last two
 
     @classmethod
     def create(cls, n_entries: int) -> Self:
-        """None, with room for those in so many entries."""
+        """None, with capacity for those in so many entries."""
         fresh, entries, again, rows = np.empty((4, n_entries), np.int64)
         return cls(fresh, entries, again, rows, np.zeros(2, np.int64))
 
@@ -108,7 +108,7 @@ def meet_rows(
     serials: Annotated[np.ndarray, "int64[rows]"],
     occurrences: Occurrences,
 ) -> None:
-    """Meet the features of rows, which get serial numbers: a row without a first meeting has that of the next."""
+    """Observe the features of rows, which get serial numbers: a row without a first occurrence has that of the next."""
     begun, is_settled = known.counts[1], known.counts[2] == 1
     for i in range(len(weight)):
         row, n_fresh, is_learned = known.counts[1], occurrences.counts[0], weight[i] > 0.0
@@ -125,7 +125,7 @@ def meet_rows(
 
 
 def slot_in(known, first, serial, is_learned, feature):
-    """The slot of a feature in a row; 0 if it has none there. One that is not learned does not see later meetings."""
+    """The slot of a feature in a row; 0 if it has none there. A row that is not learned does not see later ones."""
     if feature < first:
         return feature
     if feature >= len(known.slot_of) or known.slot_of[feature] <= 0:
@@ -169,9 +169,9 @@ def place_rows(
 
 
 class Alone(NamedTuple):
-    """Features of some rows that have no slot, though they were met, numbered from 1."""
+    """Features of some rows that have no slot, though they occurred, numbered from 1."""
 
-    past: Past  # their first meetings; the slots are their numbers
+    past: Past  # their first occurrences; the slots are their numbers
     pointers: np.ndarray  # (n + 1,) int64: into the entries of the rows that have such features
     numbers: np.ndarray  # (e,) int32: of the features
     places: np.ndarray  # (e,) int64: of the entries among the words of the rows; -1 for those of codes
@@ -187,7 +187,7 @@ def _values(X: Block, places: np.ndarray) -> np.ndarray:
 
 
 def with_room(log: np.ndarray, n_rows: int) -> np.ndarray:
-    """A log with room for so many rows, or a third more than it had, so that the cost of copies stays small."""
+    """A log with capacity for so many rows, or a third more than it had, so that the cost of copies stays small."""
     if n_rows <= len(log):
         return log
     grown = np.zeros((max(n_rows, len(log) + len(log) // 3), log.shape[1]))
@@ -204,7 +204,7 @@ def with_outputs(log: np.ndarray, n_outputs: int, first: int, fixed: int = 0) ->
 
 
 class FirstMeetings:
-    """Which features have been met once, and the slots of those that were met twice.
+    """Which features have been met once, and the slots of those that occurred twice.
 
     Attributes
     ----------
@@ -212,9 +212,9 @@ class FirstMeetings:
         Features below have the slots of their own numbers; 0 before any row.
     known : Known
     values : dict of str to (d,) array
-        By view, the values of features at their first meeting.
+        By view, the values of features at their first occurrence.
     n_partial : int
-        Features with a slot whose first meeting had left the log.
+        Features with a slot whose first occurrence had left the log.
 
     Examples
     --------
@@ -248,7 +248,7 @@ class FirstMeetings:
 
     @property
     def n_met_once(self) -> int:
-        """Features that have no slot though they were met."""
+        """Features that have no slot though they occurred."""
         return int(np.count_nonzero(self.known.slot_of == _ONCE))
 
     @property
@@ -262,7 +262,7 @@ class FirstMeetings:
             self.first = max(FIRST, 1 + X.numbers.shape[1])
 
     def meet(self, X: Block, weight: np.ndarray) -> Met | None:
-        """Meet the features of rows to be learned in order; None if all have the slots of their own numbers."""
+        """Observe the features of rows to be learned in order; None if all have the slots of their own numbers."""
         self.begin(X)
         if reach(X) <= self.first:
             return None
@@ -283,7 +283,7 @@ class FirstMeetings:
         return met._replace(past_rows=self.replayed(past, "raw"))
 
     def settle(self) -> Past | None:
-        """Give a slot to each feature that was met once, and from now on to each that is met; what is to replay."""
+        """Give a slot to each feature that occurred once, and from now on to each that occurs; what is to replay."""
         self.known.counts[2] = 1
         if not self.n_met_once:
             return None
@@ -303,7 +303,7 @@ class FirstMeetings:
         return self._placed(X, nothing, np.full(n_rows(X), self.known.counts[1]))[0]
 
     def note(self, met: Met, view: str, X: Block) -> None:
-        """Keep the values of first meetings in rows as a view shows them."""
+        """Keep the values of first occurrences in rows as a view shows them."""
         store = self.values.get(view, np.zeros(0))
         if len(store) < len(self.known.slot_of):
             store = self.values[view] = np.concatenate([store, np.zeros(len(self.known.slot_of) - len(store))])
@@ -314,7 +314,7 @@ class FirstMeetings:
         return met.X._replace(numbers=X.numbers, values=X.values[met.kept])
 
     def replayed(self, past: Past, view: str) -> Block:
-        """Rows of one entry each: first meetings as a view showed them."""
+        """Rows of one entry each: first occurrences as a view showed them."""
         n = len(past.features)
         return sparse(np.arange(n + 1), past.slots, self.values[view][past.features], intercept=False)
 
@@ -341,12 +341,12 @@ class FirstMeetings:
         return of_features
 
     def alone(self) -> Past:
-        """Features without a slot whose first meeting is in the log."""
+        """Features without a slot whose first occurrence is in the log."""
         return self._past(np.flatnonzero(self._is_alone(np.arange(len(self.known.slot_of)), MOST, MOST)))
 
     def alone_in(self, X: Block, n_slots: int = MOST, n_met: int = MOST) -> Alone | None:
         """Those of them that are in some rows, None if none is: as it was when there were so many slots, and so many
-        rows had had a first meeting."""
+        rows had had a first occurrence."""
         if self.first == 0 or reach(X) <= self.first:
             return None
         words = np.flatnonzero(self._is_alone(X.features, n_slots, n_met))
@@ -363,7 +363,7 @@ class FirstMeetings:
         return Alone(past, pointers, 1 + numbers[order], places[order])
 
     def _is_alone(self, ids: np.ndarray, n_slots: int, n_met: int) -> np.ndarray:
-        """Which features had been met and had no slot, see :meth:`alone_in`; only those whose log is still there."""
+        """Which features had occurred and had no slot, see :meth:`alone_in`; only those whose log is still there."""
         if not len(self.known.slot_of):  # rows may be predicted that reach further than all that were learned
             return np.zeros(ids.shape, bool)
         inside = (ids >= self.first) & (ids < len(self.known.slot_of))

@@ -48,11 +48,11 @@ class Member:
     average: bool
     state: Any
     objective: Any
-    log: np.ndarray | None = None  # of rows, for first meetings that are replayed; there is none before the first
+    log: np.ndarray | None = None  # of rows, for first occurrences that are replayed; there is none before the first
     rows: int = 0  # learned
     mass: float = 0.0  # weights of these
     offsets: np.ndarray | None = None  # (K,) added to the weights of the constant; None before a class came late
-    fixed: Read | None = None  # weights that predict, of a member that learns no more, and has no state
+    fixed: Read | None = None  # weights that predict, of a member that learns no more, whose state knows nothing
 
     @classmethod
     def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:
@@ -72,16 +72,16 @@ class Member:
 
     @property
     def room(self) -> int:
-        """Features there is room for."""
+        """Features there is capacity for."""
         return int(self.state.n_features)
 
     def reserve(self, n_features: int, n_outputs: int) -> None:
-        """Have room for at least so many features; the room doubles, so that the cost of copies stays small."""
+        """Reserve capacity for at least so many features; it doubles, so that the cost of copies stays small."""
         if n_features > self.room:
             self.resize(max(n_features, 2 * self.room), n_outputs)
 
     def resize(self, n_features: int, n_outputs: int, first: int = 0) -> None:
-        """Have room for at least as many features and outputs as before; the first output becomes output ``first``."""
+        """Reserve capacity for no fewer features and outputs than before; the first output becomes output ``first``."""
         self.state = self.state.grown(n_features, n_outputs, first)
 
     def add_outputs(self, objective: Any, before: int, n_outputs: int) -> None:
@@ -145,7 +145,7 @@ class Member:
         self.mass = running_sum(self.mass, weight)
 
     def replay(self, X: Any, past: Past) -> None:
-        """Learn first meetings, rows of one entry each, of features that have room now."""
+        """Learn first occurrences, rows of one entry each, of features that have statistics now."""
         if len(past.sources) and self.log is not None:
             self._replay_into(self.state, X, past)
 
@@ -167,10 +167,10 @@ class Member:
         """Keep what predicts, in single precision, and leave out all that learning needs."""
         weights, units = self.weights(n_features, n_outputs)
         self.fixed = weights.astype(np.float32).astype(np.float64), units
-        self.state = self.log = self.offsets = None
+        self.state, self.offsets = self.state.blank(2, n_outputs), None
 
     def past_weights(self, X: Any, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
-        """What :meth:`weights` would have of features that were met once, rows of one entry each, numbered by slots."""
+        """What :meth:`weights` would have of features that occurred once, rows of one entry each, numbered by slots."""
         if self.log is None:
             return None
         n_features, n_outputs = 1 + int(past.slots.max(initial=1)), self.log.shape[1] - passes.OF_ROW
@@ -212,7 +212,8 @@ class Member:
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
         if "weights" in arrays:
-            self.state, self.fixed = None, (arrays["weights"].astype(np.float64), np.array(arrays["units"]))
+            weights, units = arrays["weights"].astype(np.float64), np.array(arrays["units"])
+            self.state, self.fixed = self.state.blank(2, weights.shape[1]), (weights, units)
         else:
             self.state.restore(under("learner.", arrays))
         self.objective = self.objective._replace(**header["objective"])

@@ -18,6 +18,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, part, reach
+from tunefree.losses.contract import prediction_of
 from tunefree.losses.objectives import measured
 from tunefree.model import saving
 from tunefree.model.aggregation import aggregation_of, asleep
@@ -82,7 +83,7 @@ class Model(ScoredModel):
     (['no', 'yes'], array([-2.,  4.]))
     """
 
-    kind = "linear"  # of models, see tunefree.workflows.model_files
+    kind = "linear"  # of models, see tunefree.model_files.trained
 
     def __init__(
         self,
@@ -144,13 +145,13 @@ class Model(ScoredModel):
         return max(self.n_features, reach(X)) if meetings is None else meetings.n_slots_after(X)
 
     def reserve_features(self, n_features: int) -> None:
-        """Have room for at least so many features."""
+        """Reserve capacity for at least so many features."""
         self.n_features = max(self.n_features, n_features)
         self.ensemble.linear.reserve_features(self.n_features)
         self.reserve_slots(self.n_slots)
 
     def reserve_slots(self, n_slots: int) -> None:
-        """Have room for so many statistics, so that none are copied while rows are learned, see `n_slots_after`."""
+        """Reserve capacity for so many statistics: none are copied while rows are learned, see `n_slots_after`."""
         self.ensemble.linear.reserve_slots(n_slots)
         self.record.reserve_features(n_slots, self.n_outputs, self.objective)
 
@@ -162,7 +163,7 @@ class Model(ScoredModel):
         Parameters
         ----------
         X : block of rows
-            The model gets room for its features, if :meth:`reserve_features` was not called before.
+            The model gets capacity for its features, if :meth:`reserve_features` was not called before.
         y : Labels, or (n,) array of numbers in regression
         weight : (n,) array
             Sample weights; a row of weight 0 is predicted but not learned.
@@ -210,7 +211,7 @@ class Model(ScoredModel):
         (entries, met), is_known = self.ensemble.linear.take_latest(), np.ones(len(rows.y), bool)
         if self.task == "regression" and not again:
             means, sleeping = self.record.targets.add(rows.weight, rows.y), asleep(of_members)
-            mixed[sleeping, 0] = np.nan_to_num(means)[sleeping]
+            mixed[sleeping, 0] = prediction_of(self.objective.loss, np.nan_to_num(means))[sleeping]
             is_known = ~np.isnan(means)
         row_losses = measured(self.objective, rows.y, mixed)
         if again:

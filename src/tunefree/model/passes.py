@@ -198,7 +198,7 @@ def numbers_of(array: np.ndarray) -> np.ndarray:
 
 
 def replay_all(state: Learner, X: Any, sources: np.ndarray, log: np.ndarray) -> None:
-    """Replay first meetings, rows of one entry each, by the log of the rows that they were left out of.
+    """Replay first occurrences, rows of one entry each, by the log of the rows that they were left out of.
 
     A slope of an output that there was not yet may be NaN, and counts as 0.
     """

@@ -41,14 +41,14 @@ class FirstPassRecord:
 
     def __init__(self, options: ModelOptions, n_features: int, n_outputs: int) -> None:
         self.evidence = Evidence(n_features, n_outputs)
-        self.log, self.steepest = np.zeros((0, n_outputs)), 0.0  # weighted slopes of rows with first meetings
+        self.log, self.steepest = np.zeros((0, n_outputs)), 0.0  # weighted slopes of rows with first occurrences
         self.risks = {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
         self.targets = RunningMean()
         self.is_over = False
         self._of_classes, self._of_log_losses = options.task == "classification", not options.is_calibrated
 
     def reserve_features(self, n_features: int, n_outputs: int, objective: Any) -> None:
-        """Have room for at least so many features."""
+        """Reserve capacity for at least so many features."""
         self.evidence = _with_room(self.evidence, n_features, n_outputs, objective)
 
     def add_outputs(self, n_outputs: int, objective: Any) -> None:
@@ -90,7 +90,7 @@ class FirstPassRecord:
                 self.risks["log_loss"].add(weight[kept], row_losses[kept])
 
     def replay(self, past: Past | None, X: Any, objective: Any) -> None:
-        """Add first meetings that were left out, as rows of one entry each."""
+        """Add first occurrences that were left out, as rows of one entry each."""
         if past is not None and len(past.sources):
             self.evidence = _with_room(self.evidence, reach(X), self.log.shape[1], objective)
             log = with_room(self.log, 1 + int(past.sources.max()))
@@ -99,7 +99,7 @@ class FirstPassRecord:
     def certificate(self, n_features: int, objective: Any, meetings: FirstMeetings | None = None) -> Certificate:
         """What is known of every linear model on these rows; ``meetings`` tells which features have slots.
 
-        Of features without a slot, and those that were not taught of their first meeting, the slopes of that row count.
+        Of features without a slot, and those whose first occurrence was not replayed, the slopes of that row count.
         """
         evidence, n_slots = self.evidence, n_features if meetings is None else meetings.n_slots(n_features)
         of_all = certify(evidence, objective)
@@ -139,6 +139,6 @@ class FirstPassRecord:
 
 
 def _with_room(evidence: Evidence, n_features: int, n_outputs: int, objective: Any) -> Evidence:
-    """The evidence with room for so many features; the room doubles, so that the cost of copies stays small."""
+    """The evidence with capacity for so many features; the capacity doubles, so that the cost of copies stays small."""
     room = evidence.n_features
     return evidence if n_features <= room else widened(evidence, max(n_features, 2 * room), n_outputs, objective)

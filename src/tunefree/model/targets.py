@@ -10,6 +10,7 @@ import numpy as np
 
 from tunefree.core.errors import DataError, ModelError, nearest
 from tunefree.core.numbers import MOST
+from tunefree.losses.contract import response
 from tunefree.losses.objectives import chosen, measured
 from tunefree.model import calibration
 
@@ -214,8 +215,13 @@ class ScoredModel:
         """1 where a predicted class is wrong, else 0; in regression the absolute error."""
         if self.task == "regression":
             with np.errstate(over="ignore"):
-                return np.minimum(np.abs(np.asarray(y, np.float64) - predictions[:, 0]), MOST)
+                return np.minimum(np.abs(np.asarray(y, np.float64) - self.responses(predictions)), MOST)
         return (self.codes(y)[0] != chosen(predictions)).astype(np.float64)
+
+    def responses(self, predictions: np.ndarray) -> np.ndarray:
+        """The targets (n,) that predictions (n, 1) stand for, see :func:`tunefree.losses.contract.response`."""
+        numbers: np.ndarray = response(self.objective.loss, predictions[:, 0])
+        return numbers
 
     def losses(self, y: Any, predictions: np.ndarray) -> np.ndarray:
         """The loss of each prediction; NaN for a label that was never seen in training."""

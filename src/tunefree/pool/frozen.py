@@ -10,6 +10,7 @@ than SURE standard errors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,10 @@ from tunefree.core.rows import n_rows, rows_at
 from tunefree.core.states import under
 from tunefree.generations.clocks import FIRST
 from tunefree.generations.generation import Generation, restored_all, save_all
+from tunefree.generations.reservoir import Reservoir
+from tunefree.intervals.conformal import quantile, recency, wider
+from tunefree.intervals.conformal_record import MOST_SCORES, scores_of
+from tunefree.intervals.sets import draws_of
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.frozen_group import FrozenGroup
 from tunefree.pool.members import Members
@@ -27,7 +32,9 @@ MOST_ROWS = 1024  # that a copy predicts, of those until the next
 JUDGED = 512  # rows that a copy has learned at least, if it is to count
 MUCH, SURE = 0.98, 2.0
 MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
-FOLLOWING = 2  # choice of the mixture that follows the stream
+FOLLOWING, N_CHOICES = 2, 3  # choice of the mixture that follows the stream, the last one
+_OF_ROWS = ("weights", "numbers", "units", "draws")  # beside predictions and targets, under their names in files
+Units = Callable[[np.ndarray, np.ndarray], np.ndarray]
 State = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 
@@ -90,12 +97,16 @@ class Frozen:
         Total loss of the frozen mixture, of its base, and of the copies' mixtures, on the same rows.
     squares : (2,) array
         Sums of the squares of what the copies' mixtures lost more on a row than the first two.
+    scores : Reservoir
+        Of rows that copies predicted, a column for each of the three: how far off they are (:mod:`tunefree.intervals`).
+        Numbers of rows are its digests.
     """
 
     def __init__(self, places: list[int], n_classes: int, loss: Any) -> None:
         self.places = places
         self.mixture = Mixture(len(places), n_classes, loss)
         self.losses, self.squares = np.zeros(3), np.zeros(2)
+        self.scores = Reservoir(most=MOST_SCORES)
         self.next = EARLIEST  # rows from which on the next copy is taken
         self.forget()
 
@@ -105,6 +116,9 @@ class Frozen:
         self.predicted: list[np.ndarray] = []  # (n, M + 1, K) by the generations of the copy, and by its mixture
         self.targets: list[np.ndarray] = []  # (n,)
         self.weights: list[np.ndarray] = []  # (n,)
+        self.numbers: list[np.ndarray] = []  # (n,) uint64
+        self.units: list[np.ndarray] = []  # (n,)
+        self.draws: list[np.ndarray] = []  # (n,)
 
     @property
     def choice(self) -> int:
@@ -119,17 +133,44 @@ class Frozen:
         of_born = predictions[:, self.places]
         return self.mixture.predict(of_born) if self.choice == 0 else self.mixture.mean(of_born)
 
-    def judge(self, members: Members, X: Any, y: np.ndarray, evidence: np.ndarray, numbers: np.ndarray) -> None:
-        """Let the copy predict some rows, whose numbers (n,) count those learned before, which will be evidence."""
+    def quantile(self, level: float, of_stream: float, rows: int, code: int | None = None) -> float:
+        """The quantile of the scores of rows to come, of so many rows learned.
+
+        It is ``of_stream``, that of rows which were predicted just before they were learned, unless rows that copies
+        predicted, which are as far ahead as rows to come, were further off; where another mixture was chosen than the
+        one that follows the stream, it is that of these rows. ``code`` is of a class whose rows alone count.
+        """
+        kept = self.scores.kept()
+        counts = np.ones(len(kept["targets"]), bool) if code is None else kept["targets"] == code
+        weights = (kept["weights"] * recency(kept["digests"].astype(np.float64), rows))[counts]
+        if not len(weights):
+            return of_stream
+        scores = kept["columns"][counts, self.choice]
+        if self.choice == FOLLOWING:
+            return wider(of_stream, scores, weights, level)
+        of_copies = quantile(scores, weights, level)
+        return of_copies if np.isfinite(of_copies) else of_stream
+
+    def judge(
+        self, members: Members, X: Any, y: np.ndarray, evidence: np.ndarray, numbers: np.ndarray, units: Units
+    ) -> None:
+        """Let the copy predict some rows, whose numbers (n,) count those learned before, which will be evidence.
+
+        ``units`` gives those of the scores (n,) of rows from their columns and predictions of numbers.
+        """
         if self.copy is None:
             return
         thinning = max(self.copy.rows // MOST_ROWS, 1)
         rows = np.flatnonzero((evidence > 0.0) & (numbers % thinning == 0))
         if len(rows):
-            predictions, following = self.copy.predict(members, rows_at(X, rows))
+            of_rows = rows_at(X, rows)
+            predictions, following = self.copy.predict(members, of_rows)
             self.predicted.append(np.concatenate([predictions[:, self.places], following[:, None]], axis=1))
             self.targets.append(y[rows])
             self.weights.append(evidence[rows])
+            self.numbers.append(numbers[rows].astype(np.uint64))
+            self.units.append(units(members.matrix(of_rows), following[:, 0]))
+            self.draws.append(draws_of(of_rows))
 
     def learn(self, members: Members) -> None:
         """Judge the frozen mixture by the rows that the copy predicted, and learn these in their order."""
@@ -142,6 +183,8 @@ class Frozen:
                 losses = np.minimum(weights[:, None] * members.losses(candidates, y), MOST_LOSS)
                 self.losses = self.losses + losses.sum(axis=0)
                 self.squares = self.squares + ((losses[:, 2:] - losses[:, :2]) ** 2).sum(axis=0)
+                scores = scores_of(candidates, y, np.concatenate(self.units), np.concatenate(self.draws))
+                self.scores.add(scores, y, weights, np.concatenate(self.numbers), [0.0] * N_CHOICES)
             self.mixture.learn(of_born, y, weights)
         self.forget()
 
@@ -168,16 +211,18 @@ class Frozen:
     def nbytes(self) -> int:
         """Bytes of the mixture and of the generations of the copy."""
         of_copy = 0 if self.copy is None else sum(generation.nbytes for *_, generation in self.copy.generations)
-        return self.mixture.nbytes + of_copy
+        return self.mixture.nbytes + of_copy + self.scores.nbytes
 
     def save_state(self, n_features: int) -> State:
         """Arrays and a header from which :meth:`restore` makes the same."""
         arrays = {f"mixture.{name}": array for name, array in self.mixture.save_state().items()}
         header: dict[str, Any] = {"next": self.next, "copy": None}
         arrays |= {"losses": self.losses, "squares": self.squares}
+        header["scores"] = self.scores.rows
+        arrays |= {f"scores.{name}": array for name, array in self.scores.save_state().items()}
         if self.predicted:
             arrays |= {"predicted": np.concatenate(self.predicted), "targets": np.concatenate(self.targets)}
-            arrays["weights"] = np.concatenate(self.weights)
+            arrays |= {name: np.concatenate(getattr(self, name)) for name in _OF_ROWS}
         if self.copy is not None:
             of_copy, header["copy"] = self.copy.save_state(n_features)
             arrays |= {f"copy.{name}": array for name, array in of_copy.items()}
@@ -188,8 +233,9 @@ class Frozen:
         self.mixture.restore(under("mixture.", arrays))
         self.losses, self.squares = np.array(arrays["losses"]), np.array(arrays["squares"])
         self.next = header["next"]
+        self.scores.restore(under("scores.", arrays), header["scores"])
         if "predicted" in arrays:
             self.predicted, self.targets = [np.array(arrays["predicted"])], [np.array(arrays["targets"])]
-            self.weights = [np.array(arrays["weights"])]
+            vars(self).update({name: [np.array(arrays[name])] for name in _OF_ROWS})
         if header["copy"] is not None:
             self.copy = Copy.restored(members, blank, under("copy.", arrays), header["copy"])

@@ -60,6 +60,8 @@ class Growth:
         Generations of a clock and kind that are awake.
     has_groups : bool
         Whether what is remembered of rows are their groups, not their observations.
+    keeps_rows : bool
+        Whether rows are kept, on which generations can be grown.
     """
 
     def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int]) -> None:
@@ -72,7 +74,7 @@ class Growth:
         self.awake: dict[tuple[int, str], list[Generation]] = {}
         self.pending: list[Pending] = []
         self.kinds: tuple[str, ...] = TREES
-        self.has_groups, self.n_ages = False, len(AGES)
+        self.has_groups, self.n_ages, self.keeps_rows = False, len(AGES), True
         self.next = clocks.births(0)
 
     def observe(self, X: Any, learned: np.ndarray | None = None) -> Observed:
@@ -100,7 +102,7 @@ class Growth:
 
     def add(self, rows: Observed, y: np.ndarray, weight: np.ndarray) -> None:
         """Keep rows that were learned."""
-        if self.columns.is_for_trees:
+        if self.keeps_rows and self.columns.is_for_trees:
             for reservoir in (self.whole, self.recent) if self.windows else (self.whole,):
                 reservoir.add(rows.matrix, y, weight, rows.digests, self.columns.fills)
 
@@ -126,13 +128,24 @@ class Growth:
             self.awake = {key: of_kind for key, of_kind in self.awake.items() if key[1] != LINEAR}
         return WHOLE in due
 
-    def stop(self) -> None:
-        """Let no generation be born any more."""
-        self.pending, self.next = [], Event(NEVER, NEVER)
+    def stop_windows(self) -> None:
+        """Let no generation of a window be born: rows in random order have no latest ones."""
         for window in self.windows:
             window.is_awake, window.birth = True, NEVER  # one that is awake is not woken
 
-    def go_on(self, rows: int) -> None:
+    def stop(self) -> None:
+        """Let no generation be born any more."""
+        self.pending, self.next = [], Event(NEVER, NEVER)
+        self.stop_windows()
+
+    def only_newest(self) -> None:
+        """Let the newest generations of all rows go on alone: no other one is awake or born, and no row is kept."""
+        self.stop()
+        self.windows, self.keeps_rows = [], False
+        self.whole, self.recent = Reservoir(), Reservoir(max(LENGTHS))
+        self.awake = {key: of_kind[:1] for key, of_kind in self.awake.items() if key[0] == WHOLE}
+
+    def resume(self, rows: int) -> None:
         """After a stop, let generations be born as if all of so many rows had been learned one after the other."""
         self.next = clocks.births(rows)
         if self.whole.rows >= self.whole.capacity:

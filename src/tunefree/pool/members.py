@@ -14,6 +14,7 @@ from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.seen import FREQUENT, Seen
 from tunefree.losses.objectives import measured, regression
+from tunefree.losses.tweedie_loss import Tweedie
 from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import name_of
@@ -33,6 +34,7 @@ class Learned(NamedTuple):
     evidence: np.ndarray  # (n,) weights of rows that judge members, and that leaves learn: 0 where a row may be known
     digests: np.ndarray  # (n,) uint64 of the observations or groups; none where there are neither
     n_repeats: int  # rows of a weight whose group was learned before, or whose observation, unless it is frequent
+    matrix: np.ndarray  # (n, c) rows as generations see them; without columns where there are none
 
 
 class Ahead(NamedTuple):
@@ -86,6 +88,11 @@ class Members:
     def width(self) -> int:
         """Classes that the mixture knows, at least two; 0 for numbers."""
         return 0 if self.loss is not None else max(self.n_classes, 2)
+
+    @property
+    def predicts_logarithms(self) -> bool:
+        """Whether predictions are logarithms of numbers."""
+        return isinstance(self.loss, Tweedie)
 
     def begin(self, X: Block, has_groups: bool) -> None:
         """Go on with the linear members that are for rows like these: one kind is for words, the other for columns."""
@@ -160,7 +167,7 @@ class Members:
             kept = Observed(observed.matrix[learned], observed.digests[learned])
             self.growth.add(kept, y[learned], weight[learned])
         judged = predictions if ahead is None else ahead.predictions
-        return Learned(judged, evidence, observed.digests, n_repeats)
+        return Learned(judged, evidence, observed.digests, n_repeats, observed.matrix)
 
     def _observe(self, X: Any, learned: np.ndarray, ahead: Ahead | None) -> Observed:
         """Rows as generations see them; empty ones where there are none."""
@@ -190,6 +197,10 @@ class Members:
             nothing = np.zeros(n_rows(X))
             self.follow(self.growth.generations(), self.growth.columns.matrix(X), nothing, nothing, predictions)
         return predictions
+
+    def matrix(self, X: Any) -> np.ndarray:
+        """Rows to come (n, c) as generations see them; without columns where there are none."""
+        return np.empty((n_rows(X), 0)) if self.growth is None else self.growth.columns.matrix(X)
 
     def asleep(self, n: int) -> np.ndarray:
         """Predictions (n, M, K) where all sleep."""

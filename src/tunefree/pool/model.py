@@ -11,8 +11,10 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, reach
 from tunefree.core.states import under
+from tunefree.intervals.sets import class_scores, draws_of
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import measured
+from tunefree.mixing.bases import LEAST
 from tunefree.model.ensemble import WARMUP_IN_POOL
 from tunefree.model.group import LabelledRows
 from tunefree.model.model import Model
@@ -120,6 +122,59 @@ class PoolModel(Model):
 
     def predict(self, X: Any) -> np.ndarray:
         return self._margins(self.pool.predict(X))
+
+    def quantiles(self, X: Any, predictions: np.ndarray, levels: np.ndarray) -> np.ndarray:
+        """Quantiles (n, L) of the targets, which are numbers, of rows of which (n, 1) is predicted.
+
+        Raises
+        ------
+        ModelError
+            If there is too little evidence for a level.
+        """
+        self._check_predicts_numbers()
+        asked = [f"the quantile {level:g}" for level in levels.tolist()]
+        return self.pool.quantiles(X, predictions[:, 0], levels, asked)
+
+    def intervals(self, X: Any, predictions: np.ndarray, coverages: np.ndarray) -> np.ndarray:
+        """Intervals (n, c, 2) for the targets of such rows: quantiles with as much below as above.
+
+        Raises
+        ------
+        ModelError
+            If there is too little evidence for a coverage.
+        """
+        self._check_predicts_numbers()
+        levels = np.stack([(1.0 - coverages) / 2.0, (1.0 + coverages) / 2.0], axis=1).ravel()
+        asked = [f"coverage {coverage:g}" for coverage in np.repeat(coverages, 2).tolist()]
+        return self.pool.quantiles(X, predictions[:, 0], levels, asked).reshape(len(predictions), -1, 2)
+
+    def _check_predicts_numbers(self) -> None:
+        if self.pool.members.predicts_logarithms:
+            problem = f"a model of the {self.options.loss} loss predicts means, around which it knows no intervals"
+            raise ModelError(f"{problem}; train one with `loss='square'`, or a quantile with `loss='quantile:0.9'`")
+
+    def sets(self, X: Any, margins: np.ndarray, coverages: np.ndarray, by_class: bool = False) -> np.ndarray:
+        """Which classes (n, c, K) are in the sets of rows with these margins.
+
+        ``by_class`` covers the rows of each class as often as asked for, not only all rows together.
+
+        Raises
+        ------
+        ModelError
+            If there is too little evidence for a coverage.
+        """
+        if len(self.classes) < 2:
+            return np.ones((len(margins), len(coverages), len(self.classes)), bool)
+        scores = class_scores(np.log(np.maximum(self.probabilities(margins), LEAST)), draws_of(X))
+        codes: list[int | None] = [*range(len(self.classes))] if by_class else [None]
+        sets = []
+        for coverage in coverages.tolist():
+            names = [f"coverage {coverage:g}" + self._of_class(code) for code in codes]
+            sets.append(scores <= [self.pool.threshold(coverage, *of) for of in zip(names, codes, strict=True)])
+        return np.stack(sets, axis=1)
+
+    def _of_class(self, code: int | None) -> str:
+        return "" if code is None else f" of class {self.classes[code]!r}"
 
     def freeze(self) -> None:
         if not all(self.ensemble.are_awake) and self.pool.rows:

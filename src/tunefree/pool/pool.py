@@ -15,6 +15,9 @@ from tunefree.core.errors import ModelError
 from tunefree.core.numbers import power_below, scaled
 from tunefree.core.rows import n_rows, part
 from tunefree.generations.seen import Seen
+from tunefree.intervals.conformal_record import ConformalRecord, Judged
+from tunefree.intervals.sets import draws_of
+from tunefree.losses.tweedie_loss import Tweedie
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.relative import RelativeWeights
 from tunefree.pool.frozen import FOLLOWING, Frozen
@@ -50,20 +53,25 @@ class Pool:
         Of generations as they were born, and what is known of predicting rows to come.
     record : WeightsRecord
         Weights and losses of the members over the rows, as long as there are generations.
+    conformal : ConformalRecord
+        How far off the mixture was on rows that are evidence.
     has_finished : bool
         Whether the pass has ended, and no row was learned since.
     only_predicts : bool
         Whether all that learning needs was left out.
+    only_members_learn : bool
+        Whether the mixture predicts with the weights that it has, and nothing is recorded of the members.
     """
 
     def __init__(self, members: Members) -> None:
         self.members = members
-        self.unit = 1.0
+        self.unit, self.only_members_learn = 1.0, False
         self.relative, self.n_repeats, self.has_finished, self.only_predicts = RelativeWeights(), 0, False, False
         self.mixture = self.new_mixture()
         self.frozen = self._new_frozen()
         self.waiting = Waiting()
         self.record = WeightsRecord(len(self.members.names))
+        self.conformal = ConformalRecord(is_of_numbers=self.members.loss is not None)
         self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
 
     @property
@@ -82,6 +90,7 @@ class Pool:
     def give_up_trees(self) -> None:
         """Go on without generations, and without what is known of them; online members predict from here on."""
         self.members.growth, self.frozen = None, self._new_frozen()
+        self.conformal.give_up_trees()
 
     def learn(
         self, X: Any, y: np.ndarray, weight: np.ndarray, groups: np.ndarray | None = None
@@ -112,7 +121,8 @@ class Pool:
         """
         if self.rows == 0 and len(weight):
             self.members.begin(X, groups is not None)
-            is_great = self.members.loss is not None and abs(y[0]) > GREAT
+            has_unit = self.members.loss is not None and not isinstance(self.members.loss, Tweedie)
+            is_great = has_unit and abs(y[0]) > GREAT
             self.unit = float(power_below(y[0])) if is_great else 1.0
         if len(weight) and (groups is not None) != self.members.has_groups:
             raise ModelError("rows learned before had groups; give groups= for these" if groups is None else UNGROUPED)
@@ -146,6 +156,28 @@ class Pool:
             else:
                 mixed.append(self.mixture.predict(predictions, self.has_finished))
         return self._as_targets(np.concatenate(mixed))
+
+    def quantiles(self, X: Any, predictions: np.ndarray, levels: np.ndarray, asked: list[str]) -> np.ndarray:
+        """Quantiles (n, L) of the targets of rows, which are numbers, about what is predicted of them, (n,).
+
+        ``asked`` says of each level, in the message of an error, what was asked for.
+        """
+        named = zip(levels.tolist(), asked, strict=True)
+        scores = [self._quantile(level, name) for level, name in named]
+        widths = self.conformal.widths_of(self.members.matrix(X), predictions / self.unit)
+        order, bounds = np.argsort(levels, kind="stable"), np.empty((len(predictions), len(levels)))
+        with np.errstate(over="ignore"):
+            bounds[:, order] = np.sort(predictions[:, None] + widths[:, None] * np.array(scores) * self.unit, axis=1)
+        return bounds
+
+    def threshold(self, coverage: float, asked: str, code: int | None = None) -> float:
+        """What scores of classes (:mod:`tunefree.intervals.sets`) in a set are at most, of all or of one class."""
+        return self._quantile(coverage, asked, code)
+
+    def _quantile(self, level: float, asked: str, code: int | None = None) -> float:
+        """The quantile of the scores of rows to come, of all or of one class."""
+        of_stream = self.conformal.quantile(level, self.has_finished, asked, code)
+        return self.frozen.quantile(level, of_stream, self.conformal.rows, code) if self.has_finished else of_stream
 
     def _as_targets(self, mixed: np.ndarray) -> np.ndarray:
         """Predictions of numbers in the unit of the targets; log-probabilities have none."""
@@ -194,6 +226,7 @@ class Pool:
         self.only_predicts, self.waiting = True, Waiting()
         self.frozen.forget()
         self.members.seen = Seen()
+        self.conformal.reduce()
         if self.members.growth is not None:
             self.members.growth.reduce()
 
@@ -215,14 +248,22 @@ class Pool:
     def _learn_piece(self, X: Any, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None) -> np.ndarray:
         before = self.rows
         learned = self.members.learn(X, y, weight, self.relative.of(weight), before, ahead)
-        predictions, evidence, digests, n_repeats = learned
+        predictions, evidence, digests, n_repeats, matrix = learned
         self.n_repeats += n_repeats
+        if self.only_members_learn:
+            return self.mixture.predict(predictions, is_over=False)
         if ahead is None:
             self.waiting.put_back(digests, predictions)
         judging = evidence if ahead is None else of_one_row(ahead.groups, evidence)
         mixed = self.mixture.learn(predictions, y, judging)
+        numbers = before + np.cumsum(weight > 0.0)
+        growth = self.members.growth
+        columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
+        draws = draws_of(X) if self.members.loss is None else np.zeros(len(y))
+        if not self.members.predicts_logarithms:
+            self.conformal.observe(Judged(matrix, mixed, y, judging, numbers, draws), *columns)
         if self.members.growth is not None:
-            self.frozen.judge(self.members, X, y, judging, before + np.cumsum(weight > 0.0))
+            self.frozen.judge(self.members, X, y, judging, numbers, self.conformal.widths_of)
             judged: Any = slice(None) if evidence.all() else evidence > 0.0  # all: no copy of the predictions
             groups = None if ahead is None else ahead.groups[judged]
             self._judge(predictions[judged], mixed[judged], y[judged], evidence[judged], groups)
@@ -251,4 +292,5 @@ class Pool:
     def nbytes(self) -> int:
         """Bytes of all but the online members."""
         growth = self.members.growth
-        return (growth.nbytes if growth is not None else 0) + self.mixture.nbytes + self.frozen.nbytes
+        of_growth = growth.nbytes if growth is not None else 0
+        return of_growth + self.mixture.nbytes + self.frozen.nbytes + self.conformal.nbytes

@@ -29,6 +29,8 @@ def save_state(pool: Pool, n_features: int) -> State:
     arrays |= pool.members.seen.save_state()
     arrays |= {f"record.{name}": array for name, array in pool.record.save_state().items()}
     arrays |= {f"waiting.{name}": array for name, array in pool.waiting.save_state().items()}
+    of_scores, header["conformal"] = pool.conformal.save_state()
+    arrays |= {f"conformal.{name}": array for name, array in of_scores.items()}
     of_frozen, header["frozen"] = pool.frozen.save_state(n_features)
     arrays |= {f"frozen.{name}": array for name, array in of_frozen.items()}
     if pool.members.growth is not None:
@@ -52,6 +54,7 @@ def restore(pool: Pool, arrays: dict[str, np.ndarray], header: dict[str, Any]) -
     members.seen.restore(arrays)
     pool.waiting.restore(under("waiting.", arrays))
     pool.record.restore(under("record.", arrays))
+    pool.conformal.restore(under("conformal.", arrays), header["conformal"])
     pool.mixture.restore(under("mixture.", arrays))
     if members.growth is not None:
         members.growth.has_groups = members.has_groups

@@ -1,16 +1,26 @@
-"""A report of a comparison of learners on one pass over the same rows."""
+"""A comparison of learners on one pass over the same rows."""
 
 from __future__ import annotations
 
-from tunefree.report import charts
-from tunefree.report.charts import COLOURS, Series
-from tunefree.report.document import Document, Figure, Note, Section
-from tunefree.report.performance import EARLY
-from tunefree.report.pictures import named
-from tunefree.report.scales import LOG, Scale
-from tunefree.report.told_comparison import remarks, table_of_losses
-from tunefree.workflows.comparison import Comparison, in_figures
-from tunefree.workflows.plan import POOL
+import math
+import os
+from functools import partial
+from typing import Any
+
+from tunefree.model_files.plan import POOL
+from tunefree.plotting.style import LEADER, OTHERS, SERIES, SOFT, EndLabel, counts, escaped, label_ends, simplify
+from tunefree.report.document import Block, Chart, Column, Document, Fact, Facts, Section, Table
+from tunefree.report.formats import COUNT, PERCENT
+from tunefree.report.rows import notes_of, oddity_lines
+from tunefree.report.words import weights_named
+from tunefree.workflows.comparison import RATES, Comparison, Contestant, has_rate, in_figures
+
+INCHES, INCHES_OF_PAGE = (7.2, 4.2), (6.0, 3.9)  # of a picture in a file, and in a page
+NAMED = 4  # contestants besides the pool that have labels
+WIDE = 8.0  # ratio of the highest to the lowest loss from which on the axis is logarithmic
+DEEP = 1e-4  # least loss shown, as a part of the highest
+FAR = 10.0  # a contestant whose loss is so many times the best one's has no label
+CAPTION = "Means over all rows so far. Grey: the other learners; lines may leave the picture above."
 
 
 def compared(comparison: Comparison) -> Document:
@@ -25,36 +35,207 @@ def compared(comparison: Comparison) -> Document:
     Document
     """
     goal = f"{comparison.task} of '{comparison.plan.target}'" if comparison.plan.target else comparison.task
-    ranked = comparison.ranked
+    best = comparison.ranked[0]
     sections = [
-        Section("losses", "Who predicts best", [table_of_losses(comparison), _figure(comparison)]),
-        Section("costs", "What it took", [Note(f"{line[0].upper()}{line[1:]}.") for line in remarks(comparison)]),
+        Section("losses", "Who predicts best", losses(comparison)),
+        Section("costs", "What it took", costs(comparison)),
     ]
     summary = [
-        ("rows", f"{comparison.rows:,}"),
-        ("learners", f"{len(ranked)}"),
-        ("the best", ranked[0].name),
-        (f"its {comparison.loss_name}", in_figures(ranked[0].metrics.mean_loss())),
+        Fact("rows", comparison.rows, COUNT),
+        Fact("learners", len(comparison.ranked), COUNT),
+        Fact("the best", best.name),
+        Fact(f"its {comparison.loss_name}", best.metrics.mean_loss(), in_figures),
     ]
     return Document(f"{goal}: tunefree comparison", f"Comparison of learners: {goal}", summary, sections)
 
 
-def _figure(comparison: Comparison) -> Figure:
-    """Progressive losses against rows: the pool in black, the best few in colours."""
-    best = named(comparison)[: COLOURS - 1]
-    colours = {contestant.name: 1 + k for k, contestant in enumerate(best)} | {POOL: 0}
-    series = [
-        Series(one.name, [p.rows for p in one.curve], [p.loss for p in one.curve], colours.get(one.name))
+def losses(comparison: Comparison) -> list[Block]:
+    """The learners by progressive loss, and their losses along the stream.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    """
+    is_of_classes = comparison.task == "classification"
+    of_error = ("error", PERCENT, "error") if is_of_classes else ("absolute error", in_figures, "mean_absolute_error")
+    key = "log_loss" if comparison.loss == "logistic" else "loss"
+    columns = [
+        Column("learner"),
+        Column(f"progressive {comparison.loss_name}", in_figures, key),
+        Column(*of_error),
+        Column("seconds", "{:.3f}".format),
+        Column("bytes", COUNT, is_shown=False),
+    ]
+    rows = [
+        [one.name, one.metrics.mean_loss(), one.metrics.mean_error(), one.seconds, one.bytes]
         for one in comparison.ranked
     ]
+    note = "Each row is predicted by all learners before any of them learns it."
+    table = Table("Learners by progressive loss", columns, rows, note, "learners", marked=POOL)
+    return [table, chart_of_losses(comparison)]
+
+
+def costs(comparison: Comparison) -> list[Block]:
+    """Rows, memory, seconds, and what a sweep would have cost.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    """
+    facts = [Fact("task", comparison.task), Fact("loss", comparison.loss), Fact("rows", comparison.rows, COUNT)]
+    facts += [Fact("weighted by", column)] if (column := weights_named(comparison.plan)) else []
+    facts += [Fact("rows skipped", comparison.skipped, COUNT, "skipped")]
+    facts.append(Fact("memory of the models", comparison.bytes, memory, "bytes"))
+    leaders = comparison.leaders()
+    if leaders:
+        facts.append(Fact("weights in the pool at the end", leaders, _leaders, "pool"))
+    facts.append(Fact("seconds of reading and encoding", comparison.reading, "{:.2f}".format, "seconds_of_reading"))
+    columns = [Column("way", _ways(comparison).__getitem__, has_words=True)]
+    columns += [Column("passes", COUNT), Column("seconds", "{:.2f}".format)]
+    sweeps = [[way, *sweep] for way, sweep in comparison.sweeps().items() if sweep.passes]
+    note = f"Seconds of learning alone. The pool has {_processors()}, a learner one."
+    left_out = list(comparison.left_out.items())
+    return [
+        Facts(facts),
+        Table("What it costs to choose a learner", columns, sweeps, note, "sweep"),
+        Table("Left out", [Column("learner"), Column("because")], left_out),
+        *notes_of(oddity_lines(comparison.oddities)),
+    ]
+
+
+def _ways(comparison: Comparison) -> dict[str, str]:
+    """Ways to choose a learner, in words."""
+    rates = sum(has_rate(one.name) for one in comparison.contestants if one.name != POOL)
+    return {
+        "learners": "each learner once",
+        "learners_and_rates": f"{RATES} rates for the {rates} that have one",
+        POOL: "the pool",
+    }
+
+
+def _leaders(leaders: dict[str, float]) -> str:
+    return ", ".join(f"{name} {100 * share:.1f} %" for name, share in list(leaders.items())[:4])
+
+
+def _processors() -> str:
+    count = os.cpu_count() or 1
+    return f"{count} processor{'' if count == 1 else 's'}"
+
+
+def memory(size: float) -> str:
+    """A number of bytes.
+
+    Examples
+    --------
+    >>> memory(512), memory(3 * 2**20)
+    ('512 bytes', '3 MiB')
+    """
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1000.0:
+            return f"{size:.3g} {unit}"
+        size /= 2**10
+    return f"{size:.3g} GiB"
+
+
+def chart_of_losses(comparison: Comparison) -> Chart:
+    """Progressive losses against rows.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    """
     leader = comparison.pool or comparison.ranked[0]
-    last = max(one.curve[-1].loss for one in (leader, *best))
-    losses = [point.loss for one in (leader, *best) for point in one.curve]
-    high = 1.05 * min(max(losses), EARLY * last)
-    low = max(0.0, min(losses) - 0.06 * (high - min(losses)))
-    first = comparison.contestants[0].curve[0].rows
-    axes = Scale(min(first, comparison.rows / 2), comparison.rows, LOG), Scale(low, max(high, low + 1e-300))
-    described = "; ".join(f"{one.name} {in_figures(one.curve[-1].loss)}" for one in (leader, *best))
-    titles = "rows", f"progressive {comparison.loss_name}"
-    chart = charts.lines("Progressive loss against rows", f"At the end: {described}.", series, axes, titles)
-    return Figure(chart, "Means over all rows so far. Grey: the other learners; lines may leave the picture above.")
+    ends = [
+        f"{one.name} {in_figures(one.curve[-1].loss)}" for one in {leader.name: leader, **_by_name(comparison)}.values()
+    ]
+    data = {one.name: [point._asdict() for point in one.curve] for one in comparison.ranked}
+    title, described = "Progressive loss against rows", f"At the end: {'; '.join(ends)}."
+    return Chart(title, described, partial(draw_losses, comparison=comparison), CAPTION, INCHES_OF_PAGE, "curves", data)
+
+
+def _by_name(comparison: Comparison) -> dict[str, Contestant]:
+    return {one.name: one for one in named(comparison)}
+
+
+def draw_losses(figure: Any, comparison: Comparison) -> None:
+    """Draw progressive losses: the pool in black, the best few learners in colours with labels, the others grey."""
+    axes, best = figure.subplots(), named(comparison)
+    others = [one for one in comparison.ranked if one not in (comparison.pool, *best)]
+    drawn = [(one, OTHERS) for one in others]
+    drawn += [(one, {"linewidth": 1.5, **style}) for one, style in zip(best, SERIES, strict=False)]
+    drawn += [(comparison.pool, LEADER)] if comparison.pool else []
+    for one, style in drawn:
+        axes.plot([point.rows for point in one.curve], [point.loss for point in one.curve], **style)
+    axes.set_xscale("log")
+    axes.set_xlim(min(comparison.contestants[0].curve[0].rows, comparison.rows / 2), comparison.rows)
+    low, high = _range(comparison)
+    _scale_losses(axes, low, high)
+    counts(axes.xaxis)
+    axes.set_xlabel("rows")
+    axes.set_ylabel(f"progressive {comparison.loss_name} ({_unit(comparison)})")
+    simplify(axes)
+    goal = f"{escaped(comparison.plan.target)}: " if comparison.plan.target else ""
+    title = f"{goal}{len(comparison.contestants)} learners on one pass over {comparison.rows:,} rows"
+    axes.set_title(title, loc="left", fontsize=11)
+    above = sum(one.curve[-1].loss > high for one in others)
+    note = f"grey: {len(others)} others" + (f", {above} end above" if above else "")
+    axes.set_title(note if others else "", loc="right", fontsize=8.5, color=SOFT, y=-0.16)
+    labels = [
+        EndLabel(one.curve[-1].loss, f"{one.name}  {in_figures(one.curve[-1].loss)}", style["color"], one.name == POOL)
+        for one, style in drawn[len(others) :]
+    ]
+    label_ends(axes, labels)
+
+
+def _unit(comparison: Comparison) -> str:
+    target = escaped(comparison.plan.target or "target")
+    of_targets = {"square": f"{target}² per row", "absolute": f"{target} per row"}
+    if comparison.task == "regression":
+        return of_targets.get(comparison.loss, "per row")
+    return "nats per row" if comparison.loss == "logistic" else "per row"
+
+
+def named(comparison: Comparison) -> list[Contestant]:
+    """The contestants besides the pool that have labels: the best few, unless their losses are far from the best.
+
+    Parameters
+    ----------
+    comparison : Comparison
+
+    Returns
+    -------
+    list of Contestant
+    """
+    ranked = comparison.ranked
+    bearable = max(FAR * ranked[0].curve[-1].loss, _uniform_loss(comparison))
+    others = [one for one in ranked if one.name != POOL]
+    return [one for one in others if one.curve[-1].loss <= bearable][:NAMED]
+
+
+def _uniform_loss(comparison: Comparison) -> float:
+    """The log-loss of equal probabilities of all classes; 0 for other losses."""
+    return math.log(len(comparison.contestants[0].model.classes)) if comparison.loss == "logistic" else 0.0
+
+
+def _range(comparison: Comparison) -> tuple[float, float]:
+    """The range of losses shown: all those of the pool (or of the best), and the last ones of the best few."""
+    leader = comparison.pool or comparison.ranked[0]
+    shown = [leader, *named(comparison)]
+    low = min(point.loss for one in shown for point in one.curve)
+    high = max(*(point.loss for point in leader.curve), *(one.curve[-1].loss for one in shown))
+    high = max(1.05 * high, 1.05 * _uniform_loss(comparison), 1e-300)
+    if high > WIDE * low:
+        return max(low, DEEP * high) / 1.1, 1.1 * high
+    return low - 0.06 * (high - low), high
+
+
+def _scale_losses(axes: Any, low: float, high: float) -> None:
+    """Set the axis of losses; it is logarithmic where they differ much."""
+    if high > WIDE * low:
+        from matplotlib.ticker import LogLocator, NullLocator
+
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 1e3 * low else (1.0,)))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter(lambda loss, _: f"{loss:,.10g}" if 1e-4 < loss < 1e7 else f"{loss:.3g}")
+    axes.set_ylim(low, high)

@@ -1,53 +1,118 @@
-"""What a report is made of: sections of facts, tables, figures and notes, whatever it is about."""
+"""What commands print and reports show: facts, tables, charts and notes.
+
+A fact and a cell of a table keep their values, and formats that make texts of them. Three renderers walk the blocks:
+:mod:`tunefree.report.terminal`, :mod:`tunefree.report.page` and :mod:`tunefree.report.record` (JSON), so that all show
+the same numbers. To show something new, add a fact or a column to a block; to add a kind of block, add it to each of
+the three.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from tunefree.report.charts import Chart
+from tunefree.report.formats import text
+
+Write = Callable[[Any], str]  # makes a text of a value
+PANEL, WIDE = (2.5, 1.85), (5.0, 3.3)  # inches of charts
+
+
+class Fact(NamedTuple):
+    """A name and a value."""
+
+    name: str
+    value: Any
+    format: Write = text
+    key: str = ""  # in JSON; by default the name
 
 
 class Facts(NamedTuple):
-    """Names and values."""
+    """Names and values, some of them perhaps with intervals (:class:`tunefree.workflows.metrics.Measure`)."""
 
-    rows: list[tuple[str, str]]
-    kind: str = "facts"
+    facts: list[Fact]
+    title: str = ""
+    note: str = ""
+    key: str = ""  # in JSON, under which they are; by default they stand for themselves
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    title: str
+    format: Write = text
+    key: str = ""  # in JSON; by default the title
+    is_shown: bool = True  # to people; programs get all
+    has_words: bool = False  # whatever the format; else what has a format is set flush right
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether it is set flush right."""
+        return self.format is not text and not self.has_words
 
 
 class Table(NamedTuple):
-    """A table with a caption."""
+    """A table with a title."""
 
-    caption: str
-    header: list[str]
-    rows: list[list[str]]
+    title: str
+    columns: list[Column]
+    rows: Sequence[Sequence[Any]]
     note: str = ""
-    numeric_from: int = 1  # the first column of numbers, which are set flush right
-    is_open: bool = True  # else it is shown on demand
-    is_wide: bool = False  # as wide as the page
-    kind: str = "table"
+    key: str = ""  # in JSON; by default the title
+    shown: Iterable[int] | None = None  # places of the rows for people; programs get all
+    is_open: bool = True  # else a page shows it on demand
+    is_wide: bool = False  # as wide as a page
+    marked: Any = None  # the first cell of the row that stands out
+
+    def texts(self) -> list[list[str]]:
+        """The cells for people."""
+        return [
+            [column.format(value) for column, value in zip(self.columns, row, strict=True) if column.is_shown]
+            for row in self.rows_shown()
+        ]
+
+    def columns_shown(self) -> list[Column]:
+        """The columns for people."""
+        return [column for column in self.columns if column.is_shown]
+
+    def rows_shown(self) -> Sequence[Sequence[Any]]:
+        """The rows for people."""
+        return self.rows if self.shown is None else [self.rows[k] for k in self.shown if k < len(self.rows)]
 
 
-class Figure(NamedTuple):
-    """A chart with a caption."""
+class Chart(NamedTuple):
+    """A chart, drawn by matplotlib."""
 
-    chart: Chart
+    title: str
+    description: str  # for those who do not see it
+    draw: Callable[[Any], Any]  # on a matplotlib figure
     caption: str
-    kind: str = "figure"
+    inches: tuple[float, float] = WIDE
+    key: str = ""  # of the data in JSON
+    data: Any = None
 
 
 class Note(NamedTuple):
-    """A paragraph; ``tone`` is "plain", "warning" or "fine"."""
+    """A paragraph; ``tone`` is "plain", "note", "warning" or "fine"."""
 
     text: str
     tone: str = "plain"
-    kind: str = "note"
 
 
 class Code(NamedTuple):
     """A command or a program."""
 
     text: str
-    kind: str = "code"
+
+
+class Data(NamedTuple):
+    """What only programs read."""
+
+    key: str
+    value: Any
+
+
+Block = Facts | Table | Chart | Note | Code | Data
 
 
 class Section(NamedTuple):
@@ -55,7 +120,7 @@ class Section(NamedTuple):
 
     id: str
     title: str
-    blocks: list[Any]
+    blocks: Sequence[Block]
 
 
 class Document(NamedTuple):
@@ -63,7 +128,18 @@ class Document(NamedTuple):
 
     title: str
     subtitle: str
-    summary: list[tuple[str, str]]  # the few numbers that come first
+    summary: list[Fact]  # the few numbers that come first
     sections: list[Section]
     footer: str = ""
     refresh: int = 0  # seconds after which a page is loaded again; 0 for never
+
+
+def key_of(block: Any, name: str) -> str:
+    """The key of a fact, a column or a table in JSON: the one it has, or its name in letters of identifiers.
+
+    Examples
+    --------
+    >>> key_of(Fact("rows held out", 7), "rows held out"), key_of(Column("±", text, "standard_error"), "±")
+    ('rows_held_out', 'standard_error')
+    """
+    return block.key or re.sub(r"\W+", "_", name.lower()).strip("_")

@@ -1,4 +1,4 @@
-"""Section of a report: what is guaranteed, from the sums that were kept on the way."""
+"""What is guaranteed, from the sums that were kept along the stream."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.explanation.weights import linear_weights
-from tunefree.report import charts
-from tunefree.report.charts import Series
-from tunefree.report.document import Facts, Figure, Note, Section, Table
-from tunefree.report.scales import LOG, Scale, spanning
-from tunefree.report.told import order_warning, rows_told, sentence
+from tunefree.model_files.trained import Trained
+from tunefree.plotting import charts
+from tunefree.plotting.style import BLUE, LEADER, span
+from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Note, Section, Table
+from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, THREE, Format
+from tunefree.report.words import order_warning, sentence, weights_named
 from tunefree.workflows.certification import findings, of_weights
-from tunefree.workflows.training import Trained
 
-KERNELS = 3  # that are shown
+KERNELS = 3  # that people see
 FINE = 41  # radii of the curve
 ABOUT = (
     "No linear model in which no feature moves a prediction by more than the radius has a mean loss below the bound."
 )
+COVERED = "The theorem holds whatever the rows are, where each row is learned before the next one is predicted."
 RADIUS = "Radius: |weight| x largest value of the feature, the most a feature can move a prediction."
+G, WHOLE_PERCENT = Format("g"), Format("g", 100.0, " %")
 
 
 def guarantees(trained: Trained) -> Section:
@@ -36,12 +38,12 @@ def guarantees(trained: Trained) -> Section:
         certified = findings(trained)
     except ModelError as error:
         return Section("guarantees", "What is guaranteed", [Note(str(error))])
-    blocks = [*proved(trained, certified), _curve(trained, certified), *_weights_at_the_end(trained)]
+    blocks = [*certificates(trained, certified), _curve(trained, certified), *_weights_at_the_end(trained)]
     return Section("guarantees", "What is guaranteed", blocks)
 
 
-def proved(trained: Trained, certified: dict[str, Any]) -> list[Any]:
-    """What :func:`tunefree.workflows.certification.findings` gives, as facts, tables and notes.
+def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
+    """What :func:`tunefree.workflows.certification.findings` gives.
 
     Parameters
     ----------
@@ -49,71 +51,121 @@ def proved(trained: Trained, certified: dict[str, Any]) -> list[Any]:
     certified : dict
     """
     unit = "" if trained.model.task == "classification" else " mean absolute deviations of the target"
-    rows = [[f"{radius:g}{unit}", f"{bound:.6g}"] for radius, bound in certified["lower_bounds"].items()]
-    header = ["radius", "no linear model has a mean loss below"]
-    of_rows = rows_told(certified["rows"], trained.plan)
-    said = f"{of_rows}, {certified['predictions']}: mean loss {certified['loss']:.6g}"
-    blocks: list[Any] = [Note(said), Table("Every linear model", header, rows, RADIUS)]
-    blocks += [Facts(facts)] if (facts := _facts(certified, unit)) else []
-    return blocks + _kernels(certified) + _risk(trained, certified)
+    radius = Format("g", unit=unit)
+    facts = [Fact("rows", certified["rows"], COUNT)]
+    facts += [Fact("weighted by", column)] if (column := weights_named(trained.plan)) else []
+    facts += [Fact("predictions", certified["predictions"]), Fact("mean loss", certified["loss"], SIX, "loss")]
+    header = [Column("radius", radius), Column("no linear model has a mean loss below", SIX, "bound")]
+    bounds = list(certified["lower_bounds"].items())
+    blocks: list[Block] = [Facts(facts), Table("Every linear model", header, bounds, RADIUS, "lower_bounds")]
+    largest = [(gap, radius) for gap, radius in certified["largest_radii"].items() if radius is not None]
+    if largest:
+        of_gap = Column("no linear model is better by more than", WHOLE_PERCENT, "gap")
+        columns = [of_gap, Column("up to radius", Format(".3g", unit=unit), "radius")]
+        blocks.append(Table("How much better a linear model can be", columns, largest, key="largest_radii"))
+    blocks += [*_coverage(trained, certified), *_mixing(certified), *_of_file(certified), *_kernels(certified)]
+    blocks += [Data("order", certified["order"])] if "order" in certified else []
+    return [*blocks, *_risk(trained, certified)]
 
 
-def _curve(trained: Trained, certified: dict[str, Any]) -> Figure:
-    """The certificate against the radius."""
-    radii = list(certified["lower_bounds"])
-    fine = np.geomspace(min(radii), max(radii), FINE)
-    bounds = [bound for _, bound in trained.model.certificate().table(fine.tolist())]
-    known = [max(bound, 0.0) if bound > -math.inf else 0.0 for bound in bounds]
-    certificate = Series("every linear model", fine.tolist(), known, 1)
-    of_model = Series("this model", [fine[0], fine[-1]], [certified["loss"]] * 2, 0)
-    axes = Scale(fine[0], fine[-1], LOG), Scale(*_from_zero([certified["loss"], *known]))
-    at = "; ".join(f"radius {radius:g}: {bound:.4g}" for radius, bound in certified["lower_bounds"].items())
-    described = f"Lower bounds on the mean loss of linear models, and this model's {certified['loss']:.4g}. {at}."
-    titles = "radius", "mean loss"
-    chart = charts.lines("Certificate against radius", described, [of_model, certificate], axes, titles)
-    return Figure(chart, f"{ABOUT} Losses are not negative, so bounds below 0 are drawn as 0.")
+def _coverage(trained: Trained, certified: dict[str, Any]) -> list[Block]:
+    """How often intervals or sets of the next row covered it, and at least."""
+    if "coverage" not in certified:
+        return []
+    coverage = certified["coverage"]
+    rows = [(part, of["covered"], of["at_least"]) for part, of in coverage["asked"].items()]
+    title = "Intervals of the next row" if trained.model.task == "regression" else "Sets of the next row"
+    at_least = Column("at least, by theorem", DECIMALS, "at_least")
+    columns = [Column("coverage asked for", Format("g"), "coverage"), Column("covered", DECIMALS), at_least]
+    note = f"Of {coverage['rows']:,} rows, each before it was learned. {COVERED}"
+    return [Table(title, columns, rows, note, "coverage")]
 
 
-def _from_zero(values: list[float]) -> tuple[float, float]:
-    return 0.0, 1.08 * spanning(np.array(values), 0.0, zero=True)[1]
-
-
-def _facts(certified: dict[str, Any], unit: str) -> list[tuple[str, str]]:
+def _mixing(certified: dict[str, Any]) -> list[Block]:
+    if "mixing" not in certified:
+        return []
+    mixing = certified["mixing"]
     facts = [
-        (f"no linear model is better by more than {100 * gap:g} %", f"up to radius {radius:.3g}{unit}")
-        for gap, radius in certified["largest_radii"].items()
-        if radius is not None
+        Fact("rows that are evidence", mixing["rows"], COUNT, "rows"),
+        Fact("mean loss on these", mixing["loss"], SIX, "loss"),
+        Fact("the members' average on these", mixing["base"], SIX, "base"),
+        Fact("theorem of mixing: mean loss at most", mixing["loss_at_most"], SIX, "loss_at_most"),
     ]
-    if "mixing" in certified:
-        mixing = certified["mixing"]
-        facts += [
-            (f"mean loss of {mixing['rows']:,} rows that are evidence", f"{mixing['loss']:.6g}"),
-            ("the members' average on these", f"{mixing['base']:.6g}"),
-            ("theorem of mixing", f"mean loss at most {mixing['loss_at_most']:.6g}"),
-        ]
-    if "weights" in certified:
-        weights = certified["weights"]
-        facts.append(("mean loss of the weights in the file", f"at least {weights['loss_at_least']:.6g}"))
-        if "theorem" in weights:
-            facts.append(("the learner's theorem", f"they are better by at most {weights['theorem']:.6g} a row"))
-    return facts
+    return [Facts(facts, "The mixture", key="mixing")]
 
 
-def _kernels(certified: dict[str, Any]) -> list[Any]:
-    tables = []
-    for kernel in certified.get("kernels", [])[:KERNELS]:
+def _of_file(certified: dict[str, Any]) -> list[Block]:
+    if "weights" not in certified:
+        return []
+    weights = certified["weights"]
+    facts = [
+        Fact("their mean loss is at least", weights["loss_at_least"], SIX, "loss_at_least"),
+        Fact("better by at most, a row", weights["regret_at_most"], SIX, "regret_at_most"),
+    ]
+    if "theorem" in weights:
+        facts.append(Fact("by the learner's theorem, at most", weights["theorem"], SIX, "theorem"))
+    return [Facts(facts, "The weights in the file", key="weights")]
+
+
+def _kernels(certified: dict[str, Any]) -> list[Block]:
+    tables: list[Block] = []
+    for number, kernel in enumerate(certified.get("kernels", [])):
         theorem = kernel.get("theorem", {})
-        header = ["norm", "no function has a mean loss below", *(["better by at most (theorem)"] if theorem else [])]
+        columns = [
+            Column("learner", is_shown=False),
+            Column("gamma", THREE, is_shown=False),
+            Column("norm", G),
+            Column("no function has a mean loss below", SIX, "bound"),
+            Column("better by at most (theorem)", SIX, "theorem", bool(theorem)),
+        ]
         rows = [
-            [f"{norm:g}", f"{bound:.6g}", *([f"{theorem[norm]:.6g}"] if theorem else [])]
+            [kernel["learner"], kernel["gamma"], norm, bound, theorem.get(norm)]
             for norm, bound in kernel["lower_bounds"].items()
         ]
-        caption = f"{kernel['learner']} (gamma {kernel['gamma']:.3g})"
-        tables.append(Table(caption, header, rows, f"Mean loss {kernel['loss']:.6g}.", 1, False))
+        title, note = f"{kernel['learner']} (gamma {kernel['gamma']:.3g})", f"Mean loss {kernel['loss']:.6g}."
+        tables.append(Table(title, columns, rows, note, "kernels", None if number < KERNELS else (), False))
     return tables
 
 
-def _weights_at_the_end(trained: Trained) -> list[Any]:
+def _risk(trained: Trained, certified: dict[str, Any]) -> list[Block]:
+    """Bounds on the loss of rows to come, or why there are none."""
+    warning = order_warning(trained)
+    if warning is not None:
+        said = "There is no bound on the error to come: such bounds are for rows that are independent and alike."
+        return [Note(f"{sentence(warning)} {said}", "warning")]
+    risk = {name: bound for name, bound in certified.get("risk", {}).items() if bound is not None}
+    if not risk:
+        return []
+    facts = [Fact("confidence", risk.pop("confidence"), WHOLE_PERCENT)]
+    for name, bound in risk.items():
+        of_bound = PERCENT if name == "error" else DECIMALS
+        facts.append(Fact(f"mean {name.replace('_', '-')} to come, at most", bound, of_bound, name))
+    note = "For the models of the pass, if rows are independent and alike."
+    return [Facts(facts, "Rows to come", note, "risk")]
+
+
+def _curve(trained: Trained, certified: dict[str, Any]) -> Chart:
+    """The certificate against the radius."""
+    loss, radii = certified["loss"], list(certified["lower_bounds"])
+    fine = np.geomspace(min(radii), max(radii), FINE)
+    bounds = [bound for _, bound in trained.model.certificate().table(fine.tolist())]
+    known = [max(bound, 0.0) if bound > -math.inf else 0.0 for bound in bounds]
+    lines = [
+        charts.Series("this model", [fine[0], fine[-1]], [loss, loss], LEADER),
+        charts.Series("every linear\nmodel", fine.tolist(), known, {"color": BLUE, "linewidth": 1.7}),
+    ]
+    y_range = 0.0, 1.08 * span([0.0, loss, *known])[1]
+    at = "; ".join(f"radius {radius:g}: {bound:.4g}" for radius, bound in certified["lower_bounds"].items())
+    described = f"Lower bounds on the mean loss of linear models, and this model's {loss:.4g}. {at}."
+
+    def draw(figure: Any) -> None:
+        charts.draw_lines(figure.subplots(), lines, ("radius", "mean loss"), y_range, False)
+
+    caption = f"{ABOUT} Losses are not negative, so bounds below 0 are drawn as 0."
+    return Chart("Certificate against radius", described, draw, caption)
+
+
+def _weights_at_the_end(trained: Trained) -> list[Block]:
     """The regret against the model's own weights in the end, and what the learner's theorem says of it."""
     model = trained.model
     if len(model.members) > 1 or not model.has_weights:
@@ -123,23 +175,7 @@ def _weights_at_the_end(trained: Trained) -> list[Any]:
     except ModelError:
         return []
     known = of_weights(trained, weights)
-    rows = [["from the slopes on these rows", f"{known['regret_at_most']:.6g}"]]
-    rows += [["the learner's theorem", f"{known['theorem']:.6g}"]] if "theorem" in known else []
-    header = ["bound", "better by at most, a row"]
-    return [Table("The weights at the end, used from the first row on", header, rows)]
-
-
-def _risk(trained: Trained, certified: dict[str, Any]) -> list[Any]:
-    warning = order_warning(trained)
-    if warning is not None:
-        said = "There is no bound on the error to come: such bounds are for rows that are independent and alike."
-        return [Note(f"{sentence(warning)} {said}", "warning")]
-    risk = certified.get("risk", {})
-    facts = []
-    for name, bound in risk.items():
-        if name != "confidence" and bound is not None:
-            shown = f"{100 * bound:.2f} %" if name == "error" else f"{bound:.4f}"
-            title = f"mean {name.replace('_', '-')} to come, with {100 * risk['confidence']:g} % confidence"
-            facts.append((title, f"at most {shown}"))
-    said = "For the models of the pass, if rows are independent and alike."
-    return [Facts(facts), Note(said, "fine")] if facts else []
+    rows = [["from the slopes on these rows", known["regret_at_most"]]]
+    rows += [["the learner's theorem", known["theorem"]]] if "theorem" in known else []
+    title = "The weights at the end, used from the first row on"
+    return [Table(title, [Column("bound"), Column("better by at most, a row", SIX)], rows)]

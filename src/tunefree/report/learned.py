@@ -1,24 +1,32 @@
-"""Sections of a report: what was learned, and how to do it again."""
+"""What was learned, how well it predicted along the stream, and how to do it again."""
 
 from __future__ import annotations
 
 import platform
 import shlex
 from importlib.metadata import version
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from tunefree.model.targets import MOST_SUMMED, RunningMetrics
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
-from tunefree.report.document import Code, Facts, Note, Section, Table
-from tunefree.report.told import goal_of, listed, weighed_by
-from tunefree.report.told_columns import facts_of_columns, lines_of_kinds
-from tunefree.stream.layout import MISSING, Layout
-from tunefree.workflows.plan import Plan
-from tunefree.workflows.training import Trained
+from tunefree.report.columns import facts_of_columns, table_of_columns
+from tunefree.report.document import Block, Code, Column, Fact, Facts, Note, Section, Table
+from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, THREE, first, is_absent
+from tunefree.report.rows import notes_of, oddity_lines, tables_of_reasons
+from tunefree.report.suspicions import remarks_on_columns, warnings_of
+from tunefree.report.words import loss_name, weights_named
+from tunefree.training.doubts import doubts_of_columns
+from tunefree.workflows.comparison import in_figures
 
-OPEN = 24  # columns of a table that is shown at once
 MOST = 400  # columns that are listed
 PACKAGES = ("tunefree", "numpy", "numba", "pyarrow")
+PATH = ("training_loss", "validation_loss", "training_error", "validation_error", "norm")  # of an iteration
+MOST_CLASSES = 12  # that are named
 
 
 def learned(trained: Trained) -> Section:
@@ -28,84 +36,176 @@ def learned(trained: Trained) -> Section:
     ----------
     trained : Trained
     """
-    model, progress = trained.model, trained.progress
-    first = progress.progressive[0]
-    default = "square" if model.task == "regression" else "logistic"
-    facts = [("goal", goal_of(trained)), ("rows learned", f"{first.rows:,}")]
-    facts += [("weighted by", column)] if (column := weighed_by(trained.plan)) else []
-    facts += [("rows held out", f"{progress.held_out[0].rows:,}")] if progress.held_out[0].rows else []
-    facts += [("rows skipped", f"{progress.skipped:,}")] if progress.skipped else []
-    facts += [("rows without a label, skipped", f"{progress.unlabelled:,}")] if progress.unlabelled else []
-    facts += [("features", f"{model.n_features:,}")]
-    facts += [("classes", listed(model.classes, 12))] if model.task == "classification" else []
-    facts += lines_of_kinds(trained)
-    facts += [("loss", model.options.loss or default), ("learner", model.learner)]
-    facts += _of_evidence(trained)
-    facts += [] if progress.complete else [("state", "a checkpoint, not trained to the end")]
+    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_repeats(trained)]
     return Section("learned", "What was learned", [Facts(facts), *table_of_columns(trained, MOST)])
 
 
-def _of_evidence(trained: Trained) -> list[tuple[str, str]]:
-    """Passes of a single learner; of the pool, rows that are no evidence."""
+def summary(trained: Trained, output: Path) -> list[Block]:
+    """The end of a training: rows, losses, the file of the model, and what looks wrong.
+
+    Parameters
+    ----------
+    trained : Trained
+    output : Path
+        The file.
+    """
+    blocks: list[Block] = [Facts([*facts_of_rows(trained), *losses(trained), Fact("model", str(output))])]
+    if trained.model.kind == "path":
+        blocks += notes_of(oddity_lines(trained.progress.oddities))
+        held_out = trained.model.path.validation_loss[-1]
+        if trained.model.stop == len(trained.model.path) and not np.isnan(held_out):
+            hint = "rows held out were best predicted at the end; tunefree path --iterations makes it longer"
+            blocks.append(Note(hint, "note"))
+        return blocks
+    blocks += [*tables_of_reasons(trained.progress.reasons), *warnings_of(trained, is_ending=True)]
+    return [*blocks, *tables_of_passes(trained), *notes_of(_remarks(trained))]
+
+
+def story(trained: Trained, top: int) -> list[Block]:
+    """What is known of a training: rows, losses, what looks wrong, and what columns became.
+
+    Parameters
+    ----------
+    trained : Trained
+    top : int
+        Columns that people see; 0 for all.
+    """
+    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_repeats(trained), *losses(trained)]
+    blocks: list[Block] = [Facts(facts), *tables_of_passes(trained)]
+    blocks += [] if trained.model.kind == "path" else warnings_of(trained)
+    return [*blocks, *table_of_columns(trained, top)]
+
+
+def facts_of_goal(trained: Trained) -> list[Fact]:
+    """What is learned, with which loss and by which learner."""
     model = trained.model
-    if not isinstance(model, PoolModel):
-        return [("passes", f"{len(trained.progress.progressive)}")]
-    repeated, rows = model.repeats()
-    facts = [] if trained.plan.group is None else [("groups", f"column '{trained.plan.group}'")]
-    return [*facts, ("rows that repeat earlier ones, and are no evidence", f"{repeated:,} of {rows:,}")]
+    facts = [Fact("task", model.task), Fact("target", trained.plan.target or "the label")]
+    facts += [Fact("loss", loss_name(model))]
+    if model.kind == "path":
+        kernel = model.estimator.kernel
+        facts += [Fact("learner", "early-stopping"), Fact("kernel", kernel, lambda name: name or "none")]
+        return facts + ([] if kernel is None else [Fact("gamma", model.estimator.gamma_, THREE)])
+    averaged = ", averaged" if model.options.average else ""
+    facts.append(Fact("learner", model.learner, lambda name: f"{name}{averaged}"))
+    is_complete = trained.progress.complete
+    return facts + ([] if is_complete else [Fact("state", "a checkpoint, not trained to the end")])
 
 
-def table_of_columns(trained: Trained, most: int) -> list[Table]:
-    """What the first columns became, and the share of the rows kept in which each is missing; empty without columns.
+def facts_of_rows(trained: Trained) -> list[Fact]:
+    """Of which rows, classes and columns a model was learned."""
+    model, progress, plan = trained.model, trained.progress, trained.plan
+    is_path = model.kind == "path"
+    facts = [Fact("rows learned", progress.rows if is_path else progress.progressive[0].rows, COUNT, "rows")]
+    facts += [Fact("weighted by", column)] if (column := weights_named(plan)) else []
+    facts += [Fact("groups", plan.group, lambda name: f"column '{name}'", "group")] if plan.group else []
+    held_out = 0 if is_path else progress.held_out[0].rows
+    facts += [Fact("rows held out", held_out, COUNT)] if held_out else []
+    skipped = {"rows skipped": "skipped", "rows without a label, skipped": "unlabelled"}
+    facts += [Fact(name, n, COUNT, key) for name, key in skipped.items() if (n := getattr(progress, key))]
+    facts += [Fact("features", model.n_features, COUNT, "n_features")]
+    facts += [Fact("classes", model.classes, first(MOST_CLASSES))] if model.classes else []
+    facts += facts_of_columns(trained)
+    if not is_path:
+        return facts
+    return [*facts, *facts_of_stop(model)]
 
-    Parameters
-    ----------
-    trained : Trained
-    most : int
-        Columns that are listed; 0 for all.
-    """
-    columns = facts_of_columns(trained).get("columns", [])
-    if not columns:
+
+def facts_of_stop(model: Any) -> list[Fact]:
+    """How long a path is, and where it is stopped."""
+    n = len(model.path)
+    stop = Fact("stopped at", model.stop, lambda t: f"iteration {t:,} of {n:,}", "stop")
+    return [Fact("iterations", n, COUNT), stop]
+
+
+def _repeats(trained: Trained) -> list[Fact]:
+    """Rows of a pool that are no evidence."""
+    model = trained.model
+    if not isinstance(model, PoolModel) or model.only_predicts:
         return []
-    missing = missing_shares(trained)
-    header = ["column", "learned as", "because of", *(["missing"] if missing else [])]
-    rows = [
-        [column["name"], column["kind"], column["why"], *([_percent(missing[column["name"]])] if missing else [])]
-        for column in columns[: most or None]
+    repeated, rows = model.repeats()
+    title = "rows that repeat earlier ones, and are no evidence"
+    return [Fact(title, repeated, lambda n: f"{n:,} of {rows:,}", "rows_that_repeat")]
+
+
+def losses(trained: Trained) -> list[Fact]:
+    """Losses and errors of the passes, or at the iteration at which a path is stopped."""
+    if trained.model.kind == "path":
+        return _losses_at_stop(trained)
+    progress = trained.progress
+    facts = _of_metrics(trained, "progressive", progress.progressive[0])
+    if len(progress.held_out) == 1 and progress.held_out[0].rows:
+        facts += _of_metrics(trained, "held-out", progress.held_out[0])
+    return facts
+
+
+def _of_metrics(trained: Trained, kind: str, metrics: RunningMetrics) -> list[Fact]:
+    """Mean loss and error."""
+    (loss, of_loss), (error, of_error) = names_of_losses(trained.model)
+    counted = " (after the first row)" if trained.model.task == "regression" and kind == "progressive" else ""
+    return [
+        Fact(f"{kind} {name}", mean, _ended(of_mean, total, counted), f"{kind}_{key}".replace("-", "_"))
+        for name, key, mean, of_mean, total in (
+            (loss, "loss", metrics.mean_loss(), of_loss, metrics.loss),
+            (error, "error", metrics.mean_error(), of_error, metrics.errors),
+        )
     ]
-    notes = [f"The first {most:,} of {len(columns):,} columns."] if 0 < most < len(columns) else []
-    notes += ["Missing: share of the rows that are kept for growing trees."] if missing else []
-    return [Table(f"{len(columns):,} columns", header, rows, " ".join(notes), 3, len(columns) <= OPEN, True)]
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if share else "0"
+def _ended(of_mean: Any, total: float, counted: str) -> Any:
+    """A format that says where a sum has ended at the largest number."""
+    over = "over " if total >= MOST_SUMMED else ""
+    return lambda mean: f"{over}{of_mean(mean)}{counted}"
 
 
-def missing_shares(trained: Trained) -> dict[str, float]:
-    """The share of the rows kept for growing in which each column is missing, by name; empty if none are kept.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
-    growth = trained.model.pool.members.growth if isinstance(trained.model, PoolModel) else None
-    if growth is None or not growth.whole.rows:
-        return {}
-    layout, matrix = Layout.of_encoder(trained.encoder), growth.whole.kept()["columns"]
-    shares = {column.name: 0.0 for column in layout.columns}
-    for key, values in zip(growth.columns.keys, matrix.T, strict=False):
-        part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]
-        share = float((_codes_of_missing(layout, values) if key < 0 else np.isnan(values)).mean())
-        name = layout.parts[part].column
-        shares[name] = max(shares.get(name, 0.0), share)
-    return shares
+def names_of_losses(model: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
+    """What loss and error of a model are called, with their formats."""
+    if model.task == "classification":
+        return ("log-loss" if model.loss_is_log_loss else "loss", DECIMALS), ("error", PERCENT)
+    return ("loss", SIX), ("absolute error", SIX)
 
 
-def _codes_of_missing(layout: Layout, codes: np.ndarray) -> np.ndarray:
-    """Which codes (n,) say that a column is missing."""
-    known = np.unique(codes[codes > 0])
-    return np.isin(codes, [code for code in known.tolist() if layout.label(int(code)) == MISSING])
+def tables_of_passes(trained: Trained) -> list[Table]:
+    """Losses and errors of each pass, if there were several."""
+    progress = trained.progress
+    if trained.model.kind == "path" or len(progress.progressive) < 2:
+        return []
+    (loss, of_loss), (error, of_error) = names_of_losses(trained.model)
+    kinds = {"progressive": progress.progressive}
+    kinds |= {"held-out": progress.held_out} if any(metrics.rows for metrics in progress.held_out) else {}
+    columns = [Column("pass", COUNT)]
+    rows: list[list[Any]] = [[k + 1] for k in range(len(progress.progressive))]
+    for kind, passes in kinds.items():
+        key = kind.replace("-", "_")
+        columns += [
+            Column(f"{kind} {loss}", of_loss, f"{key}_loss"),
+            Column(f"{kind} {error}", of_error, f"{key}_error"),
+        ]
+        for row, metrics in zip(rows, passes, strict=False):
+            row += [metrics.mean_loss(), metrics.mean_error()] if metrics.rows else [None, None]
+    width = len(columns)
+    return [Table("Passes", columns, [[*row, *[None] * (width - len(row))] for row in rows])]
+
+
+def _losses_at_stop(trained: Trained) -> list[Fact]:
+    """Losses, errors and the norm at the chosen iteration; of rows held out too if there are any."""
+    model = trained.model
+    record = model.path[model.stop - 1]
+    of_error = PERCENT if model.task == "classification" else in_figures
+    loss, error = "log-loss" if model.loss_is_log_loss else "loss", names_of_losses(model)[1][0]
+    facts = [
+        Fact(f"{kind} {name}", float(record[f"{key}_{what}"]), of_value, f"{key}_{what}")
+        for kind, key in (("training", "training"), ("held-out", "validation"))
+        for name, what, of_value in ((loss, "loss", in_figures), (error, "error", of_error))
+    ]
+    return [fact for fact in facts if not is_absent(fact.value)] + [Fact("norm", float(record["norm"]), in_figures)]
+
+
+def _remarks(trained: Trained) -> list[str]:
+    """What is odd about columns and about rows that were used: on the way, and as the end shows it."""
+    lines = oddity_lines([*trained.progress.oddities, *doubts_of_columns(trained)])
+    if getattr(trained.encoder, "has_queries", False):
+        lines.append("query numbers (qid) are not used; rows are learned one by one, not ranked within their query")
+    return lines + remarks_on_columns(trained)
 
 
 def command_of(plan: Plan, data: str = "DATA", output: str = "MODEL") -> str:
@@ -135,9 +235,8 @@ def reproducing(trained: Trained, digest: str | None) -> Section:
         The checksum that the model's file holds.
     """
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    facts = [("versions of this report", f"{versions}, Python {platform.python_version()}")]
-    facts += [] if digest is None else [("checksum of the model (BLAKE2b)", digest)]
+    facts = [Fact("versions of this report", f"{versions}, Python {platform.python_version()}", key="versions")]
+    facts += [] if digest is None else [Fact("checksum of the model (BLAKE2b)", digest, key="checksum")]
     note = "The same rows in the same order, learned with the same versions, give the same model to the byte."
-    return Section(
-        "reproduce", "How to reproduce it", [Code(command_of(trained.plan)), Facts(facts), Note(note, "fine")]
-    )
+    blocks: list[Block] = [Code(command_of(trained.plan)), Facts(facts), Note(note, "fine")]
+    return Section("reproduce", "How to reproduce it", blocks)

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.model_files.trained import Trained
 from tunefree.report import page
 from tunefree.report.document import Document, Note, Section
-from tunefree.workflows.training import Trained
-from tunefree.workflows.watching import Watcher
+from tunefree.training.watching import Watcher
 
 REFRESH = 5  # seconds after which a page is loaded again
 REST = 10.0  # times as long as the last copy took until the next one may be made
@@ -65,7 +65,7 @@ def copy_of(trained: Trained, encoder: tuple[dict[str, np.ndarray], dict[str, An
     Examples
     --------
     >>> from tunefree import Plan, open_source
-    >>> from tunefree.workflows.training import train
+    >>> from tunefree.training.training import train
     >>> trained = train(open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200}), Plan(target="rich"))
     >>> copy_of(trained, trained.encoder.state()).progress == trained.progress
     True

@@ -50,8 +50,8 @@ def application(report: LiveReport, token: str) -> Starlette:
     """
 
     async def show(request: Request) -> HTMLResponse:
-        given = request.path_params["token"].encode("utf-8", "surrogateescape")
-        if not secrets.compare_digest(given, token.encode()):
+        presented = request.path_params["token"].encode("utf-8", "surrogateescape")
+        if not secrets.compare_digest(presented, token.encode()):
             raise HTTPException(404)
         return HTMLResponse(await run_in_threadpool(report.html), headers=HEADERS)
 

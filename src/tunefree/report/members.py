@@ -1,4 +1,4 @@
-"""Section of a report: who learned, by the weights of the members and what these were judged by."""
+"""Who learned: the weights of the members, what these were judged by, and how they went over the stream."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.explanation.told import digits, with_error
+from tunefree.model_files.trained import Trained
+from tunefree.plotting import generations
+from tunefree.plotting.style import counts
 from tunefree.pool.frozen import FOLLOWING, MUCH, SURE
 from tunefree.pool.model import PoolModel
 from tunefree.pool.pool import Pool
-from tunefree.report.document import Note, Section, Table
-from tunefree.report.generations import weights_of
-from tunefree.workflows.training import Trained
+from tunefree.report.document import Block, Chart, Column, Data, Note, Section, Table
+from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, digits, with_error
 
 POINTS = 5  # of the stream that are listed
 JUDGED = (
@@ -26,6 +27,16 @@ CANDIDATES = (
     "trees as they were grown, averaged",
     "the mixture that follows the stream",
 )
+WEIGHTS = (
+    "The weights of those members that are awake in the mean that the mixture corrects, after so many rows: boosted and"
+    " randomised trees grown on all rows, and on the latest, and online linear members. Triangles: trees of all rows"
+    " take over."
+)
+LOSSES = (
+    "Mean losses of blocks of rows, each predicted before it was learned: of the whole mixture, and of the best member"
+    " of each group."
+)
+TALL = 5.0, 4.8  # inches of a chart with a legend below
 
 
 def members(trained: Trained) -> Section | None:
@@ -35,56 +46,88 @@ def members(trained: Trained) -> Section | None:
     ----------
     trained : Trained
     """
-    model: Any = trained.model
-    if len(model.members) < 2:
-        return None
-    figures = weights_of(model.pool) if isinstance(model, PoolModel) else []
-    return Section("members", "Who learned", [*figures, *tables_of_members(model)])
+    blocks = blocks_of_members(trained.model)
+    return Section("members", "Who learned", blocks) if len(trained.model.members) > 1 else None
 
 
-def tables_of_members(model: Any) -> list[Any]:
-    """The members with their weights, what these were judged by, and what predicts rows to come, as blocks.
+def blocks_of_members(model: Any) -> list[Block]:
+    """The members with their weights, what these were judged by, and what predicts rows to come.
 
     Parameters
     ----------
     model : Model
-        Of several members.
     """
     if isinstance(model, PoolModel):
-        return [_judged(model), *_along(model), Note(choice_told(model.pool), "fine")]
+        return [*_charts(model), _judged(model), *_along(model), Note(choice_of_rows_to_come(model.pool))]
     weights = sorted(model.shares_by_member().items(), key=lambda item: -item[1])
-    rows = [[name, f"{100 * weight:.1f} %"] for name, weight in weights]
-    return [Table("Members by weight", ["member", "weight"], rows)]
+    columns = [Column("member"), Column("weight", TENTHS_OF_PERCENT)]
+    return [Table("Members by weight", columns, list(weights), key="members", shown=None if len(weights) > 1 else ())]
 
 
 def _judged(model: PoolModel) -> Table:
     """Weights, losses with their standard errors, and the rows that judged."""
-    rows = [
-        [
-            name,
-            f"{100 * weight:.1f} %",
-            *(("-", "-") if np.isnan(loss) else (digits(loss, 4), digits(error, 2))),
-            f"{n:,}",
-        ]
-        for name, weight, loss, error, n in zip(*model.selection()[:5], strict=True)
+    columns = [
+        Column("member"),
+        Column("weight", TENTHS_OF_PERCENT),
+        Column("loss", digits(4)),
+        Column("±", digits(2), "standard_error"),
+        Column("rows that judge", COUNT, "rows"),
     ]
-    return Table("Members by weight", ["member", "weight", "loss", "±", "rows that judge"], rows, JUDGED)
+    rows = [list(row) for row in zip(*model.selection()[:5], strict=True)]
+    return Table("Members by weight", columns, rows, JUDGED, "members")
 
 
-def _along(model: PoolModel) -> list[Table]:
-    """Weights over the stream, at a few points; none of too few rows."""
+def _along(model: PoolModel) -> list[Block]:
+    """Weights over the stream, of which people see a few points; none of too few rows."""
     selection = model.selection()
+    along = Data("weights_along", {"rows": selection.points, "weights": selection.weights_at.T})
     if len(selection.points) < 2:
-        return []
+        return [along]
     places = np.unique(np.linspace(0, len(selection.points) - 1, POINTS).round().astype(np.int64))
-    header = ["member", *(f"{rows:,.0f}" for rows in selection.points[places])]
-    weights = 100 * selection.weights_at[places].T
-    of_members = zip(selection.members, weights, strict=True)
-    rows = [[name, *(f"{weight:.1f}" for weight in of_member)] for name, of_member in of_members]
-    return [Table("Weights over the stream", header, rows, ALONG, 1, False)]
+    columns = [Column("member"), *(Column(f"{rows:,.0f}", "{:.1f}".format) for rows in selection.points[places])]
+    of_members = zip(selection.members, 100 * selection.weights_at[places].T, strict=True)
+    rows = [[name, *weights] for name, weights in of_members]
+    return [Table("Weights over the stream", columns, rows, ALONG, is_open=False), along]
 
 
-def choice_told(pool: Pool) -> str:
+def _charts(model: PoolModel) -> list[Block]:
+    """Weights and losses over the stream; none of too few rows."""
+    pool = model.pool
+    if len(pool.record.rows) < 2:
+        return []
+    groups = generations.groups_of(pool)
+    last = [(group.name, pool.record.weights[-1, group.places].sum()) for group in groups]
+    described = "Weights at the end: " + ", ".join(f"{name} {100 * weight:.1f} %" for name, weight in last) + "."
+    unit = "log-loss (nats per row)" if model.task == "classification" else "loss per row"
+
+    def draw_weights(figure: Any) -> None:
+        axes = figure.subplots()
+        generations.draw_weights(axes, pool)
+        axes.set(xscale="log", xlabel="rows")
+        counts(axes.xaxis)
+        _explain(figure, axes)
+
+    def draw_losses(figure: Any) -> None:
+        axes = figure.subplots()
+        generations.draw_losses(axes, pool, unit)
+        _explain(figure, axes)
+
+    title = "Weights in the base mixture along the stream"
+    losses = "Losses along the stream"
+    means = f"At the end the mixture's loss is {pool.record.means()[-1, -1]:.4g}."
+    return [
+        Chart(title, described, draw_weights, WEIGHTS, TALL),
+        Chart(losses, means, draw_losses, LOSSES, TALL),
+    ]
+
+
+def _explain(figure: Any, axes: Any) -> None:
+    """A legend below the axes."""
+    handles, names = axes.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower left", ncols=2, frameon=False, fontsize=9.5)
+
+
+def choice_of_rows_to_come(pool: Pool) -> str:
     """What predicts rows to come, and how it was judged, as sentences.
 
     Parameters
@@ -93,7 +136,7 @@ def choice_told(pool: Pool) -> str:
 
     Examples
     --------
-    >>> choice_told(PoolModel("classification").pool)
+    >>> choice_of_rows_to_come(PoolModel("classification").pool)
     'Rows to come are predicted by the mixture that follows the stream.'
     """
     losses, choice = pool.frozen.losses, pool.frozen.choice if pool.has_finished else FOLLOWING
@@ -108,21 +151,3 @@ def choice_told(pool: Pool) -> str:
         f" these, {ratios} times the loss of the copies' mixture. Trees as they were grown take over below {MUCH:g}, if"
         f" they are better by more than {SURE:g} standard errors."
     )
-
-
-def facts_of_members(model: Any) -> dict[str, Any]:
-    """The same for JSON."""
-    facts: dict[str, Any] = {"members": model.shares_by_member()}
-    if not isinstance(model, PoolModel):
-        return facts
-    selection, (repeated, _) = model.selection(), model.repeats()
-    judged = zip(selection.members, *(values.tolist() for values in selection[1:5]), strict=True)
-    names = ("member", "weight", "loss", "standard_error", "rows")
-    rows = [dict(zip(names, (None if value != value else value for value in row), strict=True)) for row in judged]
-    along = {"rows": selection.points.tolist(), "weights": selection.weights_at.T.tolist()}
-    return facts | {
-        "selection": rows,
-        "weights_along": along,
-        "rows_that_repeat": repeated,
-        "rows_to_come": choice_told(model.pool),
-    }

@@ -10,21 +10,24 @@ from typing import Any
 
 from tunefree.core import storage
 from tunefree.core.parameters import as_options
-from tunefree.report.document import Document, Section
+from tunefree.model_files.trained import Trained
+from tunefree.plotting import files
+from tunefree.report.document import Chart, Document, Fact, Note, Section
+from tunefree.report.formats import COUNT
 from tunefree.report.guarantees import guarantees
-from tunefree.report.learned import learned, reproducing
+from tunefree.report.learned import learned, losses, reproducing
 from tunefree.report.members import members
-from tunefree.report.performance import performance, progressive_facts
+from tunefree.report.metrics import facts_of_measures
+from tunefree.report.performance import performance
 from tunefree.report.suspicions import Skipped, suspicions
 from tunefree.report.terms import terms
-from tunefree.report.told import goal_of
-from tunefree.report.told_metrics import shown, title_of
+from tunefree.report.words import goal_of
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows.evaluation import Evaluation, evaluate
 from tunefree.workflows.explanation import terms_of
-from tunefree.workflows.training import Trained
 
+NO_CHARTS = "The charts of this report need matplotlib, which is not installed: pip install 'tunefree[plot]'."
 MOST_TILES = 6  # numbers that come first
 OF_TESTS = ("log_loss", "error", "mean_absolute_error", "r2")  # metrics among them
 
@@ -49,13 +52,13 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
     Examples
     --------
     >>> from tunefree import Plan, open_source
-    >>> from tunefree.workflows.training import train
+    >>> from tunefree.training.training import train
     >>> source = open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200})
-    >>> made = report(train(source, Plan(target="rich")), source)
-    >>> [section.title for section in made.sections][:3]
+    >>> document = report(train(source, Plan(target="rich")), source)
+    >>> [section.title for section in document.sections][:3]
     ['What was learned', 'How well it predicts', 'Who learned']
-    >>> made.summary[0]
-    ('rows learned', '400')
+    >>> document.summary[0].name, document.summary[0].value
+    ('rows learned', 400)
     """
     bad = BadRows() if bad is None else bad
     tested = None
@@ -118,24 +121,41 @@ def page_of(trained: Trained, test: Any = None) -> Page:
     return Page(report(trained, test))
 
 
-def _summary(trained: Trained, tested: Evaluation | None) -> list[tuple[str, str]]:
-    tiles = [("rows learned", f"{trained.progress.progressive[0].rows:,}")]
-    tiles += [fact for fact in progressive_facts(trained) if fact[0].startswith("progressive")]
+def _summary(trained: Trained, tested: Evaluation | None) -> list[Fact]:
+    tiles = [Fact("rows learned", trained.progress.progressive[0].rows, COUNT)]
+    tiles += [fact for fact in losses(trained) if fact.name.startswith("progressive")]
     if tested is not None:
-        measures = tested.measures
-        tiles += [(f"test {title_of(name)}", shown(name, measures[name])[0]) for name in OF_TESTS if name in measures]
+        measures = {name: tested.measures[name] for name in OF_TESTS if name in tested.measures}
+        tiles += [fact._replace(name=f"test {fact.name}") for fact in facts_of_measures(measures)]
     return tiles[:MOST_TILES]
 
 
 def html(document: Document) -> str:
-    """A document as a page of HTML.
+    """A document as a page of HTML; without matplotlib it has no charts, and says what to install.
 
     Parameters
     ----------
     document : Document
     """
+    if not files.is_installed():
+        document = _without_charts(document)
     text: str = _template().render(document=document)
     return text
+
+
+def _without_charts(document: Document) -> Document:
+    """A document without its charts, and a note in the first section that had some."""
+    sections, has_note = [], False
+    for section in document.sections:
+        blocks = [block for block in section.blocks if not isinstance(block, Chart)]
+        if len(blocks) < len(section.blocks) and not has_note:
+            blocks, has_note = [Note(NO_CHARTS, "warning"), *blocks], True
+        sections.append(section._replace(blocks=blocks))
+    return document._replace(sections=sections)
+
+
+def _svg(chart: Chart, name: str) -> str:
+    return files.svg(chart.draw, chart.inches, chart.title, chart.description, name)
 
 
 @cache
@@ -147,7 +167,10 @@ def _template() -> Any:
     options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
     environment = Environment(loader=FileSystemLoader(folder), autoescape=True, **options)
     environment.filters["options"] = as_options
-    environment.globals["style"] = (folder / "style.css").read_text()
+    light, dark = files.style_of_pages()
+    style = (folder / "style.css").read_text()
+    environment.globals["style"] = style.replace("/* light */", light).replace("/* dark */", dark)
+    environment.globals |= {"svg": _svg, "macro_of": lambda block: type(block).__name__.lower()}
     return environment.get_template("page.html.jinja")
 
 

@@ -1,4 +1,4 @@
-"""Section of a report: how well a model predicts, along the stream and on test data."""
+"""How well a model predicts, along the stream and on test data."""
 
 from __future__ import annotations
 
@@ -9,22 +9,39 @@ from typing import Any
 import numpy as np
 
 from tunefree.model.targets import RunningMetrics
-from tunefree.report import charts
-from tunefree.report.charts import Series
-from tunefree.report.document import Facts, Figure, Section, Table
-from tunefree.report.scales import LOG, Scale, spanning
-from tunefree.report.told import losses_of, sentence, weighed_by
-from tunefree.report.told_metrics import INTERVALS, shown, title_of
-from tunefree.report.told_reliability import chart_of_tenths, reliability_blocks
+from tunefree.model_files.trained import Trained
+from tunefree.plotting import charts
+from tunefree.plotting.style import BLUE, LEADER, shortened, span
+from tunefree.report.document import Block, Chart, Column, Fact, Facts, Section, Table
+from tunefree.report.formats import COUNT, SIX, text, weight
+from tunefree.report.learned import losses, tables_of_passes
+from tunefree.report.metrics import (
+    BRIEF_TITLES,
+    INTERVALS,
+    OF_SLICES,
+    OF_SLICES_OF_COUNTS,
+    facts_of_measures,
+    format_of,
+    title_of,
+)
+from tunefree.report.reliability import reliability
+from tunefree.report.words import weights_named
 from tunefree.workflows.evaluation import Evaluation
-from tunefree.workflows.training import Trained
 
-FEW_CLASSES = 12  # of a confusion matrix that is shown
-DRAWN = 3  # classes whose reliability is drawn
+FEW_CLASSES = 12  # of a confusion matrix that people see
 POINTS = 800  # of residuals
 STEPS = 200  # of a gain curve
-LATELY = 4  # cuts: half an octave of rows
+LATELY = 4  # cuts: half a doubling of rows
 EARLY = 4.0  # the highest loss shown is at most so many times the last
+STREAM = (
+    "Each row is predicted before it is learned. Thick line: mean over all rows so far. Lately: mean over the latest"
+    " rows, about 30 % of them."
+)
+GAIN = (
+    "Gain on the test data: the share of all rows of the class that is among the rows of the highest probabilities of"
+    " it. Grey: rows in a random order."
+)
+RESIDUALS = "Residuals on the test data: targets minus predictions, against predictions."
 
 
 def performance(trained: Trained, tested: Evaluation | None) -> Section:
@@ -36,25 +53,39 @@ def performance(trained: Trained, tested: Evaluation | None) -> Section:
     tested : Evaluation, optional
         On test data.
     """
-    blocks: list[Any] = [Facts(progressive_facts(trained)), *_stream(trained)]
-    if tested is not None:
-        blocks.append(_measures(trained, tested))
-        blocks += _classes(trained, tested) if tested.confusion is not None else _numbers(tested)
+    blocks: list[Block] = [Facts(losses(trained)), *tables_of_passes(trained), *_stream(trained)]
+    blocks += [] if tested is None else evaluation(trained, tested, None, "On the test data")
     return Section("performance", "How well it predicts", blocks)
 
 
-def progressive_facts(trained: Trained) -> list[tuple[str, str]]:
-    """Losses and errors of the passes, as `train` prints them."""
-    model, progress = trained.model, trained.progress
-    counted = " (after the first row)" if model.task == "regression" else ""
-    facts = [
-        (f"progressive {title}", value + counted) for title, value in losses_of(model, progress.progressive[0]).items()
-    ]
-    for number, metrics in enumerate(progress.held_out):
-        if metrics.rows:
-            passes = f" (pass {number + 1})" if trained.plan.passes > 1 else ""
-            facts += [(f"held-out {title}{passes}", value) for title, value in losses_of(model, metrics).items()]
-    return facts
+def evaluation(trained: Trained, tested: Evaluation, by: str | None = None, title: str = "") -> list[Block]:
+    """Losses, errors and calibration on known targets.
+
+    Parameters
+    ----------
+    trained : Trained
+    tested : Evaluation
+    by : str, optional
+        The column that makes the slices.
+    title : str, optional
+        Of the metrics.
+    """
+    facts = [Fact("rows", tested.metrics.rows, COUNT)]
+    if column := weights_named(trained.plan, tested.scored.weight):
+        facts += [Fact("weighted by", column), Fact("sum of weights", tested.metrics.weight, SIX)]
+    facts += facts_of_measures(tested.measures)
+    if tested.confusion is not None:
+        facts.append(Fact("calibration error", tested.calibration_error, SIX))
+    facts += [Fact("rows of unseen classes", tested.unseen, COUNT)] if tested.unseen else []
+    has_intervals = any(measure.low is not None for measure in tested.measures.values())
+    blocks: list[Block] = [Facts(facts, title, INTERVALS if has_intervals else "")]
+    blocks += [_lift(tested)] if tested.lift else []
+    if tested.confusion is None:
+        blocks.append(_residuals(tested))
+    else:
+        labels = trained.model.classes
+        blocks += [_confusion(labels, tested), *reliability(tested, labels), *_gain(labels, tested)]
+    return blocks + ([] if by is None else [_slices(tested, by)])
 
 
 def loss_title(trained: Any) -> str:
@@ -62,114 +93,122 @@ def loss_title(trained: Any) -> str:
     return "log-loss (nats per row)" if trained.model.loss_is_log_loss else "mean loss per row"
 
 
-def _stream(trained: Trained) -> list[Any]:
+def _stream(trained: Trained) -> list[Block]:
     """The progressive loss along the stream."""
     first, curve = trained.progress.progressive[0], list(trained.progress.curve)
     if not curve or curve[-1].rows < first.rows:
         curve.append(first)
     if len(curve) < 3:
         return []
-    whole = Series("all of it", [point.rows for point in curve], [point.mean_loss() for point in curve], 0)
+    rows, means = [point.rows for point in curve], [point.mean_loss() for point in curve]
     doublings = [point for k, point in enumerate(curve) if (len(curve) - 1 - k) % LATELY == 0]
-    lately = Series(
-        "lately", [point.rows for point in doublings[1:]], [_between(a, b) for a, b in pairwise(doublings)], 1
-    )
-    series = [line for line in (whole, lately) if len(line.y)]  # few rows have no rows lately
-    top = min(max(whole.y), EARLY * whole.y[-1]) if whole.y[-1] > 0.0 else max(whole.y)
-    low, high = spanning(np.array([top, *(line.y[-1] for line in series), *whole.y[2:]]), 0.06)
-    low = max(low, 0.0)
-    axes = Scale(whole.x[0], whole.x[-1], LOG), Scale(low, min(high, 1.1 * top) if high > low else high)
-    described = (
-        f"The progressive loss falls from {whole.y[0]:.4g} after {whole.x[0]:,} rows to {whole.y[-1]:.4g} after"
-        f" {whole.x[-1]:,}."
-    )
-    chart = charts.lines("Progressive loss along the stream", described, series, axes, ("rows", loss_title(trained)))
-    caption = "Each row is predicted before it is learned. Thick line: mean over all rows so far. Lately:"
-    caption += " mean over the latest rows, about 30 % of them."
-    return [Figure(chart, caption)]
+    late, recent = [point.rows for point in doublings[1:]], [_between(a, b) for a, b in pairwise(doublings)]
+    lines = [charts.Series("all of it", rows, means, LEADER)]
+    if late:  # few rows have no rows lately
+        lines.insert(0, charts.Series("lately", late, recent, {"color": BLUE, "linewidth": 1.7}))
+    top = min(max(means), EARLY * means[-1]) if means[-1] > 0.0 else max(means)
+    low, high = span([top, *(line.y[-1] for line in lines), *means[2:]], 0.06)
+    y_range = max(low, 0.0), min(high, 1.1 * top) if 1.1 * top > max(low, 0.0) else high
+    described = f"The progressive loss falls from {means[0]:.4g} after {rows[0]:,} rows to {means[-1]:.4g}"
+    described += f" after {rows[-1]:,}."
+
+    def draw(figure: Any) -> None:
+        charts.draw_lines(figure.subplots(), lines, ("rows", loss_title(trained)), y_range)
+
+    data = {"rows": rows, "loss": means}
+    return [Chart("Progressive loss along the stream", described, draw, STREAM, key="progressive_curve", data=data)]
 
 
 def _between(before: RunningMetrics, after: RunningMetrics) -> float:
-    weight = after.weight - before.weight
-    return (after.loss - before.loss) / weight if weight > 0.0 else math.nan
+    total = after.weight - before.weight
+    return (after.loss - before.loss) / total if total > 0.0 else math.nan
 
 
-def _measures(trained: Trained, tested: Evaluation) -> Table:
-    rows = [["rows", f"{tested.metrics.rows:,}", ""]]
-    column = weighed_by(trained.plan, tested.scored.weight)
-    rows += [["weighted by", column, ""]] if column else []
-    rows += [[title_of(name), *shown(name, measure)] for name, measure in tested.measures.items()]
-    if tested.confusion is not None:
-        rows.append(["calibration error", f"{tested.calibration_error:.6g}", ""])
-    rows += [["rows of unseen classes", f"{tested.unseen:,}", ""]] if tested.unseen else []
-    note = sentence(INTERVALS.removesuffix("; ± is half the width"))
-    return Table("On the test data", ["metric", "value", "95 % interval"], rows, f"{note}.")
+def _confusion(classes: list[Any], tested: Evaluation) -> Table:
+    """The rows of each class by the class predicted; people see that of few classes."""
+    labels = [*classes, "(unseen)"] if tested.unseen else classes
+    matrix = tested.confusion.tolist() if tested.confusion is not None else []
+    rows = [[label, *row] for label, row in zip(labels, matrix, strict=False)]
+    columns = [Column("class \\ predicted", text, "class")]
+    columns += [Column(str(label), weight, f"predicted_{label}") for label in classes]
+    shown = None if len(classes) <= FEW_CLASSES else ()
+    return Table("Confusion matrix", columns, rows, key="confusion", shown=shown, is_wide=len(classes) > 4)
 
 
-def _classes(trained: Trained, tested: Evaluation) -> list[Any]:
-    """Reliability, confusion and gain."""
-    classes = trained.model.classes
-    blocks: list[Any] = [Figure(chart_of_tenths(known), RELIABILITY) for known in tested.classes[:DRAWN]]
-    blocks += reliability_blocks(tested, classes)
-    gain = gain_of(tested, str(classes[-1])) if len(classes) == 2 else None
-    blocks += [] if gain is None else [Figure(gain, GAIN)]
-    if len(classes) <= FEW_CLASSES and tested.confusion is not None:
-        labels = [*map(str, classes), "(unseen)"] if tested.unseen else list(map(str, classes))
-        rows = [
-            [label, *(f"{count:,.6g}" if count % 1 else f"{count:,.0f}" for count in counts)]
-            for label, counts in zip(labels, tested.confusion.tolist(), strict=False)
-        ]
-        blocks.append(Table("Confusion matrix of the test data", ["class \\ predicted", *map(str, classes)], rows))
-    return blocks
+def _lift(tested: Evaluation) -> Table:
+    """What was predicted and what happened, by decile of the predicted rate."""
+    names = {"exposure": "exposure", "predicted": "predicted", "actual": "actual"}
+    columns = [Column("decile", COUNT), *(Column(title, SIX, key) for key, title in names.items())]
+    columns.append(Column("actual / expected", SIX, "actual_over_expected"))
+    rows = [[number, *decile] for number, decile in enumerate(tested.lift, 1)]
+    return Table("By decile of the prediction", columns, rows, key="lift")
 
 
-RELIABILITY = (
-    "Actual and expected shares of rows of a class in the test data, by tenth of its probability:"
-    " dots on the dashed line are as expected. Whiskers: 95 % intervals, for independent rows."
-)
-GAIN = (
-    "Gain on the test data: the share of all rows of the class that is among the rows of the highest probabilities of"
-    " it. Grey: rows in a random order."
-)
-RESIDUALS = "Residuals on the test data: targets minus predictions, against predictions."
+def _slices(tested: Evaluation, by: str) -> Table:
+    """The metrics of each slice, with their intervals; people see the main ones."""
+    names = list(tested.measures)
+    shown = OF_SLICES if tested.scored.rated is None else OF_SLICES_OF_COUNTS
+    columns = [Column(by, _value, "value", has_words=True), Column("rows", COUNT)]
+    columns += [
+        Column(BRIEF_TITLES.get(name) or title_of(name), format_of(name).with_half, name, name in shown)
+        for name in names
+    ]
+    rows = [[part.value, part.rows, *(part.measures.get(name) for name in names)] for part in tested.slices]
+    return Table(f"By {by}", columns, rows, "±: half the width of the 95 % interval.", "slices")
 
 
-def gain_of(tested: Evaluation, label: str) -> charts.Chart | None:
-    """The share of rows of the second class that is found, by the share of rows looked at in the order of scores.
+def _value(value: str | None) -> str:
+    return "(missing)" if value is None else value
+
+
+def gain_of(tested: Evaluation) -> tuple[np.ndarray, np.ndarray] | None:
+    """Of two classes the share of rows looked at in the order of scores, and of rows of the second class among them.
 
     Parameters
     ----------
     tested : Evaluation
-        Of two classes.
-    label : str
-        The second one.
     """
     scored = tested.scored
     if scored.scores is None or scored.codes is None or scored.scores.shape[1] != 1:
         return None
     order = np.argsort(-scored.scores[:, 0], kind="stable")
-    weight = scored.weight[order]
-    hits = np.cumsum(np.where(scored.codes[order] == 1, weight, 0.0))
+    of_rows = scored.weight[order]
+    hits = np.cumsum(np.where(scored.codes[order] == 1, of_rows, 0.0))
     if not hits[-1] > 0.0:
         return None
-    looked = np.cumsum(weight) / weight.sum()
-    places = np.unique(np.linspace(0, len(order) - 1, STEPS).astype(np.int64))
-    series = Series(label, [0.0, *looked[places].tolist()], [0.0, *(hits[places] / hits[-1]).tolist()], 1)
-    tenth = float(np.interp(0.1, looked, hits / hits[-1]))
+    return np.append(0.0, np.cumsum(of_rows) / of_rows.sum()), np.append(0.0, hits / hits[-1])
+
+
+def _gain(classes: list[Any], tested: Evaluation) -> list[Block]:
+    """The gain curve of the second of two classes."""
+    gain = gain_of(tested) if len(classes) == 2 else None
+    if gain is None:
+        return []
+    places = np.unique(np.linspace(0, len(gain[0]) - 1, STEPS).astype(np.int64))
+    looked, hits = (values[places] for values in gain)
+    label, tenth = str(classes[-1]), float(np.interp(0.1, *gain))
     described = f"The tenth of the rows with the highest probabilities of {label} holds {tenth:.1%} of its rows."
-    return charts.unit_square(
-        "Gain", described, [series], ("share of rows", f"share of {charts.shortened(label)} found")
-    )[0]
+    titles = "share of rows", f"share of the rows of {shortened(label, charts.LONGEST)}"
+    data = {"share_of_rows": looked, "share_of_class": hits}
+    return [
+        Chart(
+            "Gain", described, lambda figure: charts.draw_gain(figure.subplots(), looked, hits, titles), GAIN, data=data
+        )
+    ]
 
 
-def _numbers(tested: Evaluation) -> list[Any]:
+def _residuals(tested: Evaluation) -> Chart:
     """Residuals against predictions."""
     scored = tested.scored
     assert scored.targets is not None
     assert scored.predictions is not None
     places = np.unique(np.linspace(0, len(scored.targets) - 1, POINTS).astype(np.int64))
     x, y = scored.predictions[places], (scored.targets - scored.predictions)[places]
-    axes = Scale(*spanning(x)), Scale(*spanning(y, zero=True))
     described = f"{len(places):,} of the test rows, evenly spaced; residuals from {y.min():.4g} to {y.max():.4g}."
-    chart = charts.points("Residuals against predictions", described, x, y, axes, ("prediction", "target - prediction"))
-    return [Figure(chart, f"{RESIDUALS} {len(places):,} rows, evenly spaced.")]
+    titles = "prediction", "target - prediction"
+    caption = f"{RESIDUALS} {len(places):,} rows, evenly spaced."
+
+    def draw(figure: Any) -> None:
+        charts.draw_scatter(figure.subplots(), x, y, titles)
+
+    return Chart("Residuals against predictions", described, draw, caption)

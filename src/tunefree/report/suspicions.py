@@ -1,4 +1,4 @@
-"""Section of a report: what looks wrong with the data."""
+"""What looks wrong with the data."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.report.document import Note, Section, Table
-from tunefree.report.learned import missing_shares
-from tunefree.report.told import REASON_TITLES, oddities_told, order_warning, reasons_told, sentence
-from tunefree.report.told_columns import FEWEST_NAMED, naming_columns
+from tunefree.model_files.trained import Trained
+from tunefree.report.columns import FEWEST_NAMED, missing_shares, naming_columns
+from tunefree.report.document import Block, Column, Note, Section, Table
+from tunefree.report.formats import Format
+from tunefree.report.rows import oddity_lines, tables_of_reasons
+from tunefree.report.words import order_warning, sentence
 from tunefree.stream.layout import CODES, Layout
 from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
 from tunefree.stream.tally import Tally
-from tunefree.workflows.rises import rises_told
-from tunefree.workflows.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks
-from tunefree.workflows.training import Trained
+from tunefree.training.rare_classes import rare_classes
+from tunefree.training.repeats import repeats_told
+from tunefree.training.rises import rises_told
+from tunefree.training.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks
 
 TENTH = 10
 MOSTLY_MISSING = 0.5
@@ -25,6 +28,7 @@ NAMING = "columns of categories that differ in more than half of the rows, which
 CONSTANT = "constant columns"
 TELLING = f"columns that alone leave {LEAK:.0%} or less of what there is to predict, which may give the target away"
 DRIFT = "drift between the first and the last rows"
+DISTANCE = Format(".3f")
 NOT_SEEN = "A leak that is spread over several columns, or in words of texts, is not seen by this."
 
 
@@ -43,23 +47,20 @@ def suspicions(trained: Trained, skipped: list[Skipped]) -> Section:
     trained : Trained
     skipped : list of Skipped
     """
-    notes = [Note(sentence(text), "warning") for text in _warnings(trained)]
-    notes += [
-        Note(f"{source.where}: {line}.", "warning")
-        for source in skipped
-        for line in oddities_told(source.tally.oddities())
-    ]
-    skipped = [source for source in skipped if source.tally.count]
-    notes += [Note(f"{source.where}: {source.tally.count:,} rows were skipped.", "warning") for source in skipped]
-    reasons = [_reasons_table(source) for source in skipped if source.tally.by_reason]
-    looked_at = Note(_looked_at(trained))
-    return Section(
-        "suspicions", "What looks wrong with the data", [*notes, *reasons, *_drift_table(trained), looked_at]
-    )
+    remarks = [*remarks_on_columns(trained), *_remarks_on_rows_kept(trained)]
+    blocks = [*warnings_of(trained), *(Note(f"{sentence(text)}.", "warning") for text in remarks)]
+    for source in skipped:
+        lines = [f"{line}." for line in oddity_lines(source.tally.oddities())]
+        lines += [f"{source.tally.count:,} rows were skipped."] if source.tally.count else []
+        blocks += [Note(f"{source.where}: {line}", "warning") for line in lines]
+    for source in skipped:
+        blocks += tables_of_reasons(source.tally.reasons(), source.where.lower())
+    blocks += [*_drift_table(trained), Note(_looked_at(trained))]
+    return Section("suspicions", "What looks wrong with the data", blocks)
 
 
 def _looked_at(trained: Trained) -> str:
-    """What was looked at, and what could not be: what is not told is not denied."""
+    """What was looked at, and what could not be: what is not reported is not denied."""
     is_table, sample, rows = trained.kind == "table", _sample(trained), trained.progress.progressive[0].rows
     judged = {
         SKIPPED: True,
@@ -72,11 +73,6 @@ def _looked_at(trained: Trained) -> str:
     unknown = "; ".join(check for check, is_judged in judged.items() if not is_judged)
     spread = f" {NOT_SEEN}" if judged[TELLING] else ""
     return f"Looked at: {looked_at}.{spread}" + (f" Not looked at: {unknown}." if unknown else "")
-
-
-def _reasons_table(skipped: Skipped) -> Table:
-    title = f"Why rows were skipped: {skipped.where.lower()}"
-    return Table(title, list(REASON_TITLES), reasons_told(skipped.tally.reasons()), numeric_from=2)
 
 
 class Sample(NamedTuple):
@@ -121,28 +117,39 @@ def _rows_compared(sample: Sample) -> int:
     return min(len(sample.first[0]), len(sample.last[0])) if sample.parts else 0
 
 
-def _warnings(trained: Trained) -> list[str]:
-    rows, noted = trained.progress.progressive[0].rows, {oddity.column for oddity in trained.progress.oddities}
-    texts = [text for text in (order_warning(trained), *rises_told(trained)) if text]
-    texts += [
-        f"column “{name}” has {count:,} different values in {rows:,} rows: it may name the rows, and then tells nothing"
-        f" of others; pass `ignore={name!r}`."
+def warnings_of(trained: Trained, is_ending: bool = False) -> list[Block]:
+    """What looks wrong with the order of the rows and with classes; a training that ends has reported some of it."""
+    order = order_warning(trained)
+    texts = [*([order] if order else []), *rare_classes(trained)]
+    texts += [] if is_ending else [*repeats_told(trained), *rises_told(trained)]
+    return [Note(sentence(text), "warning") for text in texts]
+
+
+def remarks_on_columns(trained: Trained) -> list[str]:
+    """Columns that may name the rows, or give the target away."""
+    noted = {oddity.column for oddity in trained.progress.oddities}
+    texts = [
+        f"column {name!r} has {count:,} different values; pass `ignore={name!r}` if it names the rows"
         for name, count in naming_columns(trained)
         if name not in noted
     ]
-    texts += [f"column “{name}” has the same value in all rows kept." for name in constant_columns(trained)]
-    texts += [
-        f"column “{name}” is missing in {100 * share:.1f} % of the rows kept."
+    return texts + [
+        f"column {remark.column!r}: {remark.problem}; {remark.remedy}" for remark in telling_columns(trained)
+    ]
+
+
+def _remarks_on_rows_kept(trained: Trained) -> list[str]:
+    """Columns of one value, and columns that are mostly missing."""
+    texts = [f"column {name!r} has the same value in all rows kept" for name in constant_columns(trained)]
+    return texts + [
+        f"column {name!r} is missing in {100 * share:.1f} % of the rows kept"
         for name, share in missing_shares(trained).items()
         if share > MOSTLY_MISSING
-    ]
-    return texts + [
-        f"column “{remark.column}” {remark.problem}; {remark.remedy}." for remark in telling_columns(trained)
     ]
 
 
 def telling_columns(trained: Trained) -> list[Remark]:
-    """Columns that alone predict nearly all rows kept, and were not told when training began.
+    """Columns that alone predict nearly all rows kept, and were not reported when training began.
 
     Parameters
     ----------
@@ -229,13 +236,12 @@ def drifting(trained: Trained) -> list[tuple[str, float, float]]:
     return sorted(beyond, key=lambda each: -each[1])
 
 
-def _drift_table(trained: Trained) -> list[Any]:
-    rows = [[name, f"{distance:.3f}", f"{bound:.3f}"] for name, distance, bound in drifting(trained)]
-    if not rows:
-        return []
+def _drift_table(trained: Trained) -> list[Table]:
+    rows = drifting(trained)
     note = (
         "Distance: the largest difference of the distribution functions of early and of late rows (of categories in the"
         " order of their names). If the order had no meaning, with a"
         f" probability of {1 - LEVEL:.1%} no column would be beyond its bound (Dvoretzky, Kiefer, Wolfowitz)."
     )
-    return [Table("Columns that drift along the stream", ["column", "distance", "at most, without drift"], rows, note)]
+    columns = [Column("column"), Column("distance", DISTANCE), Column("at most, without drift", DISTANCE)]
+    return [Table("Columns that drift along the stream", columns, rows, note)] if rows else []

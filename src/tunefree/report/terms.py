@@ -1,7 +1,8 @@
-"""Section of a report: what matters, by column and feature."""
+"""What matters, by column and feature."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,16 +11,20 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import Importance, importance
-from tunefree.explanation.told import importance_told
-from tunefree.report import charts, panels
-from tunefree.report.document import Figure, Note, Section, Table
-from tunefree.report.told import sentence, without_weights
+from tunefree.explanation.panels import Dependence
+from tunefree.explanation.picture import Picture, output_of
+from tunefree.explanation.words import describe_importance, margin_name
+from tunefree.model_files.trained import Trained
+from tunefree.plotting import charts, dependence
+from tunefree.report.document import PANEL, Block, Chart, Column, Fact, Facts, Note, Section, Table
+from tunefree.report.formats import COUNT, FOUR, SIGNED, TWO
+from tunefree.report.words import without_weights
 from tunefree.workflows.explanation import picture_of
-from tunefree.workflows.training import Trained
 
-TOP = 20  # columns and features that are listed, as `inspect` does
+TOP = 20  # columns and features that are listed
 BARS = 15
 MOST_OUTPUTS = 8  # columns of weights
+FEATURES = "Importance: |weight| x size of the feature in its own units, so that scales do not matter."
 
 
 def terms(trained: Trained, decomposition: Decomposition | None) -> Section:
@@ -31,49 +36,90 @@ def terms(trained: Trained, decomposition: Decomposition | None) -> Section:
     decomposition : Decomposition, optional
         Its terms, if it has any that can be compared.
     """
-    blocks: list[Any] = []
-    if decomposition is not None:
-        columns = importance(decomposition)
-        note = Note(f"{sentence(importance_told(decomposition, columns))}.", "fine")
-        blocks += [*_bars(columns), _table(columns), note, *_panels(trained, decomposition)]
-    blocks += table_of_features(trained.model, trained.encoder.names(), TOP)
-    if not blocks:
-        blocks = [Note(f"The model is {without_weights(trained.model)}.")]
-    return Section("terms", "What matters", blocks)
+    blocks = blocks_of_terms(decomposition, TOP)
+    blocks += [] if decomposition is None else _panels(trained, decomposition)
+    return Section("terms", "What matters", [*blocks, *blocks_of_features(trained.model, trained.encoder.names(), TOP)])
 
 
-def _bars(columns: Importance) -> list[Figure]:
-    names, sizes = columns.names[:BARS], columns.sizes[:BARS].tolist()
+def blocks_of_terms(decomposition: Decomposition | None, top: int, label: Any = None) -> list[Block]:
+    """The columns that matter most; nothing if there are none.
+
+    Parameters
+    ----------
+    decomposition : Decomposition, optional
+    top : int
+        Columns that are listed; 0 for all.
+    label : label, optional
+        The class whose terms they are; by default all classes.
+    """
+    if decomposition is None:
+        return []
+    model = decomposition.model
+    columns = importance(decomposition, None if label is None else output_of(model.classes, model.n_outputs, label)[0])
+    rows = zip(columns.names, columns.sizes.tolist(), columns.errors.tolist(), strict=True)
+    header = [Column("column"), Column("importance", FOUR), Column("standard error", TWO)]
+    note = describe_importance(decomposition, columns)
+    table = Table("Columns by importance", header, list(rows)[: top or None], note, "terms", is_open=False)
+    return [*_bars(columns, margin_name(decomposition)), table, _sampled(columns)]
+
+
+def _sampled(columns: Importance) -> Facts:
+    return Facts([Fact("rows over which columns are compared", columns.rows, COUNT, "sampled_rows")])
+
+
+def _bars(columns: Importance, margin: str) -> list[Chart]:
+    names, sizes, errors = columns.names[:BARS], columns.sizes[:BARS].tolist(), columns.errors[:BARS].tolist()
     if not names:
         return []
-    texts = [f"{size:.3g} ± {error:.1g}" for size, error in zip(sizes, columns.errors.tolist(), strict=False)]
-    described = "; ".join(f"{name} {text}" for name, text in zip(names, texts, strict=True))
-    chart = charts.ranked_bars("Columns by importance", described, names, sizes, texts)
-    return [Figure(chart, f"The {len(names)} most important of {len(columns.names)} columns; ±: standard error.")]
+    of_columns = zip(names, sizes, errors, strict=True)
+    described = "; ".join(f"{name} {size:.3g} ± {error:.1g}" for name, size, error in of_columns)
+    caption = f"The {len(names)} most important of {len(columns.names)} columns; whiskers: standard error."
+    inches = 5.0, 0.9 + 0.27 * len(names)
+
+    def draw(figure: Any) -> None:
+        charts.draw_bars(figure.subplots(), names, sizes, errors, f"mean absolute contribution to the {margin}")
+
+    return [Chart("Columns by importance", described, draw, caption, inches)]
 
 
-def _table(columns: Importance) -> Table:
-    rows = zip(columns.names[:TOP], columns.sizes.tolist(), columns.errors.tolist(), strict=False)
-    cells = [[name, f"{size:.4g}", f"{error:.1g}"] for name, size, error in rows]
-    return Table("Columns", ["column", "importance", "standard error"], cells, "", 1, False)
-
-
-def _panels(trained: Trained, decomposition: Decomposition) -> list[Any]:
+def _panels(trained: Trained, decomposition: Decomposition) -> list[Block]:
     """How predictions depend on the columns that matter most."""
     try:
         picture = picture_of(trained, decomposition)
     except ModelError:  # words and hashed features alone
         return []
-    figures = [panels.of_curve(picture, panel) for panel in picture.curves]
-    return [
-        Note(f"What the {picture.goal} depends on, by the value of a column:"),
-        *figures,
-        Note(picture.note, "fine"),
-    ]
+    note = f"What the {picture.goal} depends on, by the value of a column:"
+    return [Note(note), *(_panel(picture, panel) for panel in picture.curves), Note(picture.note, "fine")]
 
 
-def table_of_features(model: Any, names: Sequence[str], top: int) -> list[Table]:
-    """The features of the largest weights; empty of models without any.
+def _panel(picture: Picture, panel: Dependence) -> Chart:
+    """How predictions depend on a column."""
+    mean = picture.sign * panel.mean[:, picture.outputs]
+    values = panel.axis.labels or [f"{value:,.6g}" for value in panel.axis.values.tolist()]
+    some = (
+        np.unique(np.linspace(0, len(values) - 1, 7).astype(np.int64)) if panel.axis.is_numeric else range(len(values))
+    )
+    described = "Mean by value. " + "; ".join(f"{values[k]}: {mean[k, 0]:.3g}" for k in some) + "."
+    caption = "Grey below: density of the rows." if panel.axis.is_numeric else "Beside the names: share of the rows."
+    if panel.missing is not None:
+        heights = (picture.sign * panel.missing[picture.outputs]).tolist()
+        caption += " Where it is missing: " + ", ".join(f"{height:.3g}" for height in heights) + "."
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        dependence.draw_panel(axes, picture, panel)
+        axes.set_title("", loc="left")  # the page has the name
+        if len(picture.labels) > 1:
+            lines = dependence.lines_of_classes(picture)
+            figure.legend(*lines, loc="outside lower left", ncols=2, frameon=False, fontsize=dependence.TINY)
+
+    n_lines = math.ceil(len(picture.labels) / 2) if len(picture.labels) > 1 else 0
+    inches = PANEL[0], max(PANEL[1], 0.5 + 0.13 * len(panel.axis.labels)) + 0.13 * n_lines
+    return Chart(panel.axis.name, described, draw, caption, inches)
+
+
+def blocks_of_features(model: Any, names: Sequence[str], top: int) -> list[Block]:
+    """The features of the largest weights, or why there are none.
 
     Parameters
     ----------
@@ -83,17 +129,14 @@ def table_of_features(model: Any, names: Sequence[str], top: int) -> list[Table]
     top : int
         Features that are listed; 0 for all.
     """
+    outputs = [str(label) for label in (model.classes if model.n_outputs > 1 else model.classes[-1:] or ["prediction"])]
+    columns = [Column("feature"), Column("importance", FOUR)]
+    columns += [Column(label, SIGNED, f"weight_{label}", k < MOST_OUTPUTS) for k, label in enumerate(outputs)]
     if not model.has_weights:
-        return []
+        return [Note(without_weights(model)), Table("Features", columns, [], FEATURES, shown=())]
     weights = model.mean_weights()
-    outputs = model.classes if model.n_outputs > 1 else [model.classes[-1] if model.classes else "prediction"]
-    rows = [
-        [names[j], f"{size:.4g}", *(f"{weight:+.4g}" for weight in weights[j][:MOST_OUTPUTS])]
-        for j, size in largest(weights[: len(names)], top)
-    ]
-    note = "Importance: |weight| x size of the feature in its own units, so that scales do not matter."
-    header = ["feature", "importance", *map(str, outputs[:MOST_OUTPUTS])]
-    return [Table("Features", header, rows, note, 1, False)] if rows else []
+    rows = [[names[j], size, *weights[j]] for j, size in largest(weights[: len(names)], top)]
+    return [Table("Features", columns, rows, FEATURES, is_open=False)]
 
 
 def largest(weights: np.ndarray, top: int) -> list[tuple[int, float]]:

@@ -11,13 +11,14 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.storage import whole_file
-from tunefree.report.pictures import spread
+from tunefree.plotting import files
+from tunefree.plotting import style as shared
 
-# Okabe, Ito: Color universal design (2008), and three colours that differ from those in lightness. Dashes distinguish
-# the lines in black and white.
-BLACK, GREY, PALE = "#000000", "#707070", "#E6E6E6"
-BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
-SKY, ORANGE, BROWN = "#56B4E9", "#E69F00", "#882255"
+# The palette of all charts, and two colours that differ from those in lightness.
+BLACK, GREY = shared.BLACK, shared.SOFT
+BLUE, VERMILLION, GREEN, PURPLE, ORANGE = shared.BLUE, shared.VERMILLION, shared.GREEN, shared.PURPLE, shared.ORANGE
+SKY, BROWN = "#56B4E9", "#882255"
+EndLabel = shared.EndLabel
 GAP = 0.055  # between labels at the ends of lines, as a fraction of the height of the axes
 SMALL_FONT = 8.5  # points
 BAND_ALPHA = 0.18  # opacity of a band
@@ -36,15 +37,6 @@ class Style(NamedTuple):
         """Keyword arguments of matplotlib."""
         dashes = {"dashes": self.dashes} if self.dashes else {}
         return {"color": self.color, "linewidth": self.width, **dashes}
-
-
-class EndLabel(NamedTuple):
-    """A label at the end of a line."""
-
-    height: float  # of the end of the line, in data units
-    text: str
-    color: str
-    bold: bool = False
 
 
 def write(draw: Callable[[Any], None], inches: tuple[float, float], base: Path) -> list[Path]:
@@ -68,14 +60,8 @@ def write(draw: Callable[[Any], None], inches: tuple[float, float], base: Path) 
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    style: dict[Any, Any] = {
-        "font.size": 9.5,
-        "svg.hashsalt": "tunefree",
-        "svg.fonttype": "none",
-        "axes.linewidth": 0.8,
-    }
     written = []
-    with mpl.rc_context(style):
+    with mpl.rc_context(files.RC | {"font.size": 9.5}):
         figure = Figure(figsize=inches)
         draw(figure)
         for kind, rendered in (("png", _pixels(figure)), ("svg", _rendered(figure, "svg", {"Date": None}))):
@@ -104,17 +90,13 @@ def _pixels(figure: Any) -> bytes:
 
 def require_matplotlib() -> None:
     """Raise ModelError if matplotlib is not installed."""
-    try:
-        import matplotlib  # noqa: F401 - whether it is there
-    except ImportError:
-        raise ModelError("reproduce needs matplotlib, which is not installed; pip install 'tunefree[plot]'") from None
+    if not files.is_installed():
+        raise ModelError("reproduce needs matplotlib, which is not installed; pip install 'tunefree[plot]'")
 
 
 def frame(axes: Any, title: str, x: str = "", y: str = "") -> None:
     """Set title and axis labels, and remove superfluous lines."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=PALE, linewidth=0.6)
-    axes.set_axisbelow(True)
+    shared.simplify(axes)
     axes.set_title(title, loc="left", fontsize=10.5)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
@@ -137,12 +119,5 @@ def band(axes: Any, x: Any, mean: np.ndarray, deviation: np.ndarray, style: Styl
 
 
 def label_ends(axes: Any, ends: Sequence[EndLabel], gap: float = GAP) -> None:
-    """Labels to the right of the axes at the ends of their lines, moved apart so that they do not overlap."""
-    to_axes = axes.transData + axes.transAxes.inverted()
-    low, high = axes.get_ylim()
-    heights = [float(to_axes.transform((0.0, min(max(end.height, low), high)))[1]) for end in ends]
-    across = {"transform": axes.transAxes, "clip_on": False}
-    for end, height, place in zip(ends, heights, spread(heights, gap, 1.0), strict=True):
-        axes.plot([1.0, 1.04], [height, place], color=end.color, linewidth=0.8, **across)
-        weight = "bold" if end.bold else "normal"
-        axes.text(1.05, place, end.text, color=end.color, weight=weight, va="center", fontsize=SMALL_FONT, **across)
+    """Labels in small letters at the ends of lines."""
+    shared.label_ends(axes, ends, gap, SMALL_FONT)

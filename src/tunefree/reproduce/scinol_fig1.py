@@ -35,7 +35,10 @@ NOT_INVARIANT = ("SGD", "AdaGrad", "Adam")
 
 
 class Settings(NamedTuple):
-    """Sizes; the seeds are 0 for u and the test rows, (0, r) for training set r."""
+    """Sizes; the seeds are 0 for u, 1 for the test rows, (2, r) for training set r.
+
+    A seed (s, 0) draws the same numbers as s, so test rows and training sets have no first number in common.
+    """
 
     rates: tuple[float, ...] = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
     training_sets: int = 10
@@ -94,7 +97,7 @@ def true_weights() -> np.ndarray:
 @cache
 def draw_rows(n: int, run: int | None) -> Rows:
     """Sample the rows of a training set, or of the test set (``run`` is None)."""
-    random = np.random.default_rng([0] if run is None else [0, run])
+    random = np.random.default_rng([1] if run is None else [2, run])
     x = random.normal(size=(n, FEATURES)) * 2.0 ** np.arange(-10, FEATURES - 10)
     classes = (random.random(n) < 1.0 / (1.0 + np.exp(-x @ true_weights()))).astype(np.int64)
     rows = table(x, np.arange(1, FEATURES + 1), np.empty((n, 0)))._replace(constant=0.0)

@@ -19,17 +19,18 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tunefree.core.errors import DataError, ModelError, TunefreeError
+from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.published import published, remember
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
 from tunefree.serving.requests import Counts, Request, Work, new_requests, works_of
 from tunefree.serving.rows import Reader
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Store
+from tunefree.stream.batch import Batch
 from tunefree.stream.file_notation import as_written
 from tunefree.stream.notation import ColumnTypes
-from tunefree.workflows.model_files import Trained, continued
-from tunefree.workflows.rises import rises_told
-from tunefree.workflows.training import learn_batches
+from tunefree.training.rises import rises_told
+from tunefree.training.training import learn_batch
 
 TOGETHER = 2048  # rows that are learned together, at most, but for a request that has more
 SHARE = 0.1  # of the time that publishing may take
@@ -262,7 +263,7 @@ class Learner:
         if not events:
             return refused
         try:
-            batches = [self._reader.learned(self.trained, [row for event in events for row in event.rows])]
+            batch = self._reader.learned(self.trained, [row for event in events for row in event.rows])
         except DataError as error:
             if len(events) > 1:
                 for event in events:
@@ -274,16 +275,16 @@ class Learner:
             return {events[0].sequence: error}
         remember(self.trained.model, [row for event in events for row in event.remembered])
         n_rows = sum(len(event.rows) for event in events)
-        self._follow(n_rows, lambda: learn_batches(self.trained, batches))
+        self._follow(n_rows, batch)
         self._counts.learned, self.unsaved = self._counts.learned + n_rows, self.unsaved + n_rows
         self._sequence = events[-1].sequence
         return refused
 
-    def _follow(self, n_rows: int, learn: Callable[[], None]) -> None:
-        """Learn so many rows, and take note of their loss."""
+    def _follow(self, n_rows: int, batch: Batch) -> None:
+        """Learn a batch of so many rows, and take note of their loss."""
         metrics, rises = self.trained.progress.progressive[0], self.n_rises
         before = metrics.weight, metrics.loss
-        learn()
+        learn_batch(self.trained, batch)
         if self.n_rises > rises:
             self._tell("the loss rose", rises=rises_told(self.trained))
         weight = metrics.weight - before[0]

@@ -137,7 +137,7 @@ class Predictor:
         rows = [row for part in parts for row in part]
         batch, unknown = self._reader.batch(published.encoder, rows, self._odd)
         self._counts.predicted += len(rows)
-        answers = answers_of(published.model, published.model.predict(batch.rows))
+        answers = answers_of(published.model, published.model.predict(batch.rows), batch)
         for answer, names in zip(answers, unknown, strict=True):
             if names:
                 answer["unknown columns"] = names

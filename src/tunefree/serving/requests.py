@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tunefree.core.errors import DataError
+from tunefree.model_files.trained import Trained
 from tunefree.pool.published import Remembered
 from tunefree.serving.journal import Journal, Row, StoreError
 from tunefree.serving.rows import REQUEST, Reader
-from tunefree.workflows.model_files import Trained
 
 
 @dataclass

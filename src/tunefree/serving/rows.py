@@ -13,6 +13,7 @@ from typing import Any
 from tunefree.core.errors import DataError, listed, nearest
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import MANY_CLASSES
+from tunefree.model_files.trained import Trained
 from tunefree.serving.settings import LEARN, REFUSE, Admission
 from tunefree.stream.batch import Batch, Columns, Refused
 from tunefree.stream.file_notation import with_json_numbers
@@ -20,9 +21,9 @@ from tunefree.stream.jsonlines import flattened, read_objects
 from tunefree.stream.late import is_among
 from tunefree.stream.profile import Profile
 from tunefree.stream.spelling import renamed
-from tunefree.workflows.closed_classes import of_named_classes
-from tunefree.workflows.model_files import Trained
-from tunefree.workflows.targets import labels_of
+from tunefree.training.closed_classes import of_named_classes
+from tunefree.training.targets import labels_of
+from tunefree.workflows.prediction import numbers_of
 
 REQUEST, JOURNAL = "the request", "the journal"  # what messages and records call the source of rows
 MOST_NAMES, MOST_LETTERS = 1000, 200  # of what clients send, that are remembered; letters of a name
@@ -224,10 +225,10 @@ class Reader:
             raise DataError(problem, REQUEST, place, remedy="send null where a value is not known")
 
 
-def answers_of(model: Any, predictions: Any) -> list[Row]:
+def answers_of(model: Any, predictions: Any, batch: Batch) -> list[Row]:
     """What is answered to rows: the prediction of each, with the probabilities of classes."""
     if model.task == "regression":
-        return [{"prediction": value} for value in predictions[:, 0].tolist()]
+        return [{"prediction": value} for value in numbers_of(model, predictions, batch).tolist()]
     values = model.probabilities(predictions).tolist()
     classes = [label if isinstance(label, str | bool | int | float) else str(label) for label in model.classes]
     names = list(map(str, classes))

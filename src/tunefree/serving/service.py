@@ -11,6 +11,7 @@ from typing import Any
 
 from tunefree.core.errors import ModelError
 from tunefree.core.storage import check_writable
+from tunefree.model_files.trained import Trained, continued
 from tunefree.serving.explanations import Explanations
 from tunefree.serving.journal import Row
 from tunefree.serving.learner import Learner, Tell
@@ -22,8 +23,7 @@ from tunefree.serving.store import Store
 from tunefree.stream.batch import Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
-from tunefree.workflows import rises
-from tunefree.workflows.model_files import Trained, continued
+from tunefree.training import rises
 
 
 def _silent(event: str, **said: Any) -> None:
@@ -61,8 +61,8 @@ class Service:
     Examples
     --------
     >>> from tunefree.stream.source import open_source
-    >>> from tunefree.workflows.plan import Plan
-    >>> from tunefree.workflows.training import train
+    >>> from tunefree.model_files.plan import Plan
+    >>> from tunefree.training.training import train
     >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
     >>> with Service(train(open_source(table), Plan(target="rich"))) as service:
     ...     [answer] = service.predict([{"age": 25.0, "id": "a"}])

@@ -24,9 +24,9 @@ from pathlib import Path
 from tunefree.core.errors import ModelError
 from tunefree.core.locks import only_writer
 from tunefree.core.storage import digest_of, make_folder
+from tunefree.model_files.trained import Trained, ended
 from tunefree.serving.journal import Event, Journal, Version
 from tunefree.serving.settings import CURRENT, INCOMING, JOURNAL, VERSIONS, is_store
-from tunefree.workflows.model_files import Trained, ended
 
 ORIGIN = "origin.part"
 
@@ -54,8 +54,8 @@ class Store:
     --------
     >>> import tempfile
     >>> from tunefree.stream.source import open_source
-    >>> from tunefree.workflows.plan import Plan
-    >>> from tunefree.workflows.training import train
+    >>> from tunefree.model_files.plan import Plan
+    >>> from tunefree.training.training import train
     >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
     >>> folder = Path(tempfile.mkdtemp()) / "people.store"
     >>> with Store(folder, train(open_source(table), Plan(target="rich"))) as store:

@@ -137,7 +137,7 @@ def is_missing(array: Any) -> np.ndarray:
 
 
 def beyond_doubles(array: Any) -> bool:
-    """Whether an Arrow array has integers beyond 2^53, which float64 does not tell apart.
+    """Whether an Arrow array has integers beyond 2^53, which float64 does not distinguish.
 
     Examples
     --------

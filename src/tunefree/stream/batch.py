@@ -54,6 +54,7 @@ class Batch(NamedTuple):
     columns: Any = None  # pyarrow.RecordBatch (n rows): columns of the table that are kept as they were read, or None
     groups: np.ndarray | None = None  # (n,) str: names of the groups of the rows
     held: Any = None  # Columns: rows before the position that are yet to come, or None
+    exposure: np.ndarray | None = None  # (n,) float64 above 0: what rows were exposed to
 
 
 def as_named(file: str, row: int) -> tuple[str, int]:

@@ -54,7 +54,7 @@ def open_parquet(file: str) -> Iterator[OpenFile]:
 
 
 def _repetitive(file: Any) -> list[str]:
-    """Top-level string columns whose first row group takes few bytes a value, so that dictionary encoding pays."""
+    """Top-level string columns whose first row group takes few bytes a value: dictionary encoding is worthwhile."""
     metadata = file.metadata
     if not metadata.num_row_groups or metadata.row_group(0).num_rows == 0:
         return []

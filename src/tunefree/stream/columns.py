@@ -1,7 +1,7 @@
 """Columns of a table become parts of rows: numbers, one-hot codes and words.
 
 Each kind of column converts an Arrow array, whatever its type in this chunk, to the type it had when the encoder was
-made (``convert``; a value that does not fit is a fault of its row), and then makes parts of rows of it (``parts``).
+made (``convert``; a value that does not fit is an error of its row), and then makes parts of rows of it (``parts``).
 A missing value (null, NaN, ``?`` or blank) becomes one feature, which says that the column is missing in this row.
 """
 
@@ -107,7 +107,7 @@ class WordForMissing(NamedTuple):
 
 
 class Faults(dict[int, Fault]):
-    """The first fault of each row of a chunk, by the row's place in the chunk; and words taken for missing values."""
+    """The first error of each row of a chunk, by the row's place in the chunk; and words taken for missing values."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -366,7 +366,7 @@ def names_of(values: Any, column: str, file: str) -> Any:
 
 
 def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None) -> np.ndarray:
-    """Float64, NaN where the array is missing; what is not a number becomes a fault of its row.
+    """Float64, NaN where the array is missing; what is not a number becomes an error of its row.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ class Options(NamedTuple):
     block_size: int = BLOCK_SIZE  # bytes of a chunk of text
     as_written: tuple[str, ...] = ()  # columns that are read as strings from text that does not tell types
     column_types: ColumnTypes | None = None  # what is said of columns instead of being guessed
-    exact: str | None = None  # a column of which integers beyond 2^53 are told apart
+    exact: str | None = None  # a column of which integers beyond 2^53 are distinguished
     grows: bool = True  # whether columns that ``types`` lacks are of use
 
     @property

@@ -314,7 +314,7 @@ def _type_of_first(strings: Any) -> Any:
 
 
 def _repeated(table: Any, header: Header) -> np.ndarray:
-    """Places of the rows of a block that are the header again, as far as columns of strings tell."""
+    """Places of the rows of a block that are the header again, as far as columns of strings show."""
     texts = [
         (array, field)
         for array, field in zip(table.columns, header.fields, strict=True)

@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core import rows
-from tunefree.core.errors import DataError, ModelError, listed, nearest
+from tunefree.core.errors import DataError, ModelError, listed
+from tunefree.stream import roles
 from tunefree.stream.arrays import beyond_doubles, is_missing, of_numbers
 from tunefree.stream.batch import BadRows, Batch, Columns
 from tunefree.stream.booleans import Boolean
@@ -34,7 +35,6 @@ from tunefree.stream.columns import (
     family,
     names_of,
     to_numbers,
-    valid_utf8,
 )
 from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.inference import Inference, is_number, without
@@ -42,6 +42,7 @@ from tunefree.stream.late import Further, Late, is_among
 from tunefree.stream.lists import Bag, Vector
 from tunefree.stream.notation import ColumnTypes, Notation, Note
 from tunefree.stream.profile import Comparison, Profile
+from tunefree.stream.roles import ROLES, check_name, column_of
 from tunefree.stream.spelling import renamed
 from tunefree.stream.target_values import INTEGER, TARGET_TYPES, numeric_target, target_family_of
 from tunefree.stream.texts import Text
@@ -61,7 +62,7 @@ class TableEncoder:
     columns : list
         The columns that become features, with ``name`` and ``kind``, in the order of the first chunk; then those that
         came later.
-    target, weight, group : str or None
+    target, weight, group, exposure : str or None
         Names of the columns that hold them.
     notations : dict of str to Notation
         Of targets and weights that are written as texts.
@@ -98,13 +99,14 @@ class TableEncoder:
         notations: Mapping[str, Sequence[str]] | None = None,
         further: Further | None = None,
         group: str | None = None,
+        exposure: str | None = None,
     ) -> None:
         self.columns, self.further = list(columns), further
         self.na_values = tuple(na_values)
         self.notations = {name: Notation(*notation) for name, notation in (notations or {}).items()}
         self.notes: list[Note] = []
         self.target, self.weight, self.group, self.hash_bits = target, weight, group, hash_bits
-        self.target_family = target_family
+        self.target_family, self.exposure = target_family, exposure
         self._number_names = [name for column in self.columns for name in column.names()]
         self._ids = FeatureIds(1 + len(self._number_names), hash_bits)
         self.profile, self.observes = Profile(len(self.columns)), True  # not in a second pass over the same rows
@@ -122,6 +124,7 @@ class TableEncoder:
         grows: bool = True,
         group: str | None = None,
         typed: bool = True,
+        exposure: str | None = None,
     ) -> TableEncoder:
         """An encoder for tables with the columns of a first chunk.
 
@@ -144,14 +147,14 @@ class TableEncoder:
         group : str, optional
             Column that names the group of a row, and is no feature.
         typed : bool, default True
-            Whether the source tells strings of digits from numbers.
+            Whether the source distinguishes strings of digits from numbers.
+        exposure : str, optional
+            Column of what each row was exposed to, and no feature.
         """
         names = unique_names(chunk)
-        ignored, texts = list(ignore), list(text)
+        ignored, texts, of_roles = list(ignore), list(text), (target, weight, group, exposure)
         for role, name in [
-            *(("target", name) for name in [target] if name is not None),
-            *(("weight", name) for name in [weight] if name is not None),
-            *(("group", name) for name in [group] if name is not None),
+            *((role, name) for role, name in zip(ROLES, of_roles, strict=True) if name is not None),
             *(("ignored", name) for name in ignored if get_close_matches(name, names, 1, _MISSPELT)),
             *(("text", name) for name in texts),
             *(("numeric", name) for name in column_types.numeric),
@@ -160,8 +163,8 @@ class TableEncoder:
         ]:
             if role != "ignored" or not any(is_among(own, [name]) for own in names):
                 check_name(role, name, names, chunk.file)
-        kept = [name for name in names if name not in {target, weight, group} and not is_among(name, ignored)]
-        arrays = {name: _column(chunk, name, Faults()) for name in names}
+        kept = [name for name in names if name not in of_roles and not is_among(name, ignored)]
+        arrays = {name: column_of(chunk, name, Faults()) for name in names}
         inference = Inference(arrays, chunk.file, texts, column_types, typed)
         named = {*column_types.numeric, *column_types.categorical, *inference.dates, *texts}
         # What has no values yet becomes a column with the first one.
@@ -172,14 +175,15 @@ class TableEncoder:
         kind = None if target is None else target_family_of(chunk, target)
         labels_are_strings = kind == "string" and target not in column_types.categorical
         written = {str(target): inference.target_notation(str(target))} if labels_are_strings else {}
-        written |= {} if weight is None else {weight: inference.notation(weight)}
+        written |= {name: inference.notation(name) for name in (weight, exposure) if name is not None}
         notations = {name: notation for name, notation in written.items() if notation is not None}
         if target is not None and target in column_types.categorical:
             kind = "string"
         elif kind == "number" and beyond_doubles(inference.arrays[str(target)]):
             kind = INTEGER
         further = Further(ignored, column_types.decimal, column_types.thousands) if grows else None
-        return cls(columns, target, kind, weight, hash_bits, column_types.na_values, notations, further, group)
+        of_encoder = hash_bits, column_types.na_values, notations, further, group, exposure
+        return cls(columns, target, kind, weight, *of_encoder)
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Know the columns and features that an encoder like this has learned from rows that follow.
@@ -257,8 +261,8 @@ class TableEncoder:
             types |= {name: pa.string() for name, arrow_type in types.items() if arrow_type == pa.float64()}
         if self.target is not None and self.target_family is not None:
             types[self.target] = pa.string() if self.target in self.notations else TARGET_TYPES[self.target_family]
-        if self.weight is not None:
-            types[self.weight] = pa.string() if self.weight in self.notations else pa.float64()
+        for name in [name for name in (self.weight, self.exposure) if name is not None]:
+            types[name] = pa.string() if name in self.notations else pa.float64()
         if self.group is not None:
             types[self.group] = pa.string()
         return types
@@ -285,7 +289,7 @@ class TableEncoder:
         """
         before = list(self.columns)
         if learning and self.further is not None:
-            known = [self.target, self.weight, self.group, *(column.name for column in before)]
+            known = [*self._of_roles(), *(column.name for column in before)]
             of_chunk = chunk.table, known, chunk.file, self.na_values
             self.columns += self.further.columns(*of_chunk)
         try:
@@ -303,7 +307,8 @@ class TableEncoder:
         faults = Faults()
         values = [converted(column, array, faults) for column, array in self._select(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
-        weight = self._convert_weight(chunk, faults, labelled, learning, bad)
+        weight = roles.weights(self, chunk, faults, labelled, learning, bad)
+        exposure = roles.exposures(self, chunk, faults, learning, bad)
         groups = self._convert_groups(chunk, faults) if learning and self.group is not None else None
         if faults:
             return self._encode(without_faults(chunk, faults, bad), learning, bad, labelled)
@@ -312,7 +317,7 @@ class TableEncoder:
         for note in self.notes if len(numbers) else ():
             bad.note(note.problem, chunk.file, int(numbers[0]), note.column, len(numbers), note.remedy)
         encoded = self._rows(values, chunk, learning, bad), target, weight, numbers, None, chunk.file
-        return Batch(*encoded, chunk.position, groups=groups, held=chunk.held)
+        return Batch(*encoded, chunk.position, groups=groups, held=chunk.held, exposure=exposure)
 
     def prepare(self, chunk: Columns, labelled: bool) -> tuple[Columns, bool]:
         """The part of :meth:`encode` that does not depend on other chunks, which is nothing for a table."""
@@ -332,8 +337,9 @@ class TableEncoder:
             "weight": self.weight,
             "hash_bits": self.hash_bits,
         }
-        if self.group is not None:
-            header["group"] = self.group
+        header |= {
+            role: name for role, name in (("group", self.group), ("exposure", self.exposure)) if name is not None
+        }
         if self.na_values:
             header["na_values"] = [*self.na_values]
         if self.notes:
@@ -348,7 +354,7 @@ class TableEncoder:
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
         """The encoder whose :meth:`state` was taken."""
         described = [dict(column) for column in header["columns"]]
-        names = ("target", "target_family", "weight", "group", "hash_bits", "na_values", "notations")
+        names = (*ROLES, "target_family", "hash_bits", "na_values", "notations")
         further = Further(**header["further"]) if "further" in header else None
         encoder = cls(
             [_restored(**column) for column in described],
@@ -367,14 +373,14 @@ class TableEncoder:
         held = set(names)
         present = [column.name for column in self.columns if column.name in held]
         if absent and not (chunk.optional and present):
-            known = {self.target, self.weight, self.group, *(column.name for column in self.columns)}
+            known = {*self._of_roles(), *(column.name for column in self.columns)}
             remedy = renamed(absent, [name for name in names if name not in known])
             raise DataError(
                 f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing",
                 chunk.file,
                 remedy=remedy or f"add what the model was trained with; the file has {listed(names)}",
             )
-        arrays = {name: without(_column(chunk, name, faults), self.na_values) for name in present}
+        arrays = {name: without(column_of(chunk, name, faults), self.na_values) for name in present}
         arrays |= dict.fromkeys(absent, pa.nulls(chunk.table.num_rows))  # of later columns nothing is known
         taken = [(column, arrays.get(column.name)) for column in self.columns]
         for column, array in taken:
@@ -388,6 +394,10 @@ class TableEncoder:
                 )
         return taken
 
+    def _of_roles(self) -> tuple[str | None, ...]:
+        """The names of the columns that are no features, by their roles."""
+        return self.target, self.weight, self.group, self.exposure
+
     def _absent(self, chunk: Columns) -> list[str]:
         """The columns of the first rows that a chunk lacks."""
         present = set(chunk.table.schema.names)
@@ -396,7 +406,7 @@ class TableEncoder:
     def _convert_target(self, chunk: Columns, faults: Faults, labelled: bool) -> Any:
         if self.target is None or not _present(self.target, chunk, labelled):
             return None
-        array = without(_column(chunk, self.target, faults), self.na_values)
+        array = without(column_of(chunk, self.target, faults), self.na_values)
         kind = target_family_of(chunk, self.target)
         if self.target in self.notations and kind in ("number", "string"):
             values = to_numbers(array, self.target, faults, self.notations[self.target])
@@ -416,29 +426,11 @@ class TableEncoder:
         labels = pa.DictionaryArray.from_arrays(of_numbers(index, index < 0), values)
         return labels.dictionary_decode().cast(pa.bool_()) if kind == "boolean" else labels
 
-    def _convert_weight(
-        self, chunk: Columns, faults: Faults, labelled: bool, learning: bool, bad: BadRows
-    ) -> np.ndarray:
-        n = chunk.table.num_rows
-        if self.weight is None or not labelled:
-            return np.ones(n)
-        if not learning and self.weight not in chunk.table.schema.names:
-            if n and not faults:  # a chunk with faults comes again
-                bad.note("the column of weights is missing: rows count equally", chunk.file, chunk.row, self.weight, n)
-            return np.ones(n)
-        check_name("weight", self.weight, chunk.table.schema.names, chunk.file)
-        array = without(_column(chunk, self.weight, faults), self.na_values)
-        weights = to_numbers(array, self.weight, faults, self.notations.get(self.weight))
-        faults.add(np.flatnonzero(np.isnan(weights)), self.weight, lambda row: "the weight is missing")
-        wrong = np.flatnonzero((weights < 0) | np.isinf(weights))
-        faults.add(wrong, self.weight, lambda row: f"the weight is {weights[row]}, not a finite number from 0")
-        return weights
-
     def _convert_groups(self, chunk: Columns, faults: Faults) -> np.ndarray:
         """The names of the rows' groups (n,)."""
         group = str(self.group)
         check_name("group", group, chunk.table.schema.names, chunk.file)
-        names = names_of(without(_column(chunk, group, faults), self.na_values), group, chunk.file)
+        names = names_of(without(column_of(chunk, group, faults), self.na_values), group, chunk.file)
         faults.add(np.flatnonzero(is_missing(names)), group, lambda row: "the group is missing")
         return np.asarray(names.to_numpy(zero_copy_only=False), object)
 
@@ -485,14 +477,3 @@ def _present(target: str, chunk: Columns, needed: bool) -> bool:
     if needed:
         check_name("target", target, chunk.table.schema.names, chunk.file)
     return target in chunk.table.schema.names
-
-
-def _column(chunk: Columns, name: str, faults: Faults) -> Any:
-    return valid_utf8(chunk.table.column(name), name, faults)
-
-
-def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
-    """Raise a DataError with the nearest names if there is no column of this name."""
-    if name in names:
-        return
-    raise DataError(f"there is no {role} column {name!r}", file, remedy=nearest(name, names, "columns"))

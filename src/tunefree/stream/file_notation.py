@@ -142,7 +142,9 @@ def as_written(encoder: Any, sample: Columns | None, column_types: ColumnTypes) 
     formats = column_types.dates([column.name for column in adapted.columns])
     numbers = [column.name for column in adapted.columns if column.kind == Number.kind]
     roles = [
-        name for name in (adapted.weight, adapted.target if adapted.has_numeric_target else None) if name is not None
+        name
+        for name in (adapted.weight, adapted.exposure, adapted.target if adapted.has_numeric_target else None)
+        if name is not None
     ]
     file = FileNotation(
         None if sample is None else strings_of(sample, adapted.na_values), [*numbers, *roles], column_types

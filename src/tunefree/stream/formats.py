@@ -34,7 +34,7 @@ class Format(NamedTuple):
         File name extensions, in lower case and with their dot. An extension of a compression may follow.
     recognise : callable or str, optional
         Whether the first line of a text, without white space around it, is of this format; asked where the extension
-        does not tell. If None, only the extension tells.
+        does not tell. If None, it is recognised by the extension only.
     reader : TableReader or str, optional
         For tables: see :class:`tunefree.stream.contract.TableReader`.
     encoder : type or str, optional

@@ -92,7 +92,7 @@ def _pandas(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterat
 
 
 class _Stream:
-    """The record batches of an Arrow stream. Its source, such as a query, may fail as it begins and on the way."""
+    """The record batches of an Arrow stream. Its source, such as a query, may fail at any time."""
 
     def __init__(self, frame: Any, name: str, kept: Collection[str]) -> None:
         self.name, self.rows = name, 0  # read so far
@@ -147,7 +147,7 @@ def _mapping(frame: Mapping[Any, Any], start: int, chunk_rows: int | None, name:
 
 def _matrix(frame: np.ndarray, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
     if frame.ndim != 2:
-        remedy = "reshape it to (rows, columns)"
+        remedy = "pass rows and columns, such as frame[['name']] for one column of a frame"
         raise DataError(f"an array of {frame.ndim} dimensions is not a table", name, remedy=remedy)
     names = [f"x{place}" for place in range(frame.shape[1])]
     for first, stop in _ranges(start, len(frame), len(names), chunk_rows):

@@ -57,7 +57,7 @@ class Inference:
     column_types : ColumnTypes
         What the user says.
     typed : bool, default True
-        Whether the source tells strings of digits from numbers.
+        Whether the source distinguishes strings of digits from numbers.
 
     Examples
     --------

@@ -226,7 +226,7 @@ def _grown(schema: Any, sampled: Any, types: dict[str, Any], path: str = "") -> 
 
 
 def _is_empty(arrow_type: Any) -> bool:
-    """Whether a type tells nothing: nulls, lists of nulls, or objects of such."""
+    """Whether a type is uninformative: nulls, lists of nulls, or objects of such."""
     if pa.types.is_struct(arrow_type):
         return all(_is_empty(field.type) for field in arrow_type)
     return pa.types.is_null(arrow_type.value_type if pa.types.is_list(arrow_type) else arrow_type)

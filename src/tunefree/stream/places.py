@@ -20,7 +20,7 @@ def places_of(source: Source, count: int) -> list[Position]:
     """Positions all over a source from which it can be read, the first at its start.
 
     Only the start, where it can be read from no other place, such as compressed text, and where quotes hold line ends:
-    nothing tells there where a line begins. None, where it cannot be read again at all. Rows of text before a position
+    nothing shows there where a line begins. None, where it cannot be read again at all. Rows of text before a position
     are not counted.
 
     Parameters

@@ -32,7 +32,7 @@ GOLDEN = 0x9E3779B97F4A7C15  # the golden ratio's fraction, times 2^64
 LARGEST = 3e38  # number of single precision
 FEWEST = 40  # values that are compared with as many others
 LEVEL = 1e-3  # probability of a false alarm of all columns together, of each kind
-MOST_CATEGORIES = 1000  # of a column that are told apart
+MOST_CATEGORIES = 1000  # of a column that are distinguished
 MOST_NAMED = 3  # categories or columns in a message
 
 _OUTSIDE = "outside what training saw, {:g} to {:g}, by more than its width, such as {:g}"

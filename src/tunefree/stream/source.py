@@ -56,7 +56,7 @@ class Source:
     known : encoder, optional
         That knows the columns, but no row; made before rows were moved.
     typed : bool, default True
-        Whether the format tells strings of digits from numbers, which CSV does not.
+        Whether the format distinguishes strings of digits from numbers, which CSV does not.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class Source:
         column_types : ColumnTypes, optional
             What is said of columns instead of being guessed.
         exact : str, optional
-            A column of which integers beyond 2^53 are told apart.
+            A column of which integers beyond 2^53 are distinguished.
         grows : bool, default True
             Whether columns that ``types`` lacks are of use.
         """
@@ -156,7 +156,7 @@ class Source:
         )
 
     def sample(self, options: Options) -> Any:
-        """Rows that tell more of the columns than the first chunk does; None where that tells as much.
+        """Rows that say more about the columns than the first chunk does; None where that says as much.
 
         Parameters
         ----------
@@ -179,12 +179,14 @@ class Source:
         hash_bits: int = 0,
         column_types: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
         group: str | None = None,
+        exposure: str | None = None,
     ) -> Any:
         """A new encoder; that of a table takes its columns from the first chunk."""
         if self.kind == formats.TABLE:
             infer = encoder_of(self.kind).infer
-            return infer(first, target, weight, ignore, text, hash_bits, column_types, group=group, typed=self.typed)
-        if weight or text or list(ignore) or column_types != ColumnTypes():
+            further = {"group": group, "typed": self.typed, "exposure": exposure}
+            return infer(first, target, weight, ignore, text, hash_bits, column_types, **further)
+        if weight or exposure or text or list(ignore) or column_types != ColumnTypes():
             raise DataError(f"{self.kind} text has no columns to name", self.name, remedy="leave such options out")
         return encoder_of(self.kind)(hash_bits)
 
@@ -221,7 +223,7 @@ def open_source(
         Files, patterns (``*``, ``**``) or directories; "-" is standard input. Or a table: a DataFrame, a dict of
         arrays, a two-dimensional array, and whatever else :func:`tunefree.stream.frames.read_frame` takes.
     format : str, optional
-        One of arrow, csv, json, parquet, svmlight, vw; by default the extension or first line tells.
+        One of arrow, csv, json, parquet, svmlight, vw; by default recognised by the extension or the first line.
     delimiter : str, optional
         Between the fields of a CSV line; guessed by default.
     encoding : str, optional
@@ -239,7 +241,7 @@ def open_source(
     Raises
     ------
     DataError
-        If there is no such file, format or encoding, or the format cannot be told.
+        If there is no such file, format or encoding, or the format cannot be determined.
 
     Examples
     --------

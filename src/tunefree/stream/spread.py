@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tunefree.stream.lines import SAMPLE, open_text
 
-PLACES = 16  # which take the room of the second half of a sample
+PLACES = 16  # which take the bytes of the second half of a sample
 
 
 def spread_lines(file: str, beginning: bytes) -> bytes:
     """The first half of a sample, and whole lines from places all over the rest of a delimited file.
 
     The sample itself, of a file that is no longer or cannot be read from anywhere, such as compressed text, and where
-    quotes hold line ends: there nothing tells where a line begins.
+    quotes hold line ends: there nothing shows where a line begins.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def read_tables(
     files : sequence of str
         As :func:`tunefree.stream.files.expand` gives them; "-" is standard input (text only).
     format : str, optional
-        The name of a format of tables. If None, the extensions tell, and standard input is CSV.
+        The name of a format of tables. If None, it is recognised by the extensions, and standard input is CSV.
     start : Position, default=Position()
         Where to begin: a chunk's ``position`` gives the rows that follow it, and no others.
     bad : BadRows, optional
@@ -66,7 +66,7 @@ def read_tables(
     column_types : ColumnTypes, optional
         What is said of columns instead of being guessed.
     exact : str, optional
-        A column of which integers beyond 2^53 are told apart.
+        A column of which integers beyond 2^53 are distinguished.
     grows : bool, default True
         Whether columns that ``types`` lacks are of use.
 
@@ -106,7 +106,7 @@ def read_tables(
 
 
 def sample_of(files: Sequence[str], format: str | None, options: Options) -> Columns | None:
-    """Rows that tell more of the columns of files than their first chunk does; None where that tells as much."""
+    """Rows that say more about the columns of files than their first chunk does; None where that says as much."""
     reader: TableReader = formats.load(_one_format(files, format).reader)
     sample = reader.sample(files[0], options)
     if sample is None:

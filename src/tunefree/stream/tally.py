@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from tunefree.core.errors import DataError
 
 MOST_MESSAGES = 5  # that are kept whole
-MOST_REASONS = 20  # that are told apart; rows of further ones are counted together
+MOST_REASONS = 20  # that are distinguished; rows of further ones are counted together
 MOST_LETTERS = 200  # of a reason, and of a name in it
 OTHER = "other reasons"
 # What differs from row to row in a message: texts in quotation marks, also where they are cut; lists, objects, numbers.
@@ -111,7 +111,7 @@ class Tally:
         return list(self.by_reason.values())
 
     def is_new(self, error: DataError) -> bool:
-        """Whether a row with this problem is told of by its place."""
+        """Whether a row with this problem is reported with its row number."""
         return len(self.first) < MOST_MESSAGES or (reason_of(error.problem), _cut(error.column)) not in self.by_reason
 
     def add(self, error: DataError) -> None:

@@ -12,7 +12,7 @@ from tunefree.stream.arrays import of_numbers
 from tunefree.stream.batch import Columns
 from tunefree.stream.columns import UNLABELLED, Faults, family, to_numbers
 
-INTEGER = "integer"  # the family of a target of integers that float64 does not tell apart
+INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
 TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
 
 
@@ -29,7 +29,7 @@ def target_family_of(chunk: Columns, target: str) -> str | None:
 
 
 def numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> Any:
-    """Targets as numbers; what is infinite, and where rows must be labelled what is missing, is a fault of its row."""
+    """Targets as numbers; what is infinite, and where rows must be labelled what is missing, is a error of its row."""
     values = to_numbers(array, name, faults)
     missing = np.isnan(values)
     faults.add(np.flatnonzero(np.isinf(values)), name, lambda row: f"the target is infinite ({values[row]})")

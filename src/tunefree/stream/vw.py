@@ -361,7 +361,7 @@ def copy_names(
 ) -> int:
     """Copy the names of the features from id ``first`` on, which appear in the order of their ids.
 
-    Fills in their sizes and returns the sum; copies the names where there is room for them.
+    Fills in their sizes and returns the sum; copies the names where there is capacity for them.
     """
     total, new = 0, 0
     for k in range(len(ids)):

@@ -21,6 +21,7 @@ from tunefree.core.numbers import LARGEST
 from tunefree.learners.pistol import CoordinatePiSTOL, PiSTOL
 from tunefree.learners.scinol import ScInOL1, ScInOL2
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, Regression
+from tunefree.losses.tweedie_loss import Tweedie
 
 
 def scinol1_bound(weights: ArrayLike, scales: ArrayLike, rounds: int, epsilon: float = 1.0) -> float:
@@ -359,7 +360,7 @@ def _bound_for_softmax(objective, state, u, first, drift):
 
 @_bound_for.register(Regression)
 def _bound_for_numbers(objective, state, u, first, drift):
-    if drift is None or not drift >= 0.0:
+    if drift is None or not drift >= 0.0 or isinstance(objective.loss, Tweedie):  # slopes are those of capped margins
         return math.inf
     if objective.unit == 0.0:  # no target but 0, which is predicted
         return float(drift)
@@ -392,7 +393,7 @@ def _gradients(state: Any) -> np.ndarray:
 
 @singledispatch
 def _left_of_wealth(state, u):
-    """The linearised regret of the margins against u, where the learner's wealth tells it; else infinite."""
+    """The linearised regret of the margins against u, where the learner's wealth determines it; else infinite."""
     return math.inf
 
 

@@ -41,6 +41,7 @@ from tunefree.losses.kinds import Functions, arrays_of
 from tunefree.losses.loops import Loop
 from tunefree.losses.multinomial import Multinomial
 from tunefree.losses.regression import Regression
+from tunefree.losses.tweedie_loss import Tweedie
 
 _ROUNDING = 2.0**-52
 _NOWHERE, _NO_LOG = np.zeros(0, np.int64), np.zeros((0, 0))
@@ -163,7 +164,7 @@ def replaying(has_one_output: bool) -> Kernel:
 
 
 def all_kernels() -> list[Kernel]:
-    """The kernels of this module that are made for a number of outputs."""
+    """The kernels of this module that are compiled for a number of outputs."""
     return [made_for(has_one_output) for made_for in (recording, replaying) for has_one_output in (True, False)]
 
 
@@ -231,7 +232,12 @@ def frame(objective: Any) -> tuple[float, float]:
 
 @frame.register(Regression)
 def frame_of_target(objective):
-    """The mean of the targets, and their mean absolute deviation (if it is 0, the absolute value of their mean)."""
+    """The mean of the targets, and their mean absolute deviation (if it is 0, the absolute value of their mean).
+
+    With a logarithmic link, the logarithm of the mean, and 1.
+    """
+    if isinstance(objective.loss, Tweedie):
+        return objective.centre, 1.0
     centre, spread = objective.centre * objective.unit, objective.spread * objective.unit
     return min(max(centre, -LARGEST), LARGEST), min(spread, LARGEST) or min(abs(centre), LARGEST) or 1.0
 
@@ -244,7 +250,8 @@ class Certificate:
     kinds of models. A *radius* bounds the contribution of each feature to a prediction: the absolute weight of a
     feature times the largest absolute value of that feature, the constant feature included. In classification the
     unit of a radius is that of a margin. In regression it is the mean absolute deviation of the targets, and the weight
-    of the constant feature is measured from their mean.
+    of the constant feature is measured from their mean. With a logarithmic link it is 1, and the weight is measured
+    from the logarithm of the mean.
 
     Parameters
     ----------

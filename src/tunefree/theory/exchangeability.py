@@ -1,4 +1,4 @@
-"""A test of exchangeability: whether the order of the rows tells anything about their targets.
+"""A test of exchangeability: whether the order of the rows matters for their targets.
 
 Rows that are independent and identically distributed, or that have been shuffled, are exchangeable: given how often
 each target occurs, every order is equally likely. So the next target is a draw without replacement. Somebody who bets a
@@ -34,7 +34,7 @@ SORTED = 0.1  # neighbours differ less than so many times as often as in a rando
 
 
 class Finding(NamedTuple):
-    """What the order of the rows tells about the targets."""
+    """What the order of the rows implies for the targets."""
 
     log_evidence: float  # natural logarithm of the average fortune
     changes: int  # neighbours that differ, of those that were looked at
@@ -93,7 +93,7 @@ class TargetSample:
             self.spaced, self.stride = self.spaced[::2], 2 * self.stride
 
     def finding(self) -> Finding:
-        """What the order tells, as far as rows have come."""
+        """What the order implies, for the rows so far."""
         samples = [self.spaced] if self.stride == 1 else [self.spaced, self.first]
         counts = PARTS if self.numbers else (0,)
         logs = [log_fortunes(_codes(sample, sample, count)) for sample in samples for count in counts]

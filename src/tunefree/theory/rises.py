@@ -29,7 +29,7 @@ from tunefree.core.kernels import kernel
 LEVEL = 0.001  # probability of a false alarm, at most
 ODDS = (1.5, 4.0, 16.0)  # that are bet at: on small rises that last, and on large ones
 _ODDS = np.array(ODDS)
-LOCATING = 1  # that of these whose gain tells where a rise began
+LOCATING = 1  # that of these whose gain shows where a rise began
 SPACING = 16  # rows between those at which betting begins
 CELLS, PER_DOUBLING = 1024, 4  # in which losses are counted
 SMALL = 0.1  # part of the scale below which neither losses nor rises matter

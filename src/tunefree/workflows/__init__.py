@@ -1,1 +1,4 @@
-"""What a command does, as functions of sources, plans and model files."""
+"""What commands do with trained models, as functions of sources: predict, evaluate, compare, explain.
+
+This package may import training and what is below it. What a new command does is a function in a file of its own.
+"""

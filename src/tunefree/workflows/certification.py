@@ -13,13 +13,14 @@ import pyarrow as pa
 from pyarrow import csv
 
 from tunefree.core.errors import DataError, ModelError
+from tunefree.intervals.conformal_record import ConformalRecord
 from tunefree.mixing.mixture import Mixture
+from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.theory.bounds import paper_bound
 from tunefree.theory.exchangeability import LEVEL
 from tunefree.theory.kernel_certificates import certificate_of
 from tunefree.theory.mixing import mixing_excess
-from tunefree.workflows.training import Trained
 
 RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
 NORMS = (1.0, 3.0, 10.0, 30.0)  # of functions in a kernel's space
@@ -81,6 +82,8 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     if weights is not None:
         certified["weights"] = of_weights(trained, read_weights(trained, weights))
     certified |= _of_mixing(model.pool.mixture if isinstance(model, PoolModel) else model.aggregation.mixture)
+    if isinstance(model, PoolModel):
+        certified |= _of_intervals(model.pool.conformal)
     if kernels := _of_kernels(trained):
         certified["kernels"] = kernels
     risks = {name: risk.bound(DELTA) for name, risk in model.record.risks.items() if risk.rows}
@@ -121,6 +124,15 @@ def _of_mixing(mixture: Mixture | None) -> dict[str, Any]:
     base, loss = (float(total / account.weight[0]) for total in account.losses)
     at_most = base + mixing_excess(account, rounds) / float(account.weight[0])
     return {"mixing": {"rows": rounds, "loss": loss, "base": base, "loss_at_most": at_most}}
+
+
+def _of_intervals(conformal: ConformalRecord) -> dict[str, Any]:
+    """How often intervals, or sets, that followed the stream covered the next row; empty where no row has a score."""
+    rows = int(conformal.adaptive.rows[0])
+    if not rows:
+        return {}
+    coverages = {asked: {"covered": part, "at_least": bound} for asked, (part, bound) in conformal.followed().items()}
+    return {"coverage": {"rows": rows, "asked": coverages}}
 
 
 def _of_kernels(trained: Trained) -> list[dict[str, Any]]:

@@ -9,18 +9,19 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
+from tunefree.model_files.plan import Plan, plan_of
 from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.chunks import row_numbers, with_row_numbers
 from tunefree.stream.columns import blank_to_null, decoded
 from tunefree.stream.formats import TABLE
 from tunefree.stream.late import Late
 from tunefree.stream.places import places_of
+from tunefree.stream.roles import ROLES
 from tunefree.stream.source import Source, open_source
 from tunefree.stream.tally import Tally
-from tunefree.workflows.closed_classes import of_named_classes
-from tunefree.workflows.plan import Plan, plan_of
-from tunefree.workflows.reading import Reading, begin
-from tunefree.workflows.roles import (
+from tunefree.training.closed_classes import of_named_classes
+from tunefree.training.reading import Reading, begin
+from tunefree.training.roles import (
     FEWEST_ROWS,
     LEAK_OF_TARGET,
     MOST_CELLS,
@@ -36,7 +37,7 @@ from tunefree.workflows.roles import (
     target_numbers,
     values_of,
 )
-from tunefree.workflows.targets import target_of, task_of
+from tunefree.training.targets import target_of, task_of
 
 PLACES = 8  # that are read
 EXAMPLES, LONGEST_EXAMPLE = 3, 24  # values that are shown, and letters of each
@@ -67,7 +68,7 @@ class ColumnView(NamedTuple):
     """A column as a training would read it, and what is in a sample of its rows."""
 
     name: str
-    kind: str  # of the column, or target, weight, group, or left out
+    kind: str  # of the column, or its role, or left out
     why: str
     missing: float  # share of the rows
     different: int  # values
@@ -295,7 +296,7 @@ def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str,
     """What a column is read as, why, and what would change it."""
     if column is not None:
         return column.kind, why_of(plan, column), (*READ_OTHERWISE.get(column.kind, ()), "ignore")
-    for role in ("target", "weight", "group"):
+    for role in ROLES:
         if name == getattr(plan, role):
             why = reading.guess.why if role == "target" and reading.guess else f"named by {role}"
             why = "named by task" if role == "target" and plan.task else why

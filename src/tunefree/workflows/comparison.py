@@ -1,7 +1,7 @@
 """Every learner and the pool on one pass over the same rows: their progressive losses, and their costs.
 
 The source is read and encoded once. All models learn each batch, one after the other, as each of them would in
-:func:`tunefree.workflows.training.train`. Each is timed on its own.
+:func:`tunefree.training.training.train`. Each is timed on its own.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,17 +24,20 @@ from tunefree.losses import loss_of
 from tunefree.model.model import Model
 from tunefree.model.pool import check_settings
 from tunefree.model.targets import Labels, RunningMetrics
+from tunefree.model_files.plan import POOL, Plan
+from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel, class_of
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Reason
-from tunefree.workflows.plan import POOL, Plan
-from tunefree.workflows.reading import begin, check_learned
-from tunefree.workflows.roles import note_roles
-from tunefree.workflows.targets import target_of
+from tunefree.training.one_pass import blank, end, learn
+from tunefree.training.pieces import Piece
+from tunefree.training.rates import as_learned
+from tunefree.training.reading import begin, check_learned
+from tunefree.training.roles import note_roles
+from tunefree.training.targets import target_of
 
 REHEARSED = 64  # rows that another model of the same kind learns, so that code is compiled before the clock runs
-FIRST_MARK = 64  # rows before the first point of a curve; each further point is at sqrt(2) times as many rows
 RATES = 9  # learning rates that a careful user tries: half decades over four decades
 
 
@@ -44,6 +48,12 @@ class Point(NamedTuple):
     loss: float  # mean over them
     recent: float  # mean over those since the last point
 
+    @classmethod
+    def between(cls, before: RunningMetrics, now: RunningMetrics) -> Point:
+        """The point of sums so far, from those at the point before."""
+        weight = now.weight - before.weight
+        return cls(now.rows, now.mean_loss(), (now.loss - before.loss) / weight if weight > 0.0 else 0.0)
+
 
 @dataclass
 class Contestant:
@@ -51,72 +61,53 @@ class Contestant:
 
     Examples
     --------
-    >>> contestant = Contestant("scinol2", Model("regression", "scinol2"))
-    >>> contestant.note(np.ones(100), np.array([2.0] * 64 + [1.0] * 36), np.zeros(100))
-    >>> contestant.note(np.ones(28), np.zeros(28), np.zeros(28))
-    >>> contestant.curve
-    [Point(rows=64, loss=2.0, recent=2.0), Point(rows=91, loss=1.7032967032967032, recent=1.0), \
-Point(rows=128, loss=1.28125, recent=0.24324324324324326)]
+    >>> contestant = Contestant("scinol2", blank(Model("regression", "scinol2")))
+    >>> contestant.trained.progress.add(np.ones(70), np.array([2.0] * 64 + [1.0] * 6), np.zeros(70))
+    >>> contestant.trained.progress.add(np.ones(5), np.zeros(5), np.zeros(5))
+    >>> [point.rows for point in contestant.curve], contestant.curve[-1].recent
+    ([64, 70, 75], 0.0)
     """
 
     name: str
-    model: Model
-    metrics: RunningMetrics = field(default_factory=RunningMetrics)
-    recent: RunningMetrics = field(default_factory=RunningMetrics)  # since the last point of the curve
-    curve: list[Point] = field(default_factory=list)
+    trained: Trained
     seconds: float = 0.0  # of learning alone
 
-    def learn(self, batch: Batch, y: Any, n_features: int) -> None:
-        """Predict and learn a batch, which is timed; then note its losses.
+    @property
+    def model(self) -> Model:
+        """The model."""
+        model: Model = self.trained.model
+        return model
+
+    @property
+    def metrics(self) -> RunningMetrics:
+        """Sums over all rows so far, each predicted before it was learned."""
+        return self.trained.progress.progressive[0]
+
+    @property
+    def curve(self) -> list[Point]:
+        """Losses so far, eight points in each doubling of the rows, and one at the end; none before the first row."""
+        points = [RunningMetrics(), *self.trained.progress.points()]
+        return [Point.between(*pair) for pair in pairwise(points) if pair[1].rows]
+
+    def learn(self, piece: Piece, n_features: int) -> None:
+        """Predict and learn rows, which is timed.
 
         Parameters
         ----------
-        batch : Batch
-        y : Labels or (n,) array
-            Its target.
+        piece : Piece
         n_features : int
             Features known to the encoder.
         """
         began = time.perf_counter()
         self.model.reserve_features(n_features)
-        predictions, row_losses = self.model.learn(batch.rows, y, batch.weight)
+        learn(self.trained, piece)
         self.seconds += time.perf_counter() - began
-        self.note(batch.weight, row_losses, self.model.errors(y, predictions))
 
     def finish(self) -> None:
         """End the pass, which is timed: the pool grows its last trees."""
         began = time.perf_counter()
-        self.model.freeze()
+        end(self.trained)
         self.seconds += time.perf_counter() - began
-        self.add_point()
-
-    def note(self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray) -> None:
-        """Add rows to the sums, with a point of the curve at each mark.
-
-        The result does not depend on where batches are cut.
-
-        Parameters
-        ----------
-        weight, row_losses, errors : (n,) arrays
-        """
-        start = 0
-        while start < len(weight):
-            mark = self._mark()
-            rows = slice(start, min(len(weight), start + mark - self.metrics.rows))
-            for metrics in (self.metrics, self.recent):
-                metrics.add(weight[rows], row_losses[rows], errors[rows])
-            if self.metrics.rows == mark:
-                self.add_point()
-            start = rows.stop
-
-    def _mark(self) -> int:
-        return round(FIRST_MARK * 2.0 ** (len(self.curve) / 2))
-
-    def add_point(self) -> None:
-        """Add a point to the curve, if there have been rows since the last."""
-        if self.recent.rows:
-            self.curve.append(Point(self.metrics.rows, self.metrics.mean_loss(), self.recent.mean_loss()))
-            self.recent = RunningMetrics()
 
     @property
     def bytes(self) -> int:
@@ -255,7 +246,7 @@ def compare(
     Raises
     ------
     DataError, ModelError
-        As :func:`tunefree.workflows.training.train` does.
+        As :func:`tunefree.training.training.train` does.
 
     Examples
     --------
@@ -298,7 +289,7 @@ def _gathered(plan: Plan, task: str, names: list[str], classes: list[Any], n_fea
         except ModelError as error:
             left_out[name] = str(error).split(";")[0]
         else:
-            contestants.append(Contestant(name, _new(plan, task, name, classes, n_features)))
+            contestants.append(Contestant(name, blank(_new(plan, task, name, classes, n_features))))
     if not contestants:
         raise ModelError(f"no learner is left: {'; '.join(left_out.values())}; name others with `learner`")
     return Comparison(plan, task, contestants, left_out)
@@ -315,7 +306,7 @@ def _one_pass(
     first = comparison.contestants[0].model
     for batch, seconds in _timed(batches):
         comparison.reading += seconds
-        y = target_of(first.task, batch)
+        batch, y = as_learned(comparison.plan, batch, target_of(first.task, batch))
         n_outputs = _n_outputs(first, y)
         if len(batch.weight) and n_outputs not in compiled:
             compiled.add(n_outputs)
@@ -323,7 +314,7 @@ def _one_pass(
                 watcher.prepare(contestant)
                 _compile(comparison, contestant.name, batch, y, encoder.n_features)
         for contestant in comparison.contestants:
-            contestant.learn(batch, y, encoder.n_features)
+            contestant.learn(Piece(batch.rows, y, batch.weight, batch.weight), encoder.n_features)
         comparison.rows, comparison.skipped = comparison.rows + len(batch.weight), bad.count
         comparison.oddities = bad.tally.oddities()
         watcher.step(comparison, batch)

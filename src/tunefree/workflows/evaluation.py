@@ -11,18 +11,21 @@ import pyarrow as pa
 from tunefree.core.errors import DataError, nearest
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import chosen
+from tunefree.losses.tweedie_loss import Tweedie
 from tunefree.model.targets import Labels, RunningMetrics, ScoredModel
+from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.source import Source
+from tunefree.training.rates import as_learned
+from tunefree.training.reading import no_rows
+from tunefree.training.targets import target_of
+from tunefree.workflows.count_metrics import Decile, Rated, lift
 from tunefree.workflows.metrics import MOST_SCORES, OF_ROWS, Measure, Metrics, Scored, measures
-from tunefree.workflows.model_files import Trained
 from tunefree.workflows.prediction import predict
 from tunefree.workflows.progressive import predict_and_learn
-from tunefree.workflows.reading import no_rows
 from tunefree.workflows.reliability import ClassReliability, class_reliability
 from tunefree.workflows.slices import slices_of
-from tunefree.workflows.targets import target_of
 
 CELLS = 1000  # of equal width, in which probabilities of the most probable class are counted
 BINS = 15  # of equal mass, into which cells are gathered
@@ -47,6 +50,12 @@ class Evaluation(NamedTuple):
     slices: list[Slice]  # by the values of a column
     classes: list[ClassReliability]  # the rarest first
     scored: Scored  # the rows
+
+    @property
+    def lift(self) -> list[Decile]:
+        """What was predicted and what happened, by decile of the predicted rate; none but of counts."""
+        rated, targets, predictions = self.scored.rated, self.scored.targets, self.scored.predictions
+        return [] if rated is None or targets is None or predictions is None else lift(rated, targets, predictions)
 
 
 class Reliability:
@@ -103,6 +112,7 @@ class _Scores:
 
     def __init__(self, model: ScoredModel, loss: Any) -> None:
         self.model, self.tau = model, getattr(loss, "tau", None)
+        self.power = loss.power if isinstance(loss, Tweedie) else None
         self.batches: list[dict[str, np.ndarray]] = []
         self.n_scores, self.keeps_scores = 0, True
 
@@ -125,12 +135,17 @@ class _Scores:
         means = losses | {"error": (codes != picked).astype(np.float64), "brier": brier}
         self.batches.append({"weight": weight, **counted, **kept, **means})
 
-    def add_numbers(self, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, losses: np.ndarray) -> None:
-        """Rows of numbers."""
+    def add_numbers(
+        self, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, losses: np.ndarray, exposure: np.ndarray
+    ) -> None:
+        """Rows of numbers; those of counts have exposures, which the sample weights have multiplied."""
         means = {"loss": losses, "mean_absolute_error": self.model.errors(y, predictions)}
         if self.tau is not None:
             means["coverage"] = (y <= predictions[:, 0]).astype(np.float64)
-        self.batches.append({"weight": weight, "targets": y, "predictions": predictions[:, 0], **means})
+        kept = {"exposure": exposure} if self.power is not None else {}
+        self.batches.append(
+            {"weight": weight, "targets": y, "predictions": self.model.responses(predictions), **kept, **means}
+        )
 
     def _widen_scores(self) -> None:
         """Give rows that came before a class was known the probability 0 of it; one score is that of class 1."""
@@ -148,7 +163,8 @@ class _Scores:
         joined = {name: np.concatenate([batch[name] for batch in self.batches]) for name in self.batches[0]}
         arrays = {name: joined.pop(name) for name in OF_ROWS if name in joined}
         weight = joined.pop("weight")
-        return Scored(weight, joined, **arrays, n_classes=len(self.model.classes))
+        rated = None if self.power is None else Rated(self.power, joined.pop("exposure"))
+        return Scored(weight, joined, **arrays, n_classes=len(self.model.classes), rated=rated)
 
 
 def evaluate(
@@ -190,7 +206,10 @@ def evaluate(
     metrics, scores = RunningMetrics(), _Scores(model, loss_of(model.task, trained.plan.loss))
     predicted: Any = predict_and_learn if progressive else partial(predict, labelled=True)
     for batch, predictions in predicted(trained, source, bad, kept=[] if by is None else [by]):
-        y, weight = target_of(model.task, batch), batch.weight
+        weight = batch.weight
+        batch, y = as_learned(trained.plan, batch, target_of(model.task, batch))
+        exposure = weight if batch.exposure is None else weight * batch.exposure
+        weight = batch.weight
         row_losses, errors = model.losses(y, predictions), model.errors(y, predictions)
         is_unseen = np.isnan(row_losses)
         unseen += int(is_unseen.sum())
@@ -205,7 +224,7 @@ def evaluate(
             losses["log_loss"] = model.log_losses(y, predictions)
             scores.add_classes(y, weight, predictions, probabilities, losses)
         else:
-            scores.add_numbers(y, weight, predictions, row_losses)
+            scores.add_numbers(y, weight, predictions, row_losses, exposure)
     if metrics.rows == 0:
         raise no_rows(source)
     if unseen == metrics.rows and not progressive:

@@ -15,12 +15,12 @@ from tunefree.explanation.picture import Picture, output_of, picture
 from tunefree.explanation.reference import evenly_spaced
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
+from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import Source, open_source
-from tunefree.workflows.prediction import Predicted, apart, identities, marks, predict, writer
-from tunefree.workflows.reading import no_rows
-from tunefree.workflows.training import Trained
+from tunefree.training.reading import no_rows
+from tunefree.workflows.prediction import Predicted, apart, identities, marks, numbers_of, predict, writer
 
 OTHER = "(other)"
 MOST_KEPT = 2**14  # rows of a source; of more each second one is kept, and again
@@ -293,7 +293,7 @@ def columns(
     """
     model, table = trained.model, marks(explained.batch, numbered)
     if model.task == "regression":
-        table["prediction"] = explained.predictions[:, 0]
+        table["prediction"] = numbers_of(model, explained.predictions, explained.batch)
     else:
         table["prediction"] = _labels(model, chosen(explained.predictions))
         table["class"] = _labels(model, explained.classes)

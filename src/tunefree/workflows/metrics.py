@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import CEILING, MOST
+from tunefree.workflows.count_metrics import Rated, count_metrics
 
 GROUPS = 20  # of rows, each of which is left out once
 STUDENT = 2.093  # 97.5 % quantile of Student's t with GROUPS - 1 degrees of freedom
@@ -21,7 +22,7 @@ UNIT = ("balanced_error", "f1", "auc", "average_precision")  # others between 0 
 
 OF_ROWS = ("codes", "chosen", "scores", "targets", "predictions")  # arrays of scored rows that some have
 
-SIGNED = ("r2",)  # metrics that may be negative
+SIGNED = ("r2", "d2", "gini")  # metrics that may be negative
 
 
 class Measure(NamedTuple):
@@ -83,6 +84,8 @@ class Scored(NamedTuple):
     targets, predictions : (n,) arrays, optional
         In regression.
     n_classes : int
+    rated : Rated, optional
+        Of a loss of counts; targets and predictions are then rates.
     """
 
     weight: np.ndarray
@@ -93,12 +96,14 @@ class Scored(NamedTuple):
     targets: np.ndarray | None = None
     predictions: np.ndarray | None = None
     n_classes: int = 0
+    rated: Rated | None = None
 
     def part(self, rows: np.ndarray) -> Scored:
         """Some of the rows."""
         arrays = {name: getattr(self, name) for name in ("weight", *OF_ROWS)}
         cut = {name: array[rows] for name, array in arrays.items() if array is not None}
-        return self._replace(means={name: values[rows] for name, values in self.means.items()}, **cut)
+        rated = None if self.rated is None else self.rated.part(rows)
+        return self._replace(means={name: values[rows] for name, values in self.means.items()}, rated=rated, **cut)
 
 
 class Metrics:
@@ -142,7 +147,11 @@ class Metrics:
         squares, centred = _mean((errors / unit) ** 2, weight), targets / unit
         spread = _mean((centred - _mean(centred, weight)) ** 2, weight)
         r2 = 1.0 - squares / spread if spread > 0.0 else math.nan
-        return {"root_mean_squared_error": _finite(math.sqrt(squares) * unit), "r2": r2}
+        found = {"root_mean_squared_error": _finite(math.sqrt(squares) * unit), "r2": r2}
+        if self.scored.rated is None:
+            return found
+        losses, predictions = self.scored.means["loss"], np.asarray(self.scored.predictions)
+        return found | count_metrics(self.scored.rated, targets, predictions, weight, losses)
 
     def confusion(self, weight: np.ndarray) -> np.ndarray:
         """Weights (classes + 1, classes) of rows by their class and the one predicted; the last row: unseen ones."""

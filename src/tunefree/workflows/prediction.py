@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,17 +15,22 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from tunefree.core.errors import DataError, ModelError
+from tunefree.core.numbers import MOST
 from tunefree.core.registry import names_in
 from tunefree.core.storage import whole_file
+from tunefree.intervals.conformal import checked_parts
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
+from tunefree.model_files.trained import Trained
+from tunefree.pool.model import PoolModel
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
-from tunefree.workflows.model_files import Trained
-from tunefree.workflows.reading import ahead, encoded, in_its_notation
-from tunefree.workflows.resuming import check_kind
+from tunefree.training.reading import ahead, encoded, in_its_notation
+from tunefree.training.resuming import check_kind
+
+CONFORMAL = ("interval", "quantiles", "set")  # what is written of how sure predictions are
 
 
 class Predicted(NamedTuple):
@@ -83,6 +89,14 @@ class OutputColumns:
         The second of two classes is predicted where its probability is at least this, instead of the more probable one.
     top : int, optional
         The so many most probable classes, in their order, instead of the probabilities of all.
+    interval : tuple of float, default ()
+        Coverages of intervals for the targets, which are numbers.
+    quantiles : tuple of float, default ()
+        Levels of quantiles of the targets, which are numbers.
+    set : tuple of float, default ()
+        Coverages of sets of classes.
+    conditional : {"class"}, optional
+        Whether sets cover the rows of each class as often as asked for.
 
     Raises
     ------
@@ -93,6 +107,10 @@ class OutputColumns:
     ids: tuple[str, ...] = ()
     threshold: float | None = None
     top: int | None = None
+    interval: tuple[float, ...] = ()
+    quantiles: tuple[float, ...] = ()
+    set: tuple[float, ...] = ()
+    conditional: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ids", tuple(names_in(self.ids)))
@@ -100,6 +118,13 @@ class OutputColumns:
             raise ModelError(f"`threshold` is a probability, between 0 and 1, not {self.threshold:g}")
         if self.top is not None and self.top < 1:
             raise ModelError(f"`top` must be at least 1, not {self.top}")
+        for name in CONFORMAL:
+            if (parts := getattr(self, name)) and len(set(checked_parts(name, parts).tolist())) < len(parts):
+                raise ModelError(f"`{name}` has a number twice")
+        if self.conditional not in (None, "class"):
+            raise ModelError(f"`conditional` must be 'class', not {self.conditional!r}")
+        if self.conditional is not None and not self.set:
+            raise ModelError("`conditional` has no effect without `set`; leave it out, or ask for sets")
 
     def check(self, model: ScoredModel) -> None:
         """Raise a ModelError if the predictions of a model cannot be written so."""
@@ -108,6 +133,13 @@ class OutputColumns:
             raise ModelError(f"`{option}` is for classes, and this model predicts numbers; leave it out")
         if self.threshold is not None and len(model.classes) != 2:
             raise ModelError(f"`threshold` is for two classes, and the model has {len(model.classes)}; leave it out")
+        asked = [name for name in CONFORMAL if getattr(self, name)]
+        if asked and not isinstance(model, PoolModel):
+            raise ModelError(f"`{asked[0]}` needs the evidence that the pool has; train without `learner`")
+        for name in asked:
+            if (name == "set") != (model.task == "classification"):
+                of, predicts = ("classes", "numbers") if name == "set" else ("numbers", "classes")
+                raise ModelError(f"`{name}` is for {of}, and this model predicts {predicts}; leave it out")
 
 
 PLAIN = OutputColumns()
@@ -131,18 +163,50 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
     """
     table = marks(predicted.batch, numbered)
     if model.task == "regression":
-        own = {"prediction": predicted.predictions[:, 0]}
+        of_model = {"prediction": numbers_of(model, predicted.predictions, predicted.batch)}
     else:
         classes, picked = pa.array(model.classes), chosen(predicted.predictions)
         values = model.probabilities(predicted.predictions)
         if layout.threshold is not None:
             picked = (values[:, 1] >= layout.threshold).astype(np.int64)
-        own = {"prediction": classes.take(pa.array(picked))}
+        of_model = {"prediction": classes.take(pa.array(picked))}
         if layout.top is None:
-            own |= {f"probability[{label}]": values[:, k] for k, label in enumerate(model.classes)}
+            of_model |= {f"probability[{label}]": values[:, k] for k, label in enumerate(model.classes)}
         else:
-            own |= _most_probable(classes, values, layout.top)
-    return pa.record_batch(identities(predicted.batch, layout.ids, {*table, *own}) | table | own)
+            of_model |= _most_probable(classes, values, layout.top)
+    of_model |= _conformal(model, predicted, layout)
+    return pa.record_batch(identities(predicted.batch, layout.ids, {*table, *of_model}) | table | of_model)
+
+
+def _conformal(model: Any, predicted: Predicted, layout: OutputColumns) -> dict[str, Any]:
+    """Columns of intervals, quantiles and sets; a set is a JSON list of labels, the most probable one first."""
+    columns: dict[str, Any] = {}
+    of_rows = predicted.batch.rows, predicted.predictions
+    if layout.interval:
+        bounds = model.intervals(*of_rows, np.array(layout.interval))
+        for k, coverage in enumerate(layout.interval):
+            columns |= {f"low[{coverage:g}]": bounds[:, k, 0], f"high[{coverage:g}]": bounds[:, k, 1]}
+    if layout.quantiles:
+        bounds = model.quantiles(*of_rows, np.array(layout.quantiles))
+        columns |= {f"quantile[{level:g}]": bounds[:, k] for k, level in enumerate(layout.quantiles)}
+    if layout.set:
+        sets = model.sets(*of_rows, np.array(layout.set), layout.conditional is not None)
+        order = np.argsort(-model.probabilities(predicted.predictions), axis=1, kind="stable")
+        for k, coverage in enumerate(layout.set):
+            labels = [
+                [model.classes[c] for c in row if of_row[c]] for row, of_row in zip(order, sets[:, k], strict=True)
+            ]
+            columns[f"set[{coverage:g}]"] = [json.dumps(of_row, ensure_ascii=False) for of_row in labels]
+    return columns
+
+
+def numbers_of(model: ScoredModel, predictions: np.ndarray, batch: Batch) -> np.ndarray:
+    """The predicted numbers (n,), for the exposures of the rows if they have any."""
+    numbers, exposure = model.responses(predictions), batch.exposure
+    if exposure is None:
+        return numbers
+    with np.errstate(over="ignore"):
+        return np.minimum(numbers * exposure, MOST)
 
 
 def identities(batch: Batch, ids: Sequence[str], taken: set[str]) -> dict[str, Any]:

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from tunefree.core.errors import DataError
+from tunefree.model_files.trained import Trained, continued
 from tunefree.stream.batch import BadRows
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
+from tunefree.stream.whole_groups import whole_groups
+from tunefree.training.reading import ahead, encoded, in_its_notation
+from tunefree.training.resuming import check_kind
+from tunefree.training.training import learn_batch
 from tunefree.workflows.prediction import Predicted
-from tunefree.workflows.reading import ahead, encoded, in_its_notation
-from tunefree.workflows.resuming import check_kind
-from tunefree.workflows.training import Step, Trained, Watcher, continued, learn_batches
-from tunefree.workflows.whole_groups import whole_groups
-
-
-class _Collector(Watcher):
-    """Keeps what was predicted of the latest batch."""
-
-    latest: Any = None
-
-    def step(self, trained: Trained, step: Step) -> None:
-        self.latest = step.predictions
 
 
 def predict_and_learn(trained: Trained, source: Source, bad: BadRows, kept: Sequence[str] = ()) -> Iterator[Predicted]:
@@ -51,7 +42,7 @@ def predict_and_learn(trained: Trained, source: Source, bad: BadRows, kept: Sequ
     Examples
     --------
     >>> from tunefree import Plan, open_source
-    >>> from tunefree.workflows.training import train
+    >>> from tunefree.training.training import train
     >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
     >>> trained = train(source, Plan(target="rich", learner="scinol2"))
     >>> [len(own.predictions) for own in predict_and_learn(trained, source, BadRows())]
@@ -61,9 +52,8 @@ def predict_and_learn(trained: Trained, source: Source, bad: BadRows, kept: Sequ
     if kept and source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
     encoder, chunks = in_its_notation(source, trained.encoder, bad, kept, grows=True)
-    going, collector = continued(replace(trained, encoder=encoder)), _Collector()
+    going = continued(replace(trained, encoder=encoder))
     if trained.plan.group is not None:
         chunks = whole_groups(chunks, trained.plan.group)
     for batch in ahead(encoded(encoder, chunks, bad, True, True, kept, at_once=source.live)):
-        learn_batches(going, [batch], collector)
-        yield Predicted(batch, collector.latest)
+        yield Predicted(batch, learn_batch(going, batch).predictions)

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from tunefree.explanation.weights import Weights, linear_weights
-from tunefree.workflows.model_files import Trained
+from tunefree.model_files.trained import Trained
 from tunefree.workflows.prediction import writer
 
 

@@ -6,7 +6,7 @@ import typer
 
 from tunefree.core.errors import ModelError
 from tunefree.report.live import LiveReport
-from tunefree.workflows.watching import Watcher, Watchers
+from tunefree.training.watching import Watcher, Watchers
 
 
 class LiveDisplay(Watchers):

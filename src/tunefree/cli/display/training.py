@@ -1,16 +1,14 @@
-"""What `tunefree train` prints while it learns row by row, and at the end."""
+"""What `tunefree train` prints while it learns row by row."""
 
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
-from tunefree.cli.display.common import note_of, order_told, plain_table
 from tunefree.core.console import description_column, plain_console
 from tunefree.core.parameters import as_options
 from tunefree.core.rows import entries_of, part
@@ -18,13 +16,13 @@ from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
 from tunefree.model.model import Model
 from tunefree.model.targets import RunningMetrics
-from tunefree.report.suspicions import telling_columns
-from tunefree.report.told import describe, listed, losses_of, oddities_told, reasons_told, weighed_by
-from tunefree.report.told_columns import lines_of_kinds, naming_columns
+from tunefree.model_files.trained import Trained
+from tunefree.report import terminal
+from tunefree.report.rows import notes_of, oddity_lines
+from tunefree.report.words import describe
 from tunefree.stream.source import Source
-from tunefree.workflows.doubts import doubts_of_columns
-from tunefree.workflows.rare_classes import rare_classes
-from tunefree.workflows.training import Step, Trained, Watcher
+from tunefree.training.pieces import Step
+from tunefree.training.watching import Watcher
 
 LINE_SECONDS = 10.0  # between lines of progress where there is no terminal to draw a bar on
 
@@ -41,16 +39,16 @@ class TrainingDisplay(Watcher):
     def __init__(self, verbose: bool = False) -> None:
         self.console = plain_console(stderr=True)
         self.powers = PowersOfTwo() if verbose else None
-        self.began = self.told = time.monotonic()
-        self.rows, self.told_of_switch = 0, False
+        self.began = self.last_line = time.monotonic()
+        self.rows, self.has_reported_switch = 0, False
         columns = (SpinnerColumn(), description_column(), BarColumn(), TimeElapsedColumn())
         self.bar = Progress(*columns, console=self.console, transient=True)
         self.task: Any = None
 
     def begin(self, trained: Trained, source: Source) -> None:
         self.console.print(describe(trained))
-        for line in oddities_told([oddity for oddity in trained.progress.oddities if not oddity.rows]):
-            self.console.print(note_of(line))
+        of_columns = [oddity for oddity in trained.progress.oddities if not oddity.rows]
+        terminal.show(self.console, notes_of(oddity_lines(of_columns)))
         self.share = source.progress()
         if self.powers:
             self.powers.header()
@@ -61,8 +59,8 @@ class TrainingDisplay(Watcher):
     def step(self, trained: Trained, step: Step) -> None:
         self.rows += len(step.row_losses)
         progress = trained.progress
-        if trained.model.switched is not None and not self.told_of_switch:
-            self.told_of_switch = True
+        if trained.model.switched is not None and not self.has_reported_switch:
+            self.has_reported_switch = True
             self.console.print(SWITCHED.format(trained.model.switched))
         if self.powers:
             self.powers.step(trained.model, step)
@@ -76,8 +74,8 @@ class TrainingDisplay(Watcher):
             share = self.share(progress.position)
             total = None if share is None else trained.plan.passes
             self.bar.update(self.task, description=line, total=total, completed=progress.number + (share or 0.0))
-        elif now - self.told > LINE_SECONDS:
-            self.told = now
+        elif now - self.last_line > LINE_SECONDS:
+            self.last_line = now
             self.console.print(line)
 
     def end(self, trained: Trained) -> None:
@@ -117,7 +115,7 @@ class PowersOfTwo:
             start = stop
 
     def _add(self, step: Step, start: int, stop: int) -> None:
-        weight, losses = step.batch.weight[start:stop], step.row_losses[start:stop]
+        weight, losses = step.piece.counts[start:stop], step.row_losses[start:stop]
         self.weight += float(weight.sum())
         for metrics in (self.metrics, self.recent):
             metrics.add(weight, losses, losses)
@@ -126,11 +124,11 @@ class PowersOfTwo:
         average, since = self.metrics.mean_loss(), self.recent.mean_loss()
         self.recent = RunningMetrics()
         if model.task == "regression":
-            label, predicted = f"{step.y[i]:.6g}", f"{step.predictions[i, 0]:.6g}"
+            label, predicted = f"{step.piece.y[i]:.6g}", f"{step.predictions[i, 0]:.6g}"
         else:
-            label = str(step.y.values[step.y.codes[i]])
+            label = str(step.piece.y.values[step.piece.y.codes[i]])
             predicted = str(model.classes[int(chosen(step.predictions[i : i + 1])[0])])
-        features = np.count_nonzero(entries_of(part(step.batch.rows, i, i + 1)).values)
+        features = np.count_nonzero(entries_of(part(step.piece.X, i, i + 1)).values)
         counter = f"{self.next:>12}{self.weight:>15.1f}{label[:15]:>17}{predicted[:15]:>17}{features:>9}"
         self._print(f"{_of_loss(average)} {_of_loss(since)} {counter}")
 
@@ -141,62 +139,3 @@ class PowersOfTwo:
 def _of_loss(value: float) -> str:
     """A loss in eight characters, or a few more if it is huge."""
     return f"{value:<8.6f}" if value < 10.0 else f"{value:<8.6g}"
-
-
-def show_trained(trained: Trained, output: Path) -> None:
-    """Print the end of training: rows, losses and the file of the model.
-
-    Parameters
-    ----------
-    trained : Trained
-    output : Path
-        The file.
-    """
-    model, progress = trained.model, trained.progress
-    table = plain_table()
-    first = progress.progressive[0]
-    table.add_row("rows", f"{first.rows:,}")
-    if column := weighed_by(trained.plan):
-        table.add_row("weighted by", column)
-    if progress.skipped:
-        table.add_row("rows skipped", f"{progress.skipped:,}")
-        for reason, place, rows in reasons_told(progress.reasons):
-            table.add_row("", f"{rows}: {reason}; the first: {place}")
-    if progress.unlabelled:
-        table.add_row("rows without a label, skipped", f"{progress.unlabelled:,}")
-    table.add_row("features", f"{model.n_features:,}")
-    if model.task == "classification":
-        table.add_row("classes", listed(model.classes, 12))
-    counted = " (after the first row)" if model.task == "regression" else ""
-    for title, names in lines_of_kinds(trained):
-        table.add_row(title, names)
-    for title, value in losses_of(model, first).items():
-        table.add_row(f"progressive {title}", value + counted)
-    for number, metrics in enumerate(progress.held_out):
-        if metrics.rows:
-            passes = f" (pass {number + 1})" if trained.plan.passes > 1 else ""
-            for title, value in losses_of(model, metrics).items():
-                table.add_row(f"held-out {title}{passes}", value)
-    table.add_row("model", str(output))
-    console = plain_console()
-    console.print(table)
-    for warning in [*order_told(trained), *map(as_options, rare_classes(trained))]:
-        console.print(warning)
-    for line in _notes(trained):
-        console.print(note_of(line))
-
-
-def _notes(trained: Trained) -> list[str]:
-    """What is odd about columns and about rows that were used: as it was told on the way, and as the end shows it."""
-    oddities = trained.progress.oddities
-    lines = oddities_told([*oddities, *doubts_of_columns(trained)])
-    lines += [f"column {own.column!r}: {own.problem}; {own.remedy}" for own in telling_columns(trained)]
-    if getattr(trained.encoder, "has_queries", False):
-        lines.append("query numbers (qid) are not used; rows are learned one by one, not ranked within their query")
-    noted = {oddity.column for oddity in oddities}
-    lines += [
-        f"column {name!r} has {count:,} different values; pass `ignore={name!r}` if it names the rows"
-        for name, count in naming_columns(trained)
-        if name not in noted
-    ]
-    return lines

@@ -1,0 +1,143 @@
+"""Docstrings in numpydoc's form, whose sections come from what they describe.
+
+The section "Parameters" of a group of parameters comes from its records, and that of a method from descriptions of
+arguments that several methods share. The section "Attributes" of a class has, beside its entries, those of the classes
+that it inherits, and the properties whose names end in an underscore. "References", and what follows the first line of
+a description, are inherited whole where a class has none.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields
+from typing import Any, Self, TypeVar
+
+from tunefree.core.parameters import Parameter, default_of
+
+Described = TypeVar("Described")
+SECTIONS = ("Parameters", "Returns", "Attributes", "Raises", "Warns", "References", "Examples")  # in this order
+HEADING = re.compile(rf"^({'|'.join(SECTIONS)})\n-+\n", re.MULTILINE)
+WIDTH = 120
+
+
+def described(group: type[Described]) -> type[Described]:
+    """A group of parameters whose docstring describes them.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from tunefree.core.parameters import parameter
+    >>> @described
+    ... @dataclass
+    ... class Cutting:
+    ...     '''How to cut.'''
+    ...     parts: int = parameter(2, "Number of parts.")
+    >>> print(Cutting.__doc__)
+    How to cut.
+    <BLANKLINE>
+    Parameters
+    ----------
+    parts : int, default=2
+        Number of parts.
+    """
+    sections = sections_of(group.__doc__)
+    by_name: dict[str, Any] = {entry.name: entry for entry in fields(group)}  # type: ignore[arg-type]
+    names = [name for kind in group.__mro__ for name in inspect.get_annotations(kind) if name in by_name]
+    sections["Parameters"] = "\n".join(map(_of_field, map(by_name.__getitem__, dict.fromkeys(names))))
+    sections["Attributes"] = "\n".join(_attributes(group).values())
+    inherited = [sections_of(kind.__doc__) for kind in group.__mro__ if "__dataclass_fields__" in vars(kind)]
+    sections["References"] = next(filter(None, (part.get("References") for part in inherited)), "")
+    details = (part[""].partition("\n\n")[2] for part in inherited)
+    sections[""] = "\n\n".join(filter(None, [sections[""].partition("\n\n")[0], next(filter(None, details), "")]))
+    group.__doc__ = _joined(sections)
+    return group
+
+
+def with_arguments(descriptions: Mapping[str, str]) -> Callable[[Described], Described]:
+    """A decorator of methods, whose docstrings then describe those of their arguments that have a description.
+
+    A method that is declared to return ``Self`` returns its object.
+
+    Parameters
+    ----------
+    descriptions : dict
+        By names of arguments, as sections of numpydoc have them.
+
+    Examples
+    --------
+    >>> @with_arguments({"X": "X : array-like\\n    Rows."})
+    ... def fit(self, X):
+    ...     '''Fit.'''
+    >>> fit.__doc__.splitlines()
+    ['Fit.', '', 'Parameters', '----------', 'X : array-like', '    Rows.']
+    """
+
+    def decorated(method: Any) -> Any:
+        sections = sections_of(method.__doc__)
+        present = [descriptions[name] for name in inspect.signature(method).parameters if name in descriptions]
+        sections["Parameters"] = "\n".join([*present, *filter(None, [sections.get("Parameters")])])
+        if inspect.signature(method).return_annotation in ("Self", Self):
+            sections["Returns"] = "self"
+        method.__doc__ = _joined(sections)
+        return method
+
+    return decorated
+
+
+def sections_of(docstring: str | None) -> dict[str, str]:
+    """The text of each section of a docstring by its heading; what stands before all headings has none.
+
+    Examples
+    --------
+    >>> sections_of("Cut.\\n\\nReturns\\n-------\\nlist")
+    {'': 'Cut.', 'Returns': 'list'}
+    """
+    first, *rest = HEADING.split(inspect.cleandoc(docstring or ""))
+    return {"": first.strip()} | {name: text.rstrip() for name, text in zip(rest[::2], rest[1::2], strict=True)}
+
+
+def _joined(sections: dict[str, str]) -> str:
+    """A docstring of sections, but for those that are empty."""
+    parts = [f"{name}\n{'-' * len(name)}\n{sections[name]}" for name in SECTIONS if sections.get(name)]
+    return "\n\n".join([sections[""], *parts])
+
+
+def _of_field(entry: Field[Any]) -> str:
+    """What a section says of a parameter."""
+    record, usual = entry.metadata["parameter"], default_of(entry)
+    usual = "" if usual is MISSING else ", optional" if usual is None else f", default={usual!r}"
+    return _entry(entry.name, f"{_types(str(entry.type), record)}{usual}", record.meaning)
+
+
+def _types(annotation: str, record: Parameter) -> str:
+    """The types of a parameter in words."""
+    if record.types:
+        return record.types
+    names = [name for name in annotation.split(" | ") if name != "None"]
+    if record.choices:
+        names = [f"{{{', '.join(map(repr, record.choices))}}}", *(name for name in names if name != "str")]
+    return " or ".join(names)
+
+
+def _entry(name: str, types: str, meaning: str) -> str:
+    """What a section says of a name."""
+    indent = {"initial_indent": "    ", "subsequent_indent": "    "}
+    lines = textwrap.fill(meaning, WIDTH - 4, break_long_words=False, break_on_hyphens=False, **indent)  # type: ignore
+    return f"{name} : {types}\n{lines}"
+
+
+def _attributes(group: type) -> dict[str, str]:
+    """What a section says of the attributes of a class, by their names."""
+    entries: dict[str, str] = {}
+    for kind in group.__mro__:
+        for entry in re.split(r"\n(?=\S)", sections_of(kind.__doc__).get("Attributes", "")):
+            entries.setdefault(entry.partition(" : ")[0], entry)
+        for name, attribute in vars(kind).items():
+            if isinstance(attribute, property) and re.fullmatch(r"[a-z]\w*_", name) and name not in entries:
+                types = str(inspect.signature(attribute.fget).return_annotation).replace("np.", "")  # type: ignore
+                paragraph = inspect.cleandoc(attribute.__doc__ or "").partition("\n\n")[0]
+                entries[name] = _entry(name, types, " ".join(paragraph.split()))
+    return {name: entry for name, entry in entries.items() if name}

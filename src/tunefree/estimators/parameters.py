@@ -1,0 +1,134 @@
+"""Parameters and arguments that several estimators share, each described once.
+
+An estimator is a group of parameters (:mod:`tunefree.core.parameters`): its fields and those of the classes that it
+inherits are the keyword arguments of ``__init__``. Records of parameters that plans have too are those of
+:class:`tunefree.model_files.plan.Plan`, with what more there is to say in Python.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar, dataclass_transform
+
+from tunefree import losses
+from tunefree.core.docstrings import described, with_arguments
+from tunefree.core.parameters import Parameter, field_of, records_of, refuse
+from tunefree.kernel.kernels import kernel_of
+from tunefree.model import views
+from tunefree.model_files.plan import Plan
+
+Estimator = TypeVar("Estimator")
+OF_LOSSES = {
+    "classification": "With several classes the logistic loss is multinomial, and the others are of each class against "
+    "the others.",
+    "regression": "The absolute loss predicts the median, the square loss the mean, and 'quantile:0.9' a quantile; "
+    "parameters of a loss stand behind colons.",
+}
+OF_KERNELS = ("gamma", "degree", "coef0", "precision", "max_support", "device")
+VIEWS = ("raw", *views.ALL)
+RECORDS = {
+    "n_jobs": Parameter(
+        "Threads that work at once, by scikit-learn's rules: -1 for as many as there are processors, None for one. The "
+        "model does not depend on it."
+    ),
+    "random_state": Parameter(
+        "Controls what is drawn at random. The default gives reproducible results; None uses NumPy's global generator.",
+        types="int, RandomState instance or None",
+    ),
+    "warm_start": Parameter("Whether ``fit`` goes on with the present model instead of starting again."),
+    "class_weight": Parameter(
+        "Weights of the classes, which multiply the sample weights (1 for classes not named). ``'balanced'``, in "
+        "``fit`` only: inversely proportional to the total weights of the classes.",
+        types="dict, 'balanced' or None",
+    ),
+    "degree": Parameter("Exponent of the polynomial kernel (gamma x.z + coef0)^degree.", low=1),
+    "coef0": Parameter("Constant of the polynomial kernel (gamma x.z + coef0)^degree.", low=0),
+    "precision": Parameter("Precision of the kernel's values.", choices=("single", "double")),
+    "verbose": Parameter(
+        "Whether ``fit`` prints a line when the pass is over, and one when code is compiled. On a terminal it also "
+        "draws a bar."
+    ),
+}
+REMARKS = {  # on parameters of plans, in Python
+    "categorical": "By their names, by numbers from 0, or as a mask. In a table, strings, categories and booleans are "
+    "encoded in any case.",
+    "text": "Beside strings that are mostly different from each other and long or of several words; ``categorical`` "
+    "takes a column away from these.",
+}
+COLUMNS = {"types": "array-like of str, int or bool"}
+CHANGES: dict[str, dict[str, Any]] = {
+    "categorical": COLUMNS,
+    "text": COLUMNS,
+    "view": {"choices": VIEWS},
+}
+ARGUMENTS = {
+    "exposure": "exposure : array-like of shape (n_samples,) or float, optional\n"
+    "    What each row is exposed to, above 0, such as years: its mean is the exposure times what the columns tell.\n"
+    "    For the losses of counts and amounts.",
+    "X": "X : {array-like, sparse matrix, table} of shape (n_samples, n_features)",
+    "y": "y : array-like of shape (n_samples,)\n    Labels for a classifier, numbers for a regressor.",
+    "sample_weight": "sample_weight : array-like of shape (n_samples,), optional\n"
+    "    Weights of the rows; a row of weight 0 is left out.",
+    "classes": "classes : array-like, optional\n"
+    "    All labels, here and in calls to come, until a call names more; another label is an error. By default a new\n"
+    "    label becomes a class.",
+    "groups": "groups : array-like of shape (n_samples,), optional\n"
+    "    Labels of groups of rows that belong together, as those of one patient: no row of a group is evidence for\n"
+    "    what was learned from another of it. ``fit`` passes the groups in turn. Pass all rows of a group to\n"
+    "    ``partial_fit`` one after another, in one call: rows of a group that an earlier call had are no evidence.",
+}
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
+def estimator(kind: type[Estimator]) -> type[Estimator]:
+    """A class whose fields are parameters: ``__init__`` sets them, and the docstring describes them."""
+    return described(dataclass(kw_only=True, eq=False, repr=False)(kind))
+
+
+def documented(method: Any) -> Any:
+    """A method whose docstring describes the arguments that methods of estimators share."""
+    return with_arguments(ARGUMENTS)(method)
+
+
+def shared(name: str, default: Any = None, remark: str = "") -> Any:
+    """A field for a parameter that several estimators or plans have, with a remark on what it does here."""
+    record = RECORDS[name] if name in RECORDS else of_plan(name)
+    return field_of(replace(record, meaning=f"{record.meaning} {remark}".strip()), default)
+
+
+def of_plan(name: str) -> Parameter:
+    """The record of a plan's parameter, with what there is to say in Python.
+
+    Examples
+    --------
+    >>> of_plan("max_support").low
+    1
+    """
+    record: Parameter = records_of(Plan)[name]
+    meaning = f"{record.meaning} {REMARKS.get(name, '')}".strip()
+    return replace(record, meaning=meaning, **CHANGES.get(name, {}))
+
+
+def check_effect(group: Any) -> None:
+    """Raise an error for a parameter of a kernel that has no effect with the kernel of a group, or without one."""
+    if group.kernel is None:
+        refuse(group, OF_KERNELS, "has no effect without a kernel; pass `kernel='rbf'`, or leave it out")
+        return
+    of_kernel, usual = partial(kernel_of, group.kernel), dict.fromkeys(("gamma", "degree", "coef0"), 1)
+    idle = [name for name in usual if of_kernel(**usual) == of_kernel(**usual | {name: 2})]
+    if not callable(group.kernel):
+        refuse(group, idle, f"has no effect with `kernel={group.kernel!r}`; leave it out")
+    refuse(group, idle, "has no effect with a function as kernel; leave it out")
+
+
+def loss_of_task(task: str, default: str, remark: str = "") -> Any:
+    """A field for the loss of a task, with a remark on the default.
+
+    Examples
+    --------
+    >>> loss_of_task("regression", "square").metadata["parameter"].meaning.partition(".")[0]
+    'square, absolute, absolute-power:P, epsilon-insensitive:EPSILON:P, huber:DELTA or quantile:TAU'
+    """
+    *names, last = losses.usage(task)
+    return field_of(Parameter(f"{', '.join(names)} or {last}. {OF_LOSSES[task]} {remark}".strip()), default)

@@ -1,0 +1,124 @@
+"""Split conformal prediction: a quantile of the scores of rows that nobody had learned bounds the score of a new row.
+
+With exchangeable scores the quantile of the finite-sample rank covers a new row with the probability asked for (Vovk,
+Gammerman, Shafer: Algorithmic learning in a random world, 2005, section 2.2; Papadopoulos, Proedrou, Vovk, Gammerman:
+Inductive confidence machines for regression, ECML 2002). Models go on learning, so scores of earlier rows are of models
+that knew less. They count less (Barber, Candes, Ramdas, Tibshirani: Conformal prediction beyond exchangeability, Annals
+of Statistics 2023): with weights w_i and 1 for the new row the quantile is that of
+
+    sum_i w_i / (1 + sum_j w_j) delta(s_i) + 1 / (1 + sum_j w_j) delta(infinity)                       (their eq. 9)
+
+and covers it with at least the probability asked for, less sum_i w_i d_i / (1 + sum_j w_j), where d_i is the distance
+in total variation between the scores as they are and with the new row in the place of row i (their Theorem 2).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+
+HASTE = 2.0  # the score of row t of n counts like (t / n)^HASTE, as do the weights of the mixture in their means
+
+SURE = 3.0  # standard errors
+MORE = "learn more rows, or ask for less"
+
+
+def recency(numbers: np.ndarray, rows: int) -> np.ndarray:
+    """How much scores (n,) count by the numbers of their rows, from 1, of so many.
+
+    Examples
+    --------
+    >>> recency(np.array([5, 10]), 10)
+    array([0.25, 1.  ])
+    """
+    return (np.minimum(numbers, rows) / max(rows, 1)) ** HASTE
+
+
+def checked_parts(name: str, parts: object) -> np.ndarray:
+    """Coverages or levels of quantiles, each between 0 and 1, as an array; errors name the parameter.
+
+    Examples
+    --------
+    >>> checked_parts("coverage", 0.9), checked_parts("quantiles", [0.1, 0.5])
+    (array([0.9]), array([0.1, 0.5]))
+    """
+    try:
+        array = np.atleast_1d(np.asarray(parts, np.float64))
+    except (TypeError, ValueError):
+        raise ModelError(f"`{name}` must be a number between 0 and 1, or several, not {parts!r}") from None
+    if array.ndim != 1 or not len(array):
+        raise ModelError(f"`{name}` must be a number between 0 and 1, or a list of these, not {parts!r}")
+    for part in array[~((array > 0.0) & (array < 1.0))].tolist():
+        percent = f"; for {part:g} per cent pass {part / 100.0:g}" if 1.0 < part < 100.0 else ""
+        raise ModelError(f"`{name}` must lie between 0 and 1, not be {part:g}{percent}")
+    return array
+
+
+def check_enough(asked: str, level: float, evidence: float) -> None:
+    """Raise a ModelError where the level of a quantile is beyond what so much evidence can tell.
+
+    Examples
+    --------
+    >>> check_enough("coverage 0.9", 0.95, 19.0)
+    >>> check_enough("coverage 0.9", 0.95, 12.4)
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: coverage 0.9 takes the evidence of 19 rows, and there is that of 12; learn more ...
+    """
+    extreme = max(level, 1.0 - level)
+    if extreme * (evidence + 1.0) > evidence + 1e-9:
+        least = math.ceil(extreme / (1.0 - extreme) - 1e-9)
+        rows = f"{least} row{'s' * (least > 1)}"
+        raise ModelError(f"{asked} takes the evidence of {rows}, and there is that of {int(evidence)}; {MORE}")
+
+
+def quantile(scores: np.ndarray, weights: np.ndarray, level: float) -> float:
+    """The weighted conformal quantile of scores; below a level of 1/2 it is that of the negative scores, negated.
+
+    Parameters
+    ----------
+    scores : (n,) array
+    weights : (n,) array
+        Above 0; a new row counts 1.
+    level : float
+
+    Returns
+    -------
+    float
+        Infinite where there are too few scores for the level.
+
+    Examples
+    --------
+    >>> scores = np.arange(1.0, 20.0)
+    >>> [quantile(scores, np.ones(19), level) for level in (0.05, 0.5, 0.9, 0.95, 0.96)]
+    [1.0, 10.0, 18.0, 19.0, inf]
+    """
+    if level < 0.5:
+        return -quantile(-scores, weights, 1.0 - level)
+    order = np.argsort(scores, kind="stable")
+    totals = np.cumsum(weights[order])
+    evidence = float(totals[-1]) if len(totals) else 0.0
+    place = int(np.searchsorted(totals, level * (evidence + 1.0) * (1.0 - 1e-12)))
+    return float(scores[order[place]]) if place < len(scores) else math.inf
+
+
+def wider(bound: float, scores: np.ndarray, weights: np.ndarray, level: float) -> float:
+    """A quantile of other scores in place of one, where more of them are beyond this than chance explains.
+
+    Examples
+    --------
+    >>> near, far = np.arange(-100.0, 100.0), np.arange(-200.0, 200.0)
+    >>> [wider(90.0, scores, np.ones(len(scores)), 0.95) for scores in (near, far)]
+    [90.0, 180.0]
+    """
+    evidence, tail = float(weights.sum()), min(level, 1.0 - level)
+    if (1.0 - tail) * (evidence + 1.0) > evidence:
+        return bound
+    is_beyond = scores < bound if level < 0.5 else scores > bound
+    beyond = float(weights[is_beyond].sum()) / evidence
+    error = math.sqrt(tail * (1.0 - tail) * float((weights**2).sum())) / evidence
+    if beyond - tail <= SURE * error:
+        return bound
+    return min(bound, quantile(scores, weights, level)) if level < 0.5 else max(bound, quantile(scores, weights, level))

@@ -1,0 +1,200 @@
+"""What is kept of a pass so that intervals and sets can be told: scores of rows, each predicted before it was learned.
+
+A row counts if it is evidence: no member can know its observation, and of rows of one group one counts (see
+:mod:`tunefree.pool.members`). Its score is that of the mixture's prediction. Weights are relative, so a row of weight 2
+counts like two rows, where a stream goes on like one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.numbers import CEILING, within
+from tunefree.core.states import under
+from tunefree.generations.reservoir import Reservoir
+from tunefree.intervals.adaptive import Adaptive, follow, most_missed
+from tunefree.intervals.conformal import check_enough, quantile, recency
+from tunefree.intervals.sets import class_scores
+from tunefree.intervals.widths import Widths
+
+COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)  # that are followed on a stream
+TAILS = tuple(sorted((0.5, *((1.0 + sign * coverage) / 2.0 for coverage in COVERAGES for sign in (-1.0, 1.0)))))
+MOST_SCORES, MOST_RESIDUALS = 2**13, 2**12
+FIRST = 32  # rows learned before the first that has a score; widths are grown then, and at each doubling
+
+
+class Judged(NamedTuple):
+    """Rows that were predicted, and then learned."""
+
+    matrix: np.ndarray  # (n, c) their columns as trees see them; none where there are no trees
+    predictions: np.ndarray  # (n, K) log-probabilities, or numbers (n, 1)
+    targets: np.ndarray  # (n,) numbers of classes, or numbers
+    weights: np.ndarray  # (n,) of the evidence: 0 where a row is none
+    numbers: np.ndarray  # (n,) rows learned with each
+    draws: np.ndarray  # (n,) what is drawn of each for scores of classes
+
+    def at(self, rows: Any) -> Judged:
+        """Some of the rows."""
+        return Judged(*(array[rows] for array in self))
+
+
+def scores_of(candidates: np.ndarray, y: np.ndarray, units: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """The scores (n, C) of several predictions (n, C, K) of rows: residuals in units (n,), or of the classes."""
+    if candidates.shape[2] == 1:
+        residuals = within(y[:, None] - candidates[:, :, 0])
+        return np.clip(residuals / units[:, None], -CEILING, CEILING)
+    codes = np.arange(len(y)), y.astype(np.int64)
+    return np.stack([class_scores(candidates[:, c], draws)[codes] for c in range(candidates.shape[1])], axis=1)
+
+
+class ConformalRecord:
+    """Scores of the rows of a pass, and widths of residuals.
+
+    Parameters
+    ----------
+    is_of_numbers : bool
+        Whether targets are numbers, not classes.
+
+    Attributes
+    ----------
+    scores : Reservoir
+        A uniform sample: scores as targets, numbers of rows as digests, and for classes the class as a column.
+    residuals : Reservoir
+        Likewise of residuals, with the prediction and the row's columns; widths are grown on these.
+    widths : Widths or None
+        Units of scores of numbers.
+    adaptive : Adaptive
+        What follows the scores of a stream.
+    rows : int
+        Learned; what the number of the latest row is.
+    next : int
+        Rows learned when widths are grown next.
+    """
+
+    def __init__(self, is_of_numbers: bool) -> None:
+        self.is_of_numbers, self.rows, self.next = is_of_numbers, 0, FIRST
+        self.scores, self.residuals = Reservoir(most=MOST_SCORES), Reservoir(most=MOST_RESIDUALS)
+        self.widths: Widths | None = None
+        self.adaptive = Adaptive.create(TAILS if is_of_numbers else COVERAGES)
+
+    def observe(self, rows: Judged, keys: list[int], fills: list[float]) -> None:
+        """Learn rows in order; columns have keys, and fills where earlier rows lack them."""
+        start = 0
+        while start < len(rows.numbers):
+            if rows.numbers[start] > self.next:  # other workers learned the rows between
+                self._grow(int(rows.numbers[start]) - 1, keys)
+            stop = int(np.searchsorted(rows.numbers, self.next, "right"))
+            of_period = rows.at(slice(start, stop))
+            judged = of_period.at(of_period.weights > 0.0)
+            if len(judged.numbers):
+                self._learn(judged, fills)
+            start, self.rows = stop, int(rows.numbers[stop - 1])
+            if self.rows >= self.next:
+                self._grow(self.rows, keys)
+
+    def _grow(self, rows: int, keys: list[int]) -> None:
+        """Grow widths after so many rows, and know when it is to happen again."""
+        if self.is_of_numbers:
+            self.widths = Widths.grown(self.residuals.kept(), keys, rows)
+        while self.next <= rows:
+            self.next *= 2
+
+    def _learn(self, rows: Judged, fills: list[float]) -> None:
+        digests = rows.numbers.astype(np.uint64)
+        units = self.widths_of(rows.matrix, rows.predictions[:, 0])
+        scores = scores_of(rows.predictions[:, None], rows.targets, units, rows.draws)[:, 0]
+        columns = np.empty((len(scores), 0)) if self.is_of_numbers else rows.targets[:, None]
+        if self.is_of_numbers:
+            residuals = within(rows.targets - rows.predictions[:, 0])
+            features = np.column_stack([within(rows.predictions), rows.matrix])
+            self.residuals.add(features, residuals, rows.weights, digests, [0.0, *fills[: rows.matrix.shape[1]]])
+        if rows.numbers[0] > FIRST:
+            self.scores.add(columns, scores, rows.weights, digests, [0.0])
+            follow(self.adaptive, np.ascontiguousarray(scores))
+
+    def widths_of(self, matrix: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+        """The widths (n,) of rows by their columns and predictions; 1 before there are any."""
+        return np.ones(len(predictions)) if self.widths is None else self.widths.of(matrix, within(predictions))
+
+    def give_up_trees(self) -> None:
+        """Go on without columns: all rows have one width."""
+        self.residuals = Reservoir(most=MOST_RESIDUALS)
+        if self.widths is not None:
+            self.widths = Widths(self.widths.mean, None, 0)
+
+    def reduce(self) -> None:
+        """Keep what predicts."""
+        self.residuals = Reservoir(most=MOST_RESIDUALS)
+
+    def quantile(self, level: float, is_over: bool, asked: str, code: int | None = None) -> float:
+        """The quantile of the scores of rows to come.
+
+        Parameters
+        ----------
+        level : float
+        is_over : bool
+            Whether the stream is over: then all scores count, later ones more; else they follow the stream.
+        asked : str
+            For the message of an error.
+        code : int, optional
+            Of a class, whose scores alone count, as if the stream were over.
+
+        Raises
+        ------
+        ModelError
+            If there are too few scores.
+        """
+        if not is_over and code is None:
+            check_enough(asked, level, self.adaptive.n_latest)
+            return self.adaptive.quantile(level)
+        kept = self.scores.kept()
+        weights = kept["weights"] * recency(kept["digests"].astype(np.float64), self.rows)
+        counts = weights > 0.0
+        if code is not None:
+            counts &= kept["columns"][:, 0] == code if len(weights) else False
+        check_enough(asked, level, float(weights[counts].sum()))
+        return quantile(kept["targets"][counts], weights[counts], level)
+
+    def followed(self) -> dict[float, tuple[float, float]]:
+        """By coverages that are followed on the stream: the part of the rows so far that was covered, each before it
+        was learned, and the part that is covered at least, whatever the rows are."""
+        state, covered = self.adaptive, {}
+        rows = int(state.rows[0])
+        below = dict(zip(state.targets.tolist(), state.below.tolist(), strict=True))
+        for coverage in COVERAGES:
+            sides = [(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0] if self.is_of_numbers else [coverage]
+            within_ends = below[sides[-1]] - (below[sides[0]] if self.is_of_numbers else 0.0)
+            missed = sum(most_missed(side, rows) for side in sides)
+            covered[coverage] = (within_ends / max(rows, 1), max(1.0 - missed / max(rows, 1), 0.0))
+        return covered
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+        of_widths = 0 if self.widths is None else self.widths.nbytes
+        return self.scores.nbytes + self.residuals.nbytes + of_widths + sum(array.nbytes for array in self.adaptive)
+
+    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restore` makes the same."""
+        arrays = {f"adaptive.{name}": array for name, array in self.adaptive._asdict().items()}
+        header: dict[str, Any] = {"rows": self.rows, "next": self.next, "widths": None}
+        for name in ("scores", "residuals"):
+            kept = getattr(self, name)
+            arrays |= {f"{name}.{part}": array for part, array in kept.save_state().items()}
+            header[name] = kept.rows
+        if self.widths is not None:
+            of_widths, header["widths"] = self.widths.save_state()
+            arrays |= {f"widths.{name}": array for name, array in of_widths.items()}
+        return arrays, header
+
+    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Take over what :meth:`save_state` gave."""
+        self.rows, self.next = header["rows"], header["next"]
+        for name in ("scores", "residuals"):
+            getattr(self, name).restore(under(f"{name}.", arrays), header[name])
+        if header["widths"] is not None:
+            self.widths = Widths.restored(under("widths.model.", arrays), header["widths"])
+        for name, array in self.adaptive._asdict().items():
+            array[...] = arrays[f"adaptive.{name}"]

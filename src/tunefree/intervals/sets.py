@@ -1,0 +1,55 @@
+"""Adaptive prediction sets: the most probable classes, as many as the row needs.
+
+Romano, Sesia, Candes: Classification with valid and adaptive coverage (NeurIPS 2020): with classes in the order of
+their probabilities, the score of a class is the probability of those before it and a part U of its own (their eq. 8),
+and a set has the classes whose scores are at most the quantile. U is uniform; here it is a hash of the row, so that a
+row has the same set whenever it is predicted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tunefree.core.rows import Block, n_rows
+from tunefree.generations.reservoir import hashed
+
+
+def class_scores(log_probabilities: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """The score (n, K) of each class of rows, between 0 and 1, with the parts U (n,).
+
+    Examples
+    --------
+    >>> class_scores(np.log([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]), np.array([0.0, 0.5])).round(2)
+    array([[0.7 , 0.9 , 1.  ],
+           [0.85, 0.95, 0.4 ]])
+    """
+    order = np.argsort(-log_probabilities, axis=1, kind="stable")
+    ordered = np.exp(np.take_along_axis(log_probabilities, order, axis=1))
+    scores = np.empty_like(ordered)
+    np.put_along_axis(scores, order, np.cumsum(ordered, axis=1) - draws[:, None] * ordered, axis=1)
+    return scores
+
+
+def draws_of(X: Block) -> np.ndarray:
+    """A pseudo-random number (n,) between 0 and 1 of each row of a block.
+
+    Examples
+    --------
+    >>> from tunefree.core.rows import dense
+    >>> first, second, third = draws_of(dense(np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]])))
+    >>> bool(first == third), bool(first == second)
+    (True, False)
+    """
+    bits = _hashed_values(X.columns, X.numbers).sum(axis=1, dtype=np.uint64)
+    bits += _hashed_values(-1 - X.code_columns, X.codes.astype(np.float64)).sum(axis=1, dtype=np.uint64)
+    of_words = np.append(np.uint64(0), np.cumsum(_hashed_values(X.features, X.values), dtype=np.uint64))
+    bits += of_words[X.pointers[1:]] - of_words[X.pointers[:-1]]
+    draws: np.ndarray = (hashed(bits) >> np.uint64(11)).astype(np.float64) / 2.0**53
+    return draws.reshape(n_rows(X))
+
+
+def _hashed_values(features: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Pseudo-random 64-bit numbers of values of features; 0 of a value that is 0."""
+    known = np.ascontiguousarray(values + 0.0)  # -0.0 is 0.0
+    keys = hashed(features.astype(np.int64).view(np.uint64))
+    return np.where(known == 0.0, np.uint64(0), hashed(known.view(np.uint64) + keys))

@@ -1,0 +1,92 @@
+"""How far off predictions of a row are expected to be: residuals are measured in this unit.
+
+Papadopoulos, Gammerman, Vovk: Normalized nonconformity measures for regression conformal prediction (AIA 2008): the
+score of a row is (y - p) / (s(x) + beta), with s a model of the residuals, and beta a part of their mean, so that
+scores do not become large where s is small by chance. Here s is the square of a mean over randomised trees of the roots
+of residuals, and roots are shrunk towards their mean; so residuals of heavy tails do no harm.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.numbers import CEILING, within
+from tunefree.generations import growing
+from tunefree.generations.columns import is_categorical
+from tunefree.generations.problem import Problem
+from tunefree.generations.randomised import grow_randomised
+from tunefree.generations.trees import Trees, apply
+from tunefree.intervals.conformal import recency
+from tunefree.losses import Square
+
+N_TREES, FEWEST = 30, 40  # rows of a node that is split: residuals are noise for the most part
+EARLIEST = 512  # rows from which on there are trees
+SHRINKAGE = 0.5  # part of the mean root that is added to those of the trees
+LEAST = 1e-150  # of a width, so that scores are finite
+
+
+class Widths(NamedTuple):
+    """Expected residuals of rows.
+
+    Examples
+    --------
+    >>> Widths(2.0, None, 0).of(np.empty((2, 0)), np.zeros(2))
+    array([9., 9.])
+    """
+
+    mean: float  # root of a residual
+    trees: Trees | None  # of roots, on the prediction and the columns of rows
+    n_columns: int  # that the trees know, with the prediction
+
+    def of(self, matrix: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+        """The widths (n,) of rows, by their columns (n, c), of which later ones may be new, and their predictions."""
+        roots: Any = self.mean
+        if self.trees is not None:
+            columns = np.column_stack([predictions, matrix[:, : self.n_columns - 1]])
+            roots = np.maximum(apply(self.trees, columns)[1][:, 0], 0.0)
+        widths: np.ndarray = np.full(len(predictions), (roots + SHRINKAGE * self.mean) ** 2)
+        return np.clip(widths, LEAST, CEILING)
+
+    @classmethod
+    def grown(cls, kept: dict[str, Any], keys: list[int], rows: int) -> Widths:
+        """Widths of the residuals of some of so many rows.
+
+        Parameters
+        ----------
+        kept : dict
+            As :class:`tunefree.generations.reservoir.Reservoir` has rows: ``columns``, the first of which is the
+            prediction, ``targets``, the residuals, ``weights``, and the numbers of the rows as ``digests``.
+        keys : list of int
+            Of the columns behind the prediction.
+        rows : int
+            Learned, which is also the seed.
+        """
+        roots = np.sqrt(np.abs(within(kept["targets"])))
+        weights = growing.relative(kept["weights"] * recency(kept["digests"].astype(np.float64), rows))
+        mean, n_columns = float(np.mean(weights * roots)) if len(roots) else 0.0, kept["columns"].shape[1]
+        if rows < EARLIEST or n_columns < 2 or len(roots) < FEWEST:
+            return cls(mean, None, 0)
+        is_code = np.append(False, is_categorical(np.array(keys, np.int64)))[:n_columns]
+        columns = np.ascontiguousarray(kept["columns"])
+        problem = Problem(columns, is_code, roots, weights, 0, Square())
+        return cls(mean, grow_randomised(problem, rows, N_TREES, FEWEST), n_columns)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its trees."""
+        return 0 if self.trees is None else sum(array.nbytes for array in growing.save_state(self.trees).values())
+
+    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restored` makes the same."""
+        arrays = {} if self.trees is None else growing.save_state(self.trees)
+        header = {"mean": self.mean, "n_columns": self.n_columns}
+        return {f"model.{name}": array for name, array in arrays.items()}, header
+
+    @classmethod
+    def restored(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Widths:
+        """What :meth:`save_state` wrote down; ``arrays`` are those of the trees, under their names."""
+        n_columns = header["n_columns"]
+        trees: Any = growing.restored("randomised", arrays, n_columns) if n_columns else None
+        return cls(float(header["mean"]), trees, n_columns)

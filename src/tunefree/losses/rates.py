@@ -1,0 +1,109 @@
+"""Targets of losses with a logarithmic link, and exposures: counts of some time, amounts of some policies.
+
+A row of exposure e has a mean e exp(eta): ln e is an offset of its prediction. By the deviance of
+:mod:`tunefree.losses.tweedie_loss` that is a row of the rate y / e, whose weight is multiplied by e^(2 - p).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.core.numbers import MOST
+from tunefree.losses.tweedie_loss import Tweedie
+
+NAMES = ("poisson", "gamma", "tweedie")
+LOG_LINK = "poisson, gamma or tweedie"
+
+
+class Fault(NamedTuple):
+    """Why a number cannot be used."""
+
+    row: int
+    problem: str
+    remedy: str
+
+
+def has_rates(name: str | None) -> bool:
+    """Whether the loss of this name has a logarithmic link.
+
+    Examples
+    --------
+    >>> has_rates("tweedie:1.2"), has_rates("square"), has_rates(None)
+    (True, False, False)
+    """
+    return (name or "").partition(":")[0] in NAMES
+
+
+def check_has_rates(loss: Any, name: str | None) -> None:
+    """Raise an error if predictions of a loss are no logarithms, to which an exposure is added.
+
+    Raises
+    ------
+    ModelError
+    """
+    if not isinstance(loss, Tweedie):
+        raise ModelError(
+            f"`exposure` is for losses of counts and amounts, not for {name or 'square'}; "
+            f"pass `loss` {LOG_LINK}, or leave `exposure` out"
+        )
+
+
+def fault_of_targets(loss: Any, y: np.ndarray) -> Fault | None:
+    """The first target that the distribution of a loss does not have; None if there is none.
+
+    Examples
+    --------
+    >>> from tunefree.losses import gamma, poisson
+    >>> fault_of_targets(poisson(), np.array([1.0, 0.0, -1.0])).problem
+    'the target is -1, and counts are numbers of at least 0'
+    >>> fault_of_targets(gamma(), np.array([1.0, 0.0])).row
+    1
+    """
+    if not isinstance(loss, Tweedie):
+        return None
+    is_bad = y <= 0.0 if loss.power == 2.0 else y < 0.0
+    if not is_bad.any():
+        return None
+    row = int(np.argmax(is_bad))
+    if loss.power == 2.0:
+        remedy = "leave rows without an amount out, or pass `loss` tweedie, which has amounts of 0"
+        return Fault(row, f"the target is {y[row]:g}, and amounts of the gamma loss are above 0", remedy)
+    kind = "counts are" if loss.power == 1.0 else "amounts of the tweedie loss are"
+    remedy = "correct it, or pass `loss` square for numbers of both signs"
+    return Fault(row, f"the target is {y[row]:g}, and {kind} numbers of at least 0", remedy)
+
+
+def fault_of_exposures(exposure: np.ndarray) -> Fault | None:
+    """The first exposure that is no number above 0; None if there is none.
+
+    Examples
+    --------
+    >>> fault_of_exposures(np.array([1.0, 0.0])).problem
+    'the exposure is 0, and exposures are numbers above 0'
+    """
+    is_bad = ~(np.isfinite(exposure) & (exposure > 0.0))
+    if not is_bad.any():
+        return None
+    row = int(np.argmax(is_bad))
+    number = "missing" if np.isnan(exposure[row]) else f"{exposure[row]:g}"
+    remedy = "correct it, or leave the row out: what was exposed for no time tells nothing"
+    return Fault(row, f"the exposure is {number}, and exposures are numbers above 0", remedy)
+
+
+def as_rates(loss: Tweedie, y: np.ndarray, weight: np.ndarray, exposure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rates (n,) and their weights, which teach what targets with these exposures do.
+
+    Examples
+    --------
+    >>> from tunefree.losses import gamma, poisson
+    >>> y, ones, exposure = np.array([1.0, 0.0]), np.ones(2), np.array([0.5, 0.25])
+    >>> as_rates(poisson(), y, ones, exposure)
+    (array([2., 0.]), array([0.5 , 0.25]))
+    >>> as_rates(gamma(), np.ones(2), ones, exposure)
+    (array([2., 4.]), array([1., 1.]))
+    """
+    with np.errstate(over="ignore"):
+        return np.minimum(y / exposure, MOST), weight * exposure ** (2.0 - loss.power)

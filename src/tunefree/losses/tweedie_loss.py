@@ -1,0 +1,147 @@
+"""Half the unit deviances of counts, amounts and rates, with a logarithmic link.
+
+Jorgensen: Exponential dispersion models (JRSS B 49, 1987). With a power p from 1 to 2 of the variance function
+V(mu) = mu^p and the mean mu = exp(eta) of a prediction eta, half of the unit deviance is
+
+    int_mu^y (y - t) t^-p dt,
+
+which is convex in eta and 0 where mu = y. p = 1 is Poisson's, p = 2 that of the gamma distribution, and between them
+lie the compound Poisson distributions of Tweedie's, of amounts that are often 0. With q = p - 1, r = 2 - p and
+z = eta - ln y it is y^r (g(r, z) - g(-q, z)), where g(a, z) = (e^az - 1) / a and g(0, z) = z.
+
+Its derivatives in eta are mu^r - y mu^-q, and r mu^r + q y mu^-q. With a mean e mu, where e is the exposure of a row,
+it is e^r times that of the rate y / e with the mean mu: a known exposure changes targets and weights, and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.core.numbers import LARGEST_EXPONENT, MOST, finite
+from tunefree.losses.contract import curvature, prediction_of, rescaled, response, slope, value
+
+LEAST = 1e-300  # what a target of at most 0 counts as, where the deviance of 0 is infinite
+
+
+class Tweedie(NamedTuple):
+    """Half the unit deviance of a power of the variance; made by :func:`poisson`, :func:`gamma` and :func:`tweedie`.
+
+    Examples
+    --------
+    >>> value(poisson(), 1.0, 0.0), slope(poisson(), 3.0, 0.0), curvature(poisson(), 3.0, 0.0)
+    (0.0, -2.0, 1.0)
+    """
+
+    power: float  # p, from 1 to 2
+    lipschitz: float = math.inf
+    smoothness: float = math.inf
+
+
+def poisson() -> Tweedie:
+    """The loss of counts, whose variance is their mean.
+
+    Examples
+    --------
+    >>> poisson().power
+    1.0
+    """
+    return Tweedie(1.0)
+
+
+def gamma() -> Tweedie:
+    """The loss of positive amounts, whose standard deviation is proportional to their mean.
+
+    Examples
+    --------
+    >>> round(value(gamma(), 2.0, 0.0), 6)
+    0.306853
+    """
+    return Tweedie(2.0)
+
+
+def tweedie(power: float = 1.5) -> Tweedie:
+    """The loss of amounts that are often 0.
+
+    Parameters
+    ----------
+    power : float, default 1.5
+        Between 1 and 2.
+
+    Examples
+    --------
+    >>> value(tweedie(), 0.0, 0.0)
+    2.0
+    """
+    if not 1.0 < power < 2.0:
+        raise ValueError(f"the power must lie between 1 (which is poisson) and 2 (which is gamma), not {power}")
+    return Tweedie(power)
+
+
+def power_of_e(exponent):
+    """exp, or the largest finite number."""
+    return math.exp(exponent) if exponent < LARGEST_EXPONENT else MOST
+
+
+def growth_of(a, z):
+    """g(a, z)."""
+    return math.expm1(a * z) / a if a != 0.0 else z
+
+
+def target_in_domain(loss, y):
+    """The target, or what stands for one that the distribution does not have."""
+    return max(y, LEAST if loss.power == 2.0 else 0.0)
+
+
+def times_power_of_e(factor, exponent):
+    """factor exp(exponent) for a factor of at least 0, or the largest finite number."""
+    if factor <= 0.0:
+        return 0.0
+    return finite(power_of_e(exponent) * factor) if exponent < 0.0 else power_of_e(exponent + math.log(factor))
+
+
+@value.register(Tweedie)
+def value_tweedie(loss, y, prediction):
+    q, r, target = loss.power - 1.0, 2.0 - loss.power, target_in_domain(loss, y)
+    if target == 0.0:
+        return finite(power_of_e(r * prediction) / r)
+    z = finite(prediction - math.log(target))
+    if abs(z) <= 1.0:
+        return finite(max(growth_of(r, z) - growth_of(-q, z), 0.0) * target**r)
+    # Farther away nothing cancels, and each term is a power of the mean or of the target.
+    rise = finite(power_of_e(r * prediction) - target**r) / r if r > 0.0 else z
+    fall = (times_power_of_e(target, -q * prediction) - target**r) / q if q > 0.0 else -finite(target * z)
+    return finite(max(finite(rise) + finite(fall), 0.0))
+
+
+@slope.register(Tweedie)
+def slope_tweedie(loss, y, prediction):
+    q, r, target = loss.power - 1.0, 2.0 - loss.power, target_in_domain(loss, y)
+    return power_of_e(r * prediction) - times_power_of_e(target, -q * prediction)
+
+
+@curvature.register(Tweedie)
+def curvature_tweedie(loss, y, prediction):
+    q, r, target = loss.power - 1.0, 2.0 - loss.power, target_in_domain(loss, y)
+    return finite(r * power_of_e(r * prediction) + q * times_power_of_e(target, -q * prediction))
+
+
+@response.register(Tweedie)
+def response_tweedie(loss, predictions):
+    return np.exp(np.clip(predictions, -LARGEST_EXPONENT, LARGEST_EXPONENT))
+
+
+@prediction_of.register(Tweedie)
+def prediction_of_tweedie(loss, targets):
+    return np.where(targets > 0.0, np.log(np.maximum(targets, LEAST)), 0.0)[()]
+
+
+@rescaled.register(Tweedie)
+def rescaled_tweedie(loss, unit):
+    raise ModelError(
+        "losses with a logarithmic link (poisson, gamma, tweedie) are learned row by row; use TuneFreeRegressor or "
+        "OnlineRegressor, or the square loss"
+    )

@@ -1,0 +1,414 @@
+"""The plan of a training: what is to be learned, from which columns, and by which learner."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tunefree import learners, losses
+from tunefree.core.docstrings import described
+from tunefree.core.errors import ModelError, nearest
+from tunefree.core.parameters import (
+    COLUMNS,
+    EXPERTS,
+    LEARNING,
+    ROWS,
+    Parameters,
+    Scope,
+    parameter,
+    records_of,
+    refuse,
+    words_of,
+)
+from tunefree.core.registry import names_in
+from tunefree.kernel import learners as kernel_learners
+
+if TYPE_CHECKING:
+    from tunefree.stream.batch import BadRows
+    from tunefree.stream.notation import ColumnTypes
+
+
+def _flag(text: str) -> bool:
+    """A switch after a learner's name, which has no value."""
+    if text:
+        raise ValueError(text)
+    return True
+
+
+POOL, EARLY_STOPPING = "pool", "early-stopping"
+ON_BAD = ERROR, SKIP = "error", "skip"
+TASKS = "classification", "regression"
+NOTATIONS = "decimal", "thousands", "na_values", "date"  # how columns are written
+TYPES = ("decimal", "thousands", "na_values", "numeric", "categorical", "date")  # what is said of columns
+# Parameters that say what is to be learned from which rows. The others are for learning row by row.
+PROBLEM = ("target", "task", "loss", "weight", "ignore", "text", "hash_bits", "on_bad_row", "unlabelled", *TYPES)
+READING = ("on_bad_row", "unlabelled", "shuffle", "seed")  # how rows are read
+# What may follow a learner's name in its option, beside its settings, and what makes a value of a text.
+OF_LEARNER: dict[str, Callable[[str], Any]] = {"view": str, "average": _flag, "max_support": int, "device": str}
+EXCLUSIVE = (
+    ("target", "weight", "exposure", "group", "ignore"),
+    ("ignore", "text", "numeric", "categorical"),
+)  # of one column
+OF_NUMBERS = "`classes` is for classes, and the target is a number to predict; leave it out"
+FINEST = 10**9  # largest denominator of a share held out
+
+SINGLE = Scope(
+    "is for single learners: the pool makes one pass, has nothing to set, and mixes its members",
+    "name a learner by `learner`, on one machine",
+)
+POOLED = Scope("is for the pool", "leave `learner` out")
+ROW_BY_ROW = Scope("is for learning row by row", "name another `learner`")
+KERNEL = Scope("is for the pool, early stopping and learners in a kernel's space", "name one of these by `learner`")
+WITH_KERNEL = Scope("is for learners with a kernel", "pass `kernel='rbf'`")
+SHARDS = Scope("is for shards", "learn these by `workers` or `scheduler`")
+ONE_MACHINE = Scope("is for one machine", "learn no shards")
+HERE = ROW_BY_ROW, ONE_MACHINE
+DRAWN = Scope("is of the order that `shuffle` draws", "pass `shuffle=True`")
+
+
+def plan_of(parameters: dict[str, Any]) -> Plan:
+    """The plan with these parameters, or an error for one that there is not.
+
+    Examples
+    --------
+    >>> plan_of({"hash_bit": 18})
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: there is no parameter 'hash_bit'; did you mean 'hash_bits' or 'class_weight'?
+    """
+    for name in parameters:
+        if name not in (known := list(records_of(Plan))):
+            raise ModelError(f"there is no parameter {name!r}; {nearest(name, known, 'parameters', len(known))}")
+    return Plan(**parameters)
+
+
+def check_kernel(name: str) -> None:
+    """Raise an error if there is no kernel of this name that is computed from rows.
+
+    Examples
+    --------
+    >>> check_kernel("cubic")
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: unknown `kernel` 'cubic'; choose one of rbf, laplacian, poly, linear
+    """
+    from tunefree.kernel import kernels  # which loads slowly
+
+    if name not in (names := [name for name in kernels.ALL if name != "precomputed"]):
+        raise ModelError(f"unknown `kernel` {name!r}; choose one of {', '.join(names)}")
+
+
+@described
+@dataclass(frozen=True)
+class Plan(Parameters):
+    """What is to be learned, and how. All of it has a default; only a table needs a target.
+
+    Examples
+    --------
+    >>> Plan(target="income", holdout=0.4).holdout_share
+    Fraction(2, 5)
+    >>> Plan(ignore="id", class_weight={"yes": 5}) == Plan(ignore=("id",), class_weight=("yes=5.0",))
+    True
+    """
+
+    target: str | None = parameter(
+        None, "Column to predict; lines of text formats carry their label.", ROWS, short="-t"
+    )
+    task: str | None = parameter(
+        None, "classification or regression; by default what the target's values say.", ROWS, choices=TASKS
+    )
+    weight: str | None = parameter(None, "Column of sample weights.", ROWS, metavar="COLUMN")
+    exposure: str | None = parameter(
+        None,
+        "Column of what each row was exposed to, such as years: an offset of the logarithm, for losses of counts.",
+        ROWS,
+        scopes=(ROW_BY_ROW, ONE_MACHINE),
+        metavar="COLUMN",
+    )
+    on_bad_row: str = parameter(
+        ERROR, "What to do with a row that cannot be used: error, or skip and count it.", ROWS, choices=ON_BAD
+    )
+    unlabelled: str = parameter(
+        ERROR, "What to do with a row without a label: error, or skip and count it.", ROWS, choices=ON_BAD
+    )
+    ignore: tuple[str, ...] = parameter((), "Columns to leave out.", COLUMNS, metavar="COLUMN")
+    numeric: tuple[str, ...] = parameter((), "Columns of numbers.", COLUMNS, metavar="COLUMN")
+    categorical: tuple[str, ...] = parameter(
+        (), "Columns of categories, whatever they hold.", COLUMNS, metavar="COLUMN"
+    )
+    text: tuple[str, ...] = parameter((), "Columns of texts, whose words become features.", COLUMNS, metavar="COLUMN")
+    date: tuple[str, ...] = parameter(
+        (), "Columns of dates, each with its format or not, such as day=%d.%m.%Y.", COLUMNS, metavar="COLUMN[=FORMAT]"
+    )
+    decimal: str | None = parameter(
+        None, "The decimal mark of numbers in texts, . or , ; guessed by default.", COLUMNS, choices=(".", ",")
+    )
+    thousands: str | None = parameter(
+        None,
+        "Between thousands of numbers in texts: . , ' or a space; guessed by default.",
+        COLUMNS,
+        choices=(".", ",", "'", " "),
+        metavar="MARK",
+    )
+    na_values: tuple[str, ...] = parameter((), "What else stands for a missing value.", COLUMNS, metavar="TEXT")
+    group: str | None = parameter(
+        None,
+        "Column of groups of rows that belong together, such as patients, and lie together: not learned.",
+        LEARNING,
+        scopes=(ROW_BY_ROW, POOLED, ONE_MACHINE),
+        metavar="COLUMN",
+    )
+    class_weight: tuple[str, ...] = parameter(
+        (),
+        "What rows of a class weigh; or balanced, and all classes weigh the same.",
+        LEARNING,
+        scopes=(ROW_BY_ROW,),
+        metavar="LABEL=W",
+    )
+    classes: tuple[str, ...] = parameter(
+        (),
+        "All labels; a row with another one cannot be used. By default a new label becomes a class.",
+        LEARNING,
+        scopes=HERE,
+        metavar="LABEL",
+    )
+    holdout: float = parameter(
+        0.0,
+        "Share of the rows to hold out: predicted, never learned.",
+        LEARNING,
+        low=0,
+        high=0.5,
+        scopes=HERE,
+    )
+    shuffle: bool = parameter(
+        False,
+        "Learn the rows in a random order, by way of files on the disk; for files that are sorted.",
+        LEARNING,
+        scopes=HERE,
+    )
+    seed: int = parameter(0, "Of the random order of `shuffle`.", LEARNING, low=0, scopes=(DRAWN,))
+    kernel: str | None = parameter(
+        None,
+        "rbf, laplacian, poly or linear: the kernel of functions that join the pool, at many widths; for tables.",
+        LEARNING,
+        metavar="NAME",
+        scopes=(KERNEL, ONE_MACHINE),
+    )
+    loss: str | None = parameter(
+        None,
+        f"{', '.join(losses.usage('classification'))}; in regression {', '.join(losses.usage('regression'))}.",
+        EXPERTS,
+    )
+    learner: str = parameter(
+        POOL,
+        "pool (linear learners, and trees that go on learning, mixed), early-stopping (the subgradient method on all "
+        f"rows in memory), or a single learner: {', '.join(learners.ALL)}; with a kernel "
+        f"{', '.join(kernel_learners.ALL)}.",
+        EXPERTS,
+        metavar="NAME[:SETTING=VALUE,...]",
+        scopes=(ONE_MACHINE,),
+    )
+    settings: dict[str, float] = parameter(
+        dict, "Parameters of a single learner by their names.", scopes=(SINGLE, ONE_MACHINE)
+    )
+    view: str | None = parameter(
+        None,
+        "How a single learner sees numbers: raw, centred, steady (each column scaled robustly) or level (by one "
+        "scale); by default steady with a kernel, else raw.",
+        scopes=(SINGLE, ONE_MACHINE),
+    )
+    average: bool = parameter(
+        False, "Predict with the mean of a single learner's iterates.", scopes=(SINGLE, ONE_MACHINE)
+    )
+    max_support: int | None = parameter(
+        None,
+        "Largest number of support points; beyond it functions continue in random Fourier features.",
+        low=1,
+        scopes=(WITH_KERNEL, ONE_MACHINE),
+    )
+    device: str | None = parameter(
+        None,
+        "Where PyTorch computes sums of kernels, such as cuda; by default compiled code.",
+        scopes=(WITH_KERNEL, ONE_MACHINE),
+    )
+    passes: int = parameter(
+        1, "Number of passes over the rows.", EXPERTS, low=1, scopes=(ROW_BY_ROW, SINGLE, ONE_MACHINE)
+    )
+    hash_bits: int = parameter(
+        0, "Hash features to 2^BITS instead of an exact dictionary.", EXPERTS, low=0, high=30, metavar="BITS"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_loss()
+        wrong = [f"{name}={value:g}" for name, value in self.settings.items() if not 0.0 <= value < math.inf]
+        labels = f"`classes={list(self.classes)}`"
+        for is_wrong, message in (
+            (wrong, f"`settings`: {', '.join(wrong)}: give finite numbers of at least 0"),
+            (
+                0 < self.holdout < 1 / FINEST,
+                f"`holdout` must be 0, or lie between {1 / FINEST:g} and 0.5, not {self.holdout}",
+            ),
+            (self.decimal and self.decimal == self.thousands, "`decimal` and `thousands` differ"),
+            (any(not label for label in self.classes), "`classes`: a label is empty"),
+            (len(set(self.classes)) < len(self.classes), f"{labels}: name each label once"),
+            (len(self.classes) == 1, f"{labels}: name at least two labels"),
+            (self.classes and self.task == "regression", OF_NUMBERS),
+            (
+                self.group is not None and self.shuffle,
+                "`group` keeps the rows of a group together, and `shuffle` parts them; leave `shuffle` out, and sort "
+                "the file by the column of the groups",
+            ),
+        ):
+            if is_wrong:
+                raise ModelError(message)
+        self._check_names()
+        self.check_scopes(self.scopes)
+        self._check_roles()
+
+    def _check_loss(self) -> None:
+        """A loss of counts is for numbers, learned row by row; only these have exposures."""
+        from tunefree.losses.rates import check_has_rates, has_rates  # which loads the losses
+
+        if has_rates(self.loss):
+            if self.task is None:
+                object.__setattr__(self, "task", "regression")
+            if self.learner == EARLY_STOPPING:
+                raise ModelError(f"`loss` {self.loss} {ROW_BY_ROW.says}; {ROW_BY_ROW.remedy}")
+        elif self.exposure is not None:
+            check_has_rates(losses.loss_of("regression", None), self.loss)
+
+    def _check_names(self) -> None:
+        """Raise an error if there is no such learner or kernel."""
+        if self.learner not in (names := [POOL, EARLY_STOPPING, *learners.ALL, *kernel_learners.ALL]):
+            remedy = nearest(self.learner, names, "learners", len(names))
+            raise ModelError(f"unknown learner {self.learner!r}; {remedy}")
+        if self.kernel is not None:
+            check_kernel(self.kernel)
+
+    def _check_roles(self) -> None:
+        """Raise an error if a column is named for two roles."""
+        for roles in EXCLUSIVE:
+            known: dict[str, str] = {}
+            for role in roles:
+                for name in names_in(getattr(self, role)):
+                    if known.setdefault(name, role) != role:
+                        raise ModelError(f"`{known[name]}` and `{role}` name the same column, {name!r}; leave one out")
+
+    @property
+    def is_pool(self) -> bool:
+        """Whether the pool learns."""
+        return self.learner == POOL
+
+    @property
+    def model_learner(self) -> str:
+        """The learner as models name it (:mod:`tunefree.model.pool`)."""
+        return "kernel-pool" if self.is_pool and self.kernel is not None else self.learner
+
+    @property
+    def scopes(self) -> set[Scope]:
+        """What holds of a training by this plan."""
+        learns_rows, has_kernel = self.learner != EARLY_STOPPING, self.learner in kernel_learners.ALL
+        is_single = learns_rows and not self.is_pool
+        holding = {
+            SINGLE: is_single,
+            POOLED: self.is_pool,
+            ROW_BY_ROW: learns_rows,
+            KERNEL: has_kernel or not is_single,
+            WITH_KERNEL: has_kernel or (self.is_pool and self.kernel is not None),
+            DRAWN: self.shuffle,
+            ONE_MACHINE: True,
+        }
+        return {scope for scope, holds in holding.items() if holds}
+
+    @property
+    def column_types(self) -> ColumnTypes:
+        """What is said of columns instead of being guessed; groups are names."""
+        from tunefree.stream.notation import ColumnTypes
+
+        types = ColumnTypes(*(getattr(self, name) for name in TYPES))
+        return types if self.group is None else types._replace(categorical=(*types.categorical, self.group))
+
+    @property
+    def holdout_share(self) -> Fraction:
+        """The share of the rows that is held out, exactly as its decimals say."""
+        return Fraction(str(float(self.holdout))).limit_denominator(FINEST)
+
+    def bad_rows(self) -> BadRows:
+        """What happens to rows that cannot be used, with a count of them."""
+        from tunefree.stream.batch import BadRows
+
+        skipped = self.on_bad_row == SKIP, self.unlabelled == SKIP
+        return BadRows(*skipped, classes=self.classes, target=self.target, names_columns=True)
+
+    def further(self, asked: Plan) -> Plan:
+        """The plan for further rows of a model of this plan, which are learned in one pass.
+
+        Parameters
+        ----------
+        asked : Plan
+            Says how these rows are read. What else it asks for must be what this plan has.
+
+        Raises
+        ------
+        ModelError
+
+        Examples
+        --------
+        >>> Plan(target="income", learner="nag", passes=3).further(Plan(learner="nag", on_bad_row="skip")).passes
+        1
+        """
+        refuse(asked, ["passes"], "is for a new model; further rows are learned in one pass")
+        others = [name for name in records_of(Plan) if name not in READING]
+        differing = [name for name in others if getattr(asked, name) != getattr(self, name)]
+        refuse(asked, differing, "differs from what the model was made with; leave it out to go on with that")
+        return replace(self, passes=1, **{name: getattr(asked, name) for name in READING})
+
+    @classmethod
+    def of_options(cls, learner: str = POOL, **options: Any) -> Plan:
+        """The plan that options of the command line ask for.
+
+        Parameters
+        ----------
+        learner : str
+            A name, which a colon and settings may follow.
+        **options
+            The other parameters.
+
+        Examples
+        --------
+        >>> plan = Plan.of_options("adagrad:eta=0.5,view=steady,average", passes=3)
+        >>> plan.settings, plan.view, plan.average, plan.passes
+        ({'eta': 0.5}, 'steady', True, 3)
+        """
+        name, _, texts = learner.partition(":")
+        settings: dict[str, float] = {}
+        for text in filter(None, texts.split(",")):
+            key, _, value = (part.strip() for part in text.partition("="))
+            try:
+                if key in OF_LEARNER:
+                    options[key] = OF_LEARNER[key](value)
+                else:
+                    settings[key] = float(value)
+            except ValueError:
+                problem = f"--learner {learner}: {text!r} is no setting"
+                raise ModelError(f"{problem}; write NAME:SETTING=NUMBER, such as adagrad:eta=0.1") from None
+        return cls(learner=name, settings=settings, **options)
+
+    def words(self) -> list[str]:
+        """The options of the command line that ask for this plan.
+
+        Examples
+        --------
+        >>> Plan(target="pay", learner="adagrad", settings={"eta": 0.5}, average=True).words()
+        ['--target', 'pay', '--learner', 'adagrad:eta=0.5,average']
+        """
+        changed = self.changed()
+        settings = [f"{name}={value!r}" for name, value in changed.pop("settings", {}).items()]
+        for name in OF_LEARNER:
+            value = changed.pop(name, None)
+            settings += [] if value is None else [name if value is True else f"{name}={value}"]
+        if settings:
+            changed["learner"] = f"{self.learner}:{','.join(settings)}"
+        return [word for name, value in changed.items() for word in words_of(name, value)]

@@ -1,0 +1,146 @@
+"""How far a training has come, and how its losses went."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tunefree.model.targets import RunningMetrics
+from tunefree.stream.batch import Position
+from tunefree.stream.tally import Reason, Tally
+
+# Rows after which the losses are kept, each number about 2^(1/8) times the one before.
+POINTS = tuple(rows << octave for octave in range(50) for rows in (64, 70, 76, 83, 91, 99, 108, 117))
+
+
+def points_between(start: int, stop: int) -> tuple[int, ...]:
+    """Those of ``POINTS`` after ``start``, up to ``stop``.
+
+    Examples
+    --------
+    >>> points_between(64, 83)
+    (70, 76, 83)
+    """
+    return POINTS[bisect_left(POINTS, start + 1) : bisect_left(POINTS, stop + 1)]
+
+
+@dataclass
+class Occurrences:
+    """How often a class came in the first pass; file and number of its rows while there are fewer than three."""
+
+    rows: int = 0
+    first: list[tuple[str, int]] = field(default_factory=list)
+    # Where classes have weights, and predictions are log-odds, as if classes had none:
+    weight: float = 0.0  # sum of the weights of its rows
+    predicted: float = 0.0  # weighted sum of the probabilities that it had, before each row was learned
+
+
+@dataclass
+class Progress:
+    """How far training has come; saved with the model, so that it can be resumed."""
+
+    complete: bool = False
+    number: int = 0  # of the pass, from 0
+    position: Position = field(default_factory=Position)
+    rows: int = 0  # usable rows of this pass so far
+    skipped: int = 0  # rows that could not be used, in this pass
+    unlabelled: int = 0  # rows that were skipped for want of a label, in this pass
+    reasons: list[Reason] = field(default_factory=list)  # why the skipped ones could not be used
+    oddities: list[Reason] = field(default_factory=list)  # what is odd about rows that were used, in this pass
+    sizes: list[int] = field(default_factory=list)  # bytes of the files as training began, until it is complete
+    digests: list[str] = field(default_factory=list)  # of the files then, likewise
+    times: list[int] = field(default_factory=list)  # at which the files had been written last, in ns, likewise
+    read: list[int] = field(default_factory=list)  # bytes of the files that had been read, likewise
+    read_digests: list[str] = field(default_factory=list)  # of these bytes, likewise
+    progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
+    held_out: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, never learned
+    curve: list[RunningMetrics] = field(default_factory=list)  # of the first pass up to each of POINTS
+    occurrences: list[Occurrences] = field(default_factory=list)  # of each class of the model
+
+    @property
+    def first_rows(self) -> int:
+        """Usable rows of the first pass, with those held out."""
+        return self.progressive[0].rows + self.held_out[0].rows
+
+    def end_pass(self) -> None:
+        """The pass is over; another one may begin with the first row."""
+        self.number, self.position, self.rows = self.number + 1, Position(), 0
+
+    def end(self) -> None:
+        """Training is complete; the files may change."""
+        self.complete, self.sizes, self.digests, self.times = True, [], [], []
+        self.read, self.read_digests = [], []
+
+    def add(
+        self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray, is_held_out: np.ndarray | None = None
+    ) -> None:
+        """Add rows of the present pass that were predicted, and then learned unless they were held out."""
+        self.rows += len(weight)
+        if is_held_out is not None:
+            self.held_out[-1].add(weight[is_held_out], row_losses[is_held_out], errors[is_held_out])
+            weight, row_losses, errors = (array[~is_held_out] for array in (weight, row_losses, errors))
+        metrics, start = self.progressive[-1], 0
+        before = metrics.rows
+        for cut in points_between(before, before + len(weight)) if self.number == 0 else ():
+            rows = slice(start, cut - before)
+            metrics.add(weight[rows], row_losses[rows], errors[rows])
+            self.curve.append(replace(metrics))
+            start = cut - before
+        metrics.add(weight[start:], row_losses[start:], errors[start:])
+
+    @classmethod
+    def restore(cls, saved: dict[str, Any]) -> Progress:
+        """The progress that a model file holds as JSON."""
+        names = ("progressive", "held_out", "curve")
+        metrics = {name: [RunningMetrics(**one) for one in saved.get(name, [])] for name in names}
+        kinds = ("reasons", "oddities")
+        counted = {kind: [Reason(**reason) for reason in saved.get(kind, [])] for kind in kinds}
+        of_pass: dict[str, Any] = {**counted, "position": Position(*saved["position"])}
+        of_pass["occurrences"] = [
+            Occurrences(**seen | {"first": [(file, row) for file, row in seen["first"]]})
+            for seen in saved.get("occurrences", [])
+        ]
+        return cls(**{**saved, **metrics, **of_pass})
+
+    @property
+    def tally(self) -> Tally:
+        """The rows that were skipped in this pass, and those that were used but are odd."""
+        return Tally.of(self.skipped, self.unlabelled, self.reasons, self.oddities)
+
+    @tally.setter
+    def tally(self, tally: Tally) -> None:
+        self.skipped, self.unlabelled, self.reasons = tally.count, tally.unlabelled, tally.reasons()
+        self.oddities = tally.oddities()
+
+    def points(self) -> list[RunningMetrics]:
+        """Sums of the first pass up to each of ``POINTS``, and so far."""
+        points = [*self.curve, *self.progressive[:1]]
+        return points[:-1] if len(points) > 1 and points[-1].rows == points[-2].rows else points
+
+    def history(self) -> pa.Table:
+        """Progressive losses of the first pass along the stream, eight points in each doubling of the rows.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``rows``, and over the rows so far the means ``loss`` and ``error`` (absolute error in regression). Its
+            ``to_pandas()`` is a data frame.
+
+        Examples
+        --------
+        >>> progress = Progress(progressive=[RunningMetrics()])
+        >>> progress.add(np.ones(100), np.linspace(1.0, 0.0, 100), np.zeros(100))
+        >>> progress.history().column("rows").to_pylist()
+        [64, 70, 76, 83, 91, 99, 100]
+        """
+        points = self.points()
+        columns = {
+            "rows": [point.rows for point in points],
+            "loss": [point.mean_loss() for point in points],
+            "error": [point.mean_error() for point in points],
+        }
+        return pa.table(columns)

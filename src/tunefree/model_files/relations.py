@@ -1,0 +1,203 @@
+"""Whether the parts of a model that was read fit together, where compiled code, or whoever predicts, relies on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import n_rows, reach
+from tunefree.generations.growing import n_leaves, n_outputs
+from tunefree.generations.leaves import FrozenLeaves
+from tunefree.kernel.points import BLOCK, DensePoints, size
+from tunefree.model.targets import MANY_CLASSES
+from tunefree.pool.frozen import N_CHOICES
+from tunefree.pool.model import PoolModel
+from tunefree.pool.slots import LINEAR, TREES, WHOLE
+
+MOST_FAILURES = 62  # of trials, each twice as late as the one before
+
+
+def check(trained: Any) -> None:
+    """Raise a ModelError if the parts of a model do not fit together.
+
+    Parameters
+    ----------
+    trained : Trained
+        Models of kinds that others registered check what they read.
+
+    Raises
+    ------
+    ModelError
+    """
+    if trained.model.kind == "linear":
+        _check_linear(trained)
+    elif trained.model.kind == "path":
+        _check_path(trained)
+
+
+def _fit(holds: Any, problem: str) -> None:
+    if not holds:
+        raise ModelError(problem)
+
+
+def _check_linear(trained: Any) -> None:
+    model, encoder = trained.model, trained.encoder
+    _fit(encoder.n_features <= model.n_features, "the encoder has features that the model does not have")
+    n_columns = _dense_columns(encoder)
+    for view in model.ensemble.linear.views.values():
+        _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
+    for bank in model.ensemble.kernel_banks:
+        _fit(bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
+        _check_waiting(bank, model)
+        _check_expansion(bank, model)
+    only_predicts = False
+    if isinstance(model, PoolModel):
+        _check_pool(model.pool)
+        only_predicts = model.pool.only_predicts
+    is_fixed = [member.fixed is not None for member in model.ensemble.linear.members]
+    _fit(is_fixed == [only_predicts] * len(is_fixed), "members learn in a model that only predicts, or the other way")
+    for part in [model.aggregation, *model.members]:
+        calibration = getattr(part, "calibration", None)
+        n_classes = 2 if calibration is None else calibration.n_classes
+        _fit(n_classes == max(len(model.classes), 2) or calibration is None, "a calibration has other classes")
+    if trained.order is not None and not trained.order.numbers:
+        for codes in (trained.order.first, trained.order.spaced):
+            _fit(not len(codes) or 0 <= codes.min() <= codes.max() < MANY_CLASSES, "order has classes that are none")
+
+
+def _check_pool(pool: Any) -> None:
+    """Members have places in the mixture, and generations the columns of the rows that are kept."""
+    members = pool.members
+    n_online, n_classes = len(members.names) - len(members.slots), members.width
+    _fit(len(members.online_places) == len(members.ensemble.members), "online members have not a place each")
+    _fit(all(place < n_online for place in members.online_places), "a place of an online member is that of another")
+    _fit(members.loss is not None or pool.unit == 1.0, "classes have no unit")
+    copy = pool.frozen.copy
+    _fit(copy is None or members.growth is not None, "there is a copy of trees that are not there")
+    if copy is not None:
+        n_linear, linear = len(members.ensemble.linear.members), copy.linear
+        _fit(len(linear.reads) == len(linear.objectives) == n_linear, "a copy has not the members")
+        for weights, units in linear.reads:
+            of_features = len(units), pool.members.ensemble.linear.n_outputs
+            _fit(weights.shape == of_features, "a copy has not the weights of its members")
+    shape = len(members.names), max(n_classes, 1)
+    _fit(all(of_row.shape == shape for of_row in pool.waiting.rows.values()), "rows that wait have other members")
+    frozen = pool.frozen
+    of_copy = frozen.predicted, frozen.targets, frozen.weights, frozen.numbers, frozen.units, frozen.draws
+    for of_rows in zip(*of_copy, strict=True):
+        _fit(len({len(part) for part in of_rows}) == 1, "rows that judge a copy lack parts")
+        _fit(of_rows[0].shape[1:] == (len(pool.frozen.places) + 1, shape[1]), "a copy predicted for other members")
+    _check_conformal(pool.conformal, pool, n_classes)
+    if members.growth is not None:
+        _check_growth(members.growth, pool, n_classes)
+
+
+def _check_conformal(conformal: Any, pool: Any, n_classes: int) -> None:
+    """Widths have columns that rows have, and scores follow levels that are followed."""
+    growth = pool.members.growth
+    n_columns = 0 if growth is None else len(growth.columns.keys)
+    widths = conformal.widths
+    _fit(widths is None or widths.n_columns <= n_columns + 1, "widths have other columns than the rows")
+    _fit(widths is None or widths.trees is None or n_outputs(widths.trees) == 1, "widths are not of a number")
+    _fit(conformal.residuals.columns.shape[1] <= n_columns + 1, "residuals kept have other columns")
+    _fit(conformal.rows <= pool.rows, "there are scores of more rows than were learned")
+    n_choices = pool.frozen.scores.columns.shape[1]
+    _fit(n_choices == N_CHOICES or not len(pool.frozen.scores.columns), "scores are not of all choices")
+    for kept in (conformal.scores, conformal.residuals, pool.frozen.scores):
+        _fit(len(kept.columns) == len(kept.targets) == len(kept.digests) == len(kept.weights), "scores lack parts")
+        _fit(len(kept.targets) == min(kept.rows, kept.capacity), "there are not as many scores as the header tells")
+    adaptive = conformal.adaptive
+    expected = type(conformal)(conformal.is_of_numbers).adaptive.targets
+    _fit(np.array_equal(adaptive.targets, expected), "levels are followed that are not those of the targets")
+    _fit(np.isfinite(adaptive.rows).all() and adaptive.rows[0] <= pool.rows, "more scores than rows")
+    n = adaptive.n_latest
+    _fit((np.diff(adaptive.ordered[:n]) >= 0.0).all(), "the latest scores are not in order")
+    _fit(np.array_equal(np.sort(adaptive.latest[:n]), adaptive.ordered[:n]), "the latest scores differ in two places")
+
+
+def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
+    keys = set(growth.columns.keys)
+    pending = [future.result() for birth in growth.pending for future in birth.grown.values()]
+    _fit(len(keys) == len(growth.columns.keys) == len(growth.columns.fills), "columns have not a key each")
+    _fit(growth.kinds in (TREES, TREES[:1]), "trees of some kinds are grown that are not grown together")
+    _fit(all(len(of_kind) <= growth.n_ages for of_kind in growth.awake.values()), "more generations than may be awake")
+    kinds = {kind for _, kind in growth.awake} - {LINEAR}
+    lengths = {clock for clock, _ in growth.awake} - {WHOLE}
+    _fit(kinds <= {*growth.kinds}, "a generation is of a kind that is not grown")
+    _fit(lengths <= {window.length for window in growth.windows}, "a generation is of a window that is not there")
+    for window in growth.windows:
+        times = window.is_awake, window.failures, window.birth
+        _fit([type(part) for part in times] == [bool, int, int], "a window has no times")
+        _fit(0 <= window.failures <= MOST_FAILURES, "a window has failed more often than it can")
+    _fit(growth.event() > pool.rows or pool.only_predicts, "what is due lies behind the rows learned")
+    awake = [generation for *_, generation in growth.generations()]
+    of_copy = [] if pool.frozen.copy is None else [generation for *_, generation in pool.frozen.copy.generations]
+    for generation in [*awake, *of_copy, *pending]:
+        _fit(keys >= set(generation.keys.tolist()), "a generation has other columns than the rows")
+        known, born = generation.n_classes, generation.n_classes - generation.n_late
+        _fit(min(n_classes, 2) <= born <= known <= n_classes, "a generation has other classes than the model")
+        _fit(n_outputs(generation.model) == (born if born > 2 else 1), "a generation has not a margin of each class")
+        for levels in (leaves.levels for leaves in generation.living if isinstance(leaves, FrozenLeaves)):
+            is_whole = len(levels) in (0, n_leaves(generation.model))
+            _fit(is_whole and levels.shape[1:] == (known if known > 2 else 1,), "leaves have not a weight each")
+    for kept in (growth.whole, growth.recent):
+        _fit(len(kept.columns) == len(kept.targets) == len(kept.digests) == len(kept.weights), "rows lack parts")
+        _fit(len(kept.targets) == min(kept.rows, kept.capacity), "there are not as many rows kept as the header tells")
+        _fit(kept.columns.shape[1] <= len(keys), "rows kept have other columns")
+        _fit(not n_classes or np.isin(kept.targets, np.arange(n_classes)).all(), "rows kept have classes that are none")
+
+
+def _dense_columns(encoder: Any) -> int:
+    return sum(len(column.names()) for column in getattr(encoder, "columns", []))
+
+
+def _check_waiting(bank: Any, model: Any) -> None:
+    """Rows that are kept back are learned later, with targets as places of outputs."""
+    for rows in bank.waiting:
+        _fit(n_rows(rows.X) == len(rows.y) and len(rows.y), "rows that wait have not a target each")
+        _fit(reach(rows.X) <= model.n_features, "rows that wait have features that the model does not have")
+        if model.task == "classification":
+            known = [-1.0, 1.0] if model.n_outputs == 1 else np.arange(model.n_outputs)
+            _fit(np.isin(rows.y, known).all(), "rows that wait have classes that are none")
+        _fit(not bank.frozen and len(rows.y) < bank.warmup_rows, "more rows wait than there can be")
+
+
+def _check_expansion(bank: Any, model: Any) -> None:
+    """Support points fit the kernel members and the rows of the model."""
+    if bank.expansion is None:
+        return
+    expansion = bank.expansion
+    _fit(expansion.filled < BLOCK, "the open block of support points is full")
+    _fit(expansion.n_functions == len(bank.members), "there are not as many functions as members")
+    for member in bank.members:  # what is read of a state to predict; roots of negative numbers raise errors
+        factors = [member.state.factor(k) for k in range(model.n_outputs)]
+        _fit(np.isfinite([*factors, member.state.share_to_come()]).all(), "a kernel learner has no finite factor")
+    precision = np.float64 if bank.kernel_config.double else np.float32
+    for points in (expansion.store, expansion.block):
+        _fit(type(points) is type(expansion.block), "support points are of two kinds")
+        _fit(points.values.dtype == points.norms.dtype == precision, "support points are of another precision")
+        if isinstance(points, DensePoints):
+            is_given = bank.kernel_config.name == "precomputed"
+            _fit(is_given or points.values.shape[1] == bank.n_columns, "support points have other columns than rows")
+        else:
+            highest = points.features[: points.pointers[size(points)]].max(initial=0)
+            _fit(highest < model.n_features, "support points have features that the model does not have")
+
+
+def _check_path(trained: Any) -> None:
+    estimator = trained.model.estimator
+    path = estimator.fitted_path_
+    n_features = len(path.standards.unit)
+    _fit(trained.encoder.n_features == n_features + 1, "the model has not the features of the encoder")
+    n_iterations, stride = len(path.descent.records), path.descent.stride
+    _fit(estimator.n_iter_ <= n_iterations, "the path ends before the iteration at which it is stopped")
+    _fit(sorted(path.descent.kept) == list(range(1, n_iterations + 1, stride)), "iterates of the path are missing")
+    n_outputs = path.targets.n_outputs
+    support = None if path.support is None else path.support.shape
+    n_coefficients = n_features + 1 if support is None else support[0]
+    _fit(support is None or support[1] == n_features, "the support has other columns than rows")
+    shapes = {estimator.coefficients_.shape, *(kept.coefficients.shape for kept in path.descent.kept.values())}
+    _fit(shapes == {(n_coefficients, n_outputs)}, "there are not as many coefficients as features and outputs")
+    _fit(n_outputs == trained.model.n_outputs, "the path has other classes")

@@ -1,0 +1,394 @@
+"""What model files hold: one declaration for each kind of file, see :mod:`tunefree.core.schema`.
+
+A part of a model that is new needs a line here if its header or arrays matter to memory or places in it; other arrays
+are finite floats.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.core.fields import FEATURE, OUTPUT
+from tunefree.core.schema import (
+    FLOATS,
+    Anything,
+    Array,
+    Flag,
+    Mapping,
+    Number,
+    Optional,
+    Sequence,
+    Text,
+    check_arrays,
+    check_header,
+)
+from tunefree.kernel.learners import ALL as KERNEL_LEARNERS
+from tunefree.learners import ALL, averaged
+from tunefree.model.meetings import LOGGED
+from tunefree.model.passes import OF_ROW
+from tunefree.model.pool import POOLS, is_kernel
+from tunefree.model.views import ALL as VIEWS
+from tunefree.model_files.schema_parts import (
+    CLASSES,
+    COLUMNS,
+    COUNT,
+    ENCODERS,
+    FINITE,
+    KERNEL_MEMBER,
+    LATE,
+    LINEAR_MEMBER,
+    MEETINGS,
+    METRICS,
+    MOST_FEATURES,
+    MOST_MEMBERS,
+    NAME,
+    NAMES,
+    NONE,
+    PLAN,
+    POOL,
+    POOL_ARRAYS,
+    RELATIVE,
+    SETTING,
+    SIZE,
+    STEPS,
+    TASK,
+    of_mixture,
+    of_state,
+)
+from tunefree.pool.model import FEWEST_FEATURES
+from tunefree.stream.tally import MOST_REASONS
+from tunefree.theory.evidence import Evidence
+from tunefree.theory.rises import CELLS, MOST_KEPT, ODDS
+
+BANK = {
+    "gamma": SIZE,
+    "frozen": Flag(),
+    "n_columns": Number(0, MOST_FEATURES, whole=True, may_be_none=True),
+    "members": Sequence(KERNEL_MEMBER, MOST_MEMBERS),
+    "waiting": Optional(Flag()),
+    "rows": COUNT,
+    "switched": Number(0, whole=True, may_be_none=True),
+}
+
+MODEL = {
+    "pool": Optional(POOL),
+    "task": TASK,
+    "learner": Text(),
+    "loss": NAME,
+    "average": Flag(),
+    "view": Text(),
+    "settings": Mapping(FINITE),
+    "replays": Flag(),
+    "meetings": Optional(MEETINGS),
+    "steepest": Optional(SIZE),
+    "over": Optional(Flag()),
+    "classes": CLASSES,
+    "n_features": Number(2, MOST_FEATURES, whole=True),
+    "kernel_config": {
+        "name": Text(),
+        "gamma": SIZE,
+        "degree": Number(1, 100, whole=True),
+        "constant": FINITE,
+        "double": Flag(),
+        "device": NAME,
+        "max_support": Number(1, 2**31, whole=True, may_be_none=True),
+    },
+    "member_settings": Sequence(SETTING, MOST_MEMBERS),
+    # Of a leader what is no array of its calibration, of a mixture what weights are relative to.
+    "aggregation": {"scalars": Optional(Mapping(Number())), "relative": Optional(RELATIVE)},
+    "members": Sequence(LINEAR_MEMBER, MOST_MEMBERS),
+    "views": Sequence(Text(tuple(VIEWS))),
+    "banks": Sequence(BANK, MOST_MEMBERS),
+    "risks": Mapping({"ceiling": Number(5e-324), "rows": COUNT, "total": SIZE, "spread": SIZE}),
+    "targets": Optional({"weight": SIZE, "total": FINITE}),
+}
+
+REASON = {"problem": Text(), "column": Text(), "rows": COUNT, "file": Text(), "row": COUNT, "remedy": Text()}
+
+OCCURRENCES = {
+    "rows": COUNT,
+    "first": Sequence(Anything(), 3),
+    **{name: Optional(SIZE) for name in ("weight", "predicted")},
+}
+
+RISES = {
+    "rises": Sequence(
+        {
+            **dict.fromkeys(("row", "row_in_file", "rows", "rows_before"), COUNT),
+            **dict.fromkeys(("loss", "loss_before"), SIZE),
+            "file": Text(),
+        },
+        MOST_KEPT,
+    ),
+    "count": COUNT,
+    "place": Sequence(Anything(), 3),
+}
+
+# Types of labels; NumPy's strings are as long as the longest.
+LABELS = {"str", "object", "bool", "float16", "float32", "float64"}
+LABELS |= {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
+
+JOBS = {"n_jobs": Optional(Number(-(2**16), 2**16, whole=True, may_be_none=True))}
+
+# What is known of an estimator beside its model, see tunefree.estimators.model_file.
+ESTIMATOR = {
+    "class": Text(),
+    "parameters": JOBS,  # others are checked as rows are learned
+    "fitted": Optional(
+        {
+            "rows": Text(("array", "matrix", "encoded")),
+            "as_array": Flag(),
+            "of_arrays": Flag(),
+            "has_names": Flag(),
+            "rounds": COUNT,
+            "passes": COUNT,
+            "labels": Text(LABELS, may_be_none=True),
+        },
+        may_be_none=True,
+    ),
+}
+
+FILE = {
+    "source": Text(),
+    "plan": PLAN,
+    "progress": {
+        "complete": Flag(),
+        "number": COUNT,
+        "position": Sequence(COUNT, 3),
+        "rows": COUNT,
+        "progressive": Sequence(METRICS),
+        "held_out": Sequence(METRICS),
+        # Of estimators that were saved nothing more is known.
+        **{name: Optional(COUNT) for name in ("skipped", "unlabelled")},
+        **{name: Optional(Sequence(COUNT)) for name in ("sizes", "times", "read")},
+        **{name: Optional(NAMES) for name in ("digests", "read_digests")},
+        **{name: Optional(Sequence(REASON, MOST_REASONS + 1)) for name in ("reasons", "oddities")},
+        "curve": Optional(Sequence(METRICS)),
+        "occurrences": Optional(Sequence(OCCURRENCES)),
+    },
+    "estimator": Optional(ESTIMATOR),
+    "encoder": Anything(),  # as its source has it
+}
+
+LINEAR = FILE | {
+    "model": MODEL,
+    "order": Optional({"numbers": Flag(), "rows": COUNT, "stride": Number(1, 2**62, whole=True)}),
+    "rises": Optional(RISES),
+    "held": Optional({"file": Text(), "row": COUNT, "position": Sequence(COUNT, 3)}),
+}
+
+PATH = FILE | {
+    "model": {
+        "task": TASK,
+        "classes": CLASSES,
+        "is_dense": Flag(),
+        "descent": {"schedule": STEPS, "stride": Number(1, 2**31, whole=True)},
+        "kernel": Anything(),
+        "plain": {"n_iter_": Number(1, 2**31, whole=True), "_mass": SIZE, "_kappa": SIZE},
+        "units": Mapping(FINITE),
+    },
+    "estimator": ESTIMATOR
+    | {"parameters": {"transformer": Optional(NONE), "gram_bytes": Optional(SIZE), "device": Optional(NAME)} | JOBS},
+}
+
+WORDS = {
+    "pointers": Array("int64", ("n+1",), ascends_to="e"),
+    "features": Array("int32", ("e",), 0, "D"),
+    "values": Array("float64", ("e",)),
+}
+BLOCK = {
+    "numbers": Array("float64", ("n", "p")),
+    "columns": Array("int32", ("p",), 0, "D"),
+    "codes": Array("int32", ("n", "q"), 0, "D"),
+    "code_columns": Array("int32", ("q",), 0),
+    **WORDS,
+    "constant": Array("float64", ()),
+    "is_table": Array("bool", ()),
+}
+
+
+def _points(prefix: str, are_sparse: bool) -> dict[str, Array]:
+    """Points of a kernel: sparse ones are words in single or double precision."""
+    values = Array(FLOATS, ("e",) if are_sparse else ("n", "d"))
+    arrays = (WORDS if are_sparse else {}) | {"values": values, "norms": Array(FLOATS, ("n",))}
+    return {f"{prefix}.{name}": array for name, array in arrays.items()}
+
+
+ENCODED = {
+    "encoder.keys": Array("uint64", (None,)),
+    "encoder.names": Array("uint8", (None,)),
+    "encoder.name_ends": Array("int64", (None,), 0),
+    "encoder.name_columns": Array("int32", (None,), 0),
+    "encoder.name_sizes": Array("int64", (None,), 0),
+    "encoder.profile.counts": Array("int64", (None,), 0),
+    "encoder.profile.ranges": Array("float64", (None, 2), may_be_infinite=True),
+    "encoder.profile.keys": Array("uint64", (None,)),
+    "encoder.profile.values": Array("float32", (None, None), may_be_infinite=True),
+}
+
+_ANY = "float64|float32|int64|int32|bool"  # of the states of learners, which are numbers to all others
+MODEL_ARRAYS = {
+    **POOL_ARRAYS,
+    "model.#.weights": Array("float32", ("S", "K")),  # of a member that only predicts
+    "model.#.units": Array("float64", ("S",), 0),
+    "model.#.log": Array("float64", ("L", "W")),
+    "model.log": Array("float64", (None, "K")),
+    "model.meetings.slot_of": Array("int32", ("m",), -1, "S"),
+    "model.meetings.serials": Array("int64", ("m",), 0),
+    "model.meetings.values.*": Array("float64", ("m",)),
+    "model.*.learner.*": Array(_ANY, may_be_infinite=True),
+    **of_state("model.evidence", Evidence, {FEATURE: "E", OUTPUT: "K"}),
+    **of_mixture("model.aggregation.mixture"),
+    "model.aggregation.losses": Array("float64", ("N",), 0, may_be_infinite=True),
+    "model.aggregation.calibration.*": Array("float64"),
+    "model.*.waiting.y": Array("float64", ("n",)),
+    "model.*.waiting.weight": Array("float64", ("n",), 0),
+    "model.*.waiting.evaluation_weight": Array("float64", ("n",), 0),
+    "model.*.expansion.open_coefficients": Array("float64", (None, "K", None)),
+    "model.*.expansion.open_lags": Array("float64", (None, "K", None)),
+    "model.*.expansion.coefficients": Array("float64", ("m", "K", "n")),
+    "model.*.expansion.lags": Array("float64", ("m", "K", "n")),
+    "order.*": Array("float64|int16", (None,)),
+    "rises.counts": Array("int64", (CELLS,), 0),
+    "rises.capital": Array("float64", (len(ODDS),), 0),
+    "rises.gain": Array("float64", (1,)),
+    "rises.sums": Array("float64", (3,), 0, may_be_infinite=True),
+    "rises.start": Array("float64", (4,), may_be_infinite=True),
+    "rises.scale": Array("float64", (2,), 0, may_be_infinite=True),
+    "rises.targets": Array("float64", (2,)),
+    "held.rows": Array("uint8", (None,)),
+}
+
+PATH_ARRAYS = {
+    "model.*.indices": Array("int32|int64", ("e",), 0),
+    "model.*.pointers": Array("int32|int64", (None,), ascends_to="e"),
+    "model.*.data": Array(FLOATS, ("e",)),
+    "model.*.shape": Array("int64", (2,), 0),
+    "model.standards.unit": Array("float64", ("d",), 5e-324),
+    "model.standards.centre": Array("float64", ("d",)),
+    "model.standards.spread": Array("float64", ("d",), 5e-324),
+    "model.descent.t": Array("int64", ("k",), 1),
+    "model.descent.mass": Array("float64", ("k",), 0),
+    "model.descent.coefficients": Array(FLOATS, ("k", "p", "o")),
+    "model.descent.sums": Array(FLOATS, ("k", "p", "o")),
+    "model.descent.y": Array(FLOATS, ("n",)),
+    "model.descent.weight": Array(FLOATS, ("n",), 0),
+    "model.descent.path.iteration": Array("int64", ("n",), 1),
+    "model.descent.path.*": Array("float64", ("n",), may_be_infinite=True, may_be_missing=True),
+    "model.*": Array("float64|float32|int64"),
+}
+
+
+class Schema(NamedTuple):
+    """What a kind of file holds."""
+
+    header: dict[str, Any]
+    arrays: Callable[[dict[str, Any], dict[str, np.ndarray]], dict[str, Array]]  # by a header as declared, and arrays
+    lengths: Callable[[dict[str, Any]], dict[str, int]]  # those of the whole file
+    relate: Callable[[dict[str, Any], dict[str, np.ndarray]], None]  # raises a ModelError if parts do not fit together
+
+
+def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
+    """Those of a model whose banks have the rows and points that its header, and the names of arrays, tell."""
+    declared: dict[str, Array] = {}
+    for number, bank in enumerate(header["model"]["banks"]):
+        prefix = f"model.bank{number}"
+        if "waiting" in bank:
+            declared |= {f"{prefix}.waiting.X.{name}": array for name, array in BLOCK.items()}
+        for points in (f"{prefix}.expansion.support", f"{prefix}.expansion.open"):
+            declared |= _points(points, f"{points}.pointers" in arrays)
+    return declared | _arrays_of_learners(header["model"]) | MODEL_ARRAYS | ENCODED
+
+
+def _arrays_of_learners(model: dict[str, Any]) -> dict[str, Array]:
+    """The fields that learners declare."""
+    linear = [setting for setting in model["member_settings"] if not is_kernel(setting["learner"])]
+    found: dict[str, Array] = {}
+    for number, setting in enumerate(linear):
+        cls = averaged(ALL[setting["learner"]]) if model["average"] else ALL[setting["learner"]]
+        found |= of_state(f"model.{number}.learner", cls, {FEATURE: "S", OUTPUT: "K"})
+    for setting in model["member_settings"]:
+        if is_kernel(setting["learner"]):
+            found |= of_state("model.bank#.#.state", KERNEL_LEARNERS[setting["learner"]], {OUTPUT: "K"})
+    return found
+
+
+def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
+    model = header["model"]
+    lengths = {"D": model["n_features"]} | _lengths(model)
+    lengths["S"] += min(model["n_features"], model.get("meetings", {}).get("first", MOST_FEATURES))
+    only_predicts = model.get("pool", {}).get("only_predicts", False)
+    lengths["E"] = FEWEST_FEATURES if only_predicts else lengths["S"]
+    lengths["N"] = 0 if model["learner"] in POOLS else len(model["member_settings"])
+    return lengths
+
+
+def _lengths(saved: dict[str, Any]) -> dict[str, int]:
+    """Outputs, what a row takes in a log, rows in logs, and slots beyond the first."""
+    n_classes = len(saved["classes"]) if saved["task"] == "classification" else 0
+    n_outputs = n_classes if n_classes > 2 else 1
+    slots, rows, _ = saved.get("meetings", {}).get("counts", (0, 0, 0))
+    return {"K": n_outputs, "W": OF_ROW + n_outputs, "L": min(rows, LOGGED), "S": slots}
+
+
+def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Each member that is to be made has arrays, so that no header asks for more memory than its file takes."""
+    model = header["model"]
+    linear = [setting for setting in model["member_settings"] if not is_kernel(setting["learner"])]
+    groups = [("model", model["members"])]
+    groups += [(f"model.bank{number}", bank["members"]) for number, bank in enumerate(model["banks"])]
+    for prefix, members in groups:
+        pattern = re.compile(rf"{re.escape(prefix)}\.(\d+)\.")
+        if len({found[1] for found in map(pattern.match, arrays) if found}) != len(members):
+            raise ModelError(f"{prefix} has not the members that the header tells")
+    if len(linear) != len(model["members"]) or sum(len(own) for _, own in groups) != len(model["member_settings"]):
+        raise ModelError("model.member_settings and model.members differ in number")
+    if "model.evidence.inverse" not in arrays:
+        raise ModelError("model.evidence.inverse is missing")
+
+
+def _relate_path(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Sparse rows have as many columns, and pointers, as their shape tells."""
+    for name in arrays:
+        if name.endswith(".shape"):
+            prefix, (n, d) = name.removesuffix(".shape"), arrays[name].tolist()
+            indices, pointers = (arrays.get(f"{prefix}.{part}", np.zeros(0)) for part in ("indices", "pointers"))
+            if len(pointers) != n + 1 or indices.max(initial=-1) >= d:
+                raise ModelError(f"{name} is not that of the rows")
+
+
+SCHEMAS = {
+    "linear": Schema(LINEAR, _arrays_of_models, _lengths_of_models, _relate_members),
+    "path": Schema(PATH, lambda header, arrays: PATH_ARRAYS | ENCODED, lambda header: {}, _relate_path),
+}
+
+
+def check(kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+    """Raise a ModelError unless a file holds what files of its kind do. Kinds of others check what they read.
+
+    Parameters
+    ----------
+    kind : str
+    arrays : dict
+        By their names in the file.
+    header : dict
+
+    Raises
+    ------
+    ModelError
+    """
+    if kind not in SCHEMAS:
+        return
+    schema = SCHEMAS[kind]
+    check_header(header, schema.header)
+    check_header(header["encoder"], ENCODERS.get(header["source"], Anything()), "encoder")
+    if header["source"] == "table":
+        for number, column in enumerate(header["encoder"]["columns"]):
+            check_header(column, COLUMNS[column["kind"]] | LATE, f"encoder.columns.{number}")
+    check_arrays(arrays, schema.arrays(header, arrays), schema.lengths(header))
+    schema.relate(header, arrays)

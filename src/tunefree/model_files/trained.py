@@ -1,0 +1,211 @@
+"""Trained models and their files: a model with the encoder of its rows, its plan, and how its training went."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tunefree.core import storage
+from tunefree.core.errors import ModelError, TunefreeError
+from tunefree.core.registry import Registry
+from tunefree.model_files import relations, schemas
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.progress import Progress
+from tunefree.stream import whole_groups
+from tunefree.stream.batch import Columns, Position
+from tunefree.stream.source import encoder_of
+from tunefree.theory.exchangeability import TargetSample
+from tunefree.theory.rises import LossRises
+
+# What makes a model of its arrays and the header of its file.
+KINDS = Registry(
+    "kind of model",
+    {"linear": "tunefree.pool.model:restored", "path": "tunefree.estimators.path_model:restored"},
+)
+OTHERS = {  # what is said of a file of another kind than this
+    "linear": "it holds a regularization path, which is not certified, explained or gone on with; train by another "
+    "`learner`",
+    "path": "it was learned row by row and has no path; train with `learner='early-stopping'`, or give the data",
+}
+
+MOST_SHOWN = 500  # letters of what is wrong: a file could fill the screen
+_WHAT_LIES_RAISE = (ArithmeticError, AttributeError, AssertionError, LookupError, MemoryError, TypeError, ValueError)
+
+Saved = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays, and a header
+
+
+@dataclass
+class Trained:
+    """A model, the encoder of its features, and how far it has been trained: what a model file holds.
+
+    Parameters
+    ----------
+    model : Model, PoolModel or PathModel
+        It has a ``kind``, one of ``KINDS``.
+    encoder : encoder of the rows
+    kind : str
+        Which encoder that is: ``"table"``, or a format of text such as ``"svmlight"``.
+    plan : Plan
+    progress : Progress
+    order : TargetSample, optional
+        What tells whether the targets depend on the order of the rows; None where it is not known.
+    held : Columns, optional
+        In a checkpoint: rows that wait for others of their group.
+    rises : LossRises, optional
+        What tells whether the loss rises along the stream; None where it is not known.
+    estimator : dict, optional
+        The estimator that was saved, as :mod:`tunefree.estimators.model_file` writes it; None of a training by a plan.
+    """
+
+    model: Any
+    encoder: Any
+    kind: str
+    plan: Plan
+    progress: Progress
+    order: TargetSample | None = None
+    held: Columns | None = None
+    rises: LossRises | None = None
+    estimator: dict[str, Any] | None = None
+
+    def parts(
+        self, encoder: Saved | None = None, held: Columns | None = None
+    ) -> tuple[dict[str, Saved], dict[str, Any]]:
+        """What a file holds: parts, which have arrays and a header each, and what else the header says."""
+        parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
+        for name, part in (("order", self.order), ("rises", self.rises)):
+            if part is not None:
+                parts[name] = part.save_state()
+        if held is not None:
+            parts["held"] = whole_groups.save_state(held)
+        header = {"kind": self.model.kind, "source": self.kind, "plan": self.plan.changed()}
+        header |= {"progress": asdict(self.progress)}
+        return parts, header if self.estimator is None else header | {"estimator": self.estimator}
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        encoder: Saved | None = None,
+        held: Columns | None = None,
+        only_for_prediction: bool = False,
+    ) -> None:
+        """Write the model to a file.
+
+        Parameters
+        ----------
+        path : path
+        encoder : saved state of the encoder, optional
+            As it was after the last row learned, if the encoder has read further since.
+        held : Columns, optional
+            Rows that wait for others of their group, in a checkpoint.
+        only_for_prediction : bool, default False
+            Whether to leave out what only learning and certificates need, of a pool.
+
+        Raises
+        ------
+        ModelError
+            If the file cannot be written; an earlier one of this name is untouched.
+        """
+        trained = self
+        if only_for_prediction:
+            trained = replace(self, model=copy.deepcopy(self.model), order=None, rises=None)
+            trained.model.reduce()
+        parts, header = trained.parts(encoder, held)
+        storage.save_parts(path, parts, header)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Trained:
+        """A model that learns row by row, of a file."""
+        return load(path, "linear")
+
+    @classmethod
+    def restore(cls, arrays: dict[str, dict[str, np.ndarray]], header: dict[str, Any]) -> Trained:
+        """The model that the parts of a file hold."""
+        return cls(
+            KINDS[header["kind"]](arrays["model"], header),
+            encoder_of(header["source"]).restore(arrays.get("encoder", {}), header["encoder"]),
+            header["source"],
+            Plan(**header["plan"]),
+            Progress.restore(header["progress"]),
+            TargetSample.restore(arrays["order"], header["order"]) if "order" in header else None,
+            whole_groups.restored(arrays["held"], header["held"]) if "held" in header else None,
+            LossRises.restore(arrays["rises"], header["rises"]) if "rises" in header else None,
+            header.get("estimator"),
+        )
+
+
+def load(path: str | os.PathLike[str], kind: str | None = None) -> Trained:
+    """Read a model.
+
+    Parameters
+    ----------
+    path : path
+    kind : {"linear", "path"}, optional
+        The only kind that is accepted; all kinds by default.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read, or its kind is unknown or not accepted.
+    """
+    arrays, header = storage.load(path)
+    written = header.get("kind")
+    if not isinstance(written, str) or written not in KINDS:
+        raise ModelError(f"{path}: a model of kind {written!r}, which this tunefree does not know; upgrade tunefree")
+    if kind is not None and written != kind:
+        raise ModelError(f"{path}: {OTHERS[kind]}")
+    return _checked(path, written, arrays, header)
+
+
+def _checked(path: Any, kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Trained:
+    """The model of a file that may have been made to mislead: a checksum can be computed of anything."""
+    parts: dict[str, dict[str, np.ndarray]] = {}
+    for key, array in arrays.items():
+        part, _, rest = key.partition(".")
+        parts.setdefault(part, {})[rest] = array
+    with refused(path):
+        schemas.check(kind, arrays, header)
+        trained = Trained.restore(parts, header)
+        relations.check(trained)
+    return trained
+
+
+@contextmanager
+def refused(path: Any) -> Iterator[None]:
+    """Where a file is refused for whatever lies raise."""
+    remedy = "train again or restore it from a backup"
+    try:
+        yield
+    except TunefreeError as error:
+        raise ModelError(f"{path}: {str(error)[:MOST_SHOWN]}; {remedy}") from None
+    except _WHAT_LIES_RAISE as error:
+        raise ModelError(f"{path}: its parts do not fit together ({repr(error)[:MOST_SHOWN]}); {remedy}") from None
+
+
+def continued(trained: Trained) -> Trained:
+    """A model whose training has ended, as it was at the end of the first pass, ready to go on with that pass.
+
+    Raises
+    ------
+    ModelError
+        If it is a checkpoint.
+    """
+    progress = trained.progress
+    if not progress.complete:
+        raise ModelError("the model is a checkpoint of a training that has not ended; go on with that by `resume=True`")
+    learned, held_out = progress.progressive[:1], progress.held_out[:1]
+    first = {"progressive": learned, "held_out": held_out, "rows": progress.first_rows}
+    begun = replace(progress, complete=False, number=0, position=Position(), **first)  # type: ignore[arg-type]
+    # Columns may come, of which an estimator of arrays knows nothing.
+    estimator = None if trained.estimator is None else {**trained.estimator, "fitted": None}
+    return replace(trained, progress=begun, estimator=estimator)
+
+
+def ended(trained: Trained, passes: int = 1) -> Trained:
+    """A model whose last pass ends here."""
+    return replace(trained, progress=replace(trained.progress, complete=True, number=passes, rows=0))

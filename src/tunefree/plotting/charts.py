@@ -1,0 +1,141 @@
+"""Simple charts on axes: lines with labels at their ends, bars, points, and shares with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.plotting.style import (
+    BLACK,
+    BLUE,
+    OTHERS,
+    SERIES,
+    SOFT,
+    VERMILLION,
+    EndLabel,
+    counts,
+    escaped,
+    few_ticks,
+    label_ends,
+    plain_numbers,
+    shortened,
+    simplify,
+)
+
+GAP = 0.09  # between names at the ends of lines, as a part of the height of the axes
+LONGEST = 22  # characters of names beside bars
+WIDE = 20.0  # ratio of shares from which on their axis is logarithmic
+
+
+class Series(NamedTuple):
+    """A line."""
+
+    name: str  # at its end; empty for none
+    x: Sequence[float]
+    y: Sequence[float]
+    style: dict[str, Any]
+
+
+def series(number: int, name: str, x: Sequence[float], y: Sequence[float]) -> Series:
+    """The line of this number, in its colour and dashes."""
+    return Series(name, x, y, {"linewidth": 1.7, **SERIES[number]})
+
+
+def draw_lines(
+    axes: Any, lines: Sequence[Series], titles: tuple[str, str], y_range: tuple[float, float], are_counts: bool = True
+) -> None:
+    """Draw lines over a logarithmic axis, with names at their ends.
+
+    Parameters
+    ----------
+    axes : matplotlib axes
+    lines : sequence of Series
+    titles : (str, str)
+        Of the axes.
+    y_range : (float, float)
+        What is shown; lines may leave it.
+    are_counts : bool, default True
+        Whether ``x`` counts rows.
+    """
+    for line in lines:
+        axes.plot(line.x, line.y, **line.style)
+    axes.set_xscale("log")
+    axes.set_xlim(min(line.x[0] for line in lines), max(line.x[-1] for line in lines))
+    axes.set_ylim(*y_range)
+    few_ticks(axes.yaxis, y_range, 5)
+    counts(axes.xaxis) if are_counts else plain_numbers(axes.xaxis, lines[0].x)
+    finish(axes, lines, titles)
+
+
+def finish(axes: Any, lines: Sequence[Series], titles: tuple[str, str]) -> None:
+    """Titles of axes, grid, and names at the ends of lines."""
+    axes.set_xlabel(escaped(titles[0]))
+    axes.set_ylabel(escaped(titles[1]))
+    simplify(axes)
+    labels = [
+        EndLabel(line.y[-1], escaped(line.name), line.style["color"], line.style["color"] == BLACK)
+        for line in lines
+        if line.name
+    ]
+    label_ends(axes, labels, GAP)
+
+
+def draw_gain(axes: Any, looked: Any, hits: Any, titles: tuple[str, str]) -> None:
+    """Draw the share of hits by the share of rows, beside the diagonal of a random order."""
+    axes.plot([0.0, 1.0], [0.0, 1.0], **OTHERS)
+    axes.plot(looked, hits, color=BLUE, linewidth=2.0)
+    axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
+    finish(axes, [], titles)
+
+
+def draw_scatter(axes: Any, x: np.ndarray, y: np.ndarray, titles: tuple[str, str]) -> None:
+    """Draw points, and a line at the height 0."""
+    axes.axhline(0.0, color=SOFT, linewidth=0.8)
+    axes.plot(x, y, "o", color=BLUE, markersize=2.5, markeredgewidth=0, alpha=0.5)
+    for side, values in ((axes.xaxis, x), (axes.yaxis, y)):
+        few_ticks(side, values)
+    finish(axes, [], titles)
+
+
+def draw_bars(axes: Any, names: Sequence[str], sizes: Sequence[float], errors: Sequence[float], title: str) -> None:
+    """Draw bars from the first on top downwards, with whiskers of standard errors."""
+    places = np.arange(len(names))[::-1]
+    whiskers = {"ecolor": BLACK, "elinewidth": 1.0}
+    axes.barh(places, sizes, xerr=errors, color=BLUE, height=0.66, error_kw=whiskers)
+    axes.set_yticks(places, [escaped(shortened(name, LONGEST)) for name in names])
+    axes.set_ylim(-0.7, len(names) - 0.3)
+    axes.set_xlim(0.0, 1.04 * max(size + error for size, error in zip(sizes, errors, strict=True)))
+    few_ticks(axes.xaxis, sizes)
+    axes.set_xlabel(escaped(title))
+    simplify(axes, "x")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+
+
+def draw_shares(
+    axes: Any, expected: Sequence[float], actual: Sequence[float], low: Sequence[float], high: Sequence[float], of: str
+) -> None:
+    """Draw actual shares with their intervals, and expected ones as a dashed line, by tenth of a probability."""
+    x = np.arange(len(expected)) + 1.0
+    least, most = min(expected), max(*high, *expected)
+    axes.plot(x, expected, color=VERMILLION, dashes=(5, 1.5), linewidth=1.7)
+    axes.vlines(x, low, high, color=BLUE, linewidth=1.5, alpha=0.6)
+    axes.plot(x, actual, "o", color=BLUE, markersize=4.5)
+    if least > 0.0 and most > WIDE * least:
+        axes.set_yscale("log")
+        ends = [end for end in low if end > 0.0]
+        axes.set_ylim(min(least, *ends, least) / 1.5, 1.2 * most)
+        plain_numbers(axes.yaxis, [most])
+    else:
+        axes.set_ylim(0.0, min(1.05 * most, 1.0))
+        few_ticks(axes.yaxis, [most], 5)
+    axes.set_xlim(0.5, len(x) + 0.5)
+    axes.set_xticks(x)
+    axes.set_xlabel(escaped(f"tenth of the rows, by probability of {shortened(of, LONGEST)}"))
+    axes.set_ylabel("share of the rows")
+    simplify(axes)
+    low_end, high_end = axes.get_ylim()
+    labels = [(expected[-1], "expected", VERMILLION), (actual[-1], "actual", BLUE)]
+    label_ends(axes, [EndLabel(min(max(end, low_end), high_end), text, color) for end, text, color in labels], GAP)

@@ -1,0 +1,151 @@
+"""Columns: what each became, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tunefree.model_files.trained import Trained
+from tunefree.pool.model import PoolModel
+from tunefree.report.document import Block, Column, Fact, Facts, Note, Table
+from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, first
+from tunefree.report.rows import notes_of
+from tunefree.stream.late import Late
+from tunefree.stream.layout import MISSING, Layout
+from tunefree.workflows.columns import ColumnsView, why_of
+
+PLURALS = {
+    "number": "numbers",
+    "category": "categories",
+    "boolean": "true or false",
+    "moment": "dates",
+    "time": "times of day",
+    "text": "texts",
+    "bag": "lists of words",
+    "vector": "lists of numbers",
+}
+MOST_NAMED = 8
+FEWEST_NAMED = 100  # rows, before columns are said to name them
+OPEN = 24  # columns of a table that is shown at once
+HINT = "To read columns otherwise: --numeric, --categorical, --date, --text, --ignore COLUMN; --na-values, --decimal."
+
+
+def facts_of_columns(trained: Trained) -> list[Fact]:
+    """The columns of each kind, those in a format that is not the usual one first; nothing unless of a table."""
+    kinds: dict[str, list[Any]] = {}
+    for column in _columns(trained):
+        kinds.setdefault(column.kind, []).append(column)
+    facts = []
+    for kind, columns in kinds.items():
+        columns = sorted(columns, key=lambda column: not column.told())
+        names = [f"{column.name} ({column.told()})" if column.told() else column.name for column in columns]
+        facts.append(Fact(PLURALS.get(kind, kind), names, _counted, f"{kind}_columns"))
+    late = [f"{column.name} (from row {column.since:,} on)" for column in _columns(trained) if isinstance(column, Late)]
+    further = getattr(trained.encoder, "further", None)
+    left_out = [f"{name} ({type})" for name, type in further.left_out.items()] if further else []
+    new = [("new columns", late), ("new columns of no use", left_out)]
+    return facts + [Fact(title, names, first(MOST_NAMED)) for title, names in new if names]
+
+
+def _columns(trained: Trained) -> list[Any]:
+    return list(getattr(trained.encoder, "columns", []))
+
+
+def _counted(names: list[str]) -> str:
+    """Names of columns, and how many there are if not all are written."""
+    return (f"{len(names):,}: " if len(names) > MOST_NAMED else "") + first(MOST_NAMED)(names)
+
+
+def table_of_columns(trained: Trained, most: int) -> list[Table]:
+    """What the columns became, and the share of the rows kept in which each is missing; empty without columns.
+
+    Parameters
+    ----------
+    trained : Trained
+    most : int
+        Columns that people see; 0 for all.
+    """
+    columns = _columns(trained)
+    if not columns:
+        return []
+    missing, has_late = missing_shares(trained), any(isinstance(column, Late) for column in columns)
+    header = [Column("column", key="name"), Column("learned as", key="kind"), Column("because of", key="why")]
+    header += [Column("from row", COUNT, "since")] if has_late else []
+    header += [Column("missing", TENTHS_OF_PERCENT)] if missing else []
+    rows = [
+        [column.name, column.kind, why_of(trained.plan, column)]
+        + ([getattr(column, "since", None)] if has_late else [])
+        + ([missing[column.name]] if missing else [])
+        for column in columns
+    ]
+    notes = [f"The first {most:,} of {len(columns):,} columns."] if 0 < most < len(columns) else []
+    notes += ["Missing: share of the rows that are kept for growing trees."] if missing else []
+    shown = range(most) if most else None
+    title = f"{len(columns):,} columns"
+    return [Table(title, header, rows, " ".join(notes), "columns", shown, len(columns) <= OPEN, True)]
+
+
+def missing_shares(trained: Trained) -> dict[str, float]:
+    """The share of the rows kept for growing in which each column is missing, by name; empty if none are kept.
+
+    Parameters
+    ----------
+    trained : Trained
+    """
+    growth = trained.model.pool.members.growth if isinstance(trained.model, PoolModel) else None
+    if growth is None or not growth.whole.rows:
+        return {}
+    layout, matrix = Layout.of_encoder(trained.encoder), growth.whole.kept()["columns"]
+    shares = {column.name: 0.0 for column in layout.columns}
+    for key, values in zip(growth.columns.keys, matrix.T, strict=False):
+        part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]
+        share = float((_codes_of_missing(layout, values) if key < 0 else np.isnan(values)).mean())
+        name = layout.parts[part].column
+        shares[name] = max(shares.get(name, 0.0), share)
+    return shares
+
+
+def _codes_of_missing(layout: Layout, codes: np.ndarray) -> np.ndarray:
+    """Which codes (n,) say that a column is missing."""
+    known = np.unique(codes[codes > 0])
+    return np.isin(codes, [code for code in known.tolist() if layout.label(int(code)) == MISSING])
+
+
+def naming_columns(trained: Trained) -> list[tuple[str, int]]:
+    """Categorical columns with more distinct values than half of the rows, and how many: they may name the rows."""
+    rows = trained.progress.progressive[0].rows
+    if trained.kind != "table" or rows < FEWEST_NAMED:
+        return []
+    columns = trained.encoder.columns
+    places = trained.encoder.column_of()
+    counts = np.bincount(places[places >= 0], minlength=len(columns)).tolist()
+    pairs = zip(columns, counts, strict=True)
+    return [(column.name, count) for column, count in pairs if column.kind == "category" and 2 * count > rows]
+
+
+def blocks_of_view(view: ColumnsView) -> list[Block]:
+    """How a training would read the columns of a source.
+
+    Parameters
+    ----------
+    view : ColumnsView
+    """
+    facts = [Fact("source", view.name), Fact("rows", view.rows, COUNT), Fact("sample", view.where)]
+    facts += [Fact("task", view.task, lambda task: task or "no target is named")]
+    facts += [Fact("why", view.why)] if view.why else []
+    columns = [
+        Column("column", key="name"),
+        Column("read as", key="kind"),
+        Column("why"),
+        Column("missing", TENTHS_OF_PERCENT),
+        Column("different", COUNT),
+        Column("values"),
+        *(Column(name, is_shown=False) for name in ("range", "examples", "options", "roles")),
+    ]
+    rows = [
+        [*one[:5], shown[-1], *one[5:], described["roles"]]
+        for one, shown, described in zip(view.columns, view.table(), view.facts()["columns"], strict=True)
+    ]
+    table = Table(f"{len(rows):,} columns", columns, rows, key="columns")
+    return [Facts(facts), table, *notes_of(view.notes()), Note(HINT, "fine")]

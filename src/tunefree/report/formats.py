@@ -1,0 +1,127 @@
+"""How numbers are written: a fact keeps its number, and the format that makes a text of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from tunefree.workflows.metrics import Measure
+
+ABSENT = "-"
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of numbers; of a :class:`tunefree.workflows.metrics.Measure` it writes the value.
+
+    Parameters
+    ----------
+    spec : str
+        As of Python's ``format``.
+    scale : float, default=1.0
+        By what numbers are multiplied before.
+    unit : str, default=""
+        What follows the number.
+    rough : str, optional
+        ``spec`` of the ends of an interval; by default ``spec``.
+
+    Examples
+    --------
+    >>> COUNT(1234), PERCENT(0.125), SIX(0.25), COUNT(None), PERCENT(float("nan"))
+    ('1,234', '12.50 %', '0.25', '-', '-')
+    >>> PERCENT.interval(Measure(0.5, 0.4, 0.6)), PERCENT.with_half(Measure(0.5, 0.4, 0.6))
+    ('40.00 to 60.00 %', '50.00 ± 10.00 %')
+    """
+
+    spec: str
+    scale: float = 1.0
+    unit: str = ""
+    rough: str = ""
+
+    def __call__(self, value: Any) -> str:
+        number = value.value if isinstance(value, Measure) else value
+        return ABSENT if is_absent(number) else f"{self.scale * number:{self.spec}}{self.unit}"
+
+    def interval(self, measure: Measure) -> str:
+        """The interval of a measure, empty where it is unknown."""
+        if measure.low is None or measure.high is None:
+            return ""
+        low, high = (f"{self.scale * end:{self.rough or self.spec}}" for end in (measure.low, measure.high))
+        return f"{low} to {high}{self.unit}"
+
+    def with_half(self, measure: Measure | None) -> str:
+        """The value of a measure and half the width of its interval."""
+        if measure is None or is_absent(measure.value) or measure.low is None or measure.high is None:
+            return self(measure)
+        value, half = self.scale * measure.value, self.scale * (measure.high - measure.low) / 2
+        of_value, of_half = (self.rough, ".2g") if self.rough else (self.spec, self.spec)
+        return f"{value:{of_value}} ± {half:{of_half}}{self.unit}"
+
+
+COUNT = Format(",.0f")
+WEIGHT = Format(",.6g")  # of rows
+PERCENT, TENTHS_OF_PERCENT = Format(".2f", 100.0, " %"), Format(".1f", 100.0, " %")
+SHARE = Format(".3g", 100.0, " %")
+MEASURE = Format("g", rough=".4g")
+TWO, THREE, FOUR, SIX = Format(".1g"), Format(".3g"), Format(".4g"), Format(".6g")
+SIGNED = Format("+.4g")
+DECIMALS = Format(".4f")
+RATIO = Format(".2f")
+
+
+def is_absent(value: Any) -> bool:
+    """Whether a value is None or no number."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def digits(n: int) -> Any:
+    """A format with so many significant digits, zeros at the end included.
+
+    Examples
+    --------
+    >>> digits(4)(0.34), digits(2)(0.003), digits(4)(1234.5), digits(4)(None)
+    ('0.3400', '0.0030', '1234', '-')
+    """
+    return lambda number: ABSENT if is_absent(number) else f"{number:#.{n}g}".rstrip(".")
+
+
+def weight(total: Any) -> str:
+    """A sum of weights of rows, which is a count where all are 1.
+
+    Examples
+    --------
+    >>> weight(1200.0), weight(0.5)
+    ('1,200', '0.5')
+    """
+    return (WEIGHT if total % 1 else COUNT)(total)
+
+
+def with_error(number: float, error: float) -> str:
+    """A number and its standard error, with as many decimals as the first digit of the error has.
+
+    Examples
+    --------
+    >>> with_error(1.0004, 0.002), with_error(0.9, 0.1), with_error(12.3, 4.0), with_error(1.0, 0.0)
+    ('1.000 ± 0.002', '0.9 ± 0.1', '12 ± 4', '1 ± 0')
+    """
+    decimals = max(0, -math.floor(math.log10(error))) if error > 0.0 else 0
+    return f"{number:.{decimals}f} ± {error:.{decimals}f}"
+
+
+def text(value: Any) -> str:
+    """A value as it is; names are separated by commas."""
+    if is_absent(value):
+        return ABSENT
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def first(n: int) -> Any:
+    """A format of lists, of which so many names are written.
+
+    Examples
+    --------
+    >>> first(2)(["a", "b", "c"]), first(3)([1, 2])
+    ('a, b, ...', '1, 2')
+    """
+    return lambda names: text(names[:n]) + (", ..." if len(names) > n else "")

@@ -1,0 +1,114 @@
+"""A model in words: sentences and names that commands print and reports show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
+from tunefree.pool.model import PoolModel
+from tunefree.report.formats import first
+from tunefree.workflows.certification import order_of
+
+SORTED = (
+    "the rows are sorted by the target, or grouped by it: {changes:,} of the neighbouring targets looked at"
+    " differ, and {expected:,.0f} would in a random order. The losses are of predicting the next row in this order;"
+    " they tell nothing of other rows, and the model leans to the last rows it saw. Train with `shuffle=True`."
+)
+OF_GROUPS = (
+    "the target depends on the number of the row (a test of level {level:g}), as it does where rows of a group are"
+    " alike. The losses are of predicting the next group; where groups drift, later ones may be predicted worse."
+)
+DEPENDENT = (
+    "the target depends on the number of the row: it drifts, or neighbouring rows are alike (a test of level"
+    " {level:g}). The losses are of predicting the next row; new rows in another order may be predicted worse. If the"
+    " order has no meaning, train with `shuffle=True`."
+)
+
+
+def goal_of(trained: Trained, so_far: str = "") -> str:
+    """The task, the target, and its classes."""
+    model, target = trained.model, trained.plan.target
+    goal = f"{model.task} of " + (f"'{target}'" if target else "the label")
+    if model.task == "regression":
+        return goal
+    return f"{goal} ({len(model.classes)} classes{so_far}: {first(4)(model.classes)})"
+
+
+def loss_name(model: Any) -> str:
+    """The name of the loss that is minimised."""
+    if model.kind == "path":
+        return str(model.loss)
+    return str(model.options.loss or ("square" if model.task == "regression" else "logistic"))
+
+
+def weights_named(plan: Plan, weight: np.ndarray | None = None) -> str:
+    """By what rows are weighted; empty where they count equally.
+
+    Parameters
+    ----------
+    plan : Plan
+    weight : (n,) array, optional
+        Of the rows; by default there are weights where the plan names their column.
+
+    Examples
+    --------
+    >>> weights_named(Plan(weight="w")), weights_named(Plan(weight="w"), np.ones(3))
+    ("column 'w'", '')
+    >>> weights_named(Plan(), np.array([1.0, 2.0]))
+    'the importance in its line'
+    """
+    is_weighted = plan.weight is not None if weight is None else bool((weight != 1.0).any())
+    column = "the importance in its line" if plan.weight is None else f"column {plan.weight!r}"
+    return column if is_weighted else ""
+
+
+def rows_named(rows: int, plan: Plan, done: str = "") -> str:
+    """Rows, what was done with them, and by what they are weighted.
+
+    Examples
+    --------
+    >>> rows_named(1500, Plan(weight="w"), " learned")
+    "1,500 rows learned, weighted by column 'w'"
+    """
+    column = weights_named(plan)
+    return f"{rows:,} rows{done}" + (f", weighted by {column}" if column else "")
+
+
+def describe(trained: Trained) -> str:
+    """One line on what is learned, with which loss and by which learner."""
+    model = trained.model
+    averaged = ", averaged" if model.options.average else ""
+    how = f"loss {loss_name(model)}, learner {model.learner}{averaged}"
+    so_far = "" if trained.progress.complete else " so far"
+    return f"{goal_of(trained, so_far)}; {how}"
+
+
+def order_warning(trained: Trained) -> str | None:
+    """A warning, if the targets depend on the order of the rows."""
+    order = order_of(trained).get("order", {"depends_on_rows": False})
+    if not order["depends_on_rows"]:
+        return None
+    if trained.plan.group is not None:
+        return OF_GROUPS.format(**order)
+    return (SORTED if order["sorted"] else DEPENDENT).format(**order)
+
+
+def without_weights(model: Any) -> str:
+    """Why features have no weights in a model, as a sentence."""
+    if isinstance(model, PoolModel):
+        return "Features have no weights: the model is a mixture of trees and linear learners."
+    return f"Features have no weights: the model is made of {model.n_support:,} rows, in the space of a kernel."
+
+
+def sentence(text: str) -> str:
+    """A text that begins with a capital.
+
+    Examples
+    --------
+    >>> sentence("from Bath")
+    'From Bath'
+    """
+    return text[:1].upper() + text[1:]

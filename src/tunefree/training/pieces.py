@@ -1,0 +1,90 @@
+"""Pieces of rows that are learned together, and what is known of those that were read from a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.model_files.trained import Trained
+from tunefree.pool.groups import digests
+from tunefree.stream.batch import Batch
+from tunefree.stream.tally import Tally
+from tunefree.training.class_weights import weighed, weights_by_label
+from tunefree.training.rates import as_learned
+from tunefree.training.resuming import Passed
+from tunefree.training.targets import target_of
+
+
+class Read(NamedTuple):
+    """A batch as the reading thread hands it over."""
+
+    batch: Batch
+    n_features: int  # known to the encoder after this batch
+    skipped: Tally  # rows that could not be used so far
+    encoder: Any = None  # state of the encoder after this batch, where a checkpoint or a copy is due
+    passed: Passed | None = None  # what has been read of the files, where a checkpoint is due
+
+
+class Piece(NamedTuple):
+    """Rows that are learned together, in their order."""
+
+    X: Any  # block of rows
+    y: Any  # Labels, or numbers
+    weight: np.ndarray  # (n,) with which rows are learned; 0 of those held out
+    counts: np.ndarray  # (n,) with which the losses of rows count
+    groups: np.ndarray | None = None  # (n,) digests of groups; None where rows have no groups
+    is_held_out: np.ndarray | None = None  # (n,) bool; None where none are held out
+    read: Any = None  # Read of rows that come from a source, else None
+
+
+class Step(NamedTuple):
+    """A piece that was learned."""
+
+    piece: Piece
+    predictions: np.ndarray  # (n, K), made before each row was learned
+    row_losses: np.ndarray  # (n,)
+
+
+Observer = Callable[[Trained, Step], None]  # of a pass
+
+
+def piece_of(trained: Trained, read: Read) -> Piece:
+    """The rows of a batch, with what they weigh by their classes, and without those that the plan holds out."""
+    plan, y = trained.plan, target_of(trained.model.task, read.batch)
+    batch, y = as_learned(plan, weighed(read.batch, y, weights_by_label(plan.class_weight)), y)
+    groups = None if batch.groups is None else digests(batch.groups)
+    if not plan.holdout:
+        return Piece(batch.rows, y, batch.weight, batch.weight, groups, None, read)
+    is_held_out = held_out_rows(plan.holdout_share, trained.progress.rows, len(batch.weight))
+    weight = np.where(is_held_out, 0.0, batch.weight)
+    return Piece(batch.rows, y, weight, batch.weight, groups, is_held_out, read)
+
+
+def held_out_rows(share: Fraction, start: int, n: int) -> np.ndarray:
+    """Which rows of a stream are held out: as evenly spaced as can be, whatever the batches.
+
+    Of the first i rows the integer part of i times the share is held out.
+
+    Parameters
+    ----------
+    share : Fraction
+        From 0 to 1, with a denominator of at most 10^9.
+    start : int
+        Rows before these.
+    n : int
+
+    Returns
+    -------
+    (n,) array of bool
+
+    Examples
+    --------
+    >>> held_out_rows(Fraction("0.4"), 0, 10).astype(int)
+    array([0, 0, 1, 0, 1, 0, 0, 1, 0, 1])
+    """
+    period = share.denominator  # of the pattern, so that no product overflows however long the stream is
+    before = (start % period + np.arange(n)) % period * share.numerator
+    return before // period < (before + share.numerator) // period

@@ -1,0 +1,98 @@
+"""Classes of very few rows, which may be mistakes: where their rows are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tunefree.model.targets import FEWEST_ROWS, MANY_ROWS
+from tunefree.model_files.progress import Occurrences
+from tunefree.model_files.trained import Trained
+from tunefree.stream.batch import Origin
+from tunefree.training.pieces import Step
+
+
+def follow(trained: Trained, step: Step, origin: Origin) -> None:
+    """Take note of the targets of rows of the first pass, which were learned: their order, and rows of rare classes.
+
+    Where classes have weights, their probabilities are summed, too, with the weights that rows have without these.
+
+    Parameters
+    ----------
+    trained : Trained
+        Its order and progress are changed.
+    step : Step
+        Of rows that were read.
+    origin : callable
+        From a file and the number of a row in it to those that the user knows.
+    """
+    y, batch = step.piece.y, step.piece.read.batch
+    is_of_classes = trained.model.task == "classification"
+    codes = trained.model.codes(y)[0] if is_of_classes else y
+    if trained.order is not None:
+        trained.order.add(codes)
+    if not is_of_classes:
+        return
+    known = trained.progress.occurrences
+    known += [Occurrences() for _ in range(len(known), len(trained.model.classes))]
+    for k, count in enumerate(np.bincount(codes, minlength=len(known)).tolist()):
+        known[k].rows += count
+        if known[k].rows >= FEWEST_ROWS:
+            known[k].first = []
+        elif count:
+            known[k].first += [origin(batch.file, row) for row in batch.numbers[codes == k].tolist()]
+    if trained.plan.class_weight and trained.model.loss_is_log_loss:
+        _sum_probabilities(trained.model.probabilities(step.predictions), codes, batch.weight, known)
+
+
+def _sum_probabilities(
+    probabilities: np.ndarray, codes: np.ndarray, weight: np.ndarray, known: list[Occurrences]
+) -> None:
+    """Add rows to the sums of classes, row by row, so that they do not depend on where batches are cut."""
+    for k, seen in enumerate(known[: probabilities.shape[1]]):
+        seen.weight = float(np.append(seen.weight, weight[codes == k]).cumsum()[-1])
+        seen.predicted = float(np.append(seen.predicted, weight * probabilities[:, k]).cumsum()[-1])
+
+
+def rare_classes(trained: Any) -> list[str]:
+    """A line for each class of fewer than three rows, where there are more than a thousand in all.
+
+    Parameters
+    ----------
+    trained : Trained
+
+    Returns
+    -------
+    list of str
+        Empty where the classes were named.
+
+    Examples
+    --------
+    >>> from tunefree.stream.source import open_source
+    >>> from tunefree.model_files.plan import Plan
+    >>> from tunefree.training.training import train
+    >>> table = {"age": [20.0, 60.0] * 600 + [30.0], "rich": ["no", "yes"] * 600 + ["goo"]}
+    >>> rare_classes(train(open_source(table), Plan(target="rich", learner="scinol2")))[0].split(";")[0]
+    "class 'goo' has 1 of 1,201 rows: the table, row 1201"
+    """
+    known = trained.progress.occurrences
+    total = sum(occurrences.rows for occurrences in known)
+    if total <= MANY_ROWS or trained.plan.classes:
+        return []
+    return [
+        f"class {label!r} has {seen.rows} of {total:,} rows: {_places(seen.first)}; if it is a mistake, correct it, or "
+        f"name all classes by `classes`"
+        for label, seen in zip(trained.model.classes, known, strict=False)
+        if 0 < seen.rows < FEWEST_ROWS
+    ]
+
+
+def _places(rows: list[tuple[str, int]]) -> str:
+    """Rows in words."""
+    files = list(dict.fromkeys(file for file, _ in rows))
+    numbers = [[str(row) for file, row in rows if file == name] for name in files]
+    return ", ".join(
+        f"{file}, row{'s' if len(of_file) > 1 else ''} {' and '.join(of_file)}"
+        for file, of_file in zip(files, numbers, strict=True)
+    )

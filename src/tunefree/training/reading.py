@@ -1,0 +1,392 @@
+"""From a source to batches of encoded rows: the first look at it, encoding in threads, and reading ahead."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import queue
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import DataError
+from tunefree.model.targets import ScoredModel
+from tunefree.model_files.plan import Plan
+from tunefree.stream.arrays import of_booleans
+from tunefree.stream.batch import BadRows, Batch, Columns, Position
+from tunefree.stream.chunks import row_numbers
+from tunefree.stream.contract import Options
+from tunefree.stream.formats import TABLE
+from tunefree.stream.notation import ColumnTypes
+from tunefree.stream.source import Source
+from tunefree.stream.tally import Tally
+from tunefree.stream.whole_groups import whole_groups
+from tunefree.training.closed_classes import closed_classes, of_named_classes
+from tunefree.training.targets import Guess, target_of, task_of
+
+
+class Reading(NamedTuple):
+    """A source of which the first batch has been read."""
+
+    task: str
+    classes: list[Any]  # labels of the first batch, sorted; none in regression
+    encoder: Any
+    batches: Iterator[Batch]  # all of them, the first included
+    guess: Guess | None  # of the task; None where the plan says it
+    first: Any  # pyarrow.RecordBatch: the first rows of a table as they were read; None of text
+    usable: np.ndarray  # (n,) bool: those of the first rows that can be used
+    target: Any  # pyarrow.Array: their targets
+    file: str  # that holds the first rows, for messages
+
+
+def begin(source: Source, plan: Plan, bad: BadRows, labelled: bool = True) -> Reading:
+    """Read the first batch of a source, and find from it the task, the classes and the encoder.
+
+    Parameters
+    ----------
+    source : Source
+    plan : Plan
+    bad : BadRows
+        What happens to rows that cannot be used.
+    labelled : bool, default True
+        Whether there must be a target.
+
+    Returns
+    -------
+    Reading
+
+    Raises
+    ------
+    DataError
+        If the source is empty, a row cannot be used, or no target is named for a table.
+
+    Examples
+    --------
+    >>> from tunefree.stream.source import open_source
+    >>> source = open_source({"age": [39, 50], "rich": ["yes", "no"]})
+    >>> begin(source, Plan(target="rich"), BadRows())[:2]
+    ('classification', ['no', 'yes'])
+    """
+    if labelled and source.kind == TABLE and plan.target is None:
+        raise DataError("no target is named", source.name, remedy="name the column to predict with `target`")
+    for role in ("target", "group") if source.kind != TABLE else ():
+        if getattr(plan, role) is not None:
+            problem = f"{source.kind} text has no columns to name a {role}"
+            raise DataError(problem, source.name, remedy=f"leave `{role}` out, or give a table")
+    encoder, chunks = blank_encoder(source, plan, bad)
+    if plan.group is not None:
+        chunks = whole_groups(chunks, plan.group, begins=True)
+    first = next(chunks, None)
+    if first is None:
+        raise no_rows(source)
+    _check_ignored(source, plan, first, bad)
+    batch = encoder.encode(first, True, bad, labelled)
+    while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
+        first, batch = chunk, encoder.encode(chunk, True, bad, labelled)  # no row of those before could be used
+    guess = None if plan.task or batch.target is None else task_of(batch.target)
+    if guess is not None and (plan.classes or plan.class_weight) and guess.can_be_classes:
+        guess = Guess("classification", "classes that are named")
+    task = guess.task if guess is not None else plan.task or "classification"
+    if plan.classes:
+        classes, batch = closed_classes(plan.classes, task, batch.target), of_named_classes(batch, bad)
+    else:
+        has_classes = task == "classification" and batch.target is not None
+        classes = sorted(target_of(task, batch).values) if has_classes else []
+    rest = encoded(encoder, chunks, bad, learning=True, labelled=labelled)
+    is_table = source.kind == TABLE
+    usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
+    batches = itertools.chain([batch] if len(batch.weight) else [], rest)
+    of_first = first.table if is_table else None, usable, batch.target
+    return Reading(task, classes, encoder, batches, guess, *of_first, batch.file)
+
+
+def _check_ignored(source: Source, plan: Plan, first: Any, bad: BadRows) -> None:
+    """Raise a DataError if a column to leave out is none; where columns may come later, it is only told."""
+    if not plan.ignore:
+        return
+    from tunefree.stream.features import check_name
+    from tunefree.stream.late import is_among
+
+    for name in plan.ignore:
+        if any(is_among(column, [name]) for column in first.table.schema.names):
+            continue
+        if source.has_fixed_columns:
+            check_name("ignored", name, first.table.schema.names, first.file)
+        problem = "is to be ignored, and is not among the columns of the first rows"
+        bad.note(problem, first.file, first.row, name, first.table.num_rows, "check `ignore`")
+
+
+def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterator[Any]]:
+    """An encoder that knows the columns of a source, but no row of it yet; and all chunks of the source."""
+    if source.known is not None:
+        return source.known, chunks_of(source, source.known, bad)
+    column_types = plan.column_types
+    of_columns = plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits, column_types
+    further: dict[str, Any] = {"group": plan.group, "exposure": plan.exposure}
+    sample = source.sample(Options(column_types=column_types, exact=plan.target))
+    if sample is not None:
+        encoder = source.encoder(sample, *of_columns, **further)
+        return encoder, chunks_of(source, encoder, bad)
+    chunks = source.chunks(bad=bad, column_types=column_types, exact=plan.target)
+    first = next(chunks, None)
+    if first is None:
+        raise no_rows(source)
+    return source.encoder(first, *of_columns, group=plan.group, exposure=plan.exposure), itertools.chain(
+        [first], chunks
+    )
+
+
+def batches_from(
+    position: Position, source: Source, encoder: Any, bad: BadRows, group: str | None = None, held: Any = None
+) -> Iterator[Batch]:
+    """Labelled batches from a position on, of a source whose encoder knows the types of its columns.
+
+    Parameters
+    ----------
+    position : Position
+    source : Source
+    encoder : encoder of the source
+        New features are added to it.
+    bad : BadRows
+    group : str, optional
+        Column of groups, between whose rows batches are cut.
+    held : Columns, optional
+        Rows before the position that wait for others of their group.
+    """
+    chunks = chunks_of(source, encoder, bad, position)
+    if group is not None:
+        chunks = whole_groups(chunks, group, held)
+    return encoded(encoder, chunks, bad, learning=True, labelled=True)
+
+
+def chunks_of(
+    source: Source,
+    encoder: Any,
+    bad: BadRows,
+    start: Position = Position(),  # noqa: B008 - an immutable tuple
+    kept: Sequence[str] = (),
+    grows: bool = True,
+) -> Iterator[Any]:
+    """Chunks of a source from a position on, whose columns have the types that an encoder knows.
+
+    Parameters
+    ----------
+    source : Source
+    encoder : encoder of the source
+    bad : BadRows
+    start : Position
+    kept : sequence of str
+        Columns that are read as they are written.
+    grows : bool, default True
+        Whether columns that the encoder does not know are of use.
+    """
+    if source.kind != TABLE:
+        return source.chunks(start, bad)
+    further = encoder.further
+    as_written = [*kept, *(further.ignored if further is not None else ())]
+    return source.chunks(start, bad, encoder.types(), as_written=as_written, exact=encoder.target, grows=grows)
+
+
+def in_its_notation(
+    source: Source, encoder: Any, bad: BadRows, kept: Sequence[str] = (), grows: bool = False
+) -> tuple[Any, Iterator[Any]]:
+    """An encoder that reads numbers and dates as a source writes them, and the chunks of the source.
+
+    Parameters
+    ----------
+    source : Source
+        Data that are not those of training.
+    encoder : encoder of the source
+        It is not changed, apart from features that are learned.
+    bad : BadRows
+    kept : sequence of str
+        Columns that are read as they are written.
+    grows : bool, default False
+        Whether columns that the encoder does not know are of use.
+    """
+    if source.kind != TABLE:
+        if source.column_types != ColumnTypes():
+            raise DataError(f"{source.kind} text has no columns", source.name, remedy="leave options of columns out")
+        return encoder, chunks_of(source, encoder, bad)
+    from tunefree.stream.file_notation import as_written, names_with_notation
+
+    if source.format == "csv":  # whose values have the types that a reader gives them
+        options = Options(column_types=source.column_types, as_written=names_with_notation(encoder))
+        adapted = as_written(encoder, source.sample(options), source.column_types)
+        return adapted, chunks_of(source, adapted, bad, kept=kept, grows=grows)
+    chunks = chunks_of(source, encoder, bad, kept=kept, grows=grows)
+    first = next(chunks, None)
+    if first is None:
+        return encoder, chunks
+    return as_written(encoder, first, source.column_types), itertools.chain([first], chunks)
+
+
+def further_batches(source: Source, encoder: Any, bad: BadRows, group: str | None) -> tuple[Any, Iterator[Batch]]:
+    """An encoder that reads numbers and dates as a source writes them, and labelled batches of the source, from which
+    it learns further features."""
+    if source.known is not None:
+        encoder, chunks = source.known, chunks_of(source, source.known, bad)
+    else:
+        encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
+    if group is not None:
+        chunks = whole_groups(chunks, group)
+    return encoder, encoded(encoder, chunks, bad, learning=True, labelled=True)
+
+
+def encoded(
+    encoder: Any,
+    chunks: Iterator[Any],
+    bad: BadRows,
+    learning: bool,
+    labelled: bool,
+    kept: Sequence[str] = (),
+    at_once: bool = False,
+) -> Iterator[Batch]:
+    """Encode chunks, in order.
+
+    What can be done of a chunk without the others is done in threads, one for each processor.
+
+    Parameters
+    ----------
+    encoder : encoder of the chunks' source
+    chunks : iterator
+    bad : BadRows
+    learning : bool
+        Whether new features are added to the encoder.
+    labelled : bool
+        Whether each row must have a target.
+    kept : sequence of str
+        Columns of a table that batches keep as they were read.
+    at_once : bool, default False
+        Whether each chunk is encoded before the next one is read.
+
+    Raises
+    ------
+    DataError
+        If there is no such column.
+    """
+
+    def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
+        bad.tally.add_all(unread)
+        batch = of_named_classes(encoder.finish(prepared.result(), learning, bad), bad)
+        return batch._replace(columns=_kept(chunk, batch.numbers, kept)) if kept else batch
+
+    with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:
+        waiting: deque[tuple[Any, Future[Any], Tally]] = deque()
+        for chunk, unread in _with_unread(chunks, bad):
+            waiting.append((chunk, pool.submit(encoder.prepare, chunk, labelled), unread))
+            if at_once or len(waiting) > (os.cpu_count() or 1):
+                yield finish(*waiting.popleft())
+        while waiting:
+            yield finish(*waiting.popleft())
+    bad.compare()
+
+
+def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tally]]:
+    """Chunks with those of their rows that could not be read, which are counted as the chunk is finished: a checkpoint
+    must not know of rows that come after it."""
+    while True:
+        kept, bad.tally = bad.tally, Tally()
+        try:
+            chunk = next(chunks, None)
+        finally:
+            unread, bad.tally = bad.tally, kept
+        if chunk is None:
+            bad.tally.add_all(unread)
+            return
+        yield chunk, unread
+
+
+def _kept(chunk: Columns, numbers: np.ndarray, names: Sequence[str]) -> Any:
+    """Columns of those rows of a chunk that have these numbers."""
+    from tunefree.stream.features import check_name
+
+    for name in names:
+        check_name("kept", name, chunk.table.schema.names, chunk.file)
+    return chunk.table.select(list(names)).filter(of_booleans(np.isin(row_numbers(chunk), numbers)))
+
+
+def ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
+    """The same items, read ahead in a thread of their own, so that reading and learning overlap.
+
+    Parameters
+    ----------
+    items : iterator
+        An exception that it raises is raised here, after the items before it.
+    depth : int, default 2
+        Items that are kept until they are asked for.
+
+    Examples
+    --------
+    >>> list(ahead(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    waiting: queue.Queue[tuple[bool, Any]] = queue.Queue(depth)
+    stop = threading.Event()
+
+    def put(is_item: bool, item: Any) -> None:
+        while not stop.is_set():
+            try:
+                waiting.put((is_item, item), timeout=0.1)
+                return
+            except queue.Full:
+                continue
+
+    def work() -> None:
+        try:
+            for item in items:
+                put(True, item)
+                if stop.is_set():
+                    return
+            put(False, None)
+        except BaseException as error:
+            put(False, error)
+
+    thread = threading.Thread(target=work, name="tunefree-reader", daemon=True)
+    thread.start()
+    try:
+        while True:
+            is_item, item = waiting.get()
+            if is_item:
+                yield item
+            elif item is None:
+                return
+            else:
+                raise item
+    finally:
+        stop.set()
+        thread.join(timeout=1.0)  # it may be waiting for input that never comes
+
+
+def no_rows(source: Source) -> DataError:
+    """The error for a source without rows."""
+    return DataError("there are no rows", source.name, remedy="check that it is the file you mean")
+
+
+def check_learned(model: ScoredModel, rows: int, source: Source) -> None:
+    """Raise an error if the rows of a source were too few to learn from.
+
+    Parameters
+    ----------
+    model : ScoredModel
+        It has learned the rows.
+    rows : int
+        How many could be used.
+    source : Source
+
+    Raises
+    ------
+    DataError
+        If there were none, or all of one class.
+    """
+    if rows == 0:
+        raise DataError("no row could be used", source.name, remedy="see the messages about skipped rows")
+    if model.task == "classification" and len(model.classes) < 2:
+        label = model.classes[0]
+        numeric = isinstance(label, int | float) and not isinstance(label, bool)
+        remedy = "give data with at least two classes" + (", or pass `task='regression'`" if numeric else "")
+        raise DataError(f"the target has one class only, {label!r}", source.name, remedy=remedy)

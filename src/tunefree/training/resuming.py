@@ -1,0 +1,263 @@
+"""Whether a training can be gone on with: what has changed since its checkpoint was made."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Any, NamedTuple
+
+from tunefree.core.errors import DataError, ModelError
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
+from tunefree.stream import formats
+from tunefree.stream.batch import Position
+from tunefree.stream.lines import open_text
+from tunefree.stream.source import Source
+
+SAMPLED, BLOCK = 2**22, 2**14  # bytes of a file in its digest, and of a block of them
+PIECE = 2**20  # bytes that are hashed at a time
+
+
+def check_kind(trained: Trained, source: Source) -> None:
+    """Raise an error if a source is of another kind than the rows that a model was trained on.
+
+    Raises
+    ------
+    DataError
+    """
+    if source.kind != trained.kind:
+        problem = f"the model was trained on {trained.kind} data, this is {source.kind}"
+        raise DataError(problem, source.name, remedy="give data of the same kind, or pass `format`")
+
+
+def file_sizes(source: Source) -> list[int]:
+    """Bytes of the files of a source, 0 of standard input; none of a table in memory."""
+    return [_size(file) for file in source.files]
+
+
+def file_times(source: Source) -> list[int]:
+    """When the files of a source were written last, in ns, 0 of standard input."""
+    return [0 if file == "-" else max(os.stat(file).st_mtime_ns, 0) for file in source.files]
+
+
+def file_digests(source: Source, sizes: list[int]) -> list[str]:
+    """A digest of each file of a source, of its first so many bytes; empty of standard input.
+
+    Of up to SAMPLED bytes all are read, of more as many blocks at equal distances, the first and the last among them.
+    """
+    return ["" if file == "-" else _digest(file, size) for file, size in zip(source.files, sizes, strict=False)]
+
+
+def _digest(file: str, size: int) -> str:
+    digest, last = hashlib.blake2b(size.to_bytes(8, "little"), digest_size=16), max(size - BLOCK, 0)
+    n_blocks = min(-(-size // BLOCK), SAMPLED // BLOCK)
+    with open(file, "rb") as opened:
+        for place in range(n_blocks):
+            opened.seek(last * place // max(n_blocks - 1, 1) if size > SAMPLED else BLOCK * place)
+            digest.update(opened.read(min(BLOCK, size - opened.tell())))
+    return digest.hexdigest()
+
+
+class Passed(NamedTuple):
+    """What has been read of the files of a source, as a checkpoint keeps it."""
+
+    sizes: list[int]  # bytes from the start of each file that has been begun
+    digests: list[str]  # of these bytes
+
+
+class RunningDigests:
+    """Digests of all bytes of the files of a source that have been read, so that no change of them goes unnoticed.
+
+    The files are read once more for it, a piece behind the reader, when they are still in the machine's memory. Where
+    a position does not tell how many bytes of a file come before it (compressed text, text that is not UTF-8, columnar
+    files) the whole file is taken as it is begun. Standard input is left out: it cannot be read again.
+
+    Parameters
+    ----------
+    source : Source
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from tunefree.stream.source import open_source
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "a.csv"
+    ...     _ = path.write_text("x,y\\n1,2\\n3,4\\n")
+    ...     running = RunningDigests(open_source(path))
+    ...     running.extend(Position(0, 8, 1))
+    ...     running.passed().sizes
+    [8]
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.files = source.files
+        self.is_text = source.format is not None and formats.named(source.format).text
+        self.sizes: list[int] = []
+        self._hashes: list[Any] = []
+        self._plain: dict[int, bool] = {}
+
+    def extend(self, position: Position) -> None:
+        """Take in what lies before a position, and was not taken in before.
+
+        Raises
+        ------
+        DataError
+            If a file can no longer be read.
+        """
+        for i in range(min(len(self.sizes), position.file), min(position.file + 1, len(self.files))):
+            try:
+                is_plain = self._is_plain(i)
+                self._take(i, position.offset if is_plain and i == position.file else _size(self.files[i]))
+            except OSError as error:
+                problem = f"it cannot be read a second time, for the checkpoint ({error.strerror})"
+                raise DataError(problem, self.files[i], remedy="leave it in place while it is learned from") from None
+
+    def passed(self) -> Passed:
+        """What has been taken in so far."""
+        return Passed(list(self.sizes), [file.hexdigest() for file in self._hashes])
+
+    def matches(self, before: Passed) -> bool:
+        """Take in what was read before, and tell whether the files still begin like this."""
+        for i, size in enumerate(before.sizes[: len(self.files)]):
+            self._take(i, size)
+        return self.passed() == before
+
+    def _is_plain(self, i: int) -> bool:
+        """Whether an offset counts bytes of the file."""
+        if i not in self._plain:
+            self._plain[i] = False
+            if self.is_text and self.files[i] != "-":
+                text = open_text(self.files[i])
+                text.close()
+                self._plain[i] = text.compressed is None and text.size is not None
+        return self._plain[i]
+
+    def _take(self, i: int, size: int) -> None:
+        """Hash a file up to a size."""
+        if i == len(self.sizes):
+            self.sizes.append(0)
+            self._hashes.append(hashlib.blake2b(digest_size=16))
+        if size <= self.sizes[i] or self.files[i] == "-":
+            return
+        with open(self.files[i], "rb", buffering=0) as opened:
+            opened.seek(self.sizes[i])
+            while self.sizes[i] < size and (piece := opened.read(min(PIECE, size - self.sizes[i]))):
+                self._hashes[i].update(piece)
+                self.sizes[i] += len(piece)
+
+
+def _size(file: str) -> int:
+    return 0 if file == "-" else os.stat(file).st_size
+
+
+class Checkpoints:
+    """The file to which a training is saved on the way.
+
+    Parameters
+    ----------
+    path : path, optional
+        None where nothing is saved.
+    every : int
+        Usable rows between two checkpoints; 0 for none.
+    resume : bool
+        Whether to go on from the file, if there is one.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, every: int, resume: bool) -> None:
+        if every < 0:
+            raise ModelError(f"`checkpoint_every` must be at least 0, not {every}")
+        for name, value in (("checkpoint_every", every), ("resume", resume)):
+            if value and path is None:
+                raise ModelError(f"`{name}` is of a checkpoint; leave it out, or name the file of one by `checkpoint`")
+        self.path, self.every = path, every
+        self.resumes = resume and path is not None and os.path.exists(path)
+        self._running: RunningDigests
+
+    def begin(self, source: Source) -> None:
+        """The source is known, in the order in which its rows are learned."""
+        self._running = RunningDigests(source)
+
+    def passed(self, position: Position, before: int, rows: int) -> Passed | None:
+        """What has been read up to a position, if a checkpoint is due since so many rows before; called by the thread
+        that reads."""
+        if not self.every:
+            return None
+        self._running.extend(position)
+        return self._running.passed() if before // self.every < rows // self.every else None
+
+    def load(self, source: Source, plan: Plan, watcher: Any) -> Trained:
+        """The training to go on with."""
+        trained = Trained.load(str(self.path))
+        check_resumable(trained, source, plan, watcher, self.path, self._running)
+        return trained
+
+    def save(self, trained: Trained, step: Any) -> None:
+        """Save the training after a piece where that is due."""
+        read, progress = step.piece.read, trained.progress
+        if read.passed is not None:
+            progress.read, progress.read_digests = read.passed
+            trained.save(str(self.path), read.encoder, read.batch.held)
+
+
+def check_resumable(
+    trained: Trained, source: Source, plan: Plan, watcher: Any, checkpoint: Any, running: RunningDigests
+) -> None:
+    """Raise an error if training cannot go on from a checkpoint, and tell what has grown since it was made.
+
+    Parameters
+    ----------
+    trained : Trained
+        What the checkpoint holds.
+    source : Source
+    plan : Plan
+    watcher : Watcher
+        Is told of files that have grown where their new rows will be learned.
+    checkpoint : path
+        For messages.
+    running : RunningDigests
+        Of the source; takes in what was read before.
+
+    Raises
+    ------
+    ModelError
+        If it is of another plan, complete, or of data that have changed before the place to go on from.
+    """
+    if trained.plan != plan or trained.kind != source.kind:
+        raise ModelError(f"{checkpoint}: made with other options; give the options of the first run, or remove it")
+    progress = trained.progress
+    if progress.complete:
+        problem = "holds a model that is complete, so that no row would be learned"
+        raise ModelError(f"{checkpoint}: {problem}; pass it as `earlier` to learn further rows, or remove it")
+    before, now = progress.sizes, file_sizes(source)
+    if not before:
+        return
+    changed = [i for i, size in enumerate(now) if i >= len(before) or size != before[i]]
+    shrunk = len(now) < len(before) or any(now[i] < before[i] for i in changed if i < len(before))
+    differ = progress.digests != file_digests(source, before)[: len(progress.digests)]
+    differ = differ or not running.matches(Passed(progress.read, progress.read_digests))
+    if not changed and not differ:
+        _tell_of_times(source, trained, watcher)
+        return
+    if plan.shuffle or shrunk or differ or any(i < progress.position.file for i in changed):
+        problem = "the data have changed since it was made" + ("" if differ else ", at places that it has passed")
+        raise ModelError(f"{checkpoint}: {problem}; remove it to begin anew, or give the data of the first run")
+    _tell_of_times(source, trained, watcher)
+    passed = f" in pass {progress.number + 1}, which earlier passes have not seen" if progress.number else ""
+    for i in changed:
+        added = now[i] - (before[i] if i < len(before) else 0)
+        grown = f"{source.files[i]} has grown by {added:,} bytes since the checkpoint"
+        watcher.tell(f"{grown}; its new rows are learned as well{passed}")
+
+
+def _tell_of_times(source: Source, trained: Trained, watcher: Any) -> None:
+    """Tell of large files that were written since, of which only blocks were compared behind what was read; files in a
+    random order are written anew each time."""
+    progress = trained.progress
+    if trained.plan.shuffle or not progress.read:
+        return
+    for file, size, then, now in zip(source.files, progress.sizes, progress.times, file_times(source), strict=False):
+        if then != now and size > SAMPLED:
+            watcher.tell(
+                f"{file} was written after training began; what was read of it is as it was, and of the rest"
+                f" {SAMPLED // BLOCK} blocks were compared"
+            )

@@ -1,0 +1,393 @@
+"""What columns seem to be beside their values: row numbers, identifiers, times that only grow, leaks of the target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tunefree.stream.arrays import of_numbers, to_numpy
+from tunefree.stream.batch import BadRows
+from tunefree.stream.booleans import Boolean
+from tunefree.stream.calendar import TimeOfDay, Timestamp
+from tunefree.stream.columns import (
+    Category,
+    Faults,
+    Number,
+    valid_utf8,
+)
+from tunefree.stream.inference import without
+from tunefree.training.reading import Reading
+
+MOST_ROWS, MOST_CELLS = 2**14, 2**19  # that are looked at
+FEWEST_ROWS = 100  # in which identifiers, times and leaks are told
+FEWEST_COUNTED = 20  # rows in which row numbers are told
+MANY_DIFFERENT = 0.5  # share of the rows from which on as many categories may name them
+LEAK = 0.02  # share of what there is to predict that a column alone leaves if it may give the target away
+FEWEST_MISSES = 20  # rows that are not of the most frequent class, for a leak to be told
+ROWS_OF_A_LEAF = 20  # of the tree that shows what the other columns tell
+MOST_ALIKE, MOST_NAMED = 4, 8  # remarks of one role, and names in one of them
+BLOCKS = 16  # of neighbouring rows, in turn for learning and for judging
+FEWEST_COUNTS, LARGEST_COUNT = 4, 100  # values of a target of counts, and the largest of them
+GROWN = 10  # different values of a column that only grows
+FEW_PAIRS = 7.0  # equal pairs that are expected at least where none is remarkable: none has a probability of e^-7
+ROW_NUMBER, IDENTIFIER, TIME, LEAK_OF_TARGET, TARGET = "row number", "identifier", "time", "leak", "target"
+CONSTANT, COPY = "constant", "copy"
+ALONE = "alone "  # with which the problem of a leak begins
+
+
+class Remark(NamedTuple):
+    """What a column seems to be."""
+
+    column: str
+    role: str
+    problem: str  # in words
+    remedy: str  # the option that decides it
+
+
+class Values(NamedTuple):
+    """A column of some rows, as it is learned."""
+
+    numbers: np.ndarray  # (n,) float64: numbers, microseconds, or categories by their first row; NaN is missing
+    are_codes: bool  # whether their order has no meaning
+
+    @property
+    def present(self) -> np.ndarray:
+        """Those that are not missing."""
+        return self.numbers[~np.isnan(self.numbers)]
+
+
+def values_of(column: Any, arrays: Iterable[Any]) -> Values | None:
+    """The values of a column of an encoder; None of texts and lists.
+
+    Parameters
+    ----------
+    column : column of a TableEncoder
+    arrays : iterable of pyarrow.Array
+        Chunks of it.
+
+    Examples
+    --------
+    >>> values_of(Number("age"), [pa.array([39, None])]).numbers
+    array([39., nan])
+    """
+    converted = [column.convert(array, Faults()) for array in arrays]
+    if not converted:
+        return None
+    if column.kind in (Category.kind, Boolean.kind):
+        texts = [labels.take(of_numbers(index, index < 0)) for index, labels in converted]
+        codes = pa.chunked_array([text.cast(pa.string()) for text in texts], pa.string()).combine_chunks()
+        codes = codes.dictionary_encode().indices
+        return Values(to_numpy(codes.cast(pa.float64()), math.nan), True)
+    if column.kind in (Timestamp.kind, TimeOfDay.kind):
+        moments = [np.where(moment.missing, np.nan, moment.absolute.astype(np.float64)) for moment in converted]
+        return Values(np.concatenate(moments), False)
+    return Values(np.concatenate(converted), False) if column.kind == Number.kind else None
+
+
+def note_roles(reading: Reading, bad: BadRows) -> None:
+    """Note what the first rows tell of columns, before any is learned.
+
+    Parameters
+    ----------
+    reading : Reading
+    bad : BadRows
+    """
+    for remark in shortened(remarks_of(reading)):
+        bad.note(remark.problem, reading.file, 0, remark.column, 0, remark.remedy)
+
+
+def remarks_of(reading: Reading) -> list[Remark]:
+    """What the first rows tell of the target and of the columns."""
+    columns, target = first_values(reading), target_numbers(reading.target, reading.task)
+    return [*target_remarks(reading), *roles_of(columns, target, reading.task == "classification")]
+
+
+def shortened(remarks: list[Remark]) -> list[Remark]:
+    """Remarks of which those beyond a few of one role are told together."""
+    shown: list[Remark] = []
+    for role in dict.fromkeys(remark.role for remark in remarks):
+        alike = [remark for remark in remarks if remark.role == role]
+        few = alike if len(alike) <= MOST_ALIKE else alike[: MOST_ALIKE - 1]
+        more = [remark.column for remark in alike[len(few) :]]
+        names = ", ".join(map(repr, more[:MOST_NAMED])) + (", ..." if len(more) > MOST_NAMED else "")
+        together = Remark(
+            "", role, f"{len(more)} more columns like {few[-1].column!r}: {names}", "pass `ignore` for each"
+        )
+        shown += [*few, *([together] if more else [])]
+    return shown
+
+
+def target_remarks(reading: Reading) -> list[Remark]:
+    """What is doubtful about the task that the target suggests."""
+    guess = reading.guess
+    name = "" if reading.first is None else str(reading.encoder.target)
+    if guess is not None and guess.task == "regression" and (most := largest_count(reading.target)) is not None:
+        remedy = "pass `loss='poisson'` if they are counts"
+        remedy += ", `task='classification'` if they are classes" if guess.doubtful else ""
+        return [Remark(name, TARGET, f"whole numbers from 0 to {most}, learned with the square loss", remedy)]
+    if guess is None or not guess.doubtful:
+        return []
+    taken = {"classification": "classes", "regression": "numbers to predict"}[guess.task]
+    remedy = "pass `task='classification'` if they are classes, `task='regression'` if they are numbers"
+    return [Remark(name, TARGET, f"{guess.why}, taken for {taken}", remedy)]
+
+
+def largest_count(target: Any) -> int | None:
+    """The largest of some targets that look like counts: small whole numbers of several values, 0 among them.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> largest_count(pa.array([0, 3, 1, 2, 0])), largest_count(pa.array([0.5, 0.0]))
+    (3, None)
+    """
+    if target is None or not (pa.types.is_floating(target.type) or pa.types.is_integer(target.type)):
+        return None
+    values = np.array(target.unique().drop_null().to_pylist(), np.float64)
+    if len(values) < FEWEST_COUNTS or values.min() != 0.0 or values.max() > LARGEST_COUNT:
+        return None
+    return int(values.max()) if (values == np.round(values)).all() else None
+
+
+def first_values(reading: Reading) -> dict[str, Values]:
+    """The columns of the first rows of a table that can be used, by their names."""
+    if reading.first is None:
+        return {}
+    most = max(min(MOST_ROWS, MOST_CELLS // max(len(reading.encoder.columns), 1)), 2 * FEWEST_ROWS)
+    table = reading.first.slice(0, most)
+    return columns_of(reading.encoder, [table], reading.usable[: table.num_rows])
+
+
+def columns_of(encoder: Any, tables: Sequence[Any], usable: np.ndarray) -> dict[str, Values]:
+    """Those columns of an encoder that all of some tables have, by name, without texts and lists.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+    tables : sequence of pyarrow.RecordBatch
+    usable : (n,) array of bool
+        Rows to keep.
+    """
+    values = {}
+    for column in encoder.columns:
+        arrays = arrays_of(encoder, tables, column.name)
+        own = values_of(column, arrays) if len(arrays) == len(tables) else None
+        if own is not None:
+            values[column.name] = own._replace(numbers=own.numbers[usable])
+    return values
+
+
+def arrays_of(encoder: Any, tables: Sequence[Any], name: str) -> list[Any]:
+    """A column of those of some tables that have it, as an encoder takes it."""
+    places = [table.schema.get_field_index(name) for table in tables]
+    arrays = [table.column(place) for table, place in zip(tables, places, strict=True) if place >= 0]
+    return [without(valid_utf8(array, name, Faults()), encoder.na_values) for array in arrays]
+
+
+def roles_of(columns: dict[str, Values], target: np.ndarray | None, is_classes: bool) -> list[Remark]:
+    """What columns of the rows of a table seem to be, in the order of the file.
+
+    Parameters
+    ----------
+    columns : dict
+        By name.
+    target : (n,) array, optional
+        Numbers, or numbers of classes; further ones may follow.
+    is_classes : bool
+    """
+    remarks = [remark for name, own in columns.items() if (remark := role_of(name, own)) is not None]
+    n = min((len(own.numbers) for own in columns.values()), default=0)
+    return remarks if target is None else remarks + leaks(columns, target[:n], is_classes)
+
+
+def role_of(name: str, values: Values) -> Remark | None:
+    """Whether a column is a row number, an identifier, or only grows; None if it is none of them."""
+    ignore = _ignore(name)
+    present = values.present
+    n = len(present)
+    if n < FEWEST_COUNTED or n < len(values.numbers):
+        return None
+    different = len(np.unique(present))
+    if values.are_codes:
+        if n < FEWEST_ROWS or different <= MANY_DIFFERENT * n:
+            return None
+        return Remark(
+            name, IDENTIFIER, f"{different:,} different values in {n:,} rows, which may name the rows", ignore
+        )
+    steps, is_whole = np.diff(present), bool((present == np.round(present)).all())
+    if is_whole and (steps > 0).all() and (steps == 1).mean() > 0.99:
+        problem = f"counts the rows, from {present[0]:.0f} on, and tells nothing of others"
+        return Remark(name, ROW_NUMBER, problem, ignore)
+    if n < FEWEST_ROWS:
+        return None
+    if (steps >= 0).all() and different >= GROWN:
+        problem = "only grows from row to row, so that rows to come have values that were never seen"
+        return Remark(name, TIME, problem, ignore)
+    pairs = 0.5 * n * (n - 1) / (np.ptp(present) + 1.0)
+    if is_whole and different == n and pairs >= FEW_PAIRS:
+        problem = f"{n:,} whole numbers close together of which none comes twice, which may name the rows"
+        return Remark(name, IDENTIFIER, problem, ignore)
+    return None
+
+
+def likenesses(columns: dict[str, Values]) -> list[Remark]:
+    """Columns of one value, and those that tell the same as another one before them.
+
+    Parameters
+    ----------
+    columns : dict
+
+    Examples
+    --------
+    >>> ages, names = Values(np.array([20.0, 60.0] * 2), False), Values(np.array([0.0, 1.0] * 2), True)
+    >>> [(remark.column, remark.problem) for remark in likenesses({"age": ages, "name": names})]
+    [('name', "tells the same as 'age': each value of one goes with one of the other")]
+    """
+    remarks, known = [], dict[bytes, str]()
+    for name, own in columns.items():
+        different, places = np.unique(np.where(np.isnan(own.numbers), np.inf, own.numbers), return_inverse=True)
+        if len(different) < 2:
+            only = "no value" if np.isinf(different).any() or not len(different) else "the same value in all rows"
+            remarks.append(Remark(name, CONSTANT, f"has {only}", _ignore(name)))
+            continue
+        first = np.unique(places, return_index=True)[1]
+        # Values that all differ go with those of any such column; only if they are the same is that worth a word.
+        is_key = len(different) > MANY_DIFFERENT * len(places)
+        key = (own.numbers if is_key else np.argsort(np.argsort(first))[places].astype(np.float64)).tobytes()
+        if key in known:
+            problem = f"tells the same as {known[key]!r}: each value of one goes with one of the other"
+            remarks.append(Remark(name, COPY, problem, _ignore(name)))
+        known.setdefault(key, name)
+    return remarks
+
+
+def leaks(columns: dict[str, Values], target: np.ndarray, is_classes: bool) -> list[Remark]:
+    """Columns that alone predict nearly all that there is to predict, which may give the target away.
+
+    Blocks of neighbouring rows are predicted from the others: by the rows with the same value, or else the nearest.
+
+    Parameters
+    ----------
+    columns : dict
+    target : (n,) array
+    is_classes : bool
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> paid = np.where(rng.random(500) < 0.1, rng.integers(1, 900, 500), 0).astype(float)
+    >>> age = rng.integers(18, 90, 500).astype(float)
+    >>> found = leaks({"age": Values(age, False), "paid": Values(paid, False)}, (paid > 0) * 1, True)
+    >>> [remark.column for remark in found]
+    ['paid']
+    """
+    n = len(target)
+    learned = np.arange(n) * BLOCKS // max(n, 1) % 2 == 0
+    none = _misses(None, target, is_classes, learned) if n >= FEWEST_ROWS else 0.0
+    if none == 0 or (is_classes and none < FEWEST_MISSES):
+        return []
+    misses = {name: _misses(own, target, is_classes, learned) for name, own in columns.items()}
+    most = LEAK * none + is_classes  # a row between the classes is predicted by chance
+    telling = {name: missed for name, missed in misses.items() if missed <= most}
+    others = [own for name, own in columns.items() if name not in telling]
+    without = min(_misses_of_tree(others, target, is_classes, learned), none) if telling and others else none
+    known = "it may give the target away, unless it is known when predictions are made"
+    return [
+        Remark(
+            name,
+            LEAK_OF_TARGET,
+            f"{_leak_in_words(missed, without, none, n, is_classes)}: {known}",
+            _ignore(name),
+        )
+        for name, missed in telling.items()
+    ]
+
+
+def _ignore(name: str) -> str:
+    return f"pass `ignore={name!r}`"
+
+
+def _leak_in_words(misses: float, without: float, none: float, n: int, is_classes: bool) -> str:
+    if is_classes:
+        alone, others, nothing = (f"{100 * (1 - count / n):.2f} %" for count in (misses, without, none))
+        rest = f"where a tree of the other columns gets {others}, and the most frequent class {nothing}"
+        return f"{ALONE}predicts {alone} of {n:,} rows right, {rest}"
+    alone, others = (f"{100 * max(1 - count / none, 0.0):.2f} %" for count in (misses, without))
+    return f"{ALONE}explains {alone} of the variance of the target, where a tree of the other columns explains {others}"
+
+
+def _misses_of_tree(columns: Sequence[Values], target: np.ndarray, is_classes: bool, learned: np.ndarray) -> float:
+    """Wrong predictions, or squared errors, of each half of the rows by a tree that was grown on the other."""
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+    rows, total = np.column_stack([own.numbers for own in columns]).astype(np.float32), 0.0
+    for of_half in (learned, ~learned):
+        kind = DecisionTreeClassifier if is_classes else DecisionTreeRegressor
+        tree = kind(min_samples_leaf=ROWS_OF_A_LEAF, random_state=0).fit(rows[of_half], target[of_half])
+        total += _size(target[~of_half] - tree.predict(rows[~of_half]), is_classes)
+    return total
+
+
+def _size(errors: np.ndarray, is_classes: bool) -> float:
+    return float(np.count_nonzero(errors) if is_classes else errors @ errors)
+
+
+def _misses(values: Values | None, target: np.ndarray, is_classes: bool, learned: np.ndarray) -> float:
+    """Wrong predictions, or squared errors, of each half of the rows predicted by the other from one column or none."""
+    numbers = np.zeros(len(target)) if values is None else values.numbers
+    total = 0.0
+    for of_half in (learned, ~learned):
+        here, there = numbers[of_half], numbers[~of_half]
+        predict = _predicted_class if is_classes else _predicted_number
+        predicted = predict(here, target[of_half], there, values is not None and values.are_codes)
+        total += _size(target[~of_half] - predicted, is_classes)
+    return total
+
+
+def _predicted_class(here: np.ndarray, classes: np.ndarray, there: np.ndarray, are_codes: bool) -> np.ndarray:
+    """The most frequent class of the rows with the same value, or the nearest; of new categories that of all rows."""
+    different, inverse = np.unique(np.where(np.isnan(here), np.inf, here), return_inverse=True)
+    k = int(classes.max()) + 1
+    pairs, counts = np.unique(inverse * k + classes, return_counts=True)
+    order = np.lexsort((counts, pairs // k))
+    best = pairs[order][np.append(np.diff(pairs[order] // k) != 0, True)] % k
+    place = _nearest(different, np.where(np.isnan(there), np.inf, there))
+    is_new = are_codes & (different[place] != np.where(np.isnan(there), np.inf, there))
+    return np.where(is_new, np.bincount(classes).argmax(), best[place])
+
+
+def _predicted_number(here: np.ndarray, targets: np.ndarray, there: np.ndarray, are_codes: bool) -> np.ndarray:
+    """The mean of the rows with the same value, between the nearest ones; of new categories that of all rows."""
+    missing = np.isnan(here)
+    of_missing = targets[missing].mean() if missing.any() else targets.mean()
+    if missing.all():
+        return np.full(len(there), of_missing)
+    different, inverse = np.unique(here[~missing], return_inverse=True)
+    means = np.bincount(inverse, targets[~missing]) / np.bincount(inverse)
+    predicted = np.interp(there, different, means)
+    if are_codes:
+        predicted = np.where(different[_nearest(different, there)] == there, predicted, targets.mean())
+    return np.where(np.isnan(there), of_missing, predicted)
+
+
+def _nearest(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The places of the nearest of some values."""
+    above = np.clip(np.searchsorted(ascending, values), 0, len(ascending) - 1)
+    below = np.maximum(above - 1, 0)
+    with np.errstate(invalid="ignore"):
+        return np.where(values - ascending[below] < ascending[above] - values, below, above)
+
+
+def target_numbers(target: Any, task: str) -> np.ndarray | None:
+    """A target as numbers, those of classes in the order of their first row; None if there is none of the task."""
+    if target is None:
+        return None
+    if task == "classification":
+        coded = target if pa.types.is_dictionary(target.type) else target.dictionary_encode()
+        return to_numpy(coded.indices, -1).astype(np.int64)
+    is_numbers = pa.types.is_floating(target.type) or pa.types.is_integer(target.type)
+    return to_numpy(target.cast(pa.float64()), math.nan) if is_numbers else None

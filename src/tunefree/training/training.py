@@ -1,0 +1,299 @@
+"""From a source to a model: batches are learned in order, in one or several passes, with checkpoints on the way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+
+from tunefree.core.errors import DataError
+from tunefree.losses.rates import has_rates
+from tunefree.model.kernel_bank import KernelConfig
+from tunefree.model.members import Setting
+from tunefree.model.model import Model
+from tunefree.model.pool import usual_view
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained, continued
+from tunefree.pool.model import class_of
+from tunefree.stream.batch import BadRows, Batch, Origin, as_named
+from tunefree.stream.shuffle import shuffled
+from tunefree.stream.source import Source
+from tunefree.theory.exchangeability import TargetSample
+from tunefree.theory.rises import LossRises
+from tunefree.training import rare_classes, rises
+from tunefree.training.class_weights import check, share_told, with_weights
+from tunefree.training.memory_limit import MemoryLimit, limit_of
+from tunefree.training.one_pass import blank, end, learn, one_pass
+from tunefree.training.pieces import Observer, Piece, Read, Step, piece_of
+from tunefree.training.reading import (
+    ahead,
+    batches_from,
+    begin,
+    blank_encoder,
+    check_learned,
+    further_batches,
+    in_its_notation,
+)
+from tunefree.training.repeats import repeats_told
+from tunefree.training.resuming import Checkpoints, check_kind, file_digests, file_sizes, file_times
+from tunefree.training.roles import note_roles
+from tunefree.training.watching import Watcher
+
+
+def train(
+    source: Source,
+    plan: Plan,
+    watcher: Watcher | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int = 0,
+    resume: bool = False,
+    earlier: Trained | None = None,
+    memory_limit: str | None = None,
+) -> Trained:
+    """Learn a model from a source.
+
+    Parameters
+    ----------
+    source : Source
+    plan : Plan
+    watcher : Watcher, optional
+    checkpoint : path, optional
+        File to which the model is saved on the way.
+    checkpoint_every : int, default 0
+        Rows between checkpoints; 0 for none.
+    resume : bool, default False
+        Resume from the checkpoint if there is one. The model ends as if it had never been interrupted, to the byte.
+    earlier : Trained, optional
+        A model of the same plan that goes on with these rows; see :func:`learn_more`.
+    memory_limit : str, optional
+        What the model may take, such as 4G; parts of it sleep before it does. By default a quarter of the memory.
+
+    Returns
+    -------
+    Trained
+
+    Raises
+    ------
+    DataError, ModelError
+        If a row cannot be used, the target has one class only, or the checkpoint is of another plan, of data that have
+        changed, or a model that is complete.
+
+    Examples
+    --------
+    >>> from tunefree.stream.source import open_source
+    >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
+    >>> trained = train(open_source(table), Plan(target="rich"))
+    >>> trained.model.classes, trained.progress.progressive[0].rows
+    (['no', 'yes'], 200)
+    """
+    watcher, checkpoints = watcher or Watcher(), Checkpoints(checkpoint, checkpoint_every, resume)
+    if plan.passes > 1 and not plan.shuffle:
+        source.check_rewindable("train with one pass")
+    plan, unread, limit = with_weights(plan, source), plan.bad_rows(), MemoryLimit(limit_of(memory_limit), watcher.tell)
+    with _in_order(source, plan, unread, earlier) as rows:
+        checkpoints.begin(rows)
+        trained, reader = _begun(_Reader(rows, unread, watcher, checkpoints, limit), plan, earlier)
+        watcher.begin(trained, rows)
+        noted, copied = partial(note, origin=rows.origin), partial(_copy, watcher)
+        observers: list[Observer] = [noted, watcher.step, checkpoints.save, copied]
+        while trained.progress.number < plan.passes:
+            trained.encoder.observes = trained.progress.number == 0
+            one_pass(trained, reader.pieces(trained), observers)
+            trained.progress.end_pass()
+            trained.held = None
+        check_learned(trained.model, trained.progress.progressive[0].rows, rows)
+        check(plan, trained.model.task, getattr(trained.model, "classes", ()), complete=True)
+        _check_mean(trained, rows)
+        end(trained)
+    for line in [*repeats_told(trained), *share_told(trained), *rises.rises_told(trained)]:
+        watcher.tell(line)
+    watcher.end(trained)
+    return trained
+
+
+def _check_mean(trained: Trained, source: Source) -> None:
+    """Raise an error where all targets are 0, of which losses with a logarithmic link know no mean."""
+    plan = trained.plan
+    if has_rates(plan.loss) and trained.model.record.targets.total <= 0.0:
+        problem = f"all targets are 0, of which the {plan.loss} loss knows no mean"
+        raise DataError(problem, source.name, column=plan.target, remedy="give rows with a target above 0")
+
+
+def learn_more(
+    trained: Trained,
+    source: Source,
+    plan: Plan | None = None,
+    watcher: Watcher | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int = 0,
+    resume: bool = False,
+    memory_limit: str | None = None,
+) -> Trained:
+    """Let a model go on with further rows, in one pass, as if they had followed those that it has learned.
+
+    New columns, categories, words and classes are learned as they come. A single learner is then, to the byte, the one
+    that one pass over all rows makes, if its first rows were enough to fix its view: 256 of a table, 1024 with kernels.
+    After fewer, the view stays as it is. A pool grew generations where its pass had ended, and goes on from these.
+
+    Parameters
+    ----------
+    trained : Trained
+        Its model and encoder are changed.
+    source : Source
+        Rows of the same kind, with the columns of the first rows; others may be missing or new.
+    plan : Plan, optional
+        Made by :meth:`tunefree.model_files.plan.Plan.further` of the model's plan, which says how rows are to be read.
+        By default they are read as they come, and none is skipped.
+    watcher, checkpoint, checkpoint_every, resume, memory_limit
+        As in :func:`train`.
+
+    Returns
+    -------
+    Trained
+
+    Raises
+    ------
+    DataError, ModelError
+        As in :func:`train`, and if the model is a checkpoint, or the rows are of another kind.
+
+    Examples
+    --------
+    >>> from tunefree.stream.source import open_source
+    >>> table = {"age": [20.0, 60.0] * 300, "rich": ["no", "yes"] * 300}
+    >>> trained = train(open_source(table), Plan(target="rich", learner="scinol2"))
+    >>> more = learn_more(trained, open_source({"age": [40.0, 61.0], "rich": ["perhaps", "yes"]}))
+    >>> more.model.classes, more.progress.progressive[0].rows
+    (['no', 'yes', 'perhaps'], 602)
+    """
+    check_kind(trained, source)
+    plan = plan or trained.plan.further(Plan())
+    earlier = replace(continued(trained), plan=plan)
+    return train(source, plan, watcher, checkpoint, checkpoint_every, resume, earlier, memory_limit)
+
+
+def learn_batch(trained: Trained, batch: Batch) -> Step:
+    """Learn a batch of a pass that goes on; the model was :func:`continued`."""
+    n_features = trained.encoder.n_features
+    trained.model.reserve_features(n_features)
+    step = learn(trained, piece_of(trained, Read(batch, n_features, trained.progress.tally)))
+    note(trained, step)
+    return step
+
+
+def note(trained: Trained, step: Step, origin: Origin = as_named) -> None:
+    """Take note of rows that were read and learned: of their place, and in the first pass of their targets and losses.
+
+    Parameters
+    ----------
+    trained : Trained
+    step : Step
+    origin : callable
+        From a file and the number of a row in it to those that the user knows.
+    """
+    progress, read = trained.progress, step.piece.read
+    progress.position, progress.tally = read.batch.position, read.skipped
+    if progress.number == 0:
+        rare_classes.follow(trained, step, origin)
+        rises.follow(trained, step, origin)
+
+
+def _copy(watcher: Watcher, trained: Trained, step: Step) -> None:
+    """Hand a copy of the training to a watcher who wants one."""
+    encoder = step.piece.read.encoder
+    if encoder is not None and watcher.wants_copy():
+        watcher.copy(trained, encoder)
+
+
+def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None) -> AbstractContextManager[Source]:
+    """The source in the order in which its rows are to be learned."""
+    if not plan.shuffle:
+        return nullcontext(source)
+    if source.rewindable:
+        reading = begin(source, plan, BadRows(skip=True))  # mistakes in names show before all rows are moved
+        note_roles(reading, bad)
+    known, chunks = (
+        blank_encoder(source, plan, bad)
+        if earlier is None
+        else in_its_notation(source, earlier.encoder, bad, grows=True)
+    )
+    return shuffled(source, plan.seed, bad, chunks, known)
+
+
+@dataclass
+class _Reader:
+    """Reads the rows of a source, ahead of those that are learned."""
+
+    source: Source
+    unread: BadRows  # could not be read when the rows were shuffled
+    watcher: Watcher
+    checkpoints: Checkpoints
+    limit: MemoryLimit
+    batches: Iterator[Batch] | None = None  # of a pass that has begun
+
+    def __post_init__(self) -> None:
+        self.bad = replace(self.unread, tally=self.unread.tally.copy(), origin=self.source.origin)
+
+    def pieces(self, trained: Trained) -> Iterator[Piece]:
+        """The pieces of a pass, from the place on to which it has come."""
+        model = trained.model
+        for read in ahead(self._reads(trained)):
+            n_slots = model.n_slots_after(read.batch.rows)
+            self.limit.make_room(model, n_slots)
+            model.reserve_slots(n_slots)
+            model.reserve_features(read.n_features)
+            yield piece_of(trained, read)
+        self.batches = None
+        self.bad = replace(self.bad, tally=self.unread.tally.copy().with_columns(self.bad.tally))
+
+    def _reads(self, trained: Trained) -> Iterator[Read]:
+        """Batches with what the encoder knows after each; its state too where a checkpoint or a copy is due."""
+        encoder, progress = trained.encoder, trained.progress
+        batches, rows = self.batches, progress.rows
+        if batches is None:
+            batches = batches_from(progress.position, self.source, encoder, self.bad, trained.plan.group, trained.held)
+        for batch in batches:
+            before, rows = rows, rows + len(batch.weight)
+            passed = self.checkpoints.passed(batch.position, before, rows)
+            state = encoder.state() if passed is not None or self.watcher.wants_copy() else None
+            yield Read(batch, encoder.n_features, self.bad.tally.copy(), state, passed)
+
+
+def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> tuple[Trained, _Reader]:
+    """A training that begins, is resumed, or goes on with further rows, and the reader of these."""
+    source, bad = reader.source, reader.bad
+    if reader.checkpoints.resumes:
+        trained = reader.checkpoints.load(source, plan, reader.watcher)
+        bad.tally = trained.progress.tally
+    elif earlier is not None:
+        bad.tally = earlier.progress.tally
+        bad.tally.add_all(reader.unread.tally)
+        encoder, reader.batches = further_batches(source, earlier.encoder, bad, plan.group)
+        trained = replace(earlier, encoder=encoder)
+    else:
+        trained, reader.batches = _blank(source, plan, bad, reader.limit)
+    progress = trained.progress
+    progress.tally, progress.sizes = bad.tally, file_sizes(source)
+    progress.digests, progress.times = file_digests(source, progress.sizes), file_times(source)
+    return trained, reader
+
+
+def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:
+    """A model that has seen nothing, and the batches to learn."""
+    reading = begin(source, plan, bad)
+    task, classes, encoder, batches, *_ = reading
+    check(plan, task, classes, complete=bool(plan.classes))
+    if not any(not oddity.rows for oddity in bad.tally.oddities()):  # before rows were moved, their order told more
+        note_roles(reading, bad)
+    view = plan.view or usual_view(plan.learner)
+    chosen = task, plan.model_learner, plan.loss, plan.average, dict(plan.settings), view, classes
+    kernel = KernelConfig(plan.kernel or "rbf", max_support=plan.max_support, device=plan.device)
+
+    def make(n_features: int, settings: list[Setting] | None = None) -> Model:
+        # Features that are hashed are as many as there is room for, and few are met once.
+        return class_of(plan.model_learner)(*chosen, n_features, kernel, settings, replays=not plan.hash_bits)
+
+    model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
+    order = TargetSample(task == "regression")
+    return blank(model, encoder, source.kind, plan, order=order, rises=LossRises()), batches

@@ -1,0 +1,82 @@
+"""Whoever watches a training: progress bars, live reports, tests."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from tunefree.core.errors import DataWarning
+from tunefree.training.pieces import Step
+
+
+class Watcher:
+    """Is told how training goes. This one does nothing; the command line draws a progress bar with one of its own."""
+
+    def begin(self, trained: Any, source: Any) -> None:
+        """Training begins, or is resumed, with this model."""
+
+    def step(self, trained: Any, step: Step) -> None:
+        """A batch was learned."""
+
+    def wants_copy(self) -> bool:
+        """Whether :meth:`copy` is to be called after a batch; asked in the thread that reads."""
+        return False
+
+    def copy(self, trained: Any, encoder: Any) -> None:
+        """A batch was learned; ``encoder`` is the saved state of the encoder after it."""
+
+    def end(self, trained: Any) -> None:
+        """Training has ended."""
+
+    def tell(self, message: str) -> None:
+        """Something that the user should know."""
+        warnings.warn(message, DataWarning, stacklevel=4)
+
+    def close(self) -> None:
+        """Nothing more is to be watched, whether training has ended or failed."""
+
+
+class SilentWatcher(Watcher):
+    """Tells nothing; errors are raised all the same."""
+
+    def tell(self, message: str) -> None:
+        """Nobody is told."""
+
+
+class Watchers(Watcher):
+    """Several watchers, each of which is told everything.
+
+    Parameters
+    ----------
+    watchers : list of Watcher
+        The first of them tells the user.
+    """
+
+    def __init__(self, watchers: list[Watcher]) -> None:
+        self.watchers = watchers
+
+    def begin(self, trained: Any, source: Any) -> None:
+        for own in self.watchers:
+            own.begin(trained, source)
+
+    def step(self, trained: Any, step: Any) -> None:
+        for own in self.watchers:
+            own.step(trained, step)
+
+    def wants_copy(self) -> bool:
+        return any(own.wants_copy() for own in self.watchers)
+
+    def copy(self, trained: Any, encoder: Any) -> None:
+        for own in self.watchers:
+            own.copy(trained, encoder)
+
+    def end(self, trained: Any) -> None:
+        for own in self.watchers:
+            own.end(trained)
+
+    def tell(self, message: str) -> None:
+        self.watchers[0].tell(message)
+
+    def close(self) -> None:
+        for own in self.watchers:
+            own.close()

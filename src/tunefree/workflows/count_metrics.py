@@ -1,0 +1,116 @@
+"""Metrics of counts, amounts and rates: the part of the deviance explained, actual over expected, lift, Gini.
+
+The ordered Lorenz curve is that of Frees, Meyers, Cummings: Insurance ratemaking and a Gini index (Journal of Risk and
+Insurance 2014): rows are in the order of the predicted rate, and shares of the claims are drawn over shares of the
+exposure.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tunefree.losses.objectives import measured, regression
+from tunefree.losses.tweedie_loss import Tweedie
+
+DECILES = 10
+
+
+class Decile(NamedTuple):
+    """A tenth of the exposure, in the order of the predicted rates."""
+
+    exposure: float
+    predicted: float  # rate
+    actual: float  # rate
+    actual_over_expected: float
+
+
+class Rated(NamedTuple):
+    """What is known of rows with rates beside their targets and predictions."""
+
+    power: float  # of the variance
+    exposure: np.ndarray  # (n,) times the sample weight
+
+    def part(self, rows: np.ndarray) -> Rated:
+        """Some of the rows."""
+        return self._replace(exposure=self.exposure[rows])
+
+
+def count_metrics(
+    rated: Rated, rates: np.ndarray, predicted: np.ndarray, weight: np.ndarray, losses: np.ndarray
+) -> dict[str, float]:
+    """Metrics of rows whose weights in deviances are 0 where they do not count.
+
+    Parameters
+    ----------
+    rated : Rated
+    rates, predicted : (n,) arrays
+    weight : (n,) array
+        Of the deviances of rates.
+    losses : (n,) array
+        Half the deviances.
+
+    Examples
+    --------
+    >>> y, predicted = np.array([0.0, 2.0]), np.array([0.5, 1.5])
+    >>> found = count_metrics(Rated(1.0, np.ones(2)), y, predicted, np.ones(2), np.array([0.5, 0.075364145]))
+    >>> {name: round(value, 3) for name, value in found.items()}
+    {'deviance': 0.575, 'd2': 0.585, 'actual_over_expected': 1.0, 'gini': 0.5}
+    """
+    total = weight.sum()
+    if not total > 0.0:
+        return dict.fromkeys(("deviance", "d2", "actual_over_expected", "gini"), math.nan)
+    exposure = np.where(weight > 0.0, rated.exposure, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        deviance, mean = 2.0 * float(weight @ losses / total), float(weight @ rates / total)
+        at_mean = np.full((len(rates), 1), math.log(mean) if mean > 0.0 else 0.0)
+        least = 2.0 * float(weight @ measured(regression(Tweedie(rated.power)), rates, at_mean) / total)
+        actual, expected = float(exposure @ rates), float(exposure @ predicted)
+    d2 = 1.0 - deviance / least if least > 0.0 and mean > 0.0 else math.nan
+    ratio = actual / expected if expected > 0.0 else math.nan
+    return {"deviance": deviance, "d2": d2, "actual_over_expected": ratio, "gini": gini(rates, predicted, exposure)}
+
+
+def gini(rates: np.ndarray, predicted: np.ndarray, exposure: np.ndarray) -> float:
+    """Twice the area between the ordered Lorenz curve and the diagonal; NaN where nothing was counted.
+
+    Examples
+    --------
+    >>> gini(np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.1, 0.1, 0.2, 0.3]), np.ones(4))
+    0.5
+    """
+    order = np.argsort(predicted, kind="stable")
+    last = np.append(np.flatnonzero(np.diff(predicted[order])), len(order) - 1)  # rows of one prediction go together
+    shares, claims = np.cumsum(exposure[order])[last], np.cumsum((exposure * rates)[order])[last]
+    if not (shares[-1] > 0.0 and 0.0 < claims[-1] < math.inf):
+        return math.nan
+    shares, claims = np.append(0.0, shares / shares[-1]), np.append(0.0, claims / claims[-1])
+    return float(1.0 - np.sum(np.diff(shares) * (claims[1:] + claims[:-1])))
+
+
+def lift(rated: Rated, rates: np.ndarray, predicted: np.ndarray) -> list[Decile]:
+    """What was predicted and what happened, by tenths of the exposure in the order of the predicted rates.
+
+    Examples
+    --------
+    >>> y, predicted = np.array([0.0, 1.0, 1.0, 2.0]), np.array([0.5, 0.5, 1.0, 2.0])
+    >>> [decile.actual_over_expected for decile in lift(Rated(1.0, np.ones(4)), y, predicted)]
+    [0.0, 2.0, 1.0, 1.0]
+    """
+    order = np.argsort(predicted, kind="stable")
+    exposure = rated.exposure[order]
+    total = exposure.sum()
+    if not total > 0.0:
+        return []
+    middles = (np.cumsum(exposure) - exposure / 2.0) / total
+    places = np.minimum((middles * DECILES).astype(np.int64), DECILES - 1)
+    sums = [np.bincount(places, exposure * of, DECILES) for of in (1.0, predicted[order], rates[order])]
+    return [
+        Decile(
+            float(v), float(expected / v), float(actual / v), float(actual / expected) if expected > 0.0 else math.nan
+        )
+        for v, expected, actual in zip(*sums, strict=True)
+        if v > 0.0
+    ]

@@ -1,0 +1,102 @@
+"""Counts with exposures, as a user of the command line types them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv
+
+import tunefree
+from tests.cli.test_cli import run  # noqa: F401
+
+
+def policies(n=1500, seed=0):
+    rng = np.random.default_rng(seed)
+    age, years = rng.uniform(18, 80, n), rng.uniform(0.1, 1.0, n)
+    claims = rng.poisson(years * np.exp(-1.0 + 0.02 * (40 - age)))
+    return {"age": age, "area": rng.choice(["north", "south"], n).tolist(), "years": years, "claims": claims}
+
+
+@pytest.fixture
+def files(tmp_path):
+    for number in (0, 1):
+        csv.write_csv(pa.table(policies(seed=number)), tmp_path / f"{number}.csv")
+    return tmp_path
+
+
+TRAIN = ("train", "-t", "claims", "--loss", "poisson", "--exposure", "years")
+
+
+def test_training_evaluation_and_prediction(run, files):  # noqa: F811
+    model = str(files / "m.model")
+    assert run(*TRAIN, str(files / "0.csv"), "-o", model).exit_code == 0
+    told = json.loads(run("evaluate", model, str(files / "1.csv"), "--by", "area", "--json").stdout)
+    assert {"deviance", "d2", "actual_over_expected", "gini"} <= told.keys() and len(told["lift"]) == 10
+    assert 0.8 < told["actual_over_expected"] < 1.2 and told["d2"] > 0.0 and told["gini"] > 0.05
+    low, high = told["intervals"]["actual_over_expected"]
+    assert low < told["actual_over_expected"] < high
+    assert {part["value"] for part in told["by"]["slices"]} == {"north", "south"}
+    assert "actual / expected" in run("evaluate", model, str(files / "1.csv")).stdout
+    run("predict", model, str(files / "1.csv"), "-o", str(files / "p.csv"))
+    loaded, table = tunefree.load(model), policies(seed=1)
+    rates = loaded.predict({"age": table["age"], "area": table["area"]})
+    predicted = csv.read_csv(files / "p.csv")["prediction"].to_numpy()
+    assert predicted == pytest.approx(rates * table["years"], rel=1e-9)
+    assert told["actual_over_expected"] == pytest.approx(table["claims"].sum() / predicted.sum(), rel=1e-9)
+
+
+def test_rows_without_exposures_are_predicted_as_rates_and_told_of(run, files):  # noqa: F811
+    model, table = str(files / "m.model"), policies(20)
+    run(*TRAIN, str(files / "0.csv"), "-o", model)
+    csv.write_csv(pa.table({"age": table["age"], "area": table["area"]}), files / "n.csv")
+    result = run("predict", model, str(files / "n.csv"), "-o", str(files / "p.csv"))
+    assert result.exit_code == 0 and "exposure of 1" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("claims", -1, "the target is -1, and counts are numbers of at least 0"),
+        ("years", 0.0, "the exposure is 0, not a finite number above 0"),
+        ("years", -0.5, "the exposure is -0.5, not a finite number above 0"),
+        ("years", None, "the exposure is missing"),
+    ],
+)
+def test_bad_rows_are_named(run, files, column, value, message):  # noqa: F811
+    table = {name: list(values) for name, values in policies(60).items()}
+    table[column][6] = value
+    csv.write_csv(pa.table(table), files / "bad.csv")
+    result = run(*TRAIN, str(files / "bad.csv"), "-o", str(files / "m.model"))
+    assert result.exit_code != 0 and message in result.stderr and "row 7" in result.stderr
+
+
+def test_options_without_effect_are_errors(run, files):  # noqa: F811
+    data = str(files / "0.csv")
+    for options, message in (
+        (("--exposure", "years"), "is for losses of counts and amounts, not for square"),
+        (("--loss", "huber:1", "--exposure", "years"), "not for huber:1"),
+        (("--loss", "poisson", "--exposure", "year"), "there is no exposure column 'year'"),
+        (("--loss", "poisson", "--exposure", "age", "--weight", "age"), "name the same column"),
+        (("--loss", "poisson", "--learner", "early-stopping"), "is for learning row by row"),
+        (("--loss", "poisson", "--task", "classification"), "for classification"),
+    ):
+        result = run("train", "-t", "claims", *options, data, "-o", str(files / "m.model"))
+        assert result.exit_code != 0 and message in result.stderr.replace("\n", " "), result.stderr
+
+
+def test_all_zero_targets_are_an_error(run, files):  # noqa: F811
+    csv.write_csv(pa.table(policies(60) | {"claims": np.zeros(60, int)}), files / "zero.csv")
+    result = run(*TRAIN, str(files / "zero.csv"), "-o", str(files / "m.model"))
+    assert result.exit_code != 0 and "all targets are 0" in result.stderr
+
+
+def test_counts_are_told_of_in_one_line_where_no_loss_is_named(run, files):  # noqa: F811
+    data, model = str(files / "0.csv"), str(files / "m.model")
+    told = run("train", "-t", "claims", "--learner", "scinol2", data, "-o", model)
+    lines = [line for line in (told.stdout + told.stderr).splitlines() if "--loss poisson" in line]
+    assert len(lines) == 1
+    named = run(*TRAIN, "--learner", "scinol2", data, "-o", model)
+    assert "--loss poisson" not in named.stdout + named.stderr

@@ -1,0 +1,138 @@
+"""Regressors of counts, amounts and rates: exposures, bad input, files, contributions, extremes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import PoissonRegressor
+from sklearn.metrics import mean_poisson_deviance
+
+import tunefree
+from tunefree import OnlineRegressor, TuneFreeRegressor
+from tunefree.core.errors import ModelError
+from tunefree.estimators import IterativeRegularizationRegressor
+
+
+def counts(n=3000, seed=0):
+    """Columns, counts, exposures and true means."""
+    rng = np.random.default_rng(seed)
+    X, exposure = rng.normal(size=(n, 3)), rng.uniform(0.05, 1.0, n)
+    means = exposure * np.exp(-1.0 + X @ [0.5, -0.3, 0.0] + 0.5 * (X[:, 2] > 1.0))
+    return X, rng.poisson(means).astype(float), exposure, means
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y, exposure, _ = counts()
+    return TuneFreeRegressor(loss="poisson").fit(X, y, exposure=exposure)
+
+
+def test_the_pool_predicts_counts_at_least_as_well_as_a_poisson_regression(fitted):
+    X, y, exposure, _ = counts()
+    others, _, of_others, means = counts(seed=1)
+    linear = PoissonRegressor(alpha=1e-4).fit(X, y / exposure, sample_weight=exposure)
+    ours = mean_poisson_deviance(means, fitted.predict(others, exposure=of_others))
+    assert ours < mean_poisson_deviance(means, linear.predict(others) * of_others)
+    assert fitted.predict(others, exposure=of_others).sum() == pytest.approx(means.sum(), rel=0.06)
+
+
+def test_rates_times_exposures_are_predicted(fitted):
+    X, _, exposure, _ = counts(seed=1)
+    assert fitted.predict(X, exposure=exposure) == pytest.approx(fitted.predict(X) * exposure, rel=1e-12)
+    assert fitted.predict(X[:3], exposure=2.0) == pytest.approx(2.0 * fitted.predict(X[:3]), rel=1e-12)
+    assert (fitted.predict(X) > 0.0).all()
+
+
+def test_an_exposure_is_the_offset_for_all_losses():
+    X, y, exposure, _ = counts(600)
+    for loss, power in (("poisson", 1.0), ("tweedie:1.5", 1.5), ("gamma", 2.0)):
+        y_of_loss = y + 0.5 if loss == "gamma" else y
+        one = TuneFreeRegressor(loss=loss).fit(X, y_of_loss, exposure=exposure)
+        weight = exposure ** (2.0 - power)
+        other = TuneFreeRegressor(loss=loss).fit(X, y_of_loss / exposure, sample_weight=weight)
+        assert one.predict(X).tolist() == other.predict(X).tolist()
+
+
+def test_parts_of_a_stream_are_the_stream_with_exposures():
+    X, y, exposure, _ = counts(900)
+    whole = TuneFreeRegressor(loss="poisson").partial_fit(X, y, exposure=exposure)
+    parts = TuneFreeRegressor(loss="poisson")
+    for rows in (slice(0, 100), slice(100, 101), slice(101, 900)):
+        parts.partial_fit(X[rows], y[rows], exposure=exposure[rows])
+    assert parts.predict(X).tolist() == whole.predict(X).tolist()
+
+
+@pytest.mark.parametrize("learner", ["scinol2", "newton", "nag", "adagrad", "cocob", "pistol"])
+def test_single_learners_learn_counts(learner):
+    X, y, exposure, means = counts()
+    model = OnlineRegressor(learner, loss="poisson", view="steady", passes=3).fit(X, y, exposure=exposure)
+    constant = mean_poisson_deviance(means, exposure * y.sum() / exposure.sum())
+    assert mean_poisson_deviance(means, model.predict(X, exposure=exposure)) < 0.7 * constant
+
+
+@pytest.mark.parametrize(
+    ("y", "exposure", "loss", "message"),
+    [
+        ([1.0, -1.0, 0.0], None, "poisson", r"y\[1\]: the target is -1, and counts are numbers of at least 0; correct"),
+        ([1.0, 0.0, 2.0], None, "gamma", r"y\[1\]: the target is 0, and amounts .* above 0; .* `loss` tweedie"),
+        ([1.0, 0.0, 2.0], [1.0, 0.0, 1.0], "poisson", r"exposure\[1\]: the exposure is 0, .* above 0"),
+        ([1.0, 0.0, 2.0], [1.0, -2.0, 1.0], "poisson", r"exposure\[1\]: the exposure is -2"),
+        ([1.0, 0.0, 2.0], [1.0, np.nan, 1.0], "poisson", r"exposure\[1\]: the exposure is missing"),
+        ([1.0, 0.0, 2.0], [1.0, 1.0], "poisson", r"exposure has the shape \(2,\), and there are 3 rows"),
+        ([0.0, 0.0, 0.0], None, "poisson", "all targets are 0, of which the poisson loss knows no mean"),
+    ],
+)
+def test_bad_input_is_an_error_that_names_row_and_remedy(y, exposure, loss, message):
+    for model in (TuneFreeRegressor(loss=loss), OnlineRegressor(loss=loss)):
+        with pytest.raises(ValueError, match=message):
+            model.fit([[0.0], [1.0], [2.0]], y, exposure=exposure)
+
+
+def test_exposures_without_a_logarithmic_link_are_an_error():
+    with pytest.raises(ModelError, match="`exposure` is for losses of counts and amounts, not for square"):
+        TuneFreeRegressor().fit([[0.0], [1.0]], [0.0, 1.0], exposure=[1.0, 1.0])
+    model = TuneFreeRegressor().fit([[0.0], [1.0]] * 20, [0.0, 1.0] * 20)
+    with pytest.raises(ModelError, match="`exposure` is for losses"):
+        model.predict([[0.0]], exposure=1.0)
+
+
+def test_early_stopping_says_who_learns_counts():
+    with pytest.raises(ModelError, match="learned row by row; use TuneFreeRegressor"):
+        IterativeRegularizationRegressor(loss="poisson").fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+
+
+def test_files_and_contributions(fitted, tmp_path):
+    X = counts(200, seed=3)[0]
+    fitted.save(tmp_path / "counts.model")
+    loaded = tunefree.load(tmp_path / "counts.model")
+    assert loaded.predict(X, exposure=2.0).tolist() == fitted.predict(X, exposure=2.0).tolist()
+    contributions = np.asarray(fitted.explain(X).contributions)
+    assert contributions.sum(axis=1).ravel() == pytest.approx(np.log(fitted.predict(X)), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["poisson", "tweedie:1.5", "gamma"])
+@pytest.mark.parametrize("scale", [1e-300, 1e-8, 1e12, 1e300])
+def test_predictions_are_finite_at_any_scale_of_targets(loss, scale):
+    X, y, exposure, _ = counts(600)
+    y = (y + 0.25) * scale
+    model = TuneFreeRegressor(loss=loss).fit(X, y, exposure=exposure)
+    predicted = model.predict(X * 1e6)
+    assert np.isfinite(predicted).all() and (predicted > 0.0).all()
+    assert np.isfinite(model.progressive_loss_)
+    assert model.predict(X, exposure=exposure).sum() / scale == pytest.approx(y.sum() / scale, rel=0.2)
+
+
+def test_a_stream_that_begins_with_zeros_and_one_row():
+    model = TuneFreeRegressor(loss="poisson").partial_fit([[0.0]], [0.0])
+    assert model.predict([[0.0]])[0] == 1.0  # nothing is known of the size of counts
+    X = np.zeros((50, 1))
+    model.partial_fit(X, np.zeros(50)).partial_fit([[1.0]], [3.0])
+    assert 0.0 < model.predict([[0.0]])[0] < 3.0
+
+
+def test_copies_and_weights_are_the_same_with_exposures():
+    X, y, exposure, _ = counts(300)
+    weighted = TuneFreeRegressor(loss="poisson").fit(X, y, sample_weight=np.full(300, 2.0), exposure=exposure)
+    copied = TuneFreeRegressor(loss="poisson")
+    copied.fit(np.tile(X, (2, 1)), np.tile(y, 2), exposure=np.tile(exposure, 2))
+    assert copied.predict(X).tolist() == weighted.predict(X).tolist()

@@ -1,0 +1,226 @@
+"""Intervals and sets of estimators hold what they say, and do not depend on what must not matter."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import tunefree
+from tunefree import TuneFreeClassifier, TuneFreeRegressor
+from tunefree.core.errors import ModelError
+from tunefree.intervals.conformal_record import FIRST, MOST_SCORES
+
+LEVELS = np.array([0.5, 0.8, 0.9, 0.95])
+N, N_NEW = 1500, 3000
+ERRORS = np.sqrt(LEVELS * (1.0 - LEVELS) * (1.8 / N + 1.0 / N_NEW))  # standard ones; scores count like 1 / 1.8 rows
+
+
+def numbers(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Noise that is larger in some rows, of long tails."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (n, 4))
+    return X, np.sin(3.0 * X[:, 0]) + (0.1 + np.abs(X[:, 1])) * rng.standard_t(4.0, size=n)
+
+
+def classes(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X, np.array(["a", "b", "c"])[(X[:, :3] * 1.5 + rng.gumbel(size=(n, 3)) + [0.0, 1.0, 0.0]).argmax(axis=1)]
+
+
+@pytest.fixture(scope="module")
+def regressor():
+    return TuneFreeRegressor().fit(*numbers(N))
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return TuneFreeClassifier().fit(*classes(N))
+
+
+def covered(bounds: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return ((bounds[..., 0] <= y[:, None]) & (y[:, None] <= bounds[..., 1])).mean(axis=0)
+
+
+def test_intervals_cover_as_asked_and_are_wider_where_noise_is(regressor):
+    X, y = numbers(N_NEW, 1)
+    bounds = regressor.predict_interval(X, LEVELS)
+    assert bounds.shape == (N_NEW, 4, 2)
+    assert (np.abs(covered(bounds, y) - LEVELS) < 3.0 * ERRORS).all()
+    widths = bounds[:, 2, 1] - bounds[:, 2, 0]
+    is_noisy = np.abs(X[:, 1]) > 0.5
+    assert widths[is_noisy].mean() > 1.5 * widths[~is_noisy].mean()
+    assert (np.diff(bounds[:, :, 1], axis=1) >= 0.0).all() and (np.diff(bounds[:, :, 0], axis=1) <= 0.0).all()
+
+
+def test_intervals_are_quantiles(regressor):
+    X, y = numbers(N_NEW, 1)
+    np.testing.assert_array_equal(regressor.predict_interval(X, 0.8), regressor.predict(X, quantiles=[0.1, 0.9]))
+    below = y[:, None] < regressor.predict(X, quantiles=[0.9, 0.1, 0.5])
+    np.testing.assert_allclose(below.mean(axis=0), [0.9, 0.1, 0.5], atol=0.03)
+    assert regressor.predict(X[:5], quantiles=0.5).shape == (5,)
+    assert regressor.predict(X[:5]).shape == (5,)
+
+
+def test_sets_cover_as_asked(classifier):
+    X, y = classes(N_NEW, 1)
+    codes = np.searchsorted(classifier.classes_, y)
+    sets = classifier.predict_set(X, LEVELS)
+    assert sets.shape == (N_NEW, 4, 3) and sets.dtype == bool
+    assert (np.abs(sets[np.arange(N_NEW), :, codes].mean(axis=0) - LEVELS) < 3.0 * ERRORS).all()
+    assert (np.diff(sets.astype(int), axis=1) >= 0).all()
+    labels = classifier.predict_set(X[:9], 0.9, as_labels=True)
+    assert [list(of_row) for of_row in labels] == [list(classifier.classes_[row]) for row in sets[:9, 2]]
+
+
+def test_sets_cover_each_class_where_that_is_asked_for(classifier):
+    X, y = classes(N_NEW, 1)
+    sets = classifier.predict_set(X, 0.9, conditional="class")
+    for code, label in enumerate(classifier.classes_):
+        assert sets[y == label, code].mean() == pytest.approx(0.9, abs=0.05)
+
+
+@pytest.mark.parametrize("loss", ["absolute", "quantile:0.9", "huber:1"])
+def test_any_loss_that_predicts_a_number_has_intervals(loss):
+    X, y = numbers(N_NEW, 1)
+    bounds = TuneFreeRegressor(loss=loss).fit(*numbers(600)).predict_interval(X, LEVELS)
+    np.testing.assert_allclose(covered(bounds, y), LEVELS, atol=0.06)
+
+
+def in_pieces(model, X, y, size, **options):
+    for start in range(0, len(y), size):
+        rows = slice(start, start + size)
+        model.partial_fit(X[rows], y[rows], **{name: array[rows] for name, array in options.items()})
+    return model
+
+
+@pytest.mark.usefixtures("few_trees")
+def test_how_rows_come_in_calls_does_not_matter_nor_do_rows_of_weight_0():
+    X, y = numbers(700)
+    expected = TuneFreeRegressor().partial_fit(X, y).predict_interval(X[:50], LEVELS)
+    for size in (1, 7, 300):
+        bounds = in_pieces(TuneFreeRegressor(), X, y, size).predict_interval(X[:50], LEVELS)
+        np.testing.assert_array_equal(bounds, expected)
+    others = np.insert(X, np.arange(0, 700, 3), 5.0, axis=0), np.insert(y, np.arange(0, 700, 3), 1e3)
+    weight = (others[1] != 1e3).astype(float)
+    of_weights = in_pieces(TuneFreeRegressor(), *others, 100, sample_weight=weight)
+    np.testing.assert_array_equal(of_weights.predict_interval(X[:50], LEVELS), expected)
+
+
+@pytest.mark.usefixtures("few_trees")
+def test_weights_are_relative():
+    X, y = numbers(400)
+    weight = np.random.default_rng(2).uniform(0.5, 2.0, 400)
+    one, other = (TuneFreeRegressor().fit(X, y, sample_weight=factor * weight) for factor in (1.0, 2.0**20))
+    np.testing.assert_array_equal(one.predict_interval(X), other.predict_interval(X))
+
+
+@pytest.mark.usefixtures("few_trees")
+def test_one_row_of_a_group_counts_and_copies_count_once():
+    X, y = numbers(600)
+    groups = np.repeat(np.arange(120), 5)
+    record = TuneFreeRegressor().fit(X, y, groups=groups).trained_.model.pool.conformal
+    assert record.scores.rows <= 150  # runs are cut where generations are born
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        copies = in_pieces(TuneFreeRegressor(), np.tile(X, (3, 1)), np.tile(y, 3), 300).trained_.model.pool.conformal
+    assert copies.scores.rows == 600 - FIRST
+
+
+@pytest.mark.usefixtures("few_trees")
+def test_what_is_kept_is_bounded():
+    X, y = np.random.default_rng(0).normal(size=(MOST_SCORES + 3000, 1)), np.arange(MOST_SCORES + 3000.0)
+    record = in_pieces(TuneFreeRegressor(), X, y, 2000).trained_.model.pool.conformal
+    assert len(record.scores.kept()["targets"]) == MOST_SCORES
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_files_keep_intervals(kind, regressor, classifier, tmp_path):
+    model, X = (regressor, numbers(50, 1)[0]) if kind == "numbers" else (classifier, classes(50, 1)[0])
+
+    def told(estimator):
+        return estimator.predict_interval(X, LEVELS) if kind == "numbers" else estimator.predict_set(X, LEVELS)
+
+    model.save(tmp_path / "whole.model")
+    model.save(tmp_path / "small.model", only_for_prediction=True)
+    whole, small = tunefree.load(tmp_path / "whole.model"), tunefree.load(tmp_path / "small.model")
+    np.testing.assert_array_equal(told(whole), told(model))
+    np.testing.assert_array_equal(told(pickle.loads(pickle.dumps(model))), told(model))
+    np.testing.assert_allclose(told(small).astype(float), told(model).astype(float), atol=1e-3)
+    X_more, y_more = numbers(200, 3) if kind == "numbers" else classes(200, 3)
+    once = [told(estimator.partial_fit(X_more, y_more)) for estimator in (whole, pickle.loads(pickle.dumps(model)))]
+    np.testing.assert_array_equal(*once)
+
+
+def test_a_stream_is_covered_while_it_changes():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(6000, 3))
+    spread = np.where(np.arange(6000) // 1500 % 2 == 0, 0.3, 2.0)
+    y, model, is_covered = X[:, 0] + spread * rng.normal(size=6000), TuneFreeRegressor(), []
+    for start in range(0, 6000, 20):
+        rows = slice(start, start + 20)
+        if start >= 400:
+            low, high = model.predict_interval(X[rows], 0.9).T
+            is_covered += ((low <= y[rows]) & (y[rows] <= high)).tolist()
+        model.partial_fit(X[rows], y[rows])
+    assert np.mean(is_covered) == pytest.approx(0.9, abs=0.02)
+    part, at_least = model.trained_.model.pool.conformal.followed()[0.9]
+    assert part == pytest.approx(0.9, abs=0.01) and at_least <= part
+
+
+def test_after_a_pass_in_the_order_of_time_rows_far_ahead_are_covered():
+    rng, n = np.random.default_rng(7), 6000
+    X, time = rng.normal(size=(n, 3)), np.arange(n) / n
+    y = X[:, 0] * np.cos(6.0 * time) + X[:, 1] * np.sin(6.0 * time) + 0.3 * rng.normal(size=n)
+    model = TuneFreeRegressor(shuffle=False).fit(X[:4000], y[:4000])
+    record = model.trained_.model.pool.conformal
+    as_of_the_next_row = record.quantile(0.95, True, "")
+    assert model.trained_.model.pool._quantile(0.95, "") > 1.2 * as_of_the_next_row
+
+
+@pytest.mark.usefixtures("few_trees")
+@pytest.mark.parametrize("n", [1, 20, FIRST + 5])
+def test_too_few_rows_are_an_error_that_says_what_would_be_enough(n):
+    X, y = numbers(n)
+    with pytest.raises(ModelError, match="takes the evidence of 19 rows, and there is that of [0-9]+; learn more"):
+        TuneFreeRegressor().partial_fit(X, y).predict_interval(X, 0.9)
+    if n > 1:
+        with pytest.raises(ModelError, match="quantile 0.99 takes the evidence of 99 rows"):
+            TuneFreeRegressor().fit(X, y).predict(X, quantiles=0.99)
+
+
+@pytest.mark.usefixtures("few_trees")
+def test_extreme_targets_have_intervals():
+    X, y = numbers(300)
+    for factor in (1e300, 1e-200):
+        low, high = TuneFreeRegressor().fit(X, y * factor).predict_interval(X).T
+        assert np.isfinite([low, high]).all() and (low < high).all()
+        assert 0.7 < ((low <= y * factor) & (y * factor <= high)).mean() <= 1.0
+    low, high = TuneFreeRegressor().fit(X, np.ones(300)).predict_interval(X).T
+    np.testing.assert_allclose([low, high], 1.0, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("few_trees")
+def test_one_class_is_in_all_sets_and_wrong_options_are_refused():
+    X, _ = classes(40)
+    model = TuneFreeClassifier().partial_fit(X, ["a"] * 40)
+    assert model.predict_set(X).all() and model.predict_set(X).shape == (40, 1)
+    with pytest.raises(ValueError, match="conditional must be None or 'class'"):
+        model.predict_set(X, conditional="row")
+    with pytest.raises(ValueError, match="as_labels"):
+        model.predict_set(X, as_labels="yes")
+    assert not hasattr(model, "predict_interval") and not hasattr(TuneFreeRegressor(), "predict_set")
+
+
+@pytest.mark.usefixtures("few_trees")
+def test_texts_and_wide_rows_have_intervals_of_one_width():
+    from scipy import sparse
+
+    X = sparse.random(400, 3000, density=0.02, random_state=0, format="csr")
+    y = np.asarray(X.sum(axis=1)).ravel() + np.random.default_rng(0).normal(size=400)
+    bounds = TuneFreeRegressor().fit(X, y).predict_interval(X, 0.8)
+    widths = bounds[:, 1] - bounds[:, 0]
+    np.testing.assert_allclose(widths, widths[0])

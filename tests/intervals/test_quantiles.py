@@ -1,0 +1,143 @@
+"""Quantiles of scores cover as often as they say, and levels that follow a stream keep their bound."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import dense
+from tunefree.intervals.adaptive import LATEST, RATE, Adaptive, follow, most_missed
+from tunefree.intervals.conformal import check_enough, checked_parts, quantile, recency, wider
+from tunefree.intervals.conformal_record import COVERAGES, TAILS
+from tunefree.intervals.sets import class_scores, draws_of
+
+
+@given(st.integers(1, 60), st.sampled_from([0.05, 0.1, 0.5, 0.8, 0.9, 0.95]))
+def test_a_new_score_is_below_the_quantile_as_often_as_asked_for(n, level):
+    """Its rank among n + 1 exchangeable scores is uniform, so the share of places below the quantile is known."""
+    scores = np.arange(1.0, n + 1.0)
+    bound = quantile(scores, np.ones(n), level)
+    new = np.arange(n + 1) + 0.5  # one in each gap between scores
+    is_within = new >= bound if level < 0.5 else new <= bound
+    share, asked = is_within.mean(), max(level, 1.0 - level)
+    assert asked - 1e-12 <= share < asked + 1.0 / (n + 1) - 1e-12 or (share == 1.0 and math.isinf(bound))
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.floats(0.01, 0.99), st.integers(1, 4))
+def test_a_weight_is_so_many_copies(scores, level, copies):
+    array = np.array(scores)
+    weighted = quantile(array, np.full(len(array), float(copies)), level)
+    assert weighted == quantile(np.repeat(array, copies), np.ones(copies * len(array)), level)
+
+
+def test_upper_and_lower_tails_are_mirrored():
+    scores = np.random.default_rng(0).normal(size=101)
+    assert quantile(-scores, np.ones(101), 0.1) == -quantile(scores, np.ones(101), 0.9)
+
+
+def test_later_scores_count_more():
+    assert (np.diff(recency(np.arange(1, 50), 49)) > 0.0).all() and recency(np.array([49]), 49) == 1.0
+
+
+@pytest.mark.parametrize("parts", [0.0, 1.0, -0.1, 90, [0.5, 1.5], [], "x", None, [[0.5]], math.nan])
+def test_what_is_no_part_is_refused(parts):
+    with pytest.raises(ModelError, match="`coverage` must"):
+        checked_parts("coverage", parts)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.9, 0.99, 0.001])
+def test_too_few_is_told_with_what_would_be_enough(level):
+    least = math.ceil(max(level, 1.0 - level) / min(level, 1.0 - level) - 1e-9)
+    check_enough("coverage", level, float(least))
+    with pytest.raises(ModelError, match=f"takes the evidence of {least} rows?, and there is that of {least - 1};"):
+        check_enough("coverage", level, least - 1.0)
+    assert math.isfinite(quantile(np.zeros(least), np.ones(least), level))
+    assert math.isinf(quantile(np.zeros(least - 1), np.ones(least - 1), level))
+
+
+def test_other_scores_count_only_where_they_are_surely_wider():
+    rng = np.random.default_rng(1)
+    for level in (0.05, 0.95):
+        bound = quantile(rng.normal(size=2000), np.ones(2000), level)
+        assert wider(bound, rng.normal(size=500), np.ones(500), level) == bound
+        far = 2.0 * rng.normal(size=500)
+        assert wider(bound, far, np.ones(500), level) == quantile(far, np.ones(500), level)
+        assert wider(bound, 0.1 * far, np.ones(500), level) == bound
+        assert wider(bound, far[:3], np.ones(3), level) == bound
+
+
+def naive(targets, scores):
+    """The levels and counts of Gibbs and Candes as they stand."""
+    levels, below, latest = list(targets), np.zeros(len(targets)), []
+    for score in scores:
+        ordered, n = sorted(latest), len(latest)
+        for j, target in enumerate(targets):
+            place = levels[j] * (n + 1.0)
+            rank = math.floor(place + 1e-9) if target < 0.5 else math.ceil(place - 1e-9)
+            bound = -math.inf if rank < 1 else math.inf if rank > n else ordered[rank - 1]
+            is_below = score < bound if target < 0.5 else score <= bound
+            below[j] += is_below
+            levels[j] += RATE * min(target, 1.0 - target) * (target - is_below)
+        latest = [*latest, score][-LATEST:]
+    return np.array(levels), below
+
+
+@pytest.mark.parametrize("kind", ["normal", "equal", "few values", "rising", "falling"])
+def test_levels_are_those_of_the_formula(kind):
+    n, rng = 2 * LATEST + 100, np.random.default_rng(2)
+    scores = {
+        "normal": rng.normal(size=n),
+        "equal": np.ones(n),
+        "few values": rng.integers(0, 4, n).astype(float),
+        "rising": np.arange(float(n)),
+        "falling": -np.arange(float(n)),
+    }[kind]
+    state = Adaptive.create(TAILS)
+    follow(state, scores)
+    levels, below = naive(TAILS, scores.tolist())
+    np.testing.assert_array_equal(state.below, below)
+    np.testing.assert_allclose(state.levels, levels, rtol=0.0, atol=1e-12)
+    np.testing.assert_array_equal(state.ordered, np.sort(scores[-LATEST:]))
+
+
+@pytest.mark.parametrize("opponent", ["above", "below", "changing", "just beyond"])
+def test_no_stream_is_missed_more_often_than_the_bound_says(opponent):
+    state, rng = Adaptive.create(TAILS), np.random.default_rng(3)
+    for t in range(3000):
+        score = {
+            "above": float(t) ** 2,
+            "below": -(float(t) ** 2),
+            "changing": (-1.0) ** (t // 300) * 10.0 ** (t // 100) * rng.normal(),
+            "just beyond": np.nextafter(state.quantile(0.95), math.inf) if math.isfinite(state.quantile(0.95)) else 0.0,
+        }[opponent]
+        follow(state, np.array([score]))
+        for target, below in zip(TAILS, state.below, strict=True):
+            missed = below if target < 0.5 else t + 1 - below
+            assert missed <= most_missed(target, t + 1)
+
+
+def test_on_a_stream_that_stays_the_same_quantiles_are_nearly_those_of_the_scores():
+    state, scores = Adaptive.create(TAILS), np.random.default_rng(4).normal(size=20_000)
+    follow(state, scores)
+    for coverage in COVERAGES:
+        levels = (1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0
+        covered = state.below[TAILS.index(levels[1])] - state.below[TAILS.index(levels[0])]
+        assert covered / len(scores) == pytest.approx(coverage, abs=0.003)
+    between = [state.quantile(level) for level in (0.1, 0.15, 0.25)]
+    assert between == sorted(between)
+
+
+def test_scores_of_classes_are_uniform_where_probabilities_are_right():
+    rng = np.random.default_rng(5)
+    probabilities = rng.dirichlet(np.ones(5), 20_000)
+    y = (rng.random((20_000, 1)) > probabilities.cumsum(axis=1)).sum(axis=1)
+    draws = draws_of(dense(rng.normal(size=(20_000, 2))))
+    scores = class_scores(np.log(probabilities), draws)
+    assert ((scores >= 0.0) & (scores <= 1.0 + 1e-12)).all()
+    of_rows = np.sort(scores[np.arange(20_000), y])
+    assert np.abs(of_rows - np.arange(20_000) / 20_000).max() < 0.02  # Kolmogorov and Smirnov: .0096 at 5 %

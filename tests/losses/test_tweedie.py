@@ -1,0 +1,104 @@
+"""Losses of counts and amounts: their deviances are scikit-learn's, and an offset is a rate with a weight."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import mean_tweedie_deviance
+
+from tunefree.core.errors import ModelError
+from tunefree.losses import curvature, loss_of, slope, value
+from tunefree.losses.contract import prediction_of, rescaled, response
+from tunefree.losses.kinds import arrays_of
+from tunefree.losses.objectives import measured, regression
+from tunefree.losses.rates import as_rates, check_has_rates
+from tunefree.losses.regression import observe
+
+LOSSES = {name: loss_of("regression", name) for name in ("poisson", "tweedie:1.1", "tweedie", "tweedie:1.9", "gamma")}
+each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+target = st.floats(1e-3, 1e3)
+logarithm = st.floats(-6.0, 6.0)
+
+
+@each_loss
+@settings(max_examples=60, deadline=None)
+@given(y=target, eta=logarithm)
+def test_it_is_half_the_deviance_of_scikit_learn(loss, y, eta):
+    expected = 0.5 * mean_tweedie_deviance([y], [math.exp(eta)], power=loss.power)
+    assert value(loss, y, eta) == pytest.approx(expected, rel=1e-6, abs=1e-9 * (1 + y))
+    if loss.power < 2.0:
+        expected = 0.5 * mean_tweedie_deviance([0.0], [math.exp(eta)], power=loss.power)
+        assert value(loss, 0.0, eta) == pytest.approx(expected, rel=1e-9)
+
+
+@each_loss
+@settings(max_examples=60, deadline=None)
+@given(y=target, eta=logarithm, exposure=st.floats(0.01, 50.0))
+def test_an_offset_is_a_rate_with_a_weight(loss, y, eta, exposure):
+    (rate,), (weight,) = as_rates(loss, np.array([y]), np.ones(1), np.array([exposure]))
+    of_rate = weight * value(loss, rate, eta)
+    assert of_rate == pytest.approx(value(loss, y, eta + math.log(exposure)), rel=1e-7, abs=1e-9 * (1 + y))
+    for derivative in (slope, curvature):
+        expected = derivative(loss, y, eta + math.log(exposure))
+        assert weight * derivative(loss, rate, eta) == pytest.approx(expected, rel=1e-9, abs=1e-9 * (1 + y))
+
+
+def test_an_exposure_is_a_weight_of_the_rate_for_poisson_and_not_otherwise():
+    y, ones, exposure = np.array([2.0]), np.ones(1), np.array([4.0])
+    weights = [as_rates(loss, y, ones, exposure)[1][0] for loss in LOSSES.values()]
+    assert weights[0] == 4.0 and weights[-1] == 1.0 and np.all(np.diff(weights) < 0)
+
+
+@each_loss
+def test_values_near_and_far_from_the_target_fit_together(loss):
+    for y in (1e-300, 1e-3, 1.0, 1e9):
+        for side in (-1.0, 1.0):
+            etas = math.log(y) + side * (1.0 + np.array([-1e-9, 1e-9]))
+            first, second = (value(loss, y, eta) for eta in etas)
+            assert first == pytest.approx(second, rel=1e-6)
+
+
+@each_loss
+def test_responses_undo_predictions(loss):
+    means = np.array([1e-200, 0.5, 3.0, 1e200])
+    assert response(loss, prediction_of(loss, means)) == pytest.approx(means, rel=1e-9)
+    assert np.isfinite(response(loss, np.array([-1e308, 1e308]))).all()
+
+
+def test_the_objective_follows_the_logarithm_of_the_mean():
+    rng = np.random.default_rng(0)
+    y, weight = rng.poisson(0.2, 500).astype(float), rng.exponential(size=500)
+    arrays = arrays_of(regression(LOSSES["poisson"]))
+    for row in zip(y, weight, strict=True):
+        observe(arrays.numbers, *row)
+    objective = arrays.restored(regression(LOSSES["poisson"]))
+    assert objective.predictions_of(np.zeros((1, 1)))[0, 0] == pytest.approx(np.log(np.average(y, weights=weight)))
+
+
+def test_while_all_targets_are_zero_rows_are_predicted_as_one_and_teach_nothing():
+    arrays = arrays_of(regression(LOSSES["tweedie"]))
+    observe(arrays.numbers, 0.0, 1.0)
+    objective = arrays.restored(regression(LOSSES["tweedie"]))
+    assert objective.predictions_of(np.full((1, 1), 5.0))[0, 0] == 0.0 and objective.unit == 0.0
+
+
+def test_what_has_no_exposures_is_an_error_that_names_what_has():
+    with pytest.raises(
+        ModelError, match="`exposure` is for losses of counts and amounts, not for huber:1; pass `loss`"
+    ):
+        check_has_rates(loss_of("regression", "huber:1"), "huber:1")
+    with pytest.raises(ModelError, match="learned row by row"):
+        rescaled(LOSSES["gamma"], 2.0)
+    with pytest.raises(ModelError, match=r"between 1 \(which is poisson\) and 2"):
+        loss_of("regression", "tweedie:2.5")
+
+
+@each_loss
+def test_losses_of_any_number_are_finite(loss):
+    numbers = np.array([-1e308, -700.0, -1.0, 0.0, 1e-308, 1.0, 700.0, 1e300, 1e308])
+    y, predictions = (grid.ravel() for grid in np.meshgrid(np.abs(numbers), numbers))
+    assert np.isfinite(measured(regression(loss), y, predictions[:, None])).all()

@@ -1,0 +1,126 @@
+"""Blocks: all three renderers walk all of them, and write the same numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from tests.report.test_page import Reader, check_page
+from tests.workflows.test_training import people
+from tunefree.model_files.plan import Plan
+from tunefree.report import page, performance, terminal
+from tunefree.report.compared import compared
+from tunefree.report.document import Block, Chart, Code, Column, Data, Document, Fact, Facts, Note, Section, Table
+from tunefree.report.formats import COUNT, PERCENT
+from tunefree.report.guarantees import certificates
+from tunefree.report.inspection import blocks_of_model
+from tunefree.report.record import record
+from tunefree.stream.batch import BadRows
+from tunefree.stream.source import open_source
+from tunefree.training.training import train
+from tunefree.workflows.certification import findings
+from tunefree.workflows.comparison import compare
+from tunefree.workflows.evaluation import evaluate
+from tunefree.workflows.explanation import terms_of
+from tunefree.workflows.metrics import Measure
+
+DOCUMENTED = set(re.findall("`([a-z_0-9]+)`", (Path(__file__).parents[2] / "docs/howto/json.md").read_text()))
+DOCUMENTED |= {"notes", "warnings", "intervals"}
+NUMBERS = re.compile(r"\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
+
+
+def printed(blocks):
+    """What a terminal shows, as words."""
+    console = Console(width=400, no_color=True, markup=False, highlight=False, emoji=False)
+    with console.capture() as capture:
+        terminal.show(console, blocks)
+    return " ".join(capture.get().split())
+
+
+def on_page(blocks):
+    """What a page shows, as words."""
+    return Reader(page.html(Document("title", "about", [], [Section("s", "Section", blocks)]))).text
+
+
+def draw(figure):
+    figure.subplots().plot([1, 2], [2, 1])
+
+
+BLOCKS = [
+    Facts([Fact("rows", 1234, COUNT), Fact("error", Measure(0.25, 0.125, 0.5), PERCENT)], "On new rows", "Intervals"),
+    Facts([Fact("loss", float("nan"), COUNT, "mean_loss")], key="mixing"),
+    Table("Ages", [Column("name"), Column("age", COUNT), Column("id", is_shown=False)], [["Ann", 7, 1], ["Bo", 8, 2]]),
+    Table("For programs", [Column("x")], [["hidden"]], shown=()),
+    Chart("Curve", "falls from 2 to 1", draw, "A curve.", data={"x": np.array([1.0, np.inf])}),
+    Note("pass `on_bad_row='skip'`", "warning"),
+    Note("two", "note"),
+    Note("three"),
+    Note("small print", "fine"),
+    Code("tunefree train DATA"),
+    Data("order", {"sorted": np.bool_(True)}),
+]
+
+
+def test_all_renderers_walk_all_blocks():
+    assert {type(block) for block in BLOCKS} == set(get_args(Block))
+    assert set(terminal.LINES) == set(get_args(Block))
+    shown, read = printed(BLOCKS), on_page(BLOCKS)
+    for words in ("rows 1,234", "error 25.00 % 12.50 to 50.00 %", "loss -", "Ann 7", "Bo 8", "pass --on-bad-row skip"):
+        assert words in shown and words in read, words
+    assert "hidden" not in shown + read and "warning: pass" in shown and "note: two" in shown
+    assert json.loads(json.dumps(record(BLOCKS), allow_nan=False)) == {
+        "rows": 1234,
+        "error": 0.25,
+        "intervals": {"error": [0.125, 0.5]},
+        "mixing": {"mean_loss": None},
+        "ages": [{"name": "Ann", "age": 7, "id": 1}, {"name": "Bo", "age": 8, "id": 2}],
+        "for_programs": [{"x": "hidden"}],
+        "curve": {"x": [1.0, None]},
+        "warnings": ["pass --on-bad-row skip"],
+        "notes": ["two", "three"],
+        "command": "tunefree train DATA",
+        "order": {"sorted": True},
+    }
+
+
+def test_a_key_is_not_used_twice():
+    with pytest.raises(ValueError, match="two blocks have the key 'rows'"):
+        record([Facts([Fact("rows", 1)]), Facts([Fact("rows", 2)])])
+
+
+def texts_of(blocks):
+    """The texts of all facts and cells that people see."""
+    for block in blocks:
+        if isinstance(block, Facts):
+            yield from (fact.format(fact.value) for fact in block.facts)
+        elif isinstance(block, Table):
+            yield from (cell for row in block.texts() for cell in row)
+
+
+@pytest.mark.parametrize("target", ["rich", "pay"])
+def test_what_commands_print_is_what_pages_show(target):
+    """Facts and tables of an inspection, an evaluation and a comparison are on a terminal as on a page, and in JSON."""
+    other = {"rich": "pay", "pay": "rich"}[target]
+    table = {name: values for name, values in people(800).items() if name != other}
+    trained = train(open_source(table), Plan(target=target))
+    tested = evaluate(trained, open_source(table), BadRows(), "job")
+    comparison = compared(compare(open_source(table), Plan(target=target), ["scinol2", "adagrad"]))
+    for blocks in (
+        blocks_of_model(trained, terms_of(trained), 20),
+        performance.evaluation(trained, tested, "job"),
+        certificates(trained, findings(trained)),
+        [block for section in comparison.sections for block in section.blocks],
+    ):
+        shown, read = printed(blocks), on_page(blocks)
+        for text in map(" ".join, map(str.split, texts_of(blocks))):
+            assert text in shown and text in read, text
+        values = json.dumps(record(blocks), allow_nan=False)
+        assert record(blocks).keys() <= DOCUMENTED
+        assert len(NUMBERS.findall(values)) > len([block for block in blocks if isinstance(block, Facts)])
+    check_page(page.html(comparison))

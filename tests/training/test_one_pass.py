@@ -1,0 +1,164 @@
+"""One pass: whatever door rows come through, the same rows in the same order make the same model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import tunefree
+from tests.distributed.data import shards
+from tunefree.distributed import phases
+from tunefree.distributed.engines import Here
+from tunefree.model.model import Model
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import continued
+from tunefree.stream.batch import BadRows
+from tunefree.stream.source import open_source
+from tunefree.training.one_pass import end
+from tunefree.training.reading import further_batches
+from tunefree.training.training import learn_batch, learn_more, train
+
+N = 1200
+KINDS = "two classes", "three classes", "numbers"
+
+
+def rows_of(kind):
+    random = np.random.default_rng(3)
+    X = random.normal(size=(N, 4))
+    score = X[:, 0] + X[:, 1] ** 2 + 0.5 * random.normal(size=N)
+    if kind == "numbers":
+        return X, score
+    return X, np.digitize(score, [0.5] if kind == "two classes" else [0.2, 1.2])
+
+
+def table_of(X, y):
+    return pa.table({f"x{j}": X[:, j] for j in range(X.shape[1])} | {"y": y})
+
+
+def estimator(kind, pool=True, **parameters):
+    names = ("TuneFreeRegressor" if pool else "OnlineRegressor") if kind == "numbers" else None
+    return getattr(tunefree, names or ("TuneFreeClassifier" if pool else "OnlineClassifier"))(**parameters)
+
+
+def assert_same(model, other):
+    """Two models are the same: all that they have learned, to the bit."""
+    (arrays, header), (expected, of_other) = model.save_state(), other.save_state()
+    # Files keep rows of features that occur once, and estimators name the loss that is usual.
+    chosen = {"replays", "loss", "meetings"}
+    assert {key: value for key, value in header.items() if key not in chosen} == {
+        key: value for key, value in of_other.items() if key not in chosen
+    }
+    expected = {name: array for name, array in expected.items() if not name.startswith("meetings.")}
+    arrays = {name: array for name, array in arrays.items() if not name.startswith("meetings.")}
+    assert arrays.keys() == expected.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, expected[name], name)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def path(kind, tmp_path):
+    parquet.write_table(table_of(*rows_of(kind)), tmp_path / "rows.parquet", row_group_size=500)
+    return tmp_path / "rows.parquet"
+
+
+@pytest.fixture
+def trained(path):
+    return train(open_source(path), Plan(target="y"))
+
+
+def test_fit_is_train(kind, trained):
+    X, y = rows_of(kind)
+    fitted = estimator(kind, shuffle=False).fit(X, y)
+    assert_same(fitted.trained_.model, trained.model)
+    assert fitted.trained_.progress.progressive == trained.progress.progressive
+    assert fitted.trained_.progress.curve == trained.progress.curve
+
+
+def test_partial_fit_and_the_end_are_train(kind, trained):
+    X, y = rows_of(kind)
+    model = estimator(kind)
+    known = {} if kind == "numbers" else {"classes": np.unique(y)}
+    for start, stop in ((0, 1), (1, 700), (700, N)):
+        model.partial_fit(X[start:stop], y[start:stop], **known)
+    end(model._learned)
+    assert_same(model.trained_.model, trained.model)
+    assert model.trained_.progress.progressive == trained.progress.progressive
+
+
+def test_one_shard_is_train(path, trained):
+    cut = shards(path)
+    learned = phases.learn(Here(), phases.Parts(cut, [[] for _ in cut]), Plan(target="y"), lambda line: None)
+    assert_same(learned.model, trained.model)
+    assert learned.progress.progressive == trained.progress.progressive
+
+
+def test_further_rows_are_learned_alike_from_files_and_by_partial_fit(kind, path, tmp_path, trained):
+    X, y = rows_of(kind)
+    train(open_source(path), Plan(target="y")).save(tmp_path / "a.model")
+    learned = learn_more(trained, open_source(table_of(X[:300], y[:300])))
+    model = tunefree.load(tmp_path / "a.model").partial_fit(X[:300], y[:300])
+    end(model._learned)
+    assert_same(model.trained_.model, learned.model)
+    assert model.trained_.progress.progressive == learned.progress.progressive
+
+
+@pytest.mark.parametrize("passes", [1, 3])
+def test_single_learners_make_the_passes_of_train(kind, path, passes):
+    X, y = rows_of(kind)
+    fitted = estimator(kind, pool=False, passes=passes, shuffle=False).fit(X, y)
+    trained = train(open_source(path), Plan(target="y", learner="scinol2", passes=passes))
+    assert_same(fitted.trained_.model, trained.model)
+    assert fitted.trained_.progress.progressive == trained.progress.progressive
+    assert fitted.trained_.progress.number == trained.progress.number == passes
+
+
+def test_a_fit_of_several_passes_goes_on_with_the_first(kind):
+    X, y = rows_of(kind)
+    going, once = (estimator(kind, pool=False, passes=passes).fit(X, y) for passes in (2, 1))
+    for model in (going, once):
+        model.partial_fit(X[:10], y[:10])
+    assert [len(model.trained_.progress.progressive) for model in (going, once)] == [1, 1]
+    assert going.trained_.progress.progressive[0].rows == once.trained_.progress.progressive[0].rows == N + 10
+
+
+def test_a_fit_that_was_interrupted_in_a_further_pass_goes_on_with_the_first(kind, monkeypatch):
+    X, y = rows_of(kind)
+    model, begin_pass = estimator(kind, pool=False, passes=3), Model.begin_pass
+
+    def interrupt(of_model):
+        begin_pass(of_model)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Model, "begin_pass", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+    model.partial_fit(X[:10], y[:10])
+    progress = model.trained_.progress
+    assert (progress.number, len(progress.progressive), progress.progressive[0].rows) == (1, 1, N + 10)
+
+
+def test_the_rows_of_a_pass_are_counted_whatever_the_calls(kind, tmp_path):
+    X, y = rows_of(kind)
+    once, saved = estimator(kind).partial_fit(X, y), estimator(kind).partial_fit(X[:600], y[:600])
+    saved.save(tmp_path / "half.model")
+    saved = tunefree.load(tmp_path / "half.model").partial_fit(X[600:], y[600:])
+    for name, model in (("once", once), ("saved", saved)):
+        model.save(tmp_path / name)
+    assert (tmp_path / "once").read_bytes() == (tmp_path / "saved").read_bytes()
+
+
+def test_what_is_known_of_a_training_stays_as_rows_are_served(trained):
+    trained.progress.skipped = 3
+    going, (X, y) = continued(trained), (np.zeros((5, 4)), [0, 1, 0, 1, 1])
+    for batch in further_batches(open_source(table_of(X, y)), going.encoder, BadRows(), None)[1]:
+        learn_batch(going, batch)
+    assert going.progress.skipped == 3
+    assert going.progress.rows == N + 5

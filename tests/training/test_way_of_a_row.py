@@ -1,0 +1,70 @@
+"""The way of a row: from ``tunefree.train`` to a learner's kernel it is as long as ``docs/architecture.md`` says.
+
+The functions that matter are those of the package on the stack as the kernel of a member's learner is called. Functions
+inside others and those of ``core/threads.py`` are left out: they say in which thread something is done.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import tunefree
+from tunefree.core import threads
+from tunefree.core.kernels import Kernel
+
+ROOT = Path(__file__).parents[2]
+SOURCE = str(Path(tunefree.__file__).parent)
+MOST = 12
+KERNELS = "model/passes.py learn", "generations/leaves.py LivingLeaves.follow"  # which call the kernels of learners
+
+
+def way():
+    """The functions that matter on the stack, the outermost first, each with its file."""
+    functions, frame = [], sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith(SOURCE) and "<" not in code.co_qualname:
+            file = Path(code.co_filename).relative_to(SOURCE).as_posix()
+            functions += [] if file == "core/threads.py" else [f"{file} {code.co_qualname}"]
+        frame = frame.f_back
+    return functions[::-1]
+
+
+@pytest.fixture(scope="module")
+def ways(tmp_path_factory):
+    path = tmp_path_factory.mktemp("way") / "rows.parquet"
+    X = np.random.default_rng(0).normal(size=(1000, 3))
+    parquet.write_table(pa.table({f"x{j}": X[:, j] for j in range(3)} | {"y": (X[:, 0] > 0).astype(int)}), path)
+    seen, call = set(), Kernel.__call__
+
+    def traced(kernel, *values):
+        functions = way()
+        if functions[-1] in KERNELS and not any("frozen" in function for function in functions):
+            seen.add(tuple(functions))
+        return call(kernel, *values)
+
+    with pytest.MonkeyPatch.context() as patch, threads.at_most(1):
+        patch.setattr(Kernel, "__call__", traced)
+        tunefree.train(path, target="y")
+    return seen
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="names of classes are not in the code of their functions")
+def test_the_way_to_a_weight_is_short(ways):
+    learned = [functions for functions in ways if functions[2].startswith("training/one_pass.py")]
+    assert {functions[-1] for functions in learned} == set(KERNELS)
+    assert max(map(len, learned)) <= MOST
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="names of classes are not in the code of their functions")
+def test_the_way_to_a_weight_is_the_one_in_the_documents(ways):
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    listed = re.findall(r"^\| \d+ \| `([\w.]+)` \| `([\w/.]+)` \|", text, re.MULTILINE)
+    assert tuple(f"{file} {name}" for name, file in listed) in ways
