@@ -226,14 +226,14 @@ def load(server: Server, unlabelled: list[dict[str, Any]], rows: list[dict[str, 
     bodies = [json.dumps(row).encode() for row in unlabelled[:1000]]
     asked, rate = Load(server.port, bodies, 0.5 if is_quick else SECONDS), 50 if is_quick else RATE
 
-    def told(latencies: list[float]) -> str:
+    def figures(latencies: list[float]) -> str:
         median, late = statistics.median(latencies), sorted(latencies)[int(0.99 * len(latencies))]
         return f"p50 {median:7.2f} ms, p99 {late:7.2f} ms"
 
-    print(f"{rate} predictions/s: {told(asyncio.run(asked.at_rate(rate)))}")
+    print(f"{rate} predictions/s: {figures(asyncio.run(asked.at_rate(rate)))}")
     print(f"{CLIENTS} clients: {asyncio.run(asked.closed()):.0f} predictions/s")
     latencies, n_learned = asyncio.run(asked.while_learning(rate, rows))
-    print(f"{rate} predictions/s while {n_learned:.0f} rows/s are learned: {told(latencies)}")
+    print(f"{rate} predictions/s while {n_learned:.0f} rows/s are learned: {figures(latencies)}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -153,8 +153,8 @@ def test_two_trainings_of_one_file(file, tmp_path):
         time.sleep(0.05)
     second = subprocess.run([*train, "-"], input="", capture_output=True, text=True)
     assert second.returncode == 2 and f"process {first.pid} writes it; wait until it ends" in second.stderr
-    _, told = first.communicate("\n".join(json.dumps(row) for row in rows(N, N + 50)))
-    assert first.returncode == 0, told
+    _, printed = first.communicate("\n".join(json.dumps(row) for row in rows(N, N + 50)))
+    assert first.returncode == 0, printed
     assert Trained.load(file).progress.progressive[0].rows == N + 50
     assert not (tmp_path / f".{file.name}.lock").exists()
 

@@ -162,15 +162,15 @@ def full_disk(service):
 
 
 def test_a_version_that_cannot_be_saved_loses_nothing(file, tmp_path):
-    told = []
+    events = []
     keeping = Keeping(save_every=10, keep_versions=10**6)
-    with begun(file, tmp_path / "s", keeping, tell=lambda event, **said: told.append(event)) as service:
+    with begun(file, tmp_path / "s", keeping, tell=lambda event, **said: events.append(event)) as service:
         versions = tmp_path / "s" / "versions"
         versions.rename(tmp_path / "elsewhere")
         assert service.learn(rows(N, N + 15)) == {"learned": 15}
         service.settle()
         assert "cannot be written" in service.state()["cannot be saved"] and service.problems()
-        assert "not saved" in told and service.counts.failed_saves == 1
+        assert "not saved" in events and service.counts.failed_saves == 1
         with pytest.raises(ModelError, match="cannot be written"):
             service.save()
         (tmp_path / "elsewhere").rename(versions)
@@ -187,18 +187,42 @@ def test_learning_that_fails_halfway_is_not_acknowledged(file, tmp_path, monkeyp
 
     service = begun(file, tmp_path / "s")
     service.learn(rows(N, N + 5))
+    service.predict([{**rows(N, N + 1)[0], "id": 1}])
     with monkeypatch.context() as patched:
         patched.setattr(learner, "learn_batch", fail)
         with pytest.raises(StoreError, match="learning failed"):
-            service.learn(rows(N, N + 5))
+            service.label([{"id": 1, "rich": "no"}], "labels")
     with pytest.raises(StoreError, match="learning failed"):
-        service.learn(rows(N, N + 5))
+        service.learn(rows(N, N + 5), "rows")
     assert len(service.predict(rows(N, N + 5, "rich"))) == 5
     assert "started again" in service.problems()[0]
+    with pytest.raises(ModelError, match="learning failed"):
+        service.save()
     service.close()
     with begun(file, tmp_path / "s") as again:
-        assert again.state()["rows"] == N + 5
-    assert len(check_store(tmp_path / "s", tmp_path / "u")) == 5
+        assert again.state()["rows"] == N + 5 and again.state()["waiting for labels"] == 1
+        assert again.label([{"id": "1", "rich": "no"}], "labels") == {"learned": 1, "unknown": []}
+        assert again.learn(rows(N, N + 5), "rows") == {"learned": 5}
+    assert len(check_store(tmp_path / "s", tmp_path / "u")) == 11
+
+
+def test_rows_that_cannot_be_learned_after_all_are_refused_and_their_name_is_free(file, tmp_path, monkeypatch):
+    from tunefree.serving.rows import Reader
+
+    def refuse(self, trained, sent):
+        raise DataError("no")
+
+    with begun(file, tmp_path / "s") as service:
+        with monkeypatch.context() as patched:
+            patched.setattr(Reader, "learned", refuse)
+            with pytest.raises(DataError, match="no"):
+                service.learn(rows(N, N + 5), "a")
+            service.predict([{**rows(N, N + 1)[0], "id": 1}])
+            with pytest.raises(DataError, match="no"):
+                service.label([{"id": 1, "rich": "no"}])
+        assert service.learn(rows(N, N + 5), "a") == {"learned": 5}
+        assert service.label([{"id": 1, "rich": "no"}]) == {"learned": 1, "unknown": []}
+    assert len(check_store(tmp_path / "s", tmp_path / "u")) == 6
 
 
 def test_versions_are_kept_and_gone_back_to(file, tmp_path):

@@ -235,7 +235,13 @@ def serve(service: Service, limits: Limits) -> None:
     refusals = Refusals()
     with service, bound(limits) as listening:
         app = Application(service, limits, refusals).app
-        options: dict[str, Any] = {"log_config": None, "access_log": False, "lifespan": "off", "server_header": False}
+        options: dict[str, Any] = {
+            "log_config": None,
+            "access_log": False,
+            "lifespan": "off",
+            "server_header": False,
+            "proxy_headers": False,
+        }
         options |= {"timeout_keep_alive": limits.idle_timeout, "timeout_graceful_shutdown": limits.shutdown_timeout}
         config = uvicorn.Config(app, **options, http=protocol_of(limits, refusals), ws="none")
         sys.setswitchinterval(SWITCH)

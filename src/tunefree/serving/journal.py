@@ -46,7 +46,7 @@ CREATE TABLE IF NOT EXISTS waiting (
     since REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS requests (
     place INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, digest TEXT NOT NULL, answer TEXT NOT NULL,
-    since REAL NOT NULL);
+    sequence INTEGER NOT NULL, since REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS versions (
     number INTEGER PRIMARY KEY AUTOINCREMENT, sequence INTEGER NOT NULL, n_rows INTEGER NOT NULL, loss REAL,
     created TEXT NOT NULL, reason TEXT NOT NULL);
@@ -161,9 +161,11 @@ class Journal:
         return int(self._all(statement, *values)[0][0])
 
     def remove(self, sequences: Iterable[int]) -> None:
-        """Take back events that could not be learned."""
+        """Take back events that could not be learned, and what was to be answered to their requests."""
         for sequence in sequences:
             self._all("DELETE FROM events WHERE sequence = ?", sequence)
+            answers = self._all("DELETE FROM requests WHERE sequence = ? RETURNING place", sequence)
+            self._n["requests"] -= len(answers)
 
     def events_after(self, sequence: int) -> Iterator[Event]:
         """Events that follow one, in order."""
@@ -232,10 +234,10 @@ class Journal:
         answers = self._all("SELECT digest, answer FROM requests WHERE name = ?", request)
         return (answers[0][0], json.loads(answers[0][1])) if answers else None
 
-    def keep_answer(self, request: str, digest: str, answer: Row, most: int) -> None:
-        """Remember what is answered to a request, of the latest ``most``."""
-        values = request, digest, json.dumps(answer), self.now
-        self._all("INSERT INTO requests (name, digest, answer, since) VALUES (?, ?, ?, ?)", *values)
+    def keep_answer(self, request: str, digest: str, answer: Row, sequence: int, most: int) -> None:
+        """Remember what is answered to a request with an event, or 0 for none, of the latest ``most``."""
+        values = request, digest, json.dumps(answer), sequence, self.now
+        self._all("INSERT INTO requests (name, digest, answer, sequence, since) VALUES (?, ?, ?, ?, ?)", *values)
         self._n["requests"] += 1
         self._drop_oldest("requests", most)
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.published import published, remember
-from tunefree.serving.journal import Event, Row, StoreError
+from tunefree.serving.journal import Event, Row, StoreError, Waiting
 from tunefree.serving.requests import Counts, Request, Work, new_requests, works_of
 from tunefree.serving.rows import Reader
 from tunefree.serving.settings import Keeping
@@ -230,10 +230,19 @@ class Learner:
             return
         for work in works:
             if work.sequence in refused:
-                work.request.answer.set_exception(refused[work.sequence])
+                self._refuse(work, refused[work.sequence])
             else:
                 self._counts.unknown += len(work.unknown)
                 work.request.answer.set_result(work.outcome())
+
+    def _refuse(self, work: Work, error: DataError) -> None:
+        """Answer a request that could not be learned after all."""
+        try:
+            with self.store.journal.transaction():
+                self._wait_again(work)
+        except StoreError as problem:
+            self._tell("not written", problem=str(problem))
+        work.request.answer.set_exception(error)
 
     def _written(self, works: list[Work]) -> list[Event]:
         """The events of what is to be learned, once they are in the journal."""
@@ -244,7 +253,7 @@ class Learner:
                     work.sequence = journal.add(work.rows, work.remembered)
                     journal.forget_waiting(work.ids)
                 if work.request.name is not None:
-                    kept = work.request.name, work.request.digest, work.outcome()
+                    kept = work.request.name, work.request.digest, work.outcome(), work.sequence
                     journal.keep_answer(*kept, max(self._keeping.remember, 1))
         return [Event(work.sequence, work.rows, work.remembered) for work in works if work.rows]
 
@@ -261,7 +270,7 @@ class Learner:
                     refused |= self._learn([event])
                 return refused
             with self.store.journal.transaction():
-                self.store.journal.remove(event.sequence for event in events)
+                self.store.journal.remove([events[0].sequence])
             self._counts.refused += 1
             return {events[0].sequence: error}
         remember(self.trained.model, [row for event in events for row in event.remembered])
@@ -294,11 +303,20 @@ class Learner:
         self._tell("broken", problem=self.broken)
         try:
             with self.store.journal.transaction():  # they are not acknowledged, and would fail again
-                self.store.journal.remove(work.sequence for work in works)
+                self.store.journal.remove(work.sequence for work in works if work.sequence)
+                for work in works:
+                    self._wait_again(work)
         except StoreError as problem:
             self._tell("not written", problem=str(problem))
         for work in works:
             work.request.answer.set_exception(StoreError(self.broken))
+
+    def _wait_again(self, work: Work) -> None:
+        """Let rows wait for their labels that were not learned after all."""
+        target = self.trained.encoder.target
+        rows = [{name: cell for name, cell in row.items() if name != target} for row in work.rows]
+        waiting = [Waiting(id, row, None) for id, row in zip(work.ids, rows, strict=False)]
+        self.store.journal.keep_waiting(waiting, self._keeping.remember)
 
     def _publish(self) -> None:
         """Let predictions know what was learned, and rest nine times as long as that takes."""
@@ -311,6 +329,9 @@ class Learner:
     def save(self, reason: str) -> None:
         """Save a version; if that fails nothing is lost, since the journal has the rows."""
         start = time.monotonic()
+        if self.broken is not None:  # the model is half of one
+            self.failure = self.broken
+            return
         try:
             version = self.store.add(self.trained, self._sequence, reason)  # without a folder only the journal forgets
             if self.store.folder is not None:
