@@ -23,6 +23,7 @@ EXECUTED = (
     "howto/sql.md",
     "howto/operation.md",
     "howto/intervals.md",
+    "howto/counts.md",
 )
 # What waits for requests or lines, or takes hours.
 NOT_RUN = ("tunefree serve", "tunefree predict people.model -", "tunefree reproduce")

@@ -87,9 +87,7 @@ def test_while_all_targets_are_zero_rows_are_predicted_as_one_and_teach_nothing(
 
 
 def test_what_has_no_exposures_is_an_error_that_names_what_has():
-    with pytest.raises(
-        ModelError, match="`exposure` is for losses of counts and amounts, not for huber:1; pass `loss`"
-    ):
+    with pytest.raises(ModelError, match="`exposure` is for losses of counts and amounts, not for huber:1; pass"):
         check_has_rates(loss_of("regression", "huber:1"), "huber:1")
     with pytest.raises(ModelError, match="learned row by row"):
         rescaled(LOSSES["gamma"], 2.0)

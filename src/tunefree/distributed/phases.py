@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import encoded, shard_pass
 from tunefree.distributed.encoded import Sizes
 from tunefree.distributed.engines import Engine
@@ -20,6 +20,7 @@ from tunefree.distributed.local_rows import Beginning, United, begun, read, surv
 from tunefree.distributed.shard_pass import Blank, Passed, Start
 from tunefree.distributed.shards import Shard
 from tunefree.generations.reservoir import MOST_ROWS
+from tunefree.losses.rates import has_rates
 from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import ONE_MACHINE, Plan
 from tunefree.model_files.progress import Progress
@@ -102,6 +103,8 @@ def _metrics(engine: Engine, handle: Any) -> RunningMetrics:
 def check(plan: Plan) -> None:
     """Raise a ModelError if a plan asks for what is not learned over shards."""
     plan.check_scopes(plan.scopes - {ONE_MACHINE})
+    if has_rates(plan.loss):
+        raise ModelError(f"`loss` {plan.loss} {ONE_MACHINE.says}; {ONE_MACHINE.remedy}")
     class_weights.is_balanced(plan)
 
 

@@ -30,7 +30,8 @@ class Explaining:
     def explain(self, X: Any) -> tuple[list[str], np.ndarray]:
         """Contributions of the columns to the predictions of rows, which add up to these.
 
-        A classifier's predictions are explained as log-odds, a regressor's as numbers. A contribution is relative to
+        A classifier's predictions are explained as log-odds, a regressor's as numbers, and
+        those of losses of counts as logarithms. A contribution is relative to
         the mean over the rows that the estimator keeps for growing trees (a sample of those it learned), and includes
         all codes, one-hot features and words of a column. Where no rows are kept, as with sparse texts and single
         learners, contributions are relative to a row of which nothing is known.

@@ -23,7 +23,8 @@ OF_LOSSES = {
     "classification": "With several classes the logistic loss is multinomial, and the others are of each class against "
     "the others.",
     "regression": "The absolute loss predicts the median, the square loss the mean, and 'quantile:0.9' a quantile; "
-    "parameters of a loss stand behind colons.",
+    "parameters of a loss stand behind colons. 'poisson', 'tweedie:1.5' and 'gamma' predict the mean of counts and "
+    "amounts, by its logarithm.",
 }
 OF_KERNELS = ("gamma", "degree", "coef0", "precision", "max_support", "device")
 VIEWS = ("raw", *views.ALL)

@@ -15,6 +15,7 @@ so that contributions add up to the margin.
 
 from __future__ import annotations
 
+import math
 from functools import singledispatch
 from typing import Any
 
@@ -131,7 +132,8 @@ class Decomposition:
         pool = self.model.pool  # type: ignore[attr-defined]
         pieces = [part(X, start, start + PIECE) for start in range(0, n_rows(X), PIECE)]
         members = [pool.members.predict(piece, pool.rows)[:, self._places] for piece in pieces]
-        return pool.unit * np.concatenate([np.empty((0, self.n_outputs)), *map(self._rule.margins, members)])
+        margins = np.concatenate([np.empty((0, self.n_outputs)), *map(self._rule.margins, members)])
+        return margins + math.log(pool.unit) if self._rule.is_log else pool.unit * margins
 
     def contributions(self, X: Any) -> np.ndarray:
         """What each term contributes to the margins of rows, (n, terms, K)."""
@@ -154,7 +156,11 @@ class Decomposition:
         for of_part, derivatives in zip(parts, line.integrals(), strict=True):
             contributions += np.einsum("ntk,nqk->ntq", of_part.terms, derivatives, optimize=True)
         contributions[:, 0] = line.margins_at(np.arange(n_rows(X)), np.zeros(n_rows(X)))
-        return scaled(contributions[:, : len(self.names)], self.model.pool.unit)  # type: ignore[attr-defined]
+        unit, contributions = self.model.pool.unit, contributions[:, : len(self.names)]  # type: ignore[attr-defined]
+        if self._rule.is_log:
+            contributions[:, 0] += math.log(unit)
+            return contributions
+        return scaled(contributions, unit)
 
 
 class Line:

@@ -292,8 +292,8 @@ def grow_randomised(problem: Problem, seed: int, n_trees: int = TREES, fewest: i
     centre, spread, targets, loss, dispersion = scaled_targets(problem)
     room = room_of(n, n_outputs, loss, fewest)
     if problem.has_log_link:
-        fewest_events = min(math.ceil(LEAST_EVENTS * max(dispersion, 1.0)), room.rows // 8)
-        room = room._replace(least=max(room.least, fewest_events))
+        of_events = min(math.ceil(LEAST_EVENTS * max(dispersion, 1.0)), room.rows // 8)
+        room = room._replace(least=max(room.least, of_events))
     random, structures, values = np.random.default_rng([seed, 2]), [], []
     tries = math.ceil(PART_OF_NUMBERS * len(varying)) if problem.n_classes == 0 else max(1, math.isqrt(len(varying)))
     work, scratch = Work.create(room.rows, 2 * room.leaves - 1, n_outputs), np.empty((2, n_outputs + 1))

@@ -24,7 +24,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.numbers import LARGEST_EXPONENT, MOST, finite
 from tunefree.losses.contract import curvature, prediction_of, rescaled, response, slope, value
 
-LEAST = 1e-300  # what a target of at most 0 counts as, where the deviance of 0 is infinite
+LEAST = 2.0**-1022  # what a target of at most 0 counts as, where the deviance of 0 is infinite
 
 
 class Tweedie(NamedTuple):

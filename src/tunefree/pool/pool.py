@@ -6,6 +6,7 @@ they come in blocks. A row of weight 0 is predicted only, and counts nowhere.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -121,8 +122,7 @@ class Pool:
         """
         if self.rows == 0 and len(weight):
             self.members.begin(X, groups is not None)
-            has_unit = self.members.loss is not None and not isinstance(self.members.loss, Tweedie)
-            is_great = has_unit and abs(y[0]) > GREAT
+            is_great = self.members.loss is not None and abs(y[0]) > GREAT
             self.unit = float(power_below(y[0])) if is_great else 1.0
         if len(weight) and (groups is not None) != self.members.has_groups:
             raise ModelError("rows learned before had groups; give groups= for these" if groups is None else UNGROUPED)
@@ -180,7 +180,9 @@ class Pool:
         return self.frozen.quantile(level, of_stream, self.conformal.rows, code) if self.has_finished else of_stream
 
     def _as_targets(self, mixed: np.ndarray) -> np.ndarray:
-        """Predictions of numbers in the unit of the targets; log-probabilities have none."""
+        """Predictions of numbers in the unit of the targets, or their logarithms; log-probabilities have none."""
+        if isinstance(self.members.loss, Tweedie):
+            return mixed + math.log(self.unit)
         return mixed if self.members.width else scaled(mixed, self.unit)
 
     def finish(self) -> None:

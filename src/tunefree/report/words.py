@@ -61,7 +61,8 @@ def weights_named(plan: Plan, weight: np.ndarray | None = None) -> str:
     'the importance in its line'
     """
     is_weighted = plan.weight is not None if weight is None else bool((weight != 1.0).any())
-    column = "the importance in its line" if plan.weight is None else f"column {plan.weight!r}"
+    names = [repr(name) for name in (plan.weight, plan.exposure) if name is not None]
+    column = f"column {' and '.join(names)}" if names else "the importance in its line"
     return column if is_weighted else ""
 
 

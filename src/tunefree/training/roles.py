@@ -142,7 +142,7 @@ def largest_count(target: Any) -> int | None:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> largest_count(pa.array([0, 3, 1, 2, 0])), largest_count(pa.array([0.5, 0.0]))
+    >>> largest_count(pa.array([0, 3, 1, 2, 0])), largest_count(pa.array([1, 2, 3, 4]))
     (3, None)
     """
     if target is None or not (pa.types.is_floating(target.type) or pa.types.is_integer(target.type)):
