@@ -111,7 +111,8 @@ class RunningMetrics:
         """
         self.rows += len(weight)
         predicted = ~np.isnan(row_losses)
-        weight, row_losses, errors = weight[predicted], row_losses[predicted], errors[predicted]
+        if not predicted.all():
+            weight, row_losses, errors = weight[predicted], row_losses[predicted], errors[predicted]
         self.weight = running_sum(self.weight, weight)
         with np.errstate(over="ignore"):
             self.loss = running_sum(self.loss, weight * row_losses)
@@ -153,8 +154,12 @@ class RunningMean:
 
 def running_sum(start: float, terms: np.ndarray) -> float:
     """A sum that goes on term by term, so that it does not depend on how rows come in batches."""
+    if not len(terms):
+        return start
+    terms = terms.astype(np.float64)  # a copy
     with np.errstate(over="ignore"):
-        return float(np.minimum(np.cumsum(np.concatenate([[start], terms]))[-1], MOST_SUMMED))
+        terms[0] += start
+        return float(np.minimum(np.cumsum(terms)[-1], MOST_SUMMED))
 
 
 class ScoredModel:
