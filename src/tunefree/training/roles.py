@@ -127,7 +127,8 @@ def target_remarks(reading: Reading) -> list[Remark]:
     name = "" if reading.first is None else str(reading.encoder.target)
     if guess is not None and guess.task == "regression" and (most := largest_count(reading.target)) is not None:
         remedy = "pass `loss='poisson'` if they are counts"
-        remedy += ", `task='classification'` if they are classes" if guess.doubtful else ""
+        others = ", `task='regression'` if they are other numbers, `task='classification'` if they are classes"
+        remedy += others if guess.doubtful else ""
         return [Remark(name, TARGET, f"whole numbers from 0 to {most}, learned with the square loss", remedy)]
     if guess is None or not guess.doubtful:
         return []
