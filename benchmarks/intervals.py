@@ -232,15 +232,15 @@ def adaptive_sets(X: np.ndarray, y: np.ndarray, new: np.ndarray, classes: np.nda
     return sets
 
 
-def judged(table: Table, told: np.ndarray, y: np.ndarray, classes: Any) -> np.ndarray:
+def judged(table: Table, regions: np.ndarray, y: np.ndarray, classes: Any) -> np.ndarray:
     """Coverages, and mean widths or sizes, (2, c)."""
     if table.is_of_numbers:
-        is_in = (told[:, :, 0] <= y[:, None]) & (y[:, None] <= told[:, :, 1])
-        return np.stack([is_in.mean(0), (told[:, :, 1] - told[:, :, 0]).mean(0)])
+        is_in = (regions[:, :, 0] <= y[:, None]) & (y[:, None] <= regions[:, :, 1])
+        return np.stack([is_in.mean(0), (regions[:, :, 1] - regions[:, :, 0]).mean(0)])
     is_known = np.isin(y, classes)
     codes = np.searchsorted(classes, np.where(is_known, y, classes[0]))
-    is_in = told[np.arange(len(y)), :, codes] & is_known[:, None]
-    return np.stack([is_in.mean(0), told.sum(2).mean(0)])
+    is_in = regions[np.arange(len(y)), :, codes] & is_known[:, None]
+    return np.stack([is_in.mean(0), regions.sum(2).mean(0)])
 
 
 def of_table(name: str, table: Table, seeds: int, most: int) -> tuple[str, np.ndarray]:
@@ -248,8 +248,8 @@ def of_table(name: str, table: Table, seeds: int, most: int) -> tuple[str, np.nd
     ours, others, n = [], [], 0
     for seed in range(seeds):
         X, y, new, y_new, groups = divided(table, seed, most)
-        told, classes = of_pool(table, X, y, new, groups)
-        ours.append(judged(table, told, y_new, classes))
+        regions, classes = of_pool(table, X, y, new, groups)
+        ours.append(judged(table, regions, y_new, classes))
         n += len(y_new)
         is_in_turn = table.in_order or groups is not None  # groups are held out whole
         order = np.arange(len(y)) if is_in_turn else np.random.default_rng(seed).permutation(len(y))

@@ -141,17 +141,17 @@ def test_what_is_kept_is_bounded():
 def test_files_keep_intervals(kind, regressor, classifier, tmp_path):
     model, X = (regressor, numbers(50, 1)[0]) if kind == "numbers" else (classifier, classes(50, 1)[0])
 
-    def told(estimator):
+    def regions(estimator):
         return estimator.predict_interval(X, LEVELS) if kind == "numbers" else estimator.predict_set(X, LEVELS)
 
     model.save(tmp_path / "whole.model")
     model.save(tmp_path / "small.model", only_for_prediction=True)
     whole, small = tunefree.load(tmp_path / "whole.model"), tunefree.load(tmp_path / "small.model")
-    np.testing.assert_array_equal(told(whole), told(model))
-    np.testing.assert_array_equal(told(pickle.loads(pickle.dumps(model))), told(model))
-    np.testing.assert_allclose(told(small).astype(float), told(model).astype(float), atol=1e-3)
+    np.testing.assert_array_equal(regions(whole), regions(model))
+    np.testing.assert_array_equal(regions(pickle.loads(pickle.dumps(model))), regions(model))
+    np.testing.assert_allclose(regions(small).astype(float), regions(model).astype(float), atol=1e-3)
     X_more, y_more = numbers(200, 3) if kind == "numbers" else classes(200, 3)
-    once = [told(estimator.partial_fit(X_more, y_more)) for estimator in (whole, pickle.loads(pickle.dumps(model)))]
+    once = [regions(estimator.partial_fit(X_more, y_more)) for estimator in (whole, pickle.loads(pickle.dumps(model)))]
     np.testing.assert_array_equal(*once)
 
 

@@ -217,10 +217,13 @@ def identities(batch: Batch, ids: Sequence[str], taken: set[str]) -> dict[str, A
 
 def _most_probable(classes: Any, values: np.ndarray, top: int) -> dict[str, Any]:
     order = np.argsort(-values, axis=1, kind="stable")[:, :top]
-    found: dict[str, Any] = {}
-    for k, own in enumerate(order.T, 1):
-        found |= {f"class {k}": classes.take(pa.array(own)), f"probability {k}": values[np.arange(len(own)), own]}
-    return found
+    columns: dict[str, Any] = {}
+    for k, codes in enumerate(order.T, 1):
+        columns |= {
+            f"class {k}": classes.take(pa.array(codes)),
+            f"probability {k}": values[np.arange(len(codes)), codes],
+        }
+    return columns
 
 
 def apart(names: Sequence[str], taken: set[str]) -> list[str]:
@@ -231,13 +234,13 @@ def apart(names: Sequence[str], taken: set[str]) -> list[str]:
     >>> apart(["age", "margin", "age"], {"margin"})
     ['age', "margin'", "age'"]
     """
-    taken, made = set(taken), []
+    taken, distinct = set(taken), []
     for name in names:
         while name in taken:
             name += "'"
         taken.add(name)
-        made.append(name)
-    return made
+        distinct.append(name)
+    return distinct
 
 
 def marks(batch: Batch, numbered: bool) -> dict[str, Any]:
@@ -286,8 +289,8 @@ def write(
         for predicted in predict(trained, source, bad, kept=layout.ids):
             table = columns(trained.model, predicted, bad.skip, layout)
             if beside is not None:
-                own = dict(zip(table.schema.names, table.columns, strict=True))
-                table = pa.record_batch(own | beside(predicted, set(own)))
+                of_table = dict(zip(table.schema.names, table.columns, strict=True))
+                table = pa.record_batch(of_table | beside(predicted, set(of_table)))
             put(table)
             written += len(predicted.predictions)
     return written
