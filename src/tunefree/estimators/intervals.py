@@ -12,6 +12,8 @@ from tunefree.core.parameters import require
 from tunefree.estimators import jobs, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.intervals.conformal import checked_parts
+from tunefree.losses import loss_of
+from tunefree.losses.rates import check_has_rates
 
 CONDITIONS = (None, "class")
 
@@ -31,15 +33,17 @@ class _Conformal(OnlineEstimator):
 class Intervals(_Conformal):
     """Intervals and quantiles of regressors."""
 
-    def predict(self, X: Any, quantiles: Any = None) -> np.ndarray:
-        """Predict the target of each row, or quantiles of it.
+    def predict(self, X: Any, quantiles: Any = None, exposure: Any = None) -> np.ndarray:
+        """Predict the target of each row, with the loss of a count or amount its mean; or quantiles of it.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
         quantiles : float or array-like of shape (n_quantiles,), optional
             Levels between 0 and 1: the target is below the quantile of level 0.9 in nine of ten rows, over rows like
-            those that were learned.
+            those that were learned. Not with the losses of counts and amounts.
+        exposure : array-like of shape (n_samples,) or float, optional
+            What each row will be exposed to, with the losses of counts and amounts; by default rates are predicted.
 
         Returns
         -------
@@ -60,8 +64,10 @@ class Intervals(_Conformal):
         True
         """
         if quantiles is None:
-            predictions: np.ndarray = super().predict(X)
+            predictions: np.ndarray = super().predict(X, exposure=exposure)
             return predictions
+        if exposure is not None:
+            check_has_rates(loss_of(self._task, self.loss), self.loss)
         levels = checked_parts("quantiles", quantiles)
         bounds: np.ndarray = self._of_blocks(X, lambda model, *of_rows: model.quantiles(*of_rows, levels))
         return bounds[:, 0] if np.ndim(quantiles) == 0 else bounds
