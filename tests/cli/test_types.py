@@ -16,7 +16,7 @@ from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.stream.tabular import chunk_of
 from tunefree.core.errors import DataError, DataWarning
 from tunefree.model_files.trained import Trained
-from tunefree.serving import Service
+from tunefree.serving.service import Service
 from tunefree.stream import lines, spread, tables
 from tunefree.stream.batch import BadRows
 from tunefree.stream.features import TableEncoder
@@ -270,24 +270,30 @@ def test_targets_and_weights_in_other_notations(run, tmp_path):  # noqa: F811
         assert json.loads(found[0][1])["loss"] == pytest.approx(json.loads(found[1][1])["loss"], rel=1e-12)
 
 
+def answers_of(model, rows):
+    """What a service of a model answers to rows."""
+    with Service(Trained.load(model)) as service:
+        return service.predict(rows)
+
+
 def test_requests_have_numbers_and_strings_of_numbers(run, tmp_path):  # noqa: F811
     expected, model, data = [], tmp_path / "m", tmp_path / "d.csv"
     for style in ("plain", "german"):
         assert train(run, prices(data, style, "-" if style == "german" else ""), model)[0] == 0
-        answers = Service(Trained.load(model)).predict([{"price": 1868.5, "tax": 2}, {"price": None, "tax": 2.5}])
+        answers = answers_of(model, [{"price": 1868.5, "tax": 2}, {"price": None, "tax": 2.5}])
         expected.append([answer["probabilities"] for answer in answers])
     assert expected[0] == expected[1]
     written = [{"price": "1.868,5", "tax": "2 €"}, {"price": "-", "tax": 2.5}]
-    assert [answer["probabilities"] for answer in Service(Trained.load(model)).predict(written)] == expected[1]
+    assert [answer["probabilities"] for answer in answers_of(model, written)] == expected[1]
     with pytest.raises(DataError, match="'old' is not a"):
-        Service(Trained.load(model)).predict([{"price": "old", "tax": 2}])
+        answers_of(model, [{"price": "old", "tax": 2}])
     assert train(run, prices(data, "plain"), model)[0] == 0
     with pytest.raises(DataError, match="'1.868,5' is not a number"):
-        Service(Trained.load(model)).predict(written)
-    said = Service(Trained.load(model), column_types=ColumnTypes(",", ".", na_values=["gone"]))
+        answers_of(model, written)
     written[1] = {"price": "gone", "tax": 2.5}
-    assert [answer["probabilities"] for answer in said.predict(written)] == expected[0]
-    assert said.learn([{"price": "1.868,5", "tax": 2, "y": "no"}]) == {"learned": 1}
+    with Service(Trained.load(model), column_types=ColumnTypes(",", ".", na_values=["gone"])) as service:
+        assert [answer["probabilities"] for answer in service.predict(written)] == expected[0]
+        assert service.learn([{"price": "1.868,5", "tax": 2, "y": "no"}]) == {"learned": 1}
 
 
 def test_a_model_goes_on_with_a_file_of_other_habits(run, tmp_path):  # noqa: F811

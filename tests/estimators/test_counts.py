@@ -8,9 +8,8 @@ from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import mean_poisson_deviance
 
 import tunefree
-from tunefree import OnlineRegressor, TuneFreeRegressor
+from tunefree import IterativeRegularizationRegressor, OnlineRegressor, TuneFreeRegressor
 from tunefree.core.errors import ModelError
-from tunefree.estimators import IterativeRegularizationRegressor
 
 
 def counts(n=3000, seed=0):

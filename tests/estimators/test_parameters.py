@@ -107,7 +107,7 @@ def test_a_misspelt_class_is_named_where_the_path_is_computed():
         (tunefree.KernelSGDClassifier(kernel="linear", gamma=0.5), "`gamma` has no effect with `kernel='linear'`"),
         (tunefree.KernelSGDClassifier(kernel=lambda A, B: A @ B.T, degree=2), "`degree` has no effect with a function"),
     ],
-    ids=repr,
+    ids=["without a kernel", "rbf", "laplacian", "linear", "function"],
 )
 def test_a_parameter_without_effect_is_an_error(model, problem):
     with pytest.raises(ValueError, match=re.escape(problem)):
