@@ -148,7 +148,7 @@ class _Pooled:
         """The model, a row as a block, what is predicted of it, and the coverage asked for, (1,)."""
         coverages = checked_parts("coverage", coverage)
         if np.ndim(coverage):
-            raise ModelError(f"`coverage` must be one number, not {coverage!r}")
+            raise ModelError(f"coverage must be one number, not {coverage!r}")
         model = self._model
         if self._columns.n_dense is None:
             raise ModelError(f"coverage {coverage:g} takes evidence, and no row was learned; learn rows first")

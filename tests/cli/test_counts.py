@@ -38,7 +38,7 @@ def test_training_evaluation_and_prediction(run, files):  # noqa: F811
     assert 0.8 < told["actual_over_expected"] < 1.2 and told["d2"] > 0.0 and told["gini"] > 0.05
     low, high = told["intervals"]["actual_over_expected"]
     assert low < told["actual_over_expected"] < high
-    assert {part["value"] for part in told["by"]["slices"]} == {"north", "south"}
+    assert {part["value"] for part in told["slices"]} == {"north", "south"}
     assert "actual / expected" in run("evaluate", model, str(files / "1.csv"))[1]
     run("predict", model, str(files / "1.csv"), "-o", str(files / "p.csv"))
     loaded, table = tunefree.load(model), policies(seed=1)

@@ -30,10 +30,10 @@ def data(tmp_path):
 
 def interrupt(monkeypatch, after, written=None):
     """Let Ctrl-C come after some batches were read, and once a file is written: learning may be behind."""
-    begun = training._reads
+    begun = training.ahead
 
-    def reads(*arguments):
-        for number, read in enumerate(begun(*arguments)):
+    def reads(batches):
+        for number, read in enumerate(batches):
             if number == after:
                 deadline = time.monotonic() + 60.0
                 while written is not None and not written.exists() and time.monotonic() < deadline:
@@ -42,7 +42,7 @@ def interrupt(monkeypatch, after, written=None):
                 time.sleep(0.2)
             yield read
 
-    monkeypatch.setattr(training, "_reads", reads)
+    monkeypatch.setattr(training, "ahead", lambda batches: begun(reads(batches)))
 
 
 def test_ctrl_c_without_a_checkpoint(run, data, tmp_path, monkeypatch):  # noqa: F811

@@ -28,7 +28,9 @@ COMMANDS = {
     "stream/whole_groups.py": ("train",),
     "stream/": READING,
     "estimators/": (),  # of Python
+    "losses/rates.py": ("train",),
     "model/targets.py": LEARNING,
+    "pool/model.py": ("train",),  # by which another model is to be trained
     "training/class_weights.py": ("train",),
     "training/closed_classes.py": ("train",),
     "workflows/columns.py": ("columns",),

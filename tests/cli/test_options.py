@@ -30,6 +30,7 @@ OTHERS = {  # values that differ from the defaults, and hold together with the d
     "target": "rich",
     "task": "regression",
     "weight": "w",
+    "exposure": "years",
     "on_bad_row": "skip",
     "unlabelled": "skip",
     "ignore": ("id", "zip code"),
@@ -59,6 +60,7 @@ OTHERS = {  # values that differ from the defaults, and hold together with the d
 }
 NEEDED = {  # other values that some need to have an effect
     "seed": {"shuffle": True},
+    "exposure": {"loss": "poisson", "task": "regression"},
     **{name: {"learner": "adagrad"} for name in ("settings", "view", "average", "passes")},
     **{name: {"kernel": "rbf"} for name in ("max_support", "device")},
 }

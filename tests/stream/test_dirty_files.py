@@ -69,7 +69,7 @@ def train_on_the_command_line(run, dirty: Dirty, path: str, model: str):  # noqa
 
 @pytest.mark.parametrize("name", [name for name, dirty in BY_NAME.items() if not dirty.error])
 def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, name):  # noqa: F811
-    from tunefree.serving import Service
+    from tunefree.serving.service import Service
 
     dirty, model = BY_NAME[name], str(tmp_path / "m.model")
     path = written(dirty, tmp_path)
@@ -85,7 +85,8 @@ def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, name):  # noqa: F
     assert status == 0, err
     predicted = list(csv.DictReader((tmp_path / "p.csv").open()))
     assert len(predicted) == dirty.rows
-    [answer] = Service(trained).predict([dirty.sent])
+    with Service(trained) as service:
+        [answer] = service.predict([dirty.sent])
     for label, probability in answer["probabilities"].items():
         assert float(predicted[0][f"probability[{label}]"]) == pytest.approx(probability)
 

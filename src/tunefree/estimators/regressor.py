@@ -79,8 +79,8 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        responses = self._learned.model.responses(self._predictions(X))
-        return exposures.exposed(responses, exposure, str(self.loss))
+        predictions = self._predictions(X)
+        return exposures.exposed(self._learned.model.responses(predictions), exposure, str(self.loss))
 
     @property
     def coef_(self) -> np.ndarray:

@@ -50,6 +50,6 @@ def reference_of(decomposition: Decomposition) -> Block:
     """The rows of the reference, which there have to be."""
     if decomposition.reference.rows is None:
         raise ModelError(
-            "the model keeps no rows, over which columns are compared; `explain` has the contributions to given rows"
+            "the model keeps no rows, over which columns are compared; explain(X) has the contributions to rows X"
         )
     return decomposition.reference.rows

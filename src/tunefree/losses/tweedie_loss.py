@@ -32,7 +32,7 @@ class Tweedie(NamedTuple):
 
     Examples
     --------
-    >>> value(poisson(), 1.0, 0.0), slope(poisson(), 3.0, 0.0), curvature(poisson(), 3.0, 0.0)
+    >>> value(poisson(), 1.0, 0.0), round(slope(poisson(), 3.0, 0.0), 9), curvature(poisson(), 3.0, 0.0)
     (0.0, -2.0, 1.0)
     """
 

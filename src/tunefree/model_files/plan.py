@@ -119,13 +119,6 @@ class Plan(Parameters):
         None, "classification or regression; by default what the target's values say.", ROWS, choices=TASKS
     )
     weight: str | None = parameter(None, "Column of sample weights.", ROWS, metavar="COLUMN")
-    exposure: str | None = parameter(
-        None,
-        "Column of what each row was exposed to, such as years: an offset of the logarithm, for losses of counts.",
-        ROWS,
-        scopes=(ROW_BY_ROW, ONE_MACHINE),
-        metavar="COLUMN",
-    )
     on_bad_row: str = parameter(
         ERROR, "What to do with a row that cannot be used: error, or skip and count it.", ROWS, choices=ON_BAD
     )
@@ -199,6 +192,13 @@ class Plan(Parameters):
         None,
         f"{', '.join(losses.usage('classification'))}; in regression {', '.join(losses.usage('regression'))}.",
         EXPERTS,
+    )
+    exposure: str | None = parameter(
+        None,
+        "Column of what each row was exposed to, such as years: an offset of the logarithm, for losses of counts.",
+        EXPERTS,
+        scopes=(ROW_BY_ROW, ONE_MACHINE),
+        metavar="COLUMN",
     )
     learner: str = parameter(
         POOL,

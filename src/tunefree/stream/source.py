@@ -223,7 +223,7 @@ def open_source(
         Files, patterns (``*``, ``**``) or directories; "-" is standard input. Or a table: a DataFrame, a dict of
         arrays, a two-dimensional array, and whatever else :func:`tunefree.stream.frames.read_frame` takes.
     format : str, optional
-        One of arrow, csv, json, parquet, svmlight, vw; by default recognised by the extension or the first line.
+        One of arrow, csv, json, parquet, svmlight, vw; by default the extension or first line tells.
     delimiter : str, optional
         Between the fields of a CSV line; guessed by default.
     encoding : str, optional
