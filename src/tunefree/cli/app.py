@@ -99,7 +99,8 @@ for _name, _command in COMMANDS.items():
 def options_of() -> dict[str, set[str]]:
     """The options of each command, by the names of their parameters."""
     commands: Any = typer.main.get_command(app)
-    return {name: {parameter.name for parameter in command.params} for name, command in commands.commands.items()}
+    names = {name: {parameter.name for parameter in command.params} for name, command in commands.commands.items()}
+    return {name: of_command | {one.rstrip("_") for one in of_command} for name, of_command in names.items()}
 
 
 def worded(message: str, words: list[str]) -> str:
