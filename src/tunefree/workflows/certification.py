@@ -111,8 +111,8 @@ def order_of(trained: Trained) -> dict[str, Any]:
     if trained.order is None:
         return {}
     finding = trained.order.finding()
-    told = {"depends_on_rows": finding.is_dependent, "sorted": finding.is_sorted, "level": LEVEL}
-    return {"order": told | finding._asdict()}
+    order = {"depends_on_rows": finding.is_dependent, "sorted": finding.is_sorted, "level": LEVEL}
+    return {"order": order | finding._asdict()}
 
 
 def _of_mixing(mixture: Mixture | None) -> dict[str, Any]:

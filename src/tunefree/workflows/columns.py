@@ -125,13 +125,13 @@ class ColumnsView:
 
     def notes(self) -> list[str]:
         """What columns seem to be, and what cannot be used, with the option that decides it."""
-        told = [
+        lines = [
             (f"column {remark.column!r}: " if remark.column else "")
             + remark.problem
             + (f"; {remark.remedy}" if remark.remedy else "")
             for remark in shortened(self.remarks)
         ]
-        return told + self.unusable
+        return lines + self.unusable
 
     def head(self) -> str:
         """The rows that were looked at, and what would be learned, in a line."""
@@ -274,9 +274,9 @@ def _read(
 def _unusable(bad: BadRows) -> list[str]:
     """Why rows of a sample cannot be used."""
     rows = "of the rows read cannot be used; pass `on_bad_row='skip'` to leave such rows out"
-    told = [(reason, f"{reason.problem}: {reason.rows:,} {rows}") for reason in bad.tally.reasons()]
+    texts = [(reason, f"{reason.problem}: {reason.rows:,} {rows}") for reason in bad.tally.reasons()]
     unlabelled = f"{bad.unlabelled:,} of the rows read have no target; pass `unlabelled='skip'` to leave such rows out"
-    return [f"column {reason.column!r}: {text}" if reason.column else text for reason, text in told] + (
+    return [f"column {reason.column!r}: {text}" if reason.column else text for reason, text in texts] + (
         [unlabelled] if bad.unlabelled else []
     )
 

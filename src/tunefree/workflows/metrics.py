@@ -124,21 +124,23 @@ class Metrics:
         if scored.scores is None or scored.codes is None:
             return []
         first = 1 if scored.scores.shape[1] == 1 else 0
-        return [Ranking(own, scored.codes == first + k) for k, own in enumerate(scored.scores.T)]
+        return [Ranking(scores, scored.codes == first + k) for k, scores in enumerate(scored.scores.T)]
 
     def of(self, weight: np.ndarray, ranked: bool = True) -> dict[str, float]:
         """All metrics, with a weight for each row; without the areas under curves unless ``ranked``."""
-        found = {name: _mean(values, weight) for name, values in self.scored.means.items()}
+        metrics = {name: _mean(values, weight) for name, values in self.scored.means.items()}
         if self.scored.codes is not None:
-            found |= _of_confusion(self.confusion(weight), self.scored.n_classes)
+            metrics |= _of_confusion(self.confusion(weight), self.scored.n_classes)
             if ranked and self.rankings:
                 known = np.where(self.scored.codes < self.scored.n_classes, weight, 0.0)
                 areas = np.array([ranking.areas(known) for ranking in self.rankings])
                 there = areas[~np.isnan(areas[:, 0])]
-                found["auc"], found["average_precision"] = there.mean(axis=0) if len(there) else (math.nan, math.nan)
+                metrics["auc"], metrics["average_precision"] = (
+                    there.mean(axis=0) if len(there) else (math.nan, math.nan)
+                )
         else:
-            found |= self._of_numbers(weight)
-        return {name: float(value) for name, value in found.items()}
+            metrics |= self._of_numbers(weight)
+        return {name: float(value) for name, value in metrics.items()}
 
     def _of_numbers(self, weight: np.ndarray) -> dict[str, float]:
         """Metrics of squared errors, which are taken in a unit so that none overflows."""
@@ -147,11 +149,11 @@ class Metrics:
         squares, centred = _mean((errors / unit) ** 2, weight), targets / unit
         spread = _mean((centred - _mean(centred, weight)) ** 2, weight)
         r2 = 1.0 - squares / spread if spread > 0.0 else math.nan
-        found = {"root_mean_squared_error": _finite(math.sqrt(squares) * unit), "r2": r2}
+        metrics = {"root_mean_squared_error": _finite(math.sqrt(squares) * unit), "r2": r2}
         if self.scored.rated is None:
-            return found
+            return metrics
         losses, predictions = self.scored.means["loss"], np.asarray(self.scored.predictions)
-        return found | count_metrics(self.scored.rated, targets, predictions, weight, losses)
+        return metrics | count_metrics(self.scored.rated, targets, predictions, weight, losses)
 
     def confusion(self, weight: np.ndarray) -> np.ndarray:
         """Weights (classes + 1, classes) of rows by their class and the one predicted; the last row: unseen ones."""
@@ -189,14 +191,16 @@ def measures(scored: Scored) -> dict[str, Measure]:
     if len(weight) >= LEAST_ROWS:
         group = np.random.default_rng(0).permutation(len(weight)) % GROUPS
         ranked = len(metrics.rankings) <= MOST_RANKED
-        without = [metrics.of(np.where(group == own, 0.0, weight), ranked) for own in range(GROUPS)]
-    found = {}
+        without = [metrics.of(np.where(group == left_out, 0.0, weight), ranked) for left_out in range(GROUPS)]
+    measures: dict[str, Measure] = {}
     for name, value in whole.items():
         if name in PROPORTIONS:
-            found[name] = Measure(value, *wilson(value, weight))
+            measures[name] = Measure(value, *wilson(value, weight))
         else:
-            found[name] = Measure(value, *_jackknife(name, value, [own.get(name, math.nan) for own in without]))
-    return found
+            measures[name] = Measure(
+                value, *_jackknife(name, value, [others.get(name, math.nan) for others in without])
+            )
+    return measures
 
 
 def _mean(values: np.ndarray, weight: np.ndarray) -> float:
@@ -205,9 +209,9 @@ def _mean(values: np.ndarray, weight: np.ndarray) -> float:
     if not total > 0.0:
         return math.nan
     with np.errstate(over="ignore"):
-        found = float(weight @ values / total)
-    if math.isfinite(found):
-        return found
+        mean = float(weight @ values / total)
+    if math.isfinite(mean):
+        return mean
     unit = _unit(values)
     return _finite(float((weight / weight.max()) @ (values / unit) / (total / weight.max())) * unit)
 

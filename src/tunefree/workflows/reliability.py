@@ -66,8 +66,8 @@ def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliabilit
     --------
     >>> codes, scores = np.array([0, 0, 0, 1] * 50), np.array([[0.25]] * 200)
     >>> scored = Scored(np.ones(200), {}, codes, np.zeros(200, int), scores, n_classes=2)
-    >>> [found] = class_reliability(scored, ["no", "yes"])
-    >>> found.label, found.rows, found.ratio, found.error, found.is_predicted, len(found.tenths)
+    >>> [rarest] = class_reliability(scored, ["no", "yes"])
+    >>> rarest.label, rarest.rows, rarest.ratio, rarest.error, rarest.is_predicted, len(rarest.tenths)
     ('yes', 50, 1.0, 0.0, False, 1)
     """
     if scored.scores is None or scored.codes is None or scored.chosen is None:
@@ -76,15 +76,17 @@ def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliabilit
     codes, weight, scores = scored.codes[used], scored.weight[used], scored.scores[used]
     weights = np.bincount(codes, weight, scored.n_classes)
     rarest = [k for k in np.lexsort((-np.arange(len(weights)), weights)).tolist() if weights[k] > 0.0]
-    found = []
+    of_classes = []
     for k in rarest[: 1 if scored.n_classes == 2 else MOST_CLASSES]:
         probability = scores[:, k] if scores.shape[1] > 1 else np.abs(1 - k - scores[:, 0])
         tenths, is_of_class = _tenths(probability, codes == k, weight), codes == k
         share, mean = (float(np.average(values, weights=weight)) for values in (is_of_class, probability))
         is_predicted = bool((scored.chosen == k).any())
         highest = float(probability.max())
-        found.append(ClassReliability(labels[k], int(is_of_class.sum()), share, mean, highest, tenths, is_predicted))
-    return found
+        of_classes.append(
+            ClassReliability(labels[k], int(is_of_class.sum()), share, mean, highest, tenths, is_predicted)
+        )
+    return of_classes
 
 
 def _tenths(probability: np.ndarray, is_of_class: np.ndarray, weight: np.ndarray) -> list[Tenth]:
@@ -96,7 +98,7 @@ def _tenths(probability: np.ndarray, is_of_class: np.ndarray, weight: np.ndarray
     middles = (np.cumsum(masses) - masses / 2.0) / masses.sum()
     part = np.repeat((middles * TENTHS).astype(np.int64), np.diff(np.append(starts, len(weight))))
     tenths = []
-    for rows in (np.flatnonzero(part == own) for own in np.unique(part)):
+    for rows in (np.flatnonzero(part == tenth) for tenth in np.unique(part)):
         share, mean = (float(np.average(values[rows], weights=weight[rows])) for values in (is_of_class, probability))
         low, high = wilson(share, weight[rows])
         tenths.append(Tenth(len(rows), float(weight[rows].sum()), mean, share, low or 0.0, high or 0.0))

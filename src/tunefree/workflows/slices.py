@@ -51,10 +51,10 @@ def slices_of(column: str, values: Any) -> list[tuple[str | None, np.ndarray]]:
     codes, names = to_numpy(coded.indices, -1), coded.dictionary.to_pylist()
     counts = np.bincount(codes[codes >= 0], minlength=len(names))
     order = np.argsort(-counts, kind="stable")
-    found = [(names[k], np.flatnonzero(codes == k)) for k in order[:MOST_SLICES].tolist()]
+    slices = [(names[k], np.flatnonzero(codes == k)) for k in order[:MOST_SLICES].tolist()]
     if len(order) > MOST_SLICES:
-        found.append((OTHERS, np.flatnonzero(np.isin(codes, order[MOST_SLICES:]))))
-    return found + _missing(codes < 0)
+        slices.append((OTHERS, np.flatnonzero(np.isin(codes, order[MOST_SLICES:]))))
+    return slices + _missing(codes < 0)
 
 
 def _numbers(values: Any) -> np.ndarray | None:
@@ -71,12 +71,12 @@ def _ranges(numbers: np.ndarray) -> list[tuple[str | None, np.ndarray]]:
     here = ~np.isnan(numbers)
     edges = np.unique(np.quantile(numbers[here], np.linspace(0.0, 1.0, RANGES + 1)))
     places = np.clip(np.searchsorted(edges, numbers, "right") - 1, 0, max(len(edges) - 2, 0))
-    found: list[tuple[str | None, np.ndarray]] = []
+    slices: list[tuple[str | None, np.ndarray]] = []
     for k in range(max(len(edges) - 1, 1)):
         rows = np.flatnonzero(here & (places == k))
         if len(rows):
-            found.append((f"{numbers[rows].min():g} to {numbers[rows].max():g}", rows))
-    return found + _missing(~here)
+            slices.append((f"{numbers[rows].min():g} to {numbers[rows].max():g}", rows))
+    return slices + _missing(~here)
 
 
 def _missing(gone: np.ndarray) -> list[tuple[str | None, np.ndarray]]:
