@@ -92,8 +92,9 @@ class Connection(HttpToolsProtocol):
             self._reading = None
 
     def _give_up(self) -> None:
-        self.refusals.too_slow += 1
-        self.transport.abort()
+        if not self.transport.is_closing():  # both limits may end at once
+            self.refusals.too_slow += 1
+            self.transport.abort()
 
     def _end(self, status: bytes) -> None:
         self.transport.write(b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
