@@ -9,6 +9,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.explanation.weights import linear_weights
+from tunefree.losses.rates import has_rates
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
 from tunefree.plotting.style import BLUE, LEADER, span
@@ -50,7 +51,8 @@ def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     trained : Trained
     certified : dict
     """
-    unit = "" if trained.model.task == "classification" else " mean absolute deviations of the target"
+    has_unit = trained.model.task == "regression" and not has_rates(trained.plan.loss)
+    unit = " mean absolute deviations of the target" if has_unit else ""
     radius = Format("g", unit=unit)
     facts = [Fact("rows", certified["rows"], COUNT)]
     facts += [Fact("weighted by", column)] if (column := weights_named(trained.plan)) else []
