@@ -31,9 +31,9 @@ def census_files(folder: Path, n_rows: int = 4000, n_test: int = 2000) -> dict[s
     Parameters
     ----------
     folder : Path
-        Where ``people.csv`` and ``test.csv`` are written.
+        Where ``people.csv``, ``more.csv`` and ``test.csv`` are written.
     n_rows, n_test : int
-        Number of rows of each.
+        Number of rows of the first, and of the others.
 
     Returns
     -------
@@ -44,9 +44,11 @@ def census_files(folder: Path, n_rows: int = 4000, n_test: int = 2000) -> dict[s
 
     census = parquet.read_table(files("tunefree") / "data" / "adult.parquet")
     is_train = compute.equal(census["split"], "train")
-    people = census.filter(is_train).drop_columns("split").slice(0, n_rows)
+    rows = census.filter(is_train).drop_columns("split")
+    people, further = rows.slice(0, n_rows), rows.slice(n_rows, n_test)
     test = census.filter(compute.invert(is_train)).drop_columns("split").slice(0, n_test)
     csv.write_csv(people, folder / "people.csv")
+    csv.write_csv(further, folder / "more.csv")
     csv.write_csv(test, folder / "test.csv")
     return {"people": people, "test": test}
 
