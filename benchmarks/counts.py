@@ -67,17 +67,21 @@ class Problem(NamedTuple):
     truth: np.ndarray  # the true mean of y
 
     @classmethod
-    def of(cls, loss: str, made: Portfolio) -> Problem:
+    def of(cls, loss: str, portfolio: Portfolio) -> Problem:
         """The problem of a loss."""
-        ones = np.ones(len(made.claims))
+        ones = np.ones(len(portfolio.claims))
         if loss == "poisson":
-            return cls(made.X, made.claims, made.exposure, ones, made.exposure * made.frequency)
+            return cls(
+                portfolio.X, portfolio.claims, portfolio.exposure, ones, portfolio.exposure * portfolio.frequency
+            )
         if loss == "tweedie":
-            truth = made.exposure * made.frequency * made.severity
-            return cls(made.X, made.amount, made.exposure, ones, truth)
-        rows = np.flatnonzero(made.claims)
-        mean = made.amount[rows] / made.claims[rows]
-        return cls(made.X.iloc[rows].reset_index(drop=True), mean, None, made.claims[rows], made.severity[rows])
+            truth = portfolio.exposure * portfolio.frequency * portfolio.severity
+            return cls(portfolio.X, portfolio.amount, portfolio.exposure, ones, truth)
+        rows = np.flatnonzero(portfolio.claims)
+        mean = portfolio.amount[rows] / portfolio.claims[rows]
+        return cls(
+            portfolio.X.iloc[rows].reset_index(drop=True), mean, None, portfolio.claims[rows], portfolio.severity[rows]
+        )
 
 
 def deviance(y: np.ndarray, mean: np.ndarray, weight: np.ndarray, power: float) -> float:
@@ -158,8 +162,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             train, test = (Problem.of(loss, portfolio(n, number)) for number in (2 * seed, 2 * seed + 1))
             for name, predict in MODELS.items():
                 rows[name].append(figures(loss, predict(loss, train, test, seed), train, test))
-                told = "  ".join(f"{key} {value:.5g}" for key, value in rows[name][-1].items())
-                print(f"{loss:8} seed {seed} {name:9} {told}", flush=True)
+                line = "  ".join(f"{key} {value:.5g}" for key, value in rows[name][-1].items())
+                print(f"{loss:8} seed {seed} {name:9} {line}", flush=True)
             truth = deviance(test.y, np.maximum(test.truth, 1e-300), test.weight, POWERS[loss])
             print(f"{loss:8} seed {seed} truth     deviance {truth:.5g}", flush=True)
         if len(seeds) > 1:

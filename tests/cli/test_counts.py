@@ -33,19 +33,19 @@ TRAIN = ("train", "-t", "claims", "--loss", "poisson", "--exposure", "years")
 def test_training_evaluation_and_prediction(run, files):  # noqa: F811
     model = str(files / "m.model")
     assert run(*TRAIN, str(files / "0.csv"), "-o", model)[0] == 0
-    told = json.loads(run("evaluate", model, str(files / "1.csv"), "--by", "area", "--json")[1])
-    assert {"deviance", "d2", "actual_over_expected", "gini"} <= told.keys() and len(told["lift"]) == 10
-    assert 0.8 < told["actual_over_expected"] < 1.2 and told["d2"] > 0.0 and told["gini"] > 0.05
-    low, high = told["intervals"]["actual_over_expected"]
-    assert low < told["actual_over_expected"] < high
-    assert {part["value"] for part in told["slices"]} == {"north", "south"}
+    metrics = json.loads(run("evaluate", model, str(files / "1.csv"), "--by", "area", "--json")[1])
+    assert {"deviance", "d2", "actual_over_expected", "gini"} <= metrics.keys() and len(metrics["lift"]) == 10
+    assert 0.8 < metrics["actual_over_expected"] < 1.2 and metrics["d2"] > 0.0 and metrics["gini"] > 0.05
+    low, high = metrics["intervals"]["actual_over_expected"]
+    assert low < metrics["actual_over_expected"] < high
+    assert {part["value"] for part in metrics["slices"]} == {"north", "south"}
     assert "actual / expected" in run("evaluate", model, str(files / "1.csv"))[1]
     run("predict", model, str(files / "1.csv"), "-o", str(files / "p.csv"))
     loaded, table = tunefree.load(model), policies(seed=1)
     rates = loaded.predict({"age": table["age"], "area": table["area"]})
     predicted = csv.read_csv(files / "p.csv")["prediction"].to_numpy()
     assert predicted == pytest.approx(rates * table["years"], rel=1e-9)
-    assert told["actual_over_expected"] == pytest.approx(table["claims"].sum() / predicted.sum(), rel=1e-9)
+    assert metrics["actual_over_expected"] == pytest.approx(table["claims"].sum() / predicted.sum(), rel=1e-9)
 
 
 def test_rows_without_exposures_are_predicted_as_rates_and_told_of(run, files):  # noqa: F811

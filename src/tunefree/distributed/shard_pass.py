@@ -98,23 +98,23 @@ def metrics_of(passed: Start | Passed) -> RunningMetrics:
     return RunningMetrics(**passed.metrics)
 
 
-def started(blank: Blank, sample: Sequence[Encoded], is_all: bool) -> Start:
+def started(blank_model: Blank, sample: Sequence[Encoded], is_all: bool) -> Start:
     """The common start.
 
     Parameters
     ----------
-    blank : Blank
+    blank_model : Blank
     sample : sequence of Encoded
         The part that each shard has.
     is_all : bool
         Whether the sample is all rows. If so, they keep their order, and the pass is that of one machine.
     """
-    classes = list(blank.classes[: blank.n_first_classes] if is_all else blank.classes)
-    model = PoolModel(blank.task, "pool", blank.loss, classes=classes, n_features=blank.n_features)
+    classes = list(blank_model.classes[: blank_model.n_first_classes] if is_all else blank_model.classes)
+    model = PoolModel(blank_model.task, "pool", blank_model.loss, classes=classes, n_features=blank_model.n_features)
     metrics, rows = RunningMetrics(), gathered(sample)
     with threads.one_for_products():
         if is_all:
-            _learn(model, rows, blank.classes, metrics)
+            _learn(model, rows, blank_model.classes, metrics)
             model.freeze()
         else:
             for growth in _growths(model):

@@ -166,12 +166,16 @@ class OnlineEstimator(Reported, Explaining, Saving, LearnedInNotebooks, BaseEsti
             progress = replace(trained.progress, occurrences=[])  # what was noted of rows of a file is not gone on with
             self._learned = replace(trained, progress=progress, order=None, rises=None)
 
-    def _predictions(self, X: Any) -> np.ndarray:
+    def _of_blocks(self, X: Any, of_block: Callable[[Any, Any], np.ndarray]) -> np.ndarray:
+        """What a function makes of the model and each block of rows, block after block."""
         check_is_fitted(self)
-        X = self._prepared(validation.features(self, X))
+        X, model = self._prepared(validation.features(self, X)), self._learned.model
         blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))
         with jobs.of(self):
-            return np.concatenate([self._learned.model.predict(block) for _, block in blocks])
+            return np.concatenate([of_block(model, block) for _, block in blocks])
+
+    def _predictions(self, X: Any) -> np.ndarray:
+        return self._of_blocks(X, lambda model, block: model.predict(block))
 
     @property
     def progressive_loss_(self) -> float:

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import require
-from tunefree.estimators import jobs, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.intervals.conformal import checked_parts
 from tunefree.losses import loss_of
@@ -21,13 +19,16 @@ CONDITIONS = (None, "class")
 class _Conformal(OnlineEstimator):
     """What intervals and sets share."""
 
-    def _of_blocks(self, X: Any, of_rows: Callable[[Any, Any, np.ndarray], np.ndarray]) -> Any:
-        """What a function makes of the model, each block of rows, and what is predicted of it, block after block."""
-        check_is_fitted(self)
-        X, model = self._prepared(validation.features(self, X)), self._learned.model
-        blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))
-        with jobs.of(self):
-            return np.concatenate([of_rows(model, block, model.predict(block)) for _, block in blocks])
+    def _at(
+        self, name: str, levels: Any, X: Any, of_rows: Callable[[Any, Any, np.ndarray, np.ndarray], np.ndarray]
+    ) -> np.ndarray:
+        """What a function makes of the model, rows, what is predicted of them, and levels (c,): (n, c, ...).
+
+        For one level, which is a number, it is (n, ...).
+        """
+        checked = checked_parts(name, levels)
+        of_levels = self._of_blocks(X, lambda model, block: of_rows(model, block, model.predict(block), checked))
+        return of_levels[:, 0] if np.ndim(levels) == 0 else of_levels
 
 
 class Intervals(_Conformal):
@@ -68,9 +69,7 @@ class Intervals(_Conformal):
             return predictions
         if exposure is not None:
             check_has_rates(loss_of(self._task, self.loss), self.loss)
-        levels = checked_parts("quantiles", quantiles)
-        bounds: np.ndarray = self._of_blocks(X, lambda model, *of_rows: model.quantiles(*of_rows, levels))
-        return bounds[:, 0] if np.ndim(quantiles) == 0 else bounds
+        return self._at("quantiles", quantiles, X, lambda model, *of_rows: model.quantiles(*of_rows))
 
     def predict_interval(self, X: Any, coverage: Any = 0.9) -> np.ndarray:
         """An interval for the target of each row, which holds it as often as asked for.
@@ -104,9 +103,7 @@ class Intervals(_Conformal):
         >>> bool(0.7 < ((low <= y[300:]) & (y[300:] <= high)).mean() < 0.9)
         True
         """
-        coverages = checked_parts("coverage", coverage)
-        bounds: np.ndarray = self._of_blocks(X, lambda model, *of_rows: model.intervals(*of_rows, coverages))
-        return bounds[:, 0] if np.ndim(coverage) == 0 else bounds
+        return self._at("coverage", coverage, X, lambda model, *of_rows: model.intervals(*of_rows))
 
 
 class PredictionSets(_Conformal):
@@ -153,14 +150,14 @@ class PredictionSets(_Conformal):
         >>> model.predict_set(X, coverage=[0.8, 0.9]).shape
         (150, 2, 3)
         """
-        coverages = checked_parts("coverage", coverage)
         if conditional not in CONDITIONS:
             raise ValueError(f"conditional must be None or 'class', not {conditional!r}")
         require("as_labels", bool, as_labels)
         by_class = conditional == "class"
-        sets: np.ndarray = self._of_blocks(X, lambda model, *of_rows: model.sets(*of_rows, coverages, by_class))
-        sets = sets[:, :, [self._learned.model.classes.index(label) for label in self.classes_.tolist()]]
+        sets = self._at("coverage", coverage, X, lambda model, *of_rows: model.sets(*of_rows, by_class))
+        sets = sets[..., [self._learned.model.classes.index(label) for label in self.classes_.tolist()]]
+        if not as_labels:
+            return sets
         if np.ndim(coverage) == 0:
-            sets = sets[:, 0]
-            return [self.classes_[in_set] for in_set in sets] if as_labels else sets
-        return [[self.classes_[in_set] for in_set in of_row] for of_row in sets] if as_labels else sets
+            return [self.classes_[in_set] for in_set in sets]
+        return [[self.classes_[in_set] for in_set in of_row] for of_row in sets]

@@ -22,7 +22,7 @@ from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.published import published, remember
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
-from tunefree.serving.requests import Counts, Request, Work, new_requests, works_of
+from tunefree.serving.requests import Counts, Request, Work, end, new_requests, works_of
 from tunefree.serving.rows import Reader
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Store
@@ -38,7 +38,6 @@ RETRY = 30.0  # seconds until a version that could not be saved is tried again
 TICK = 60.0  # seconds between looks for rows that have waited too long
 DAY = 86400.0
 HALF = 1000  # rows in which the weight of a loss halves
-ENDED = "the server has ended; nothing of this request was learned"
 Tell = Callable[..., None]  # of the name of an event, and what is to be said of it
 
 
@@ -145,12 +144,7 @@ class Learner:
 
     def close(self) -> None:
         """Learn what was submitted, save it, and end."""
-        self._queue.put(None)
-        self._thread.join()
-        while not self._queue.empty():
-            waiting = self._queue.get()
-            if waiting is not None:
-                waiting.answer.set_exception(StoreError(ENDED))
+        end(self._thread, self._queue)
 
     def _run(self) -> None:
         while (group := self._taken()) is not None:

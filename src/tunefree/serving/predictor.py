@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from tunefree.core.errors import TunefreeError
 from tunefree.pool.published import remembered
 from tunefree.serving.journal import Journal, Row, StoreError, Waiting
-from tunefree.serving.learner import ENDED, Published, Tell
-from tunefree.serving.requests import Counts, begun
+from tunefree.serving.learner import Published, Tell
+from tunefree.serving.requests import Counts, begun, end
 from tunefree.serving.rows import Reader, answers_of
 from tunefree.serving.settings import Keeping
 from tunefree.stream.batch import Refused
@@ -83,12 +83,7 @@ class Predictor:
 
     def close(self) -> None:
         """Predict what was submitted, and end."""
-        self._queue.put(None)
-        self._thread.join()
-        while not self._queue.empty():
-            asked = self._queue.get()
-            if asked is not None:
-                asked.answer.set_exception(StoreError(ENDED))
+        end(self._thread, self._queue)
 
     def _run(self) -> None:
         is_over = False

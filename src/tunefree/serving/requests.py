@@ -6,6 +6,8 @@ import hashlib
 import json
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 from tunefree.core.errors import DataError
@@ -13,6 +15,8 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.published import Remembered
 from tunefree.serving.journal import Journal, Row, StoreError
 from tunefree.serving.rows import REQUEST, Reader
+
+ENDED = "the server has ended; nothing of this request was learned"
 
 
 @dataclass
@@ -37,6 +41,16 @@ def begun() -> Future[Any]:
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
     return future
+
+
+def end(thread: Thread, submitted: SimpleQueue[Any]) -> None:
+    """Let a thread do what was submitted, and end it; what came too late is answered with an error."""
+    submitted.put(None)
+    thread.join()
+    while not submitted.empty():
+        late = submitted.get()
+        if late is not None:
+            late.answer.set_exception(StoreError(ENDED))
 
 
 @dataclass

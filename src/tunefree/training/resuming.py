@@ -157,19 +157,19 @@ class Checkpoints:
     ----------
     path : path, optional
         None where nothing is saved.
-    every : int
+    interval : int
         Usable rows between two checkpoints; 0 for none.
     resume : bool
         Whether to go on from the file, if there is one.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, every: int, resume: bool) -> None:
-        if every < 0:
-            raise ModelError(f"`checkpoint_every` must be at least 0, not {every}")
-        for name, value in (("checkpoint_every", every), ("resume", resume)):
+    def __init__(self, path: str | os.PathLike[str] | None, interval: int, resume: bool) -> None:
+        if interval < 0:
+            raise ModelError(f"`checkpoint_every` must be at least 0, not {interval}")
+        for name, value in (("checkpoint_every", interval), ("resume", resume)):
             if value and path is None:
                 raise ModelError(f"`{name}` is of a checkpoint; leave it out, or name the file of one by `checkpoint`")
-        self.path, self.every = path, every
+        self.path, self.interval = path, interval
         self.resumes = resume and path is not None and os.path.exists(path)
         self._running: RunningDigests
 
@@ -180,10 +180,10 @@ class Checkpoints:
     def passed(self, position: Position, before: int, rows: int) -> Passed | None:
         """What has been read up to a position, if a checkpoint is due since so many rows before; called by the thread
         that reads."""
-        if not self.every:
+        if not self.interval:
             return None
         self._running.extend(position)
-        return self._running.passed() if before // self.every < rows // self.every else None
+        return self._running.passed() if before // self.interval < rows // self.interval else None
 
     def load(self, source: Source, plan: Plan, watcher: Any) -> Trained:
         """The training to go on with."""
