@@ -59,17 +59,17 @@ class Curve(NamedTuple):
 
 def parts(settings: Settings, results: Results) -> list[Part]:
     """The parts of the first runs, and then those of the remaining runs with the best rates."""
-    found = []
+    parts = []
     for name in data.ALL:
         for method in (*PAPER, *OURS):
             first = min(settings.runs_of_all_rates, settings.runs)
             rates = settings.rates if method.has_rate else (float("nan"),)
             begun = [_part(settings, name, method, rate, run) for rate in rates for run in range(first)]
-            found += begun
+            parts += begun
             if all(part.name in results for part in begun):
                 rate = best_rate(settings, results, name, method)
-                found += [_part(settings, name, method, rate, run) for run in range(first, settings.runs)]
-    return found
+                parts += [_part(settings, name, method, rate, run) for run in range(first, settings.runs)]
+    return parts
 
 
 def _part(settings: Settings, name: str, method: Method, rate: float, run: int) -> Part:
@@ -87,8 +87,8 @@ def _part(settings: Settings, name: str, method: Method, rate: float, run: int) 
 
 
 def _name(name: str, method: Method, rate: float, run: int) -> str:
-    tried = "" if np.isnan(rate) else f"-{rate:g}"
-    return f"{name}-{method.learner}-{method.view}{tried}-run{run}"
+    suffix = "" if np.isnan(rate) else f"-{rate:g}"
+    return f"{name}-{method.learner}-{method.view}{suffix}-run{run}"
 
 
 def best_rate(settings: Settings, results: Results, name: str, method: Method) -> float:
@@ -105,14 +105,14 @@ def best_rate(settings: Settings, results: Results, name: str, method: Method) -
 
 def curves(settings: Settings, results: Results, name: str) -> list[Curve]:
     """The results of all learners on a data set, each at its best rate."""
-    found = []
+    curves = []
     for method in (*PAPER, *OURS):
         rate = best_rate(settings, results, name, method)
         runs = [results[_name(name, method, rate, run)] for run in range(settings.runs)]
-        found.append(
+        curves.append(
             Curve(method, rate, *(np.array([run[kind] for run in runs]) for kind in ("cross_entropy", "accuracy")))
         )
-    return found
+    return curves
 
 
 def work(

@@ -45,7 +45,7 @@ class Report(NamedTuple):
     inches: tuple[float, float]  # width and height of the figure
     numbers: list[dict[str, Any]]  # rows of the table of plotted values
     reported: str  # the paper's results
-    found: str  # the results here
+    results: str  # the results here
     differences: str  # where they differ, and why
 
 

@@ -107,8 +107,8 @@ def report(settings: Settings, results: Results) -> Report:
         numbers=descents.numbers_of(lines, descents.recorded_iterations(settings.iterations)),
         reported="The training error falls with the iterations while the test error has a minimum; the effect is more "
         "evident with larger steps, for theta close to 0.",
-        found=f"Means over {settings.trials} trials of {settings.rows} rows, in per cent. {descents.described(lines)}. "
-        f"Exact test errors: {_described(settings, results)}.",
+        results=f"Means over {settings.trials} trials of {settings.rows} rows, in per cent. "
+        f"{descents.described(lines)}. Exact test errors: {_described(settings, results)}.",
         differences=" ".join(differences),
     )
 

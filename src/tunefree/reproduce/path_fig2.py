@@ -123,8 +123,8 @@ def report(settings: Settings, results: Results) -> Report:
         sorted(float(results[_name(draw, theta)]["eta"]) for draw in range(settings.draws)) for theta in settings.thetas
     ]
     steps = ", ".join(
-        f"{' '.join(f'{eta:g}' for eta in own)} for theta = {theta:g}"
-        for theta, own in zip(settings.thetas, etas, strict=True)
+        f"{' '.join(f'{eta:g}' for eta in chosen)} for theta = {theta:g}"
+        for theta, chosen in zip(settings.thetas, etas, strict=True)
     )
     gammas = [float(results[_name(draw, settings.thetas[0])]["gamma"]) for draw in range(settings.draws)]
     differences = [
@@ -144,7 +144,7 @@ def report(settings: Settings, results: Results) -> Report:
         numbers=descents.numbers_of(lines, descents.recorded_iterations(settings.iterations)),
         reported="As on simulated data, the training error falls with the iterations while the test error has a "
         "minimum; the effect is more evident with larger steps, for theta close to 0.",
-        found=f"Errors in per cent, on {settings.test_rows:,} test rows. {descents.described(lines)}. Steps eta_1 "
+        results=f"Errors in per cent, on {settings.test_rows:,} test rows. {descents.described(lines)}. Steps eta_1 "
         f"selected: {steps}. Bandwidths sigma {' '.join(f'{np.sqrt(0.5 / gamma):.3g}' for gamma in gammas)}.",
         differences=" ".join(differences),
     )
@@ -153,8 +153,8 @@ def report(settings: Settings, results: Results) -> Report:
 def _at_the_edge(settings: Settings, etas: list[list[float]]) -> list[str]:
     """A sentence where a step at an edge of the grid was chosen, beyond which a better one may lie."""
     edges = min(settings.etas), max(settings.etas)
-    found = [f"{theta:g}" for theta, own in zip(settings.thetas, etas, strict=True) if set(own) & set(edges)]
-    return [f"A step at an edge of the grid was chosen for theta = {', '.join(found)}."] if found else []
+    at_edges = [f"{theta:g}" for theta, chosen in zip(settings.thetas, etas, strict=True) if set(chosen) & set(edges)]
+    return [f"A step at an edge of the grid was chosen for theta = {', '.join(at_edges)}."] if at_edges else []
 
 
 EXPERIMENT = Experiment(

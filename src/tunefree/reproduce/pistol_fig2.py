@@ -104,7 +104,7 @@ def report(settings: Settings, results: Results) -> Report:
         numbers=numbers,
         reported="A first regime of faster convergence, T^(-2 beta / (beta + 1)), lasts until T is of the order of "
         "E^(-(beta + 1) / (2 beta)), E the optimal risk; then the bound falls as T^(-2 beta / (2 beta + 1)).",
-        found=f"For beta = {beta:g} the exponents are {first:.4g} and {second:.4g}. Slopes fitted to the curves, "
+        results=f"For beta = {beta:g} the exponents are {first:.4g} and {second:.4g}. Slopes fitted to the curves, "
         f"before and after the crossing: {sentences}.",
         differences="The paper gives neither constants and logarithmic factors nor the optimal risks of its curves. "
         "Here all constants are 1 and logarithmic factors are omitted, so slopes and crossings can be compared, but "
@@ -113,13 +113,13 @@ def report(settings: Settings, results: Results) -> Report:
 
 
 def _line(settings: Settings, risk: float, rounds: np.ndarray, values: np.ndarray) -> str:
-    found = regimes(rounds, values, settings.beta)
-    before = "" if np.isnan(found.first_slope) else f"{found.first_slope:.4f}"
-    if found.crossing == np.inf:
+    slopes = regimes(rounds, values, settings.beta)
+    before = "" if np.isnan(slopes.first_slope) else f"{slopes.first_slope:.4f}"
+    if slopes.crossing == np.inf:
         return f"E = {risk:g}: {before} throughout"
     expected = risk ** (-(settings.beta + 1.0) / (2.0 * settings.beta))
-    after = "" if np.isnan(found.second_slope) else f" and {found.second_slope:.4f}"
-    crossing = f"crossing at T = {found.crossing:,.3g} (E^(-(beta + 1) / (2 beta)) = {expected:,.3g})"
+    after = "" if np.isnan(slopes.second_slope) else f" and {slopes.second_slope:.4f}"
+    crossing = f"crossing at T = {slopes.crossing:,.3g} (E^(-(beta + 1) / (2 beta)) = {expected:,.3g})"
     return f"E = {risk:g}: {before or 'too short to fit'}{after}, {crossing}"
 
 

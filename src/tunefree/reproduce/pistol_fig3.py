@@ -90,23 +90,23 @@ def sizes_of(settings: Settings, case: Case) -> list[int]:
 
 def parts(settings: Settings, results: Results) -> list[Part]:
     """For each size and permutation PiSTOL, our methods, the SVM for each C, and then the SVM with the selected C."""
-    found = []
+    listed = []
     for case in CASES:
         for size in sizes_of(settings, case):
             for run in range(_permutations(settings, size)):
                 methods = _methods_of(case, settings, run)
-                found += [_part(settings, case, method, size, run) for method in methods]
+                listed += [_part(settings, case, method, size, run) for method in methods]
                 if size > (settings.svm_rows if run > 0 else case.svm_rows):
                     continue
-                tried = [_part(settings, case, "folds", size, run, cost) for cost in case.costs]
-                found += tried
-                if all(part.name in results for part in tried):
-                    errors = [float(results[part.name]["error"]) for part in tried]
-                    found.append(_part(settings, case, "svm", size, run, case.costs[int(np.argmin(errors))]))
-    return _in_turn(found, results)
+                folds = [_part(settings, case, "folds", size, run, cost) for cost in case.costs]
+                listed += folds
+                if all(part.name in results for part in folds):
+                    errors = [float(results[part.name]["error"]) for part in folds]
+                    listed.append(_part(settings, case, "svm", size, run, case.costs[int(np.argmin(errors))]))
+    return _in_turn(listed, results)
 
 
-def _in_turn(found: list[Part], results: Results) -> list[Part]:
+def _in_turn(listed: list[Part], results: Results) -> list[Part]:
     """The parts whose turn it is: what takes long waits until all else is there, so that little is lost if it ends."""
 
     def turn(part: Part) -> int:
@@ -115,9 +115,11 @@ def _in_turn(found: list[Part], results: Results) -> list[Part]:
         machines = {"folds": 1 if is_quick else 4, "svm": 2 if is_quick else 5}
         return {"pistol": 0, "ladder": 3, "pool": 3, **machines}[method]
 
-    unfinished = [turn(part) for part in found if part.name not in results]
+    unfinished = [turn(part) for part in listed if part.name not in results]
     last = min(unfinished, default=5)
-    return sorted((part for part in found if turn(part) <= last), key=lambda part: (turn(part), part.arguments["size"]))
+    return sorted(
+        (part for part in listed if turn(part) <= last), key=lambda part: (turn(part), part.arguments["size"])
+    )
 
 
 def _permutations(settings: Settings, size: int) -> int:
@@ -138,8 +140,8 @@ def _part(settings: Settings, case: Case, method: str, size: int, run: int, cost
 
 
 def _name(case: Case, method: str, size: int, run: int, cost: float = 0.0) -> str:
-    tried = f"-C{cost:g}" if method == "folds" else ""  # there is one SVM with the selected C
-    return f"{case.name.replace(' ', '')}-{method}-n{size}-run{run}{tried}"
+    suffix = f"-C{cost:g}" if method == "folds" else ""  # there is one SVM with the selected C
+    return f"{case.name.replace(' ', '')}-{method}-n{size}-run{run}{suffix}"
 
 
 def _owner(case: Case, method: str) -> Case:
@@ -172,7 +174,7 @@ def work(
     model = _fitted(method, case, rows.train, rows.train_labels, cost)
     seconds = time.process_time() - began
     errors = {
-        key: np.array(np.mean((found > 0) != (rows.test_labels > 0))) for key, found in _margins(model, rows.test)
+        key: np.array(np.mean((margins > 0) != (rows.test_labels > 0))) for key, margins in _margins(model, rows.test)
     }
     return {**errors, "seconds": np.array(seconds), "cost": np.array(cost), "gamma": np.array(case.gamma)}
 
@@ -253,7 +255,7 @@ def _scores(settings: Settings, results: Results, case: Case) -> Scores:
     def gathered(method: str, kind: str, cost: float = 0.0) -> np.ndarray:
         owner = _owner(case, method)
         parts = [[results.get(_name(owner, method, n, run, cost)) for n in sizes] for run in runs]
-        return np.array([[np.nan if part is None else float(part[kind]) for part in own] for own in parts])
+        return np.array([[np.nan if part is None else float(part[kind]) for part in runs] for runs in parts])
 
     errors = {method.key: gathered(_method_of_parts(method.key), method.key) for method in METHODS}
     fit = gathered("svm", "seconds")
@@ -278,60 +280,60 @@ def report(settings: Settings, results: Results) -> Report:
         "samples. On news20.binary, with a linear kernel, it converges at the same rate with a worse constant. On "
         "58,000 rows of SensIT Vehicle cross-validation and training of the SVM took about 6.5 hours, PiSTOL less than "
         "1 hour, about 7 times less; gains are similar on the other two.",
-        found=" ".join(_found(one) for one in scores),
+        results=" ".join(_results(one) for one in scores),
         differences=_differences(settings, scores),
     )
 
 
-def _found(one: Scores) -> str:
+def _results(scored: Scores) -> str:
     """The errors at the smallest size, at the largest with an SVM and at the largest; and the times."""
-    last = int(np.flatnonzero(~np.isnan(one.errors["svm"]).all(axis=0))[-1])
-    sentences = [_errors_at(one, i) for i in sorted({0, last, len(one.rows) - 1})]
-    seconds = {key: float(found[0, last]) for key, found in one.seconds.items()}
+    last = int(np.flatnonzero(~np.isnan(scored.errors["svm"]).all(axis=0))[-1])
+    sentences = [_errors_at(scored, i) for i in sorted({0, last, len(scored.rows) - 1})]
+    seconds = {key: float(values[0, last]) for key, values in scored.seconds.items()}
     ratio = seconds["svm"] / seconds["average"]
     others = "".join(f", our {key} {seconds[key]:.3g}" for key in ("ladder", "pool") if not np.isnan(seconds[key]))
     sentences.append(
-        f"Seconds at {one.rows[last]:,} rows, first permutation: SVM {seconds['svm']:.3g} with cross-validation, "
+        f"Seconds at {scored.rows[last]:,} rows, first permutation: SVM {seconds['svm']:.3g} with cross-validation, "
         f"{seconds['fit']:.3g} for one fit, PiSTOL {seconds['average']:.3g} ({ratio:.3g} times less){others}."
     )
-    if last < len(one.rows) - 1 and one.rows[last] >= EXTRAPOLATED:
-        grown, own = _extrapolated(one, last), float(np.nanmean(one.seconds["average"][:, -1]))
+    if last < len(scored.rows) - 1 and scored.rows[last] >= EXTRAPOLATED:
+        grown, taken = _extrapolated(scored, last), float(np.nanmean(scored.seconds["average"][:, -1]))
         sentences.append(
-            f"At {one.rows[-1]:,} rows PiSTOL took {own:.3g} seconds; the SVM, extrapolated from its two largest "
-            f"sizes, would take {_duration(grown)}, {grown / own:.3g} times as long."
+            f"At {scored.rows[-1]:,} rows PiSTOL took {taken:.3g} seconds; the SVM, extrapolated from its two largest "
+            f"sizes, would take {_duration(grown)}, {grown / taken:.3g} times as long."
         )
-    return f"{one.case.title}: " + " ".join(sentences)
+    return f"{scored.case.title}: " + " ".join(sentences)
 
 
-def _errors_at(one: Scores, i: int) -> str:
+def _errors_at(scored: Scores, i: int) -> str:
     shown = []
     for method in METHODS:
-        errors = 100 * one.errors[method.key][:, i]
+        errors = 100 * scored.errors[method.key][:, i]
         if not np.isnan(errors).all():
             spread = f" ({np.nanstd(errors):.2f})" if (~np.isnan(errors)).sum() > 1 else ""
             shown.append(f"{method.title} {np.nanmean(errors):.2f}{spread}")
-    runs = int((~np.isnan(one.errors["average"][:, i])).sum())
-    return f"test error in per cent at {one.rows[i]:,} rows, {runs} permutations: {'; '.join(shown)}."
+    runs = int((~np.isnan(scored.errors["average"][:, i])).sum())
+    return f"test error in per cent at {scored.rows[i]:,} rows, {runs} permutations: {'; '.join(shown)}."
 
 
-def _extrapolated(one: Scores, last: int) -> float:
+def _extrapolated(scored: Scores, last: int) -> float:
     """Seconds of the SVM with cross-validation at the largest size, by the power law through its two largest sizes."""
-    found = [float(one.seconds["svm"][0, i]) for i in (last - 1, last)]
-    power = math.log(found[1] / found[0]) / math.log(one.rows[last] / one.rows[last - 1])
-    return found[1] * (one.rows[-1] / one.rows[last]) ** power
+    seconds = [float(scored.seconds["svm"][0, i]) for i in (last - 1, last)]
+    power = math.log(seconds[1] / seconds[0]) / math.log(scored.rows[last] / scored.rows[last - 1])
+    return seconds[1] * (scored.rows[-1] / scored.rows[last]) ** power
 
 
-def excess_over_svm(one: Scores, key: str) -> np.ndarray:
+def excess_over_svm(scored: Scores, key: str) -> np.ndarray:
     """Test error minus that of the SVM in percentage points (sizes,), over the permutations with an SVM; else NaN."""
-    differences = 100 * (one.errors[key] - one.errors["svm"])
+    differences = 100 * (scored.errors[key] - scored.errors["svm"])
     kept = ~np.isnan(differences).all(axis=0)
-    found = np.full(len(one.rows), np.nan)
-    found[kept] = np.nanmean(differences[:, kept], axis=0)
-    return found
+    excess = np.full(len(scored.rows), np.nan)
+    excess[kept] = np.nanmean(differences[:, kept], axis=0)
+    return excess
 
 
 def _differences(settings: Settings, scores: list[Scores]) -> str:
-    sentences = [f"{one.case.stand_in}." for one in scores if one.case.stand_in]
+    sentences = [f"{scored.case.stand_in}." for scored in scores if scored.case.stand_in]
     sentences.append(
         "The paper does not state which iterate of PiSTOL it plots, so both are shown; its parameters a and b in the "
         "experiments are outside the conditions of its theorems. The linear SVM is LIBLINEAR's, with the hinge loss; "
@@ -347,23 +349,23 @@ def _differences(settings: Settings, scores: list[Scores]) -> str:
         f"{settings.small_rows:,} rows; the SVM has all of them up to {settings.svm_rows:,} rows, and the first one "
         "while its cross-validation takes about ten minutes at most."
     )
-    sentences += [_end_of_machine(one) for one in scores]
-    for one in scores:
-        behind = excess_over_svm(one, "average")
+    sentences += [_end_of_machine(scored) for scored in scores]
+    for scored in scores:
+        behind = excess_over_svm(scored, "average")
         shown = behind[~np.isnan(behind)]
         sentences.append(
-            f"{one.case.title}: the average of PiSTOL is {_points(shown[0])} at {one.rows[0]:,} rows and "
-            f"{_points(shown[-1])} at {one.rows[len(shown) - 1]:,}."
+            f"{scored.case.title}: the average of PiSTOL is {_points(shown[0])} at {scored.rows[0]:,} rows and "
+            f"{_points(shown[-1])} at {scored.rows[len(shown) - 1]:,}."
         )
     return " ".join(sentences)
 
 
-def _end_of_machine(one: Scores) -> str:
+def _end_of_machine(scored: Scores) -> str:
     """Up to how many rows the SVM was trained, and whether that is as far as it was to be."""
-    reached = one.rows[int(np.flatnonzero(~np.isnan(one.errors["svm"]).all(axis=0))[-1])]
-    allowed = max(size for size in one.rows if size <= one.case.svm_rows)
+    reached = scored.rows[int(np.flatnonzero(~np.isnan(scored.errors["svm"]).all(axis=0))[-1])]
+    allowed = max(size for size in scored.rows if size <= scored.case.svm_rows)
     short = f", not {allowed:,}, for lack of time" if reached < allowed else ""
-    return f"{one.case.title}: the SVM is trained on up to {reached:,} rows{short}."
+    return f"{scored.case.title}: the SVM is trained on up to {reached:,} rows{short}."
 
 
 def _points(difference: float) -> str:
@@ -379,41 +381,41 @@ def _points(difference: float) -> str:
 
 def _numbers(scores: list[Scores]) -> list[dict[str, Any]]:
     rows = []
-    for one in scores:
+    for scored in scores:
         for method in METHODS:
-            for i, size in enumerate(one.rows):
-                kept = ~np.isnan(one.errors[method.key][:, i])
+            for i, size in enumerate(scored.rows):
+                kept = ~np.isnan(scored.errors[method.key][:, i])
                 if not kept.any():
                     continue
-                errors, seconds = one.errors[method.key][kept, i], one.seconds[method.key][kept, i]
-                row = {"set": one.case.title, "method": method.title, "rows": size, "runs": len(errors)}
+                errors, seconds = scored.errors[method.key][kept, i], scored.seconds[method.key][kept, i]
+                row = {"set": scored.case.title, "method": method.title, "rows": size, "runs": len(errors)}
                 row |= {"error_mean": float(errors.mean()), "error_sd": float(errors.std())}
                 row |= {"seconds_mean": float(seconds.mean())}
-                costs = " ".join(f"{cost:g}" for cost in sorted(one.costs[kept, i].tolist()))
+                costs = " ".join(f"{cost:g}" for cost in sorted(scored.costs[kept, i].tolist()))
                 rows.append(row | {"C": costs if method.key == "svm" else ""})
     return rows
 
 
 def _draw(figure: Any, scores: list[Scores]) -> None:
     panels = figure.subplots(1, len(scores), gridspec_kw={"wspace": 1.5})
-    for place, (axes, one) in enumerate(zip(panels, scores, strict=True)):
-        kernel = "Gaussian kernel" if one.case.kernel == "rbf" else "linear kernel"
-        drawing.frame(axes, f"{one.case.title} ({kernel})", "training rows", "test error (%)" if place == 0 else "")
+    for place, (axes, scored) in enumerate(zip(panels, scores, strict=True)):
+        kernel = "Gaussian kernel" if scored.case.kernel == "rbf" else "linear kernel"
+        drawing.frame(axes, f"{scored.case.title} ({kernel})", "training rows", "test error (%)" if place == 0 else "")
         axes.set_xscale("log")
         drawing.plain_numbers(axes.xaxis)
-        axes.set_xlim(one.rows[0], one.rows[-1])
-        ends = [_line(axes, one, method) for method in METHODS if not np.isnan(one.errors[method.key]).all()]
+        axes.set_xlim(scored.rows[0], scored.rows[-1])
+        ends = [_line(axes, scored, method) for method in METHODS if not np.isnan(scored.errors[method.key]).all()]
         drawing.label_ends(axes, ends, 0.07)
 
 
-def _line(axes: Any, one: Scores, method: Method) -> drawing.EndLabel:
+def _line(axes: Any, scored: Scores, method: Method) -> drawing.EndLabel:
     """Draw a method's line as far as it was trained; its label tells the time at its last size."""
-    kept = ~np.isnan(one.errors[method.key]).all(axis=0)
-    errors, rows = 100 * one.errors[method.key][:, kept], np.array(one.rows)[kept]
+    kept = ~np.isnan(scored.errors[method.key]).all(axis=0)
+    errors, rows = 100 * scored.errors[method.key][:, kept], np.array(scored.rows)[kept]
     mean, deviation = np.nanmean(errors, axis=0), np.nanstd(errors, axis=0)
     drawing.band(axes, rows, mean, deviation, method.style)
-    taken = _duration(float(np.nanmean(one.seconds[method.key][:, kept][:, -1])))
-    at = f", {rows[-1]:,} rows" if rows[-1] < one.rows[-1] else ""
+    taken = _duration(float(np.nanmean(scored.seconds[method.key][:, kept][:, -1])))
+    at = f", {rows[-1]:,} rows" if rows[-1] < scored.rows[-1] else ""
     text = f"{method.title} {mean[-1]:.1f}" + (f" ({taken}{at})" if method.key != "last" else "")
     return drawing.EndLabel(float(mean[-1]), text, method.style.color, method.is_ours)
 

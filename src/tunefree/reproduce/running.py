@@ -116,14 +116,14 @@ def _shown(value: Any) -> Any:
 
 def text_of(experiment: Experiment, settings: Any, quick: bool, report: Report) -> str:
     """The paper's results, the results here, and their differences, as Markdown."""
-    given = ", ".join(f"{name.replace('_', ' ')} {_listed(value)}" for name, value in settings._asdict().items())
+    values = ", ".join(f"{name.replace('_', ' ')} {_listed(value)}" for name, value in settings._asdict().items())
     full = f"full but for {experiment.lacks}" if experiment.lacks else "full"
-    size = f"{'quick, smaller than the paper' if quick else full} ({given})"
+    size = f"{'quick, smaller than the paper' if quick else full} ({values})"
     if experiment.quick == experiment.full:
         size = "the same, quick or not"
     return (
         f"# {experiment.name}\n\n{experiment.title}.\n\n![{experiment.name}]({experiment.name}.png)\n\n"
-        f"**The paper.** {report.reported}\n\n**Here.** {report.found}\n\n**Differences.** {report.differences}\n\n"
+        f"**The paper.** {report.reported}\n\n**Here.** {report.results}\n\n**Differences.** {report.differences}\n\n"
         f"Size: {size}. Numbers: `{experiment.name}.csv`.\n"
     )
 

@@ -64,15 +64,15 @@ class Line(NamedTuple):
 def parts(settings: Settings, results: Results) -> list[Part]:
     """One part for each learner and training set, and one for the two reference models."""
     sizes = {"training_rows": settings.training_rows, "test_rows": settings.test_rows}
-    found = [Part("lines", {"learner": "", "view": "", "rates": [], "run": 0, "every": 0, **sizes})]
+    parts = [Part("lines", {"learner": "", "view": "", "rates": [], "run": 0, "interval": 0, **sizes})]
     for method in (*PAPER, *OURS):
-        every = settings.rounds_between_tests * (OURS_INTERVAL if method.is_ours else 1)
+        interval = settings.rounds_between_tests * (OURS_INTERVAL if method.is_ours else 1)
         names = {"learner": method.learner, "view": method.view}
         rates = list(settings.rates) if method.has_rate else []
         for run in range(settings.training_sets):
             name = f"{method.learner}-{method.view}-set{run}"
-            found.append(Part(name, {**names, "rates": rates, "run": run, "every": every, **sizes}))
-    return found
+            parts.append(Part(name, {**names, "rates": rates, "run": run, "interval": interval, **sizes}))
+    return parts
 
 
 class Rows(NamedTuple):
@@ -110,7 +110,7 @@ def work(
     view: str,
     rates: list[float],
     run: int,
-    every: int,
+    interval: int,
     training_rows: int,
     test_rows: int,
 ) -> Arrays:
@@ -120,13 +120,13 @@ def work(
         margins = test.X.numbers @ true_weights()
         return {"losses": np.array([_loss(margins, test), _loss(np.zeros(test_rows), test)])}
     train = draw_rows(training_rows, run)
-    stops = np.arange(every, training_rows + 1, every)
+    stops = np.arange(interval, training_rows + 1, interval)
     if learner == "pool" or view != "raw":
         return {"rounds": stops, "losses": np.array([_losses_of_ours(learner, view, train, test, stops)])}
-    tried: list[float | None] = [*rates] or [None]
+    tested: list[float | None] = [*rates] or [None]
     return {
         "rounds": stops,
-        "losses": np.array([_losses_of_paper_learner(learner, rate, train, test, stops) for rate in tried]),
+        "losses": np.array([_losses_of_paper_learner(learner, rate, train, test, stops) for rate in tested]),
     }
 
 
@@ -158,13 +158,13 @@ def _losses_of_ours(learner: str, view: str, train: Rows, test: Rows, stops: np.
 
 def lines_of(settings: Settings, results: Results) -> list[Line]:
     """The results of all learners at all rates."""
-    found = []
+    lines = []
     for method in (*PAPER, *OURS):
         sets = [results[f"{method.learner}-{method.view}-set{run}"] for run in range(settings.training_sets)]
         rates = settings.rates if method.has_rate else (float("nan"),)
         for i, rate in enumerate(rates):
-            found.append(Line(method, rate, sets[0]["rounds"], np.array([one["losses"][i] for one in sets])))
-    return found
+            lines.append(Line(method, rate, sets[0]["rounds"], np.array([one["losses"][i] for one in sets])))
+    return lines
 
 
 def best_of(lines: list[Line], title: str) -> Line:
@@ -187,8 +187,8 @@ def report(settings: Settings, results: Results) -> Report:
         reported="SGD, AdaGrad and Adam reach no reasonable result at any rate and are mostly much worse than the zero "
         "vector. NAG and SFMD do best at their best rates but depend on them. ScInOL1 leaves zero only slowly; ScInOL2 "
         "comes close without any tuning.",
-        found=f"The true u has a test cross-entropy of {least:.4g} nats, the zero vector {zero:.4g}. SGD, AdaGrad and "
-        f"Adam end above the zero vector in {len(worse)} of {len(above)} settings. At their best rates, after "
+        results=f"The true u has a test cross-entropy of {least:.4g} nats, the zero vector {zero:.4g}. SGD, AdaGrad "
+        f"and Adam end above the zero vector in {len(worse)} of {len(above)} settings. At their best rates, after "
         f"{settings.training_rows:,} rounds (means over {sets}): {order}.",
         differences=_differences(lines, settings, zero),
     )
@@ -253,9 +253,9 @@ def _name_ends(whole: Any, zoomed: Any, lines: list[Line], best: list[Line]) -> 
     """Label each learner at its median rate in (a), and at its best rate, if within the panel, in (b)."""
     middle = []
     for line in best:
-        own = sorted(other.end for other in lines if other.method == line.method)
+        ends = sorted(other.end for other in lines if other.method == line.method)
         method = line.method
-        middle.append(drawing.EndLabel(own[len(own) // 2], method.title, method.style.color, method.is_ours))
+        middle.append(drawing.EndLabel(ends[len(ends) // 2], method.title, method.style.color, method.is_ours))
     drawing.label_ends(whole, middle)
     ends = []
     for line in best:

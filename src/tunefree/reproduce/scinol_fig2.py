@@ -25,7 +25,7 @@ def report(settings: Settings, results: Results) -> Report:
         reported="ScInOL2 is better than ScInOL1 on every set, and both vary little between runs. SGD, AdaGrad, Adam "
         "and NAG vary much more although each has its best rate; the best is most often ScInOL2 or CoCoB. Alg1-K17 "
         "converges slowly, most of all on MNIST.",
-        found=f"{_best_learners(sets)} {_deviations(sets)} {_ours(sets)}",
+        results=f"{_best_learners(sets)} {_deviations(sets)} {_ours(sets)}",
         differences=differences(settings, sets),
     )
 

@@ -18,13 +18,13 @@ def report(settings: Settings, results: Results) -> Report:
         numbers=scinol_fig2.numbers_of(sets, "accuracy"),
         reported="Accuracy leads to essentially the same conclusions as cross-entropy: ScInOL2 is better than ScInOL1, "
         "the learners with a rate vary more between runs, and the best is most often ScInOL2 or CoCoB.",
-        found=_found(sets),
+        results=_results(sets),
         differences=f"Rates are those with the least cross-entropy, as in Figure 2. "
         f"{scinol_fig2.differences(settings, sets)}",
     )
 
 
-def _found(sets: dict[str, list[Curve]]) -> str:
+def _results(sets: dict[str, list[Curve]]) -> str:
     ends, names = scinol_fig2.final_values(sets, "accuracy"), [method.title for method in epochs.PAPER]
     sentences, better = [], []
     for name, learners in ends.items():

@@ -90,7 +90,7 @@ def report(settings: Settings, results: Results) -> Report:
         inches=(7.2, 3.6),
         numbers=numbers,
         reported="; ".join(f"{name} {_line(line._asdict())}" for name, line in PAPER.items()) + ".",
-        found="; ".join(f"{name} {_line(line)}" for name, line in table.items())
+        results="; ".join(f"{name} {_line(line)}" for name, line in table.items())
         + f". The scale agrees to the digits printed for {len(near)} of {len(ALL)} sets ({', '.join(near)}).",
         differences=_differences(table),
     )

@@ -70,7 +70,7 @@ def report(settings: Settings, results: Results) -> Report:
         numbers=[{"x1": float(a), "x2": float(b), "y": int(label)} for (a, b), label in zip(x, y, strict=True)],
         reported=f"A subsample of the data for delta = {settings.delta:g}: P(Y = 1) is {low:g} on the left part and "
         f"{high:g} on the right.",
-        found=f"Of {settings.rows:,} rows the share of Y = 1 is {left:.4f} on the left part and {right:.4f} on the "
+        results=f"Of {settings.rows:,} rows the share of Y = 1 is {left:.4f} on the left part and {right:.4f} on the "
         f"right; the Bayes rule, the line x1 = {BORDER:g}, has an error of {100 * wrong:.2f} % (1/2 - delta: "
         f"{100 * low:g} %). "
         f"{settings.rows_drawn} rows are plotted.",

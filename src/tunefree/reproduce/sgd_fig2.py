@@ -103,7 +103,7 @@ def work(
 ) -> Arrays:
     """Tune gamma, then run SGD; expected loss and error at geometrically spaced rounds."""
     trial = strips(tuning_iterations, delta, np.random.default_rng([TUNING_SEED, run]))
-    offset = min(OFFSETS, key=lambda tried: progressive_loss(*trial, penalty, tried))
+    offset = min(OFFSETS, key=lambda candidate: progressive_loss(*trial, penalty, candidate))
     x, y = strips(iterations, delta, np.random.default_rng(run))
     test, _ = strips(test_rows, delta, np.random.default_rng(TEST_SEED))
     stops = np.unique(np.geomspace(10, iterations, tests).round().astype(int))
@@ -186,19 +186,19 @@ def least_linear_risk(delta: float) -> float:
 
 def curves_of(settings: Settings, results: Results) -> list[Curves]:
     """For each delta the runs with the best training accuracy; ties are broken in favour of the larger penalty."""
-    found = []
+    curves = []
     for delta in settings.deltas:
         runs = {
             penalty: [results[_name(delta, penalty, run)] for run in range(settings.runs)]
             for penalty in settings.penalties
         }
-        accuracies = {p: float(np.mean([one["accuracy"] for one in own]).round(12)) for p, own in runs.items()}
+        accuracies = {p: float(np.mean([one["accuracy"] for one in repeats]).round(12)) for p, repeats in runs.items()}
         penalty = max(settings.penalties, key=lambda p: (accuracies[p], p))
-        own = runs[penalty]
-        risk, error = (np.stack([one[kind] for one in own], axis=1) for kind in ("risk", "error"))
-        offsets = np.array([float(one["offset"]) for one in own])
-        found.append(Curves(delta, penalty, offsets, own[0]["rounds"], risk, error, accuracies))
-    return found
+        repeats = runs[penalty]
+        risk, error = (np.stack([one[kind] for one in repeats], axis=1) for kind in ("risk", "error"))
+        offsets = np.array([float(one["offset"]) for one in repeats])
+        curves.append(Curves(delta, penalty, offsets, repeats[0]["rounds"], risk, error, accuracies))
+    return curves
 
 
 def report(settings: Settings, results: Results) -> Report:
@@ -212,12 +212,12 @@ def report(settings: Settings, results: Results) -> Report:
         "it falls much faster than the loss: the Bayes rule is reached in early iterations. The ratio of excess error "
         "to excess risk falls fast. lambda was chosen as 0.01 for delta = 0.1 and 0.25 and as 0.0001 for delta = 0.4. "
         "According to the theory averaged SGD reaches the Bayes rule earlier.",
-        found=_found(curves),
+        results=_results(curves),
         differences=_differences(settings, curves),
     )
 
 
-def _found(curves: list[Curves]) -> str:
+def _results(curves: list[Curves]) -> str:
     chosen = ", ".join(f"{c.penalty:g} for delta = {c.delta:g}" for c in curves)
     sentences = []
     for c in curves:
@@ -259,11 +259,11 @@ def _differences(settings: Settings, curves: list[Curves]) -> str:
             )
     for bar in BARS:
         rounds = np.array([c.rounds_below(bar) for c in curves])  # (deltas, 2)
-        first = [f"{c.delta:g}" for c, own in zip(curves, rounds, strict=True) if own[1] > own[0]]
+        first = [f"{c.delta:g}" for c, ended in zip(curves, rounds, strict=True) if ended[1] > ended[0]]
         if first:
             sentences.append(f"To {_points(bar)} averaged SGD is not first for delta = {', '.join(first)}.")
         for k, kind in enumerate(KINDS):
-            fastest = [c.delta for c, own in zip(curves, rounds[:, k], strict=True) if own == rounds[:, k].min()]
+            fastest = [c.delta for c, ended in zip(curves, rounds[:, k], strict=True) if ended == rounds[:, k].min()]
             if curves[-1].delta not in fastest and np.isfinite(rounds[:, k].min()):
                 sentences.append(
                     f"To {_points(bar)} {kind} is fastest with delta = {fastest[0]:g}, not with the least noise."
