@@ -31,7 +31,7 @@ from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Resu
 from tunefree.reproduce.matrices import CASES, Case, Matrices
 
 A, LIPSCHITZ = 0.25, 2.0  # a and L
-COMPILING_ROWS = 64  # rows of a fit before the timed one, so that times do not include compilation
+COMPILING_ROWS = 300  # rows of a fit before the timed one, so that times do not include compilation
 SPARSE_SHARE = 0.3  # LIBSVM gets sparse rows up to this share of nonzero values
 CACHE_MEGABYTES = 1000  # of kernel values, in LIBSVM
 EXTRAPOLATED = 3_000  # rows, from which on times grow by a power law
