@@ -97,13 +97,11 @@ def named(part):
     return getattr(getattr(part, "func", None), "__name__", None) or repr(part)
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize(("estimator", "check"), list(checks_of_estimators_as_they_come()), ids=named)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize(("estimator", "check"), list(checks_of_learning()), ids=named)
 def test_scikit_learn_check_of_learning(estimator, check):
     check(estimator)

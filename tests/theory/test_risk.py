@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree.theory import Progressive
@@ -64,7 +64,6 @@ def test_losses_that_vary_little_have_a_narrow_bound():
     assert seen.bound(0.05) - losses.mean() < chernoff / 2
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     losses=st.lists(st.floats(0, 1e308), min_size=1, max_size=50),
     cut=st.integers(0, 50),
