@@ -46,16 +46,11 @@ def pytest_terminal_summary(terminalreporter, config):
         folder.rmdir()
 
 
-@pytest.fixture
-def all_trees():
-    """As many trees as users have, for tests of figures, and of processes that learn the same model."""
-
-
-@pytest.fixture(autouse=True)
-def few_trees(request):
-    """Generations of few trees: hardly any test asks what depends on how many there are."""
-    with nullcontext() if "all_trees" in request.fixturenames else trees.few():
-        yield
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Grow few trees: hardly any test asks what depends on how many there are."""
+    with nullcontext() if item.get_closest_marker("all_trees") else trees.few():
+        return (yield)
 
 
 @pytest.fixture
