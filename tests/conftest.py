@@ -48,8 +48,8 @@ def pytest_terminal_summary(terminalreporter, config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    """Grow few trees: hardly any test asks what depends on how many there are."""
-    with nullcontext() if item.get_closest_marker("all_trees") else trees.few():
+    """Grow few trees: hardly any test asks what depends on how many there are. Slow tests have all."""
+    with nullcontext() if any(map(item.get_closest_marker, ("all_trees", "slow"))) else trees.few():
         return (yield)
 
 

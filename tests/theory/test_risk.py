@@ -18,8 +18,15 @@ def beta(rng, mean):
     return rng.beta(30 * mean, 30 * (1 - mean))
 
 
-@pytest.mark.parametrize("draw", [bernoulli, beta])
-@pytest.mark.parametrize("level", [0.003, 0.1, 0.5])
+@pytest.mark.parametrize(
+    ("level", "draw"),
+    [
+        (0.003, bernoulli),
+        (0.5, beta),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((0.003, beta), (0.1, bernoulli), (0.1, beta))),
+        pytest.param(0.5, bernoulli, marks=pytest.mark.slow),
+    ],
+)
 def test_coverage_for_models_that_change(draw, level):
     """The risk falls as models learn; the bound must hold at every power of two rows at once."""
     rng, delta, trials, n, failures = np.random.default_rng(5), 0.1, 300, 2048, 0
