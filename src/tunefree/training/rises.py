@@ -151,12 +151,12 @@ def rises_told(trained: Any) -> list[str]:
     ----------
     trained : Trained
     """
-    known = drifts_of(trained)["first"] if trained.rises is not None else []
+    known = drifts_of(trained)
     if not known:
         return []
     rise = max(known, key=lambda rise: rise["loss"] - rise["loss_before"])
     others = trained.rises.count - 1
-    told = f"; {others:,} smaller rise{'s' if others > 1 else ''} in `tunefree inspect --json`" if others else ""
+    told = f"; {others:,} smaller rise{'s' if others > 1 else ''} in `tunefree inspect`" if others else ""
     time = f", {rise['time']}" if rise["time"] else ""
     where = f"{rise['file']}, row {rise['row_in_file']}{time}"
     return [RISE.format(**rise, where=where, changed_most=changed_most(rise), level=LEVEL, others=told)]
@@ -188,8 +188,8 @@ def changed_most(rise: dict[str, Any]) -> str:
     return "changed most: " + ", ".join(words).replace("%", " %")
 
 
-def drifts_of(trained: Any) -> dict[str, Any]:
-    """All rises of the loss, with what changed most, for programs.
+def drifts_of(trained: Any) -> list[dict[str, Any]]:
+    """The first rises of the loss, with what changed most, for programs.
 
     Parameters
     ----------
@@ -197,18 +197,16 @@ def drifts_of(trained: Any) -> dict[str, Any]:
 
     Returns
     -------
-    dict
-        ``level`` of the test, ``count`` of rises, and the ``first`` of them; empty where losses are not in the order of
-        the rows, as over shards.
+    list of dict
+        Empty also where losses are not in the order of the rows, as over shards.
     """
-    rises = trained.rises
-    if rises is None:
-        return {}
-    layout = Layout.of_encoder(trained.encoder) if rises.rises else None
-    known = list(rises.rises)
+    if trained.rises is None or not trained.rises.rises:
+        return []
+    known = list(trained.rises.rises)
     if trained.samples.began >= 0:
         known[trained.samples.number] = _latest(trained)
-    return {"level": LEVEL, "count": rises.count, "first": [_described(rise, trained, layout) for rise in known]}
+    layout = Layout.of_encoder(trained.encoder)
+    return [_described(rise, trained, layout) for rise in known]
 
 
 def _described(rise: Rise, trained: Trained, layout: Any) -> dict[str, Any]:
