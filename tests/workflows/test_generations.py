@@ -120,9 +120,9 @@ def with_change(parts, tmp_path, change):
             "model": (_under("model.", arrays), header["model"]),
             "encoder": (_under("encoder.", arrays), header["encoder"]),
             "order": (_under("order.", arrays), header["order"]),
-            "rises": (_under("rises.", arrays), header["rises"]),
+            **{name: (_under(f"{name}.", arrays), header[name]) for name in ("rises", "samples")},
         },
-        {name: part for name, part in header.items() if name not in ("model", "encoder", "order", "rises")},
+        {name: part for name, part in header.items() if name not in ("model", "encoder", "order", "rises", "samples")},
     )
     return tmp_path / "other"
 

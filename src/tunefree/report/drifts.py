@@ -14,7 +14,8 @@ from tunefree.training.rises import changed_most, drifts_of
 MOST = 20  # rises that people see
 NOTE = (
     f"A sequential test of level {LEVEL:g} for the whole stream, and anew after each rise, for independent rows. It"
-    f" sees rises of the loss and nothing else. Columns are compared by tests of level {LEVEL_OF_COLUMNS:g} for all together."
+    f" sees rises of the loss and nothing else. Columns are compared by tests of level"
+    f" {LEVEL_OF_COLUMNS:g} for all together."
 )
 FIELDS = {  # of a rise, for programs
     "row in file": None,
