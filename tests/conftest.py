@@ -4,17 +4,22 @@ import faulthandler
 import os
 import signal
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests import trees
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn then runs its array API checks too
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # each worker has one processor, on which others would wait
     os.environ.setdefault(threads, "1")
-settings.register_profile("thorough", max_examples=400)  # of `make test-all`; by itself 100
+# How many examples a property is tried on; how long one takes decides nothing.
+ANY_TIME = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("quick", max_examples=25, **ANY_TIME)
+settings.register_profile("thorough", max_examples=400, **ANY_TIME)  # of `make test-all`
+settings.load_profile("quick")
 
 collect_ignore = ["distributed/learned_before.py"]  # which compiles what it imports, for workers of its own
 
@@ -41,11 +46,11 @@ def pytest_terminal_summary(terminalreporter, config):
         folder.rmdir()
 
 
-@pytest.fixture
-def few_trees():
-    """Generations of few trees, where it is asked what does not depend on how many there are."""
-    with trees.few():
-        yield
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Grow few trees: hardly any test asks what depends on how many there are. Slow tests have all."""
+    with nullcontext() if any(map(item.get_closest_marker, ("all_trees", "slow"))) else trees.few():
+        return (yield)
 
 
 @pytest.fixture

@@ -38,7 +38,6 @@ def test_check_of_river(model, check):
     check(model.clone())
 
 
-@pytest.mark.usefixtures("few_trees")
 @of_checks(POOLS)
 def test_check_of_river_with_the_first_rows(model, check):
     if isinstance(check, partial):
@@ -152,7 +151,6 @@ def test_the_pool_learns_categories_gaps_and_columns_that_come_and_go(cls):
         one.learn_one({"age": float("inf")}, y[0])
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_intervals_and_sets_of_the_next_row_cover_as_asked():
     X, y = rows(500)
     regressor, classifier = TuneFreeRegressor(), TuneFreeClassifier()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
@@ -13,9 +14,10 @@ BOOSTED, RANDOMISED = 20, 6  # instead of 100 and 60; categories are ordered aga
 @contextmanager
 def few() -> Iterator[None]:
     """Grow few trees here."""
-    from tunefree.generations import boosted, randomised
+    from tunefree.generations import boosted, growing
+    from tunefree.generations.randomised import grow_randomised
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boosted, "TREES", BOOSTED)
-        patch.setattr(randomised, "TREES", RANDOMISED)
+        patch.setitem(growing.KINDS, "randomised", partial(grow_randomised, n_trees=RANDOMISED))
         yield

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -28,21 +27,17 @@ def data(tmp_path):
     return tmp_path / "people.csv"
 
 
-def interrupt(monkeypatch, after, written=None):
-    """Let Ctrl-C come after some batches were read, and once a file is written: learning may be behind."""
-    begun = training.ahead
+def interrupt(monkeypatch, after):
+    """Let Ctrl-C come when so many batches have been learned."""
+    ahead = training.ahead
 
-    def reads(batches):
-        for number, read in enumerate(batches):
+    def interrupted(batches):
+        for number, read in enumerate(ahead(batches)):
             if number == after:
-                deadline = time.monotonic() + 60.0
-                while written is not None and not written.exists() and time.monotonic() < deadline:
-                    time.sleep(0.01)
-                os.kill(os.getpid(), signal.SIGINT)
-                time.sleep(0.2)
+                signal.raise_signal(signal.SIGINT)
             yield read
 
-    monkeypatch.setattr(training, "ahead", lambda batches: begun(reads(batches)))
+    monkeypatch.setattr(training, "ahead", interrupted)
 
 
 def test_ctrl_c_without_a_checkpoint(run, data, tmp_path, monkeypatch):  # noqa: F811
@@ -64,7 +59,7 @@ def test_ctrl_c_with_a_checkpoint_and_resumed(run, data, tmp_path, monkeypatch):
     assert run(*command)[0] == 0
     whole = (tmp_path / "m").read_bytes()
     with monkeypatch.context() as patch:
-        interrupt(patch, 3, tmp_path / "m.checkpoint")
+        interrupt(patch, 3)
         status, out, err = run(*command)
     last = err.splitlines()[-1]
     assert (status, out) == (130, "")

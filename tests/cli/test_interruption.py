@@ -5,10 +5,11 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
+
+from tests.waiting import until
 
 INTERRUPTED_AT = """
 import os, signal, sys
@@ -37,12 +38,11 @@ def test_while_it_learns(tmp_path):
     x = np.random.default_rng(0).normal(size=40_000)
     (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{a:.5f},{a > 0}\n" for a in x))
     command = [sys.executable, "-m", "tunefree", "train", "rows.csv", "-t", "y", "--learner", "scinol2", "-o", "m"]
-    command += ["--passes", "500", "--checkpoint-every", "40000"]
+    command += ["--passes", "1000000", "--checkpoint-every", "40000"]  # it ends by the signal alone
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while not (tmp_path / "m.checkpoint").exists() and process.poll() is None:
-        time.sleep(0.01)
+    until((tmp_path / "m.checkpoint").exists)
     process.send_signal(signal.SIGINT)
-    out, told = process.communicate(timeout=60)
+    out, told = process.communicate()
     told = [line for line in told.splitlines() if line.startswith("tunefree: interrupted")]
     assert process.returncode == 130 and not out
     assert len(told) == 1 and "m.checkpoint holds the model after" in told[0]

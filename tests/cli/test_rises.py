@@ -47,8 +47,8 @@ def test_a_reversal_is_told_with_its_row_and_the_losses(run, tmp_path, learner):
     assert float(before) == pytest.approx(0.49, abs=0.03) and 1.0 < float(loss) < 2.0 and int(rows) < 100
     assert "a test of level 0.001" in line
     assert "warning: The loss rose at about row 1," in run("inspect", model)[1]
-    rises = json.loads(run("inspect", model, "--json")[1])["rises"]
-    assert (rises["level"], rises["count"]) == (0.001, 1) and rises["first"][0]["row"] == int(place)
+    shown = json.loads(run("inspect", model, "--json")[1])
+    assert shown["drift_count"] == 1 and shown["drifts"][0]["row"] == int(place)
     assert run("report", model, "-o", tmp_path / "r.html")[0] == 0
     assert "The loss rose at about row 1," in (tmp_path / "r.html").read_text()
 
@@ -59,7 +59,7 @@ def test_independent_rows_are_told_nothing_of(run, tmp_path):  # noqa: F811
             data = write(tmp_path / "rows.csv", stream(1500, seed, noise=noise))
             status, out, err = run("train", data, "-t", "y", "-o", tmp_path / "m", *QUICK)
             assert status == 0 and "the loss rose" not in out + err, (seed, noise, err)
-    assert json.loads(run("inspect", tmp_path / "m", "--json")[1])["rises"]["count"] == 0
+    assert json.loads(run("inspect", tmp_path / "m", "--json")[1])["drifts"] == []
 
 
 def test_numbers_too(run, tmp_path):  # noqa: F811
@@ -102,3 +102,88 @@ def test_rows_of_a_group_count_as_one(run, tmp_path):  # noqa: F811
     assert "the loss rose" in run("train", data, "-t", "y", "-o", tmp_path / "m", "--ignore", "home", *QUICK)[2]
     status, _, err = run("train", data, "-t", "y", "-o", tmp_path / "m", "--group", "home")
     assert status == 0 and "the loss rose" not in err, err
+
+
+def dated(n=4000, change=2000):
+    """Rows with times, and a category of which other values come a little after the change."""
+    table, rng = stream(n, change=change), np.random.default_rng(0)
+    times = np.datetime64("2024-01-01T00:00", "s") + np.arange(n) * np.timedelta64(3600, "s")
+    later = np.where(np.arange(n) < change + 100, "x", rng.choice(list("xyz"), n))
+    return table | {"when": times.astype(str), "c": later}
+
+
+def test_the_time_and_the_columns_that_changed_most_are_told(run, tmp_path):  # noqa: F811
+    data, model = write(tmp_path / "stream.csv", dated()), tmp_path / "m"
+    status, _, err = run("train", data, "-t", "y", "-o", model, *QUICK)
+    line = " ".join(err.split())
+    assert status == 0 and re.search(r"row \d+, 2024-03-24T\d\d:00:00\): ", line), err
+    assert re.search(
+        r"changed most: how the target depends on 'a' \(distance 0\.\d+ ± 0\.\d+\), 'c' \(x: 100 % of", line
+    )
+    (rise,) = json.loads(run("inspect", model, "--json")[1])["drifts"]
+    assert rise["time"].startswith("2024-03-24T") and rise["columns_compared"] == 4  # dates are not compared
+    assert [(one["column"], one["of"]) for one in rise["changed"]] == [("a", "relation to the target"), ("c", "values")]
+    assert rise["changed"][1]["bin"] == "x" and rise["changed"][1]["share_before"] == 1.0
+    assert "Where the loss rose" in run("inspect", model)[1]
+    assert tunefree.load(model).drifts_ == [{key: rise[key] for key in tunefree.load(model).drifts_[0]}]
+
+
+def test_what_changed_is_compared_when_enough_rows_have_come(run, tmp_path):  # noqa: F811
+    table = {name: list(values) for name, values in dated().items()}
+    parts = [{name: values[a:b] for name, values in table.items()} for a, b in ((0, 2025), (2025, 4000))]
+    first, second = (write(tmp_path / f"{k}.csv", part) for k, part in enumerate(parts))
+    assert run("train", first, "-t", "y", "-o", tmp_path / "begun", *QUICK)[0] == 0
+    assert "too few rows after it to compare columns" in run("inspect", tmp_path / "begun")[1].replace("\n", " ")
+    assert run("train", second, "--from", tmp_path / "begun", "-o", tmp_path / "more")[0] == 0
+    assert run("train", first, second, "-t", "y", "-o", tmp_path / "whole", *QUICK)[0] == 0
+    more, whole = (tunefree.load(tmp_path / name).drifts_ for name in ("more", "whole"))
+    for rises in (more, whole):
+        del rises[0]["file"], rises[0]["row_in_file"]  # which the first part of the training forgot, or not
+    assert more == whole and whole[0]["rows_compared"][1] == 512
+
+
+def test_a_column_that_disappears_is_named_missing(run, tmp_path):  # noqa: F811
+    table = stream(4000, noise=0.1)
+    rows = [{"a": a, "b": b, "y": y} for a, b, y in zip(table["a"], table["b"], table["y"], strict=True)]
+    for row in rows[2000:]:
+        del row["a"]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    status, _, err = run("train", tmp_path / "rows.jsonl", "-t", "y", "-o", tmp_path / "m", *QUICK)
+    assert status == 0 and "'a' ((missing): 0 % of the rows before, 100 % after)" in " ".join(err.split()), err
+
+
+def test_a_sorted_table_has_a_rise_where_the_class_changes(run, tmp_path):  # noqa: F811
+    table = stream(2000)
+    order = np.argsort(table["y"], kind="stable")
+    data = write(tmp_path / "sorted.csv", {name: values[order] for name, values in table.items()})
+    assert run("train", data, "-t", "y", "-o", tmp_path / "m", *QUICK)[0] == 0
+    rise = tunefree.load(tmp_path / "m").drifts_[0]
+    assert abs(rise["row"] - 1 - np.count_nonzero(table["y"] == "no")) < 20
+    assert ("y", "values") in [(one["column"], one["of"]) for one in rise["changed"]]
+
+
+def test_an_exit_code_on_request(run, tmp_path):  # noqa: F811
+    changed, steady = write(tmp_path / "a.csv", stream(change=1500)), write(tmp_path / "b.csv", stream(1500))
+    on_drift = "--exit-code-on-drift", "9"
+    assert run("train", changed, "-t", "y", "-o", tmp_path / "a", *QUICK, *on_drift)[0] == 9
+    assert (tmp_path / "a").exists()
+    assert run("train", steady, "-t", "y", "-o", tmp_path / "b", *QUICK, *on_drift)[0] == 0
+    same = write(tmp_path / "c.csv", {name: values[1600:] for name, values in stream(3000, change=1500).items()})
+    assert (
+        run("train", same, "--from", tmp_path / "a", "-o", tmp_path / "c", *on_drift)[0] == 0
+    )  # those before do not count
+    for options, problem in (
+        (("--shuffle",), "--exit-code-on-drift has no effect with --shuffle"),
+        (("--workers", "1"), "--exit-code-on-drift is for one machine"),
+        (("--learner", "early-stopping"), "--exit-code-on-drift is for learning row by row"),
+        (("--exit-code-on-drift", "2"), "--exit-code-on-drift must lie between 3 and 125"),
+    ):
+        status, _, err = run("train", steady, "-t", "y", "-o", tmp_path / "d", *on_drift, *options)
+        assert status == 2 and problem in err and not (tmp_path / "d").exists(), err
+
+
+def test_estimators_that_follow_no_order_have_no_drifts():
+    table = stream(300)
+    X = np.column_stack([table["a"], table["b"]])
+    with pytest.raises(AttributeError, match="only `tunefree.train`"):
+        tunefree.ScInOLClassifier().fit(X, table["y"]).drifts_  # noqa: B018

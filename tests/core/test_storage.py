@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 from safetensors.numpy import load_file
@@ -38,7 +38,6 @@ def saved(tmp_path):
     return path
 
 
-@settings(max_examples=50, deadline=None)
 @given(arrays=ARRAYS)
 def test_what_is_saved_is_loaded(tmp_path_factory, arrays):
     path = tmp_path_factory.mktemp("models") / "model"

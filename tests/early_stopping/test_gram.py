@@ -81,7 +81,7 @@ def test_products_do_not_depend_on_the_number_of_threads(monkeypatch):
 
 
 @by_kernel
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(n=st.integers(0, 40), m=st.integers(1, 40), zeros=st.integers(0, 40))
 def test_expansions_leave_out_what_does_not_count(kernel, n, m, zeros):
     support, new = rows(m, seed=3), rows(n, seed=4)

@@ -222,7 +222,7 @@ def test_single_steps_are_those_of_ten_lines(order, at_a_time, monkeypatch):
         np.testing.assert_allclose(linear.last(t)[:, 0], Phi.T @ c, rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6), hinge=st.booleans(), kernel=st.booleans())
 def test_a_row_of_weight_k_is_k_rows(seed, hinge, kernel):
     X, y, _ = data(seed=seed)

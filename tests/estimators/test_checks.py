@@ -1,7 +1,4 @@
-"""Every check of scikit-learn, for the estimators as they come and with other settings; none is expected to fail.
-
-Pools have few trees here, but for the slow tests.
-"""
+"""Every check of scikit-learn, for the estimators as they come and with other settings; none is expected to fail."""
 
 from __future__ import annotations
 
@@ -35,6 +32,8 @@ AS_THEY_COME = [
     IterativeRegularizationClassifier(),
     IterativeRegularizationRegressor(),
 ]
+# Of these all code but the formulas of a learner is that of others above: checks of other things are slow tests.
+LIKE_OTHERS = (PiSTOLClassifier, PiSTOLRegressor, KernelPiSTOLRegressor, KernelSGDClassifier)
 OTHER_SETTINGS = [
     TuneFreeClassifier(kernel="rbf"),
     TuneFreeRegressor(kernel="rbf"),
@@ -83,12 +82,16 @@ def checks_of_learning():
 
 
 def checks_of_estimators_as_they_come():
-    """All checks; one that takes four seconds for a kernel learner is slow, since another one passes it quickly."""
+    """All checks; the one of dozens of models is slow for a kernel learner."""
     for estimator in AS_THEY_COME:
         for _, check in estimator_checks_generator(estimator):
-            is_slow = (
-                type(estimator) is KernelPiSTOLClassifier and check.func.__name__ == "check_class_weight_classifiers"
-            )
+            if isinstance(estimator, LIKE_OTHERS):
+                is_slow = check.func.__name__ not in OF_LEARNING - OF_MANY_MODELS
+            else:
+                is_slow = (
+                    type(estimator) is KernelPiSTOLClassifier
+                    and check.func.__name__ == "check_class_weight_classifiers"
+                )
             yield pytest.param(estimator, check, marks=[pytest.mark.slow] if is_slow else [])
 
 
@@ -97,13 +100,11 @@ def named(part):
     return getattr(getattr(part, "func", None), "__name__", None) or repr(part)
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize(("estimator", "check"), list(checks_of_estimators_as_they_come()), ids=named)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize(("estimator", "check"), list(checks_of_learning()), ids=named)
 def test_scikit_learn_check_of_learning(estimator, check):
     check(estimator)

@@ -19,7 +19,6 @@ from tunefree.pool.groups import digests
 from tunefree.pool.model import PoolModel
 
 BOTH = (TuneFreeClassifier, TuneFreeRegressor)
-pytestmark = pytest.mark.usefixtures("few_trees")
 of_both = pytest.mark.parametrize("cls", BOTH)
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 2))

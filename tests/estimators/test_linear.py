@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -38,7 +38,6 @@ STREAM = {"passes": 1, "shuffle": False}
 holdout_stride = pytest.mark.parametrize("cls", CLASSIFIERS + REGRESSORS)
 classifiers = pytest.mark.parametrize("cls", CLASSIFIERS)
 regressors = pytest.mark.parametrize("cls", REGRESSORS)
-quick = settings(max_examples=25, deadline=None)
 
 
 def table(n=120, d=5, n_classes=2, seed=0):
@@ -62,7 +61,6 @@ def assert_same(one, other, X):
 
 
 @holdout_stride
-@quick
 @given(
     seed=st.integers(0, 2**16),
     n_classes=st.integers(2, 4),
@@ -87,7 +85,6 @@ def test_partial_fit_in_any_batches_is_fit(cls, seed, n_classes, cuts, kind, wei
 
 
 @classifiers
-@quick
 @given(seed=st.integers(0, 2**16), cut=st.integers(1, 39), labels=st.permutations(["b", "c", "a", "d"]))
 def test_classes_that_appear_later_do_so_at_their_row(cls, seed, cut, labels):
     X, y = table(40, 3, 4, seed)
@@ -196,7 +193,6 @@ def test_bad_weights_are_refused(cls, weight, message):
 
 
 @holdout_stride
-@quick
 @given(seed=st.integers(0, 2**16), shuffle=st.booleans())
 def test_weight_zero_is_removal_and_weight_one_is_none(cls, seed, shuffle):
     X, y = table(40, 3, 3, seed)
@@ -208,7 +204,6 @@ def test_weight_zero_is_removal_and_weight_one_is_none(cls, seed, shuffle):
 
 
 @holdout_stride
-@quick
 @given(seed=st.integers(0, 2**16), in_sparse=st.booleans())
 def test_shuffled_weights_are_copies_in_any_order(cls, seed, in_sparse):
     X, y = table(30, 3, 3, seed)

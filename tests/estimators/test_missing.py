@@ -14,7 +14,6 @@ from tunefree import river
 from tunefree.core.errors import DataError, DataWarning
 
 N = 120
-pytestmark = pytest.mark.usefixtures("few_trees")
 
 
 def numbers():

@@ -31,7 +31,6 @@ def workers(monkeypatch):
     return names
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_the_model_of_a_pool_does_not_depend_on_the_number_of_threads(workers, tmp_path):
     here, written = {threading.current_thread().name}, set()
     for n_jobs in (None, 1, 2, -1):

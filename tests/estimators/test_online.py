@@ -21,6 +21,7 @@ EVERY = sorted(ALL)
 SOME = ("newton", "perceptron", "scinol2")  # several outputs of the others: their contract, and `make test-all`
 
 
+@pytest.mark.slow  # their code is that of ScInOLClassifier and ScInOLRegressor, whose checks are quick tests
 @parametrize_with_checks([OnlineClassifier(), OnlineRegressor()])
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -21,7 +21,6 @@ from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tests import trees
 from tunefree import OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor, load, train
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import dense
@@ -29,7 +28,7 @@ from tunefree.estimators import validation
 
 BOTH = (TuneFreeClassifier, TuneFreeRegressor)
 of_both = pytest.mark.parametrize("cls", BOTH)
-quick = settings(max_examples=15, deadline=None)
+quick = settings(max_examples=15)
 
 
 def table(n=120, d=5, n_classes=2, seed=0, noise=0.3):
@@ -98,7 +97,6 @@ def test_the_selection_lists_members_awake_by_their_weights(fitted):
     assert "of the mean that is corrected" in fitted._learned_html()
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -128,7 +126,6 @@ def test_these_parameters_change_no_model(fitted, options):
     np.testing.assert_array_equal(scores(other.fit(X, targets(type(fitted))), X), scores(fitted, X))
 
 
-@pytest.mark.usefixtures("few_trees")
 @of_both
 def test_two_fits_are_the_same_and_the_order_depends_on_random_state(cls):
     X, y = table(200)
@@ -160,11 +157,10 @@ def test_partial_fit_in_any_batches_is_fit(cls, seed, n_classes, cuts, in_sparse
     weight = np.random.default_rng(seed).choice([0.0, 0.5, 3.0], 80) if weighted else np.ones(80)
     weight[0] = 1.0
     known = {"classes": np.unique(y)} if cls is TuneFreeClassifier else {}
-    with trees.few():
-        whole, parts = cls(shuffle=False).fit(X, y, weight), cls()
-        for start, stop in pairwise(sorted({0, 80, *cuts})):
-            parts.partial_fit(X[start:stop], y[start:stop], sample_weight=weight[start:stop], **known)
-        parts._learned.model.freeze()
+    whole, parts = cls(shuffle=False).fit(X, y, weight), cls()
+    for start, stop in pairwise(sorted({0, 80, *cuts})):
+        parts.partial_fit(X[start:stop], y[start:stop], sample_weight=weight[start:stop], **known)
+    parts._learned.model.freeze()
     assert_same(whole, parts, X)
     assert whole.progressive_loss_ == pytest.approx(parts.progressive_loss_, rel=1e-12)
     assert whole.t_ == parts.t_ == (weight > 0).sum()
@@ -175,9 +171,8 @@ def test_partial_fit_in_any_batches_is_fit(cls, seed, n_classes, cuts, in_sparse
 def test_classes_that_appear_later_do_so_at_their_row(seed, cut, labels):
     X, y = table(80, 3, 4, seed)
     y = np.array(labels)[np.where(np.arange(80) < 30, y % 2, y)]
-    with trees.few():
-        once = TuneFreeClassifier().partial_fit(X, y)
-        twice = TuneFreeClassifier().partial_fit(X[:cut], y[:cut]).partial_fit(X[cut:], y[cut:])
+    once = TuneFreeClassifier().partial_fit(X, y)
+    twice = TuneFreeClassifier().partial_fit(X[:cut], y[:cut]).partial_fit(X[cut:], y[cut:])
     assert once.classes_.tolist() == sorted(set(y.tolist()))
     assert_same(once, twice, X)
     probabilities = once.predict_proba(X)
@@ -205,7 +200,6 @@ def test_warm_starts_go_on_with_the_pass(cls):
     assert warm.score(*test) > first.score(*test) - 0.02
 
 
-@pytest.mark.usefixtures("few_trees")
 @of_both
 @pytest.mark.parametrize("in_sparse", [False, True])
 @pytest.mark.parametrize("seed", [0, 1])
@@ -221,7 +215,6 @@ def test_weights_are_copies_in_any_order(cls, seed, in_sparse):
     assert_same(cls().fit(rows, y, kept), cls().fit(rows[kept], y[kept]), X)
 
 
-@pytest.mark.usefixtures("few_trees")
 @of_both
 @pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")
 def test_kinds_of_table_give_the_same_bits(cls):
@@ -236,7 +229,6 @@ def test_kinds_of_table_give_the_same_bits(cls):
         np.testing.assert_array_equal(said(of_sparse, kind), said(of_sparse, X))
 
 
-@pytest.mark.usefixtures("few_trees")
 @of_both
 @pytest.mark.parametrize("first_sparse", [False, True])
 def test_rows_to_come_may_be_dense_or_sparse_whatever_the_first_were(cls, first_sparse):
@@ -262,7 +254,6 @@ def test_so_do_learners_with_a_view_of_their_own(view):
     np.testing.assert_array_equal(words.predict_proba(sparse.csr_array(X)), words.predict_proba(X))
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_rows_with_other_dense_columns_than_a_view_has_seen_are_refused():
     fitted = TuneFreeClassifier().fit(*table())
     with pytest.raises(ModelError, match="3 dense columns"):
@@ -275,7 +266,6 @@ def test_dense_and_sparse_rows_are_learned_equally_well():
         assert TuneFreeClassifier().fit(kind(X[:500]), y[:500]).score(kind(X[500:]), y[500:]) > 0.8
 
 
-@pytest.mark.usefixtures("few_trees")
 @of_both
 @pytest.mark.parametrize("kind", ["pickle", "deepcopy", "joblib"])
 def test_copies_predict_and_learn_alike(cls, kind, tmp_path):
@@ -291,7 +281,6 @@ def test_copies_predict_and_learn_alike(cls, kind, tmp_path):
     assert_same(fitted.partial_fit(X[60:], y[60:]), copied.partial_fit(X[60:], y[60:]), X)
 
 
-@pytest.mark.usefixtures("few_trees")
 @of_both
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_rows_are_learned_in_blocks_without_a_trace(cls, shuffle, monkeypatch):
@@ -301,7 +290,6 @@ def test_rows_are_learned_in_blocks_without_a_trace(cls, shuffle, monkeypatch):
     assert_same(fitted, cls(shuffle=shuffle).fit(X, y), X)
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("scale", [1e-300, 1e-9, 1.0, 1e9, 1e300])
 @pytest.mark.parametrize("offset", [0.0, 10.0, -10.0])
@@ -315,7 +303,6 @@ def test_regression_targets_of_any_scale_and_offset(scale, offset):
     assert np.abs(predictions / scale - y[400:]).mean() < 0.5 * np.abs(y - y.mean()).mean()
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_multiplying_targets_by_a_power_of_two_multiplies_predictions():
     X, _ = table(200)
     y = X @ [300.0, 30.0, 1.0, 0.1, 0.01] + 3.0
@@ -336,7 +323,6 @@ def test_regression_losses(loss):
         assert np.abs(predictions - y[400:]).mean() < 0.95
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 @of_both
 def test_finite_whatever_the_scale_of_features(cls, scale):
@@ -345,7 +331,6 @@ def test_finite_whatever_the_scale_of_features(cls, scale):
     assert np.isfinite(said(cls().fit(X, y), X)).all()
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_class_weights_are_sample_weights():
     X, y = table(120)
     weight = np.where(y == 0, 2.0, 0.5)
@@ -359,7 +344,6 @@ def test_with_the_tools_of_scikit_learn():
     assert np.mean(predictions == y) > 0.7
 
 
-@pytest.mark.usefixtures("few_trees")
 @of_both
 def test_verbose_tells_of_the_pass(cls, capsys):
     X, y = table(300)
@@ -418,7 +402,6 @@ def test_constant_weights_change_no_byte(fitted, weight):
     assert scores(other, X).tobytes() == scores(fitted, X).tobytes()
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
 @of_both
 def test_weights_that_are_none_name_their_row(cls, bad):
@@ -464,7 +447,6 @@ def gaps(n=100):
     return X, pd.DataFrame(X, columns=["x0", "x1", "x2"]), y
 
 
-@pytest.mark.usefixtures("few_trees")
 @of_both
 @pytest.mark.parametrize("first", ["fit", "partial_fit"])
 def test_arrays_with_gaps_are_tables_with_gaps(cls, first):
@@ -484,7 +466,6 @@ def test_arrays_with_gaps_are_tables_with_gaps(cls, first):
     assert not hasattr(of_array.fit(full, y), "_encoder")
 
 
-@pytest.mark.usefixtures("few_trees")
 @of_both
 @pytest.mark.parametrize("wrong", [np.inf, -np.inf])
 def test_infinite_numbers_are_no_gaps(cls, wrong):
@@ -501,7 +482,6 @@ def test_infinite_numbers_are_no_gaps(cls, wrong):
         cls().fit(sparse.csr_array(X), y)
 
 
-@pytest.mark.usefixtures("few_trees")
 @of_both
 def test_what_is_no_table(cls):
     X, frame, y = gaps(40)

@@ -7,7 +7,6 @@ from functools import cache
 
 import numpy as np
 
-from tests import trees
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
@@ -47,9 +46,8 @@ def features(n=1500, seed=0, target="rich"):
 
 @cache
 def trained(target, **options):
-    """A model of one of the targets, whose trees are few."""
-    with trees.few():
-        return train(open_source(features(target=target)), Plan(target=target, **options))
+    """A model of one of the targets."""
+    return train(open_source(features(target=target)), Plan(target=target, **options))
 
 
 def rows_of(model, columns):

@@ -58,7 +58,6 @@ def before_and_after_its_end(model):
     yield model
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("n_classes", [2, 3, 26])
 def test_contributions_to_classes_add_up(n_classes):
     X = numbers(1000 if n_classes == 26 else 700)
@@ -80,7 +79,6 @@ def test_contributions_to_a_linear_truth_are_linear(loss):
         assert np.abs(contributions[:, 2:]).mean() < 0.05 * np.abs(truth).mean()
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_contributions_after_late_classes_add_up():
     X = numbers(900)
     labels = labels_of(X, 2)
@@ -91,7 +89,6 @@ def test_contributions_after_late_classes_add_up():
     assert_adds_up(Decomposition(model, layout(4)), dense(X[:100]))
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_contributions_to_great_numbers_add_up():
     X = numbers()
     model = learned(X, 1e120 * (2.0 + X[:, 0]))
@@ -100,7 +97,6 @@ def test_contributions_to_great_numbers_add_up():
     np.testing.assert_allclose(decomposition.margins(dense(X[:50])), model.predict(dense(X[:50])), rtol=1e-9)
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_contributions_to_a_frozen_mixture_add_up():
     X = numbers(1500)
     model = learned(X, labels_of(X, 3))
@@ -114,7 +110,6 @@ def test_contributions_to_a_frozen_mixture_add_up():
     assert (margins[0] != margins[1]).any()
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_contributions_of_sparse_rows_add_up():
     rng = np.random.default_rng(0)
     pointers = np.arange(0, 2401, 3)
@@ -128,7 +123,6 @@ def test_contributions_of_sparse_rows_add_up():
     assert_adds_up(Decomposition(model, layout(30)), X)
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_words_of_a_text_are_one_term():
     rng = np.random.default_rng(0)
     words = np.array(["good", "bad", "film", "plot", "the", "of"])
@@ -153,7 +147,6 @@ def test_restored_models_and_models_that_only_predict_are_explained(tmp_path):
     assert_adds_up(Decomposition(again.model, again.layout, rows), rows)
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_the_constant_is_the_prediction_where_nothing_differs_from_the_reference():
     X = np.repeat(numbers(1), 50, axis=0)
     model = learned(numbers(), labels_of(numbers(), 2))

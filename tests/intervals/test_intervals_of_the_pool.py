@@ -97,7 +97,6 @@ def in_pieces(model, X, y, size, **options):
     return model
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_how_rows_come_in_calls_does_not_matter_nor_do_rows_of_weight_0():
     X, y = numbers(700)
     expected = TuneFreeRegressor().partial_fit(X, y).predict_interval(X[:50], LEVELS)
@@ -110,7 +109,6 @@ def test_how_rows_come_in_calls_does_not_matter_nor_do_rows_of_weight_0():
     np.testing.assert_array_equal(of_weights.predict_interval(X[:50], LEVELS), expected)
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_weights_are_relative():
     X, y = numbers(400)
     weight = np.random.default_rng(2).uniform(0.5, 2.0, 400)
@@ -118,7 +116,6 @@ def test_weights_are_relative():
     np.testing.assert_array_equal(one.predict_interval(X), other.predict_interval(X))
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_one_row_of_a_group_counts_and_copies_count_once():
     X, y = numbers(600)
     groups = np.repeat(np.arange(120), 5)
@@ -130,7 +127,6 @@ def test_one_row_of_a_group_counts_and_copies_count_once():
     assert copies.scores.rows == 600 - FIRST
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_what_is_kept_is_bounded():
     X, y = np.random.default_rng(0).normal(size=(MOST_SCORES + 3000, 1)), np.arange(MOST_SCORES + 3000.0)
     record = in_pieces(TuneFreeRegressor(), X, y, 2000).trained_.model.pool.conformal
@@ -181,7 +177,6 @@ def test_after_a_pass_in_the_order_of_time_rows_far_ahead_are_covered():
     assert model.trained_.model.pool._quantile(0.95, "") > 1.2 * as_of_the_next_row
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("n", [1, 20, FIRST + 5])
 def test_too_few_rows_are_an_error_that_says_what_would_be_enough(n):
     X, y = numbers(n)
@@ -192,7 +187,6 @@ def test_too_few_rows_are_an_error_that_says_what_would_be_enough(n):
             TuneFreeRegressor().fit(X, y).predict(X, quantiles=0.99)
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_extreme_targets_have_intervals():
     X, y = numbers(300)
     for factor in (1e300, 1e-200):
@@ -203,7 +197,6 @@ def test_extreme_targets_have_intervals():
     np.testing.assert_allclose([low, high], 1.0, rtol=1e-6)
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_one_class_is_in_all_sets_and_wrong_options_are_refused():
     X, _ = classes(40)
     model = TuneFreeClassifier().partial_fit(X, ["a"] * 40)
@@ -215,7 +208,6 @@ def test_one_class_is_in_all_sets_and_wrong_options_are_refused():
     assert not hasattr(model, "predict_interval") and not hasattr(TuneFreeRegressor(), "predict_set")
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_texts_and_wide_rows_have_intervals_of_one_width():
     from scipy import sparse
 

@@ -16,7 +16,7 @@ from tunefree.model.kernel_bank import KernelConfig
 
 DOUBLE = KernelConfig("rbf", 0.5, double=True)
 WIDTHS = (1.0, 4.0, 0.5)
-few = settings(max_examples=10, deadline=None)
+few = settings(max_examples=10)
 
 
 def taught_again(bank, block, data, **options):

@@ -100,7 +100,7 @@ def test_predictions_change_by_the_error_of_the_approximation_alone(kernel):
     assert 2.0 < np.mean(changes[1024] / changes[16384]) < 8.0  # 4 expected
 
 
-@LAPLACIAN
+@pytest.mark.parametrize("kernel", ["rbf", pytest.param("laplacian", marks=pytest.mark.slow)])
 def test_memory_stays_as_it_is_after_the_switch_and_rows_are_told(kernel, tmp_path):
     X, y = noisy(6016)
     model = learned(X[:2944], y[:2944], 1024, kernel)  # whole blocks
@@ -123,6 +123,7 @@ def test_nothing_changes_before_there_are_too_many_points(tmp_path):
     np.testing.assert_array_equal(exact.predict(new), bounded.predict(new))
 
 
+@pytest.mark.slow
 def test_functions_in_features_learn_about_as_well_as_those_in_points():
     X, y = noisy(6000)
     Z, z = noisy(2000, seed=1)

@@ -43,7 +43,7 @@ def by_definition(name, X, Z, steps, coefficients):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", sorted(LEAST))
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(seed=st.integers(0, 2**32), n_rows=st.integers(1, BLOCK), n_support=st.integers(0, 2500), data=st.data())
 def test_sums_over_the_support_are_those_of_the_definition(name, kind, dtype, seed, n_rows, n_support, data):
     X, Z, kernel, steps, block, store, coefficients = made(name, kind, dtype, n_rows, n_support, seed)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
@@ -101,7 +101,6 @@ def test_what_is_no_kernel_is_named(arguments, problem):
         kernel_of(*arguments)
 
 
-@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32), n=st.integers(2, 40), sparse=st.booleans())
 def test_the_median_rule_takes_distances_between_different_labels(seed, n, sparse):
     rng = np.random.default_rng(seed)

@@ -39,7 +39,7 @@ MILD = {
 KERNELS = {"rbf": (0.5, 3, 1.0), "laplacian": (0.25, 3, 1.0), "poly": (0.5, 2, 1.0), "linear": (1.0, 1, 0.0)}
 
 by_learner = pytest.mark.parametrize("name", sorted(ALL))
-few = settings(max_examples=12, deadline=None)
+few = settings(max_examples=12)
 
 
 def assert_near(found, expected, tolerance, largest=1e-300):

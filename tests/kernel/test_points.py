@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kernel.contracts import gram
@@ -31,7 +31,6 @@ from tunefree.kernel.points import (
 )
 
 RBF = kernel_of("rbf", 0.5)
-few = settings(max_examples=30, deadline=None)
 by_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
@@ -73,7 +72,6 @@ def test_tables_are_alike_whether_they_have_codes_and_words_or_not():
     np.testing.assert_array_equal(values_of(found, 10, 5), X)
 
 
-@few
 @given(
     seed=st.integers(0, 2**32),
     pieces=st.lists(st.integers(0, 60), min_size=1, max_size=5),

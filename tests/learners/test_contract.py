@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests import naive
@@ -31,8 +31,6 @@ TRAITS = {name: ALL[name].traits for name in LEARNERS}
 by_learner = pytest.mark.parametrize("name", LEARNERS)
 by_averageable_learner = pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].can_be_averaged])
 IN_PYTHON = {"kt"}  # averages of these run as plain Python: the average of each learner of the package is compiled
-quick = settings(max_examples=60, deadline=None)
-thorough = settings(max_examples=settings.default.max_examples, deadline=None)  # 400 in `make test-all`
 
 
 def naive_slope(stream):
@@ -90,7 +88,6 @@ def naive_curvature(stream):
 
 
 @by_learner
-@thorough
 @given(data=st.data())
 def test_agrees_with_the_paper(name, data):
     stream = data.draw(streams(scales=20 if TRAITS[name].well_conditioned else 5))
@@ -177,7 +174,6 @@ def test_agrees_with_the_paper_for_a_loss_without_lipschitz_constant(name, kind)
 
 
 @by_learner
-@quick
 @given(stream=streams(kinds=("logistic", "multinomial")))
 def test_dense_sparse_and_tables_give_the_same_bits(name, stream):
     results = {}
@@ -207,7 +203,6 @@ def test_one_hot_codes_equal_columns_of_zeros_and_ones(name):
 
 
 @by_learner
-@quick
 @given(stream=streams(kinds=("logistic", "multinomial")), cut=st.integers(0, 40))
 def test_batch_cuts_do_not_matter(name, stream, cut):
     blocks = as_sparse(stream.X)
@@ -237,7 +232,6 @@ def test_what_a_learner_says_of_itself_makes_sense(name):
 
 
 @pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].invariant_to_scale_of != "nothing"])
-@quick
 @given(stream=streams(scales=0), data=st.data())
 def test_scaling_by_powers_of_two_changes_no_bit(name, stream, data):
     d = stream.X.shape[1]
@@ -260,7 +254,6 @@ def test_scaling_by_powers_of_two_changes_no_bit(name, stream, data):
 
 
 @pytest.mark.parametrize("name", [n for n in LEARNERS if TRAITS[n].invariant_to_slopes])
-@quick
 @given(stream=streams(scales=0), exponent=st.integers(-60, 60))
 def test_multiplying_all_slopes_by_a_power_of_two_changes_no_bit(name, stream, exponent):
     both = [
@@ -278,7 +271,6 @@ def test_multiplying_all_slopes_by_a_power_of_two_changes_no_bit(name, stream, e
 
 
 @by_learner
-@quick
 @given(stream=streams(scales=900, kinds=("logistic", "multinomial")), wrapped=st.booleans())
 def test_finite_on_any_finite_input(name, stream, wrapped):
     X = np.clip(np.nan_to_num(stream.X), -1e307, 1e307)
@@ -293,7 +285,6 @@ def test_finite_on_any_finite_input(name, stream, wrapped):
 
 
 @by_averageable_learner
-@quick
 @given(stream=streams(scales=3, weighted=False, kinds=("logistic", "multinomial")))
 def test_average_is_the_mean_of_the_iterates(name, stream):
     with pytest.MonkeyPatch.context() as patch:
@@ -405,7 +396,6 @@ def test_regression_targets_of_any_scale(name, scale, kind):
 
 
 @by_learner
-@quick
 @given(seed=st.integers(0, 2**32), span=st.integers(0, 300), kind=st.sampled_from(["square", "absolute"]))
 def test_regression_is_finite_on_any_finite_target(name, seed, span, kind):
     rng = np.random.default_rng(seed)

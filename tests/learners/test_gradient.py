@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 
@@ -24,7 +24,6 @@ from tunefree.theory import oracle_bound
 
 LOGISTIC = objectives.Binary(losses.Logistic(), 0.0)
 seeds = given(seed=st.integers(0, 2**32))
-quick = settings(max_examples=60, deadline=None)
 
 
 def problem(seed, n=100, d=4):
@@ -37,7 +36,6 @@ def logistic_losses(y, margins):
     return np.logaddexp(0.0, -y * margins).sum()
 
 
-@quick
 @seeds
 def test_rates_of_coordinates_keep_the_bound_that_the_oracle_minimises(seed):
     rng, X, y = problem(seed)
@@ -97,7 +95,6 @@ def test_oracle_rates_of_any_numbers_are_finite():
     np.testing.assert_array_equal(rates, [1e150, 0.0, 0.0, 1.0])
 
 
-@quick
 @seeds
 def test_the_rate_of_gradient_descent_follows_the_root_of_the_round(seed):
     _, X, y = problem(seed, n=30)

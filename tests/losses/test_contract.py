@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
@@ -56,7 +56,6 @@ def target(labels, y):
 
 
 @every_loss
-@settings(max_examples=100, deadline=None)
 @given(y=moderate, p=moderate, q=moderate)
 def test_slope_is_a_subgradient_of_a_convex_loss(loss, labels, y, p, q):
     y = target(labels, y)
@@ -65,7 +64,6 @@ def test_slope_is_a_subgradient_of_a_convex_loss(loss, labels, y, p, q):
 
 
 @every_loss
-@settings(max_examples=100, deadline=None)
 @given(y=moderate, p=moderate, q=moderate)
 def test_lipschitz_and_smoothness_constants(loss, labels, y, p, q):
     y = target(labels, y)
@@ -76,7 +74,6 @@ def test_lipschitz_and_smoothness_constants(loss, labels, y, p, q):
 
 
 @every_loss
-@settings(max_examples=100, deadline=None)
 @given(y=moderate, p=moderate)
 def test_curvature_is_the_derivative_of_the_slope(loss, labels, y, p):
     y = target(labels, y)
@@ -97,7 +94,6 @@ def test_finite_for_any_prediction(loss, labels, y, p):
 
 
 @every_loss
-@settings(max_examples=100, deadline=None)
 @given(y=number, p=number)
 @example(y=-1e308, p=1e308)
 def test_finite_for_any_target_and_prediction(loss, labels, y, p):
@@ -107,7 +103,6 @@ def test_finite_for_any_target_and_prediction(loss, labels, y, p):
     assert all(math.isfinite(function(loss, y, p)) for function in (value, slope, curvature, left_slope))
 
 
-@settings(max_examples=200, deadline=None)
 @given(p=st.floats(-700, 700))
 def test_logistic_is_accurate_in_the_tails(p):
     expected = np.logaddexp(0.0, np.longdouble(-p))
@@ -142,7 +137,6 @@ def test_impossible_parameters_are_refused(make):
 
 
 @every_loss
-@settings(max_examples=100, deadline=None)
 @given(y=moderate, p=moderate, step=st.floats(1e-7, 1.0))
 def test_left_slope_is_the_left_derivative(loss, labels, y, p, step):
     y = target(labels, y)
@@ -177,7 +171,6 @@ def test_at_kinks_the_piece_to_the_left_counts(loss, y, p, left):
 
 
 @every_loss
-@settings(max_examples=100, deadline=None)
 @given(y=moderate, p=st.floats(-1e3, 1e3), bound=st.floats(0.1, 20.0))
 def test_growth_constants_bound_slopes(loss, labels, y, p, bound):
     y = target(labels, y) if labels else min(max(y, -bound), bound)
@@ -213,7 +206,6 @@ def test_growth_exponents():
 
 
 @pytest.mark.parametrize("loss", IN_UNITS.values(), ids=IN_UNITS)
-@settings(max_examples=50, deadline=None)
 @given(y=moderate, p=moderate, exponent=st.integers(-20, 20))
 def test_losses_in_other_units(loss, y, p, exponent):
     unit = 2.0**exponent
@@ -234,7 +226,6 @@ def test_the_square_loss_alone_implies_an_exponent_of_the_variance():
 
 
 @for_labels
-@settings(max_examples=60, deadline=None)
 @given(probability=probability_inside)
 def test_the_link_minimises_the_conditional_risk(loss, probability):
     least = minimize_scalar(lambda h: risk(loss, probability, h), bounds=(-12, 12), method="bounded").fun
@@ -243,7 +234,6 @@ def test_the_link_minimises_the_conditional_risk(loss, probability):
 
 
 @for_labels
-@settings(max_examples=60, deadline=None)
 @given(probability=probability_inside)
 def test_the_inverse_undoes_the_link(loss, probability):
     if has_inverse_link(loss):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree import losses
@@ -25,7 +25,6 @@ def test_margins_of_classes_are_the_predictions(objective):
     assert objective.predictions_of(margins) is margins and objective.labels_of(classes) is classes
 
 
-@settings(max_examples=50, deadline=None)
 @given(centre=st.floats(-1e308, 1e308), margin=st.floats(-1e308, 1e308), exponent=st.integers(-1000, 1000))
 def test_many_margins_become_predictions_as_one_does(centre, margin, exponent):
     objective = objectives.regression(losses.Square())._replace(centre=centre, unit=2.0**exponent)

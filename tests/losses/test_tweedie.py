@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import mean_tweedie_deviance
 
@@ -25,7 +25,6 @@ logarithm = st.floats(-6.0, 6.0)
 
 
 @each_loss
-@settings(max_examples=60, deadline=None)
 @given(y=target, eta=logarithm)
 def test_it_is_half_the_deviance_of_scikit_learn(loss, y, eta):
     expected = 0.5 * mean_tweedie_deviance([y], [math.exp(eta)], power=loss.power)
@@ -36,7 +35,6 @@ def test_it_is_half_the_deviance_of_scikit_learn(loss, y, eta):
 
 
 @each_loss
-@settings(max_examples=60, deadline=None)
 @given(y=target, eta=logarithm, exposure=st.floats(0.01, 50.0))
 def test_an_offset_is_a_rate_with_a_weight(loss, y, eta, exposure):
     (rate,), (weight,) = as_rates(loss, np.array([y]), np.ones(1), np.array([exposure]))

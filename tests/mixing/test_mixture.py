@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.losses.test_contract import PAGE
@@ -16,7 +16,6 @@ from tunefree.losses.contract import prediction_of, response
 from tunefree.mixing.mixture import Mixture
 
 kinds = pytest.mark.parametrize("kind", KINDS)
-searched = settings(max_examples=40, deadline=None)
 
 
 def mixture_of(kind, n_members=N_MEMBERS):
@@ -106,7 +105,6 @@ def test_rows_of_weight_0_between_others_change_no_prediction_of_these(kind):
 
 
 @kinds
-@searched
 @given(cuts=st.lists(st.integers(0, 120), max_size=6))
 def test_it_does_not_matter_how_rows_come_in_batches(kind, cuts):
     members, y, weight = stream(kind, 120, 8)
@@ -166,7 +164,6 @@ def extreme_rows(draw):
 
 
 @pytest.mark.parametrize("kind", ["three", "square", "absolute", "huber:1", "quantile:0.9"])
-@settings(max_examples=60, deadline=None)
 @given(rows=extreme_rows())
 def test_whatever_finite_numbers_come_predictions_and_weights_are_finite(kind, rows):
     of_classes, of_numbers, labels, targets, weight = rows

@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -56,7 +56,6 @@ def test_the_true_probabilities_are_found(K, scale):
     assert entropy(truth, said) < entropy(truth, softmax(margins)) - 0.03
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 4), st.integers(0, 2**32 - 1), st.integers(0, 39))
 def test_learning_tells_what_was_known_before_each_row(K, seed, i):
     """Not what its class, or later rows, would tell; and of rows that are not learned what :func:`log_odds` does."""
@@ -74,7 +73,6 @@ def test_learning_tells_what_was_known_before_each_row(K, seed, i):
     np.testing.assert_allclose(told[i:], calibration.log_odds(learned, margins[i:]), rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 4), st.integers(0, 2**32 - 1), st.data())
 def test_cuts_and_rows_of_weight_0_do_not_matter(K, seed, data):
     margins, codes, _ = drawn(40, max(K, 2), seed)
@@ -106,7 +104,6 @@ def test_pieces_do_not_matter(monkeypatch):
 numbers = st.floats(-1e150, 1e150) | st.sampled_from([0.0, 5e-324, -1e-300, 1e150, -1e150])
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(numbers, numbers, numbers, st.integers(0, 2)), min_size=1, max_size=20))
 def test_finite_whatever_the_margins(rows):
     margins, codes = np.array([row[:3] for row in rows]), np.array([row[3] for row in rows])

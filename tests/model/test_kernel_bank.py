@@ -20,7 +20,7 @@ from tunefree.losses import objectives
 from tunefree.model.kernel_bank import WARMUP_ROWS, KernelConfig
 
 WIDTHS = (0.5, 1.0, 4.0)
-few = settings(max_examples=8, deadline=None)
+few = settings(max_examples=8)
 
 
 def learned(data, block, cuts=(), frozen=300, **options):

@@ -64,7 +64,7 @@ def same(one, other):
         np.testing.assert_array_equal(array, others[name], name)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 2**31), st.sets(st.integers(1, N - 1), max_size=6), st.sampled_from([2, 3]))
 def test_it_makes_no_difference_to_predictions_nor_where_rows_are_cut(seed, cuts, n_classes):
     X, y, weight = streams(seed, n_classes)

@@ -6,7 +6,7 @@ import copy
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import naive
@@ -19,7 +19,6 @@ from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.model.views import Centred, Level, Steady, transform_rows
 
-quick = settings(max_examples=60, deadline=None)
 by_view = pytest.mark.parametrize("name", sorted(views.ALL))
 
 
@@ -69,7 +68,6 @@ def table(X, Z):
     return rows.table(X, np.arange(X.shape[1]) + 1, codes, words(Z))
 
 
-@quick
 @given(X=columns())
 def test_centred_is_minus_the_running_mean(X):
     view = Centred.create(X.shape[1])
@@ -79,7 +77,6 @@ def test_centred_is_minus_the_running_mean(X):
     np.testing.assert_allclose(view.centres / size, means / size, atol=1e-12)
 
 
-@quick
 @given(X=columns())
 def test_steady_numbers_are_distances_from_a_centre(X):
     view = Steady.create(X.shape[1])
@@ -91,7 +88,6 @@ def test_steady_numbers_are_distances_from_a_centre(X):
         np.testing.assert_allclose(view.distances[c], distance, rtol=1e-9, atol=1e-12 * np.abs(X[:, c]).max())
 
 
-@quick
 @given(X=columns(exponents=3))
 def test_level_numbers_are_distances_from_a_centre_in_the_unit_of_all_columns(X):
     view = Level.create(X.shape[1])
@@ -107,7 +103,6 @@ def test_level_keeps_columns_that_vary_little_small():
     np.testing.assert_allclose(seen.std(axis=0) / X[100:].std(axis=0), np.full(3, 1.6), rtol=0.15)
 
 
-@quick
 @given(X=columns())
 def test_steady_entries_are_in_units_of_a_typical_size(X):
     view = Steady.create(0)
@@ -118,7 +113,6 @@ def test_steady_entries_are_in_units_of_a_typical_size(X):
 
 
 @by_view
-@quick
 @given(X=columns(), Z=columns())
 def test_dense_rows_and_tables_are_seen_alike(name, X, Z):
     n = min(len(X), len(Z))
@@ -132,7 +126,6 @@ def test_dense_rows_and_tables_are_seen_alike(name, X, Z):
         assert getattr(seen, name_of_part) is getattr(given_table, name_of_part)
 
 
-@quick
 @given(X=columns(), Z=columns())
 def test_centring_leaves_words_and_codes_alone(X, Z):
     n = min(len(X), len(Z))
@@ -143,7 +136,6 @@ def test_centring_leaves_words_and_codes_alone(X, Z):
 
 
 @by_view
-@quick
 @given(X=columns(), data=st.data())
 def test_batch_cuts_do_not_matter(name, X, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(X)), max_size=4)))
@@ -156,7 +148,6 @@ def test_batch_cuts_do_not_matter(name, X, data):
 
 
 @by_view
-@quick
 @given(X=columns(), seed=st.integers(0, 2**32))
 def test_rows_of_weight_0_are_seen_but_not_learned(name, X, seed):
     learns = np.random.default_rng(seed).choice([0.0, 0.5, 2.0], len(X))
@@ -170,7 +161,6 @@ def test_rows_of_weight_0_are_seen_but_not_learned(name, X, seed):
     np.testing.assert_array_equal(last, shown(one, rows.dense(X), np.zeros(len(X)), cuts=(len(X) // 2,)).numbers)
 
 
-@quick
 @given(X=columns(exponents=0), data=st.data())
 def test_multiplying_columns_by_powers_of_two_changes_no_bit_of_what_steady_shows(X, data):
     d = X.shape[1]
@@ -217,7 +207,6 @@ def test_rare_numbers_are_paced_by_themselves():
 
 
 @by_view
-@quick
 @given(X=columns(exponents=300))
 def test_plain_python_computes_the_same_bits(name, X):
     learns, block = np.arange(len(X)) % 3 * 1.0, table(X, X)
@@ -239,7 +228,6 @@ def test_arrays_of_no_view_are_refused(damage):
 
 
 @by_view
-@quick
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 40), span=st.sampled_from([0, 10, 300]))
 def test_finite_on_any_finite_input(name, seed, n, span):
     rng = np.random.default_rng(seed)

@@ -33,7 +33,6 @@ def losses_of(y):
     return y.codes if isinstance(y, Labels) else y
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("n", [1, 2, 3, 15, 16, 17])
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_few_rows(task, n):
@@ -58,7 +57,6 @@ def test_one_class_only_is_predicted_ever_more_certainly_and_can_be_joined_by_an
     assert losses[-1] <= losses[0]
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_columns_that_say_nothing_do_no_harm(task):
     rng = np.random.default_rng(0)
@@ -76,7 +74,6 @@ def test_columns_that_say_nothing_do_no_harm(task):
         assert loss(with_nothing[:, 0]) < max(1.5 * alone, 0.2), value
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("level", [0.0, 4.0, -1e12, 1e-200])
 def test_a_constant_target_is_predicted(loss, level):
@@ -85,7 +82,6 @@ def test_a_constant_target_is_predicted(loss, level):
     np.testing.assert_allclose(model.predict(dense(X)), level, rtol=1e-12)
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("scale", [1e300, 1e150, 1e-150, 1e-300])
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_numbers_of_any_size_are_learned(task, scale):
@@ -99,7 +95,6 @@ def test_numbers_of_any_size_are_learned(task, scale):
         assert np.std(predicted - x[:, 0]) < 0.4 * np.std(x[:, 0])
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("scale", [1e100, 1e-100])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_targets_of_any_size_are_learned(loss, scale):
@@ -153,7 +148,6 @@ def test_rows_of_thousands_of_columns_have_no_trees():
     assert losses[200:].mean() < 0.69
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_rows_that_become_wide_lose_their_trees_wherever_they_are_cut():
     narrow, few = many_sparse_columns(60, 20)
     wide, many = many_sparse_columns(60)

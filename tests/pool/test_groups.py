@@ -53,7 +53,6 @@ def test_groups_that_are_named_are_not_remembered_for_evidence():
     assert named < np.log(2.0)
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_rows_of_a_group_are_predicted_before_any_of_them_is_learned():
     X, y, group = like_rows(3, 40, 8)
     digests = groups.digests(group)
@@ -65,7 +64,6 @@ def test_rows_of_a_group_are_predicted_before_any_of_them_is_learned():
     assert np.array_equal(margins[:, 0], expected[:, 1] - expected[:, 0])
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_a_group_that_comes_again_is_no_evidence():
     X, y, group = like_rows(4, 50, 8)
     digests = groups.digests(group)
@@ -76,7 +74,6 @@ def test_a_group_that_comes_again_is_no_evidence():
     assert again.pool.mixture.base.rounds == once.pool.mixture.base.rounds <= 60
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_blocks_that_end_with_groups_only_decide_how_many_runs_are_predicted_together():
     X, y, group = like_rows(5, 20, 8)  # as many as are predicted one by one
     digests = groups.digests(group)
@@ -94,7 +91,6 @@ def test_rows_without_groups_do_not_follow_rows_with_groups(first):
         model.learn(dense(X), labels, np.ones(8), groups=np.ones(8, np.uint64) if first is None else None)
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_groups_of_rows_too_wide_for_trees():
     rng = np.random.default_rng(7)
     n, group = 240, np.repeat(np.arange(60), 4)
@@ -108,7 +104,6 @@ def test_groups_of_rows_too_wide_for_trees():
         assert model.repeats() == (4 * number, n + 4 * number)
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_a_pool_with_groups_is_restored_to_the_bit_and_goes_on():
     X, y, group = like_rows(8, 60, 8)
     digests = groups.digests(group)

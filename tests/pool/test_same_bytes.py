@@ -24,7 +24,6 @@ each_kind_and_target = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.usefixtures("few_trees")
 @each_kind_and_target
 def test_any_cut_into_batches_makes_the_same_model(kind, targets):
     rows = stream(kind, targets, N)
@@ -74,7 +73,6 @@ def test_saved_around_births_takeovers_and_trials_of_a_long_stream(long_run):
     assert differences(model, expected) == []
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize(
     ("kind", "targets"), [("dense", "three"), ("sparse", "two"), ("table", "late"), ("late columns", "numbers")]
 )
@@ -95,7 +93,6 @@ def test_saved_at_a_birth_it_goes_on_as_if_it_had_not_been(kind, targets):
     assert differences(model, expected) == []
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("targets", ["late", "numbers"])
 def test_more_rows_after_the_end_of_a_pass_go_on_from_the_file_too(targets):
     rows = stream("table", targets, N)
@@ -115,7 +112,6 @@ def test_pickled_it_is_the_same_model():
     assert bytes_of(again) == bytes_of(model)
 
 
-@pytest.mark.usefixtures("few_trees")
 @each_kind_and_target
 def test_a_row_alone_is_predicted_as_in_a_batch(kind, targets):
     model, _ = learned(stream(kind, targets, N))

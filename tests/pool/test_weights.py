@@ -26,7 +26,6 @@ def predictions(rows: Stream, kind: str, targets: str) -> np.ndarray:
     return model.predict(X)
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("targets", ["two", "late", "numbers"])
 @pytest.mark.parametrize("kind", ["dense", "table"])
 def test_times_a_number_predictions_are_the_same_but_for_rounding(kind, targets):
@@ -39,7 +38,6 @@ def test_times_a_number_predictions_are_the_same_but_for_rounding(kind, targets)
     np.testing.assert_allclose(times_another, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("targets", ["two", "numbers"])
 def test_constant_weights_are_no_weights(targets):
     rows = stream("dense", targets, N)
@@ -49,7 +47,6 @@ def test_constant_weights_are_no_weights(targets):
         np.testing.assert_allclose(constantly_weighted, expected, rtol=1e-9, atol=1e-9, err_msg=f"weights {constant}")
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("targets", ["two", "three", "numbers"])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "late columns"])
 def test_a_row_of_weight_0_is_a_row_that_is_not_there(kind, targets):

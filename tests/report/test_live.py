@@ -8,13 +8,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from urllib.parse import urlsplit
 
 import pytest
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.report.test_page import check_page
+from tests.waiting import NEVER, until
 from tests.workflows.test_training import model_bytes, people
 from tunefree.model_files.plan import Plan
 from tunefree.report import live
@@ -41,8 +41,8 @@ class Reader(LiveReport):
 def test_pages_of_a_training_and_the_same_model(tmp_path, monkeypatch):
     monkeypatch.setattr(live, "REST", 0.0)  # so that copies do not depend on how long one takes
     monkeypatch.setattr(frames, "rows_of_a_chunk", lambda n_columns: 60)
-    table = {name: values for name, values in people(3000).items() if name != "pay"}
-    table["name"] = [f"p{i % 300}" for i in range(3000)]  # features that come later
+    table = {name: values for name, values in people(1500).items() if name != "pay"}
+    table["name"] = [f"p{i % 300}" for i in range(1500)]  # features that come later
     plan, reader = Plan(target="rich", learner="scinol2"), Reader()
     watched = train(open_source(table), plan, Watchers([reader]))
     assert model_bytes(watched, tmp_path / "a") == model_bytes(train(open_source(table), plan), tmp_path / "b")
@@ -111,23 +111,24 @@ def test_it_is_served_while_a_command_learns_and_ends_with_it(tmp_path):
     address = urlsplit(process.stderr.readline().decode().split(": ", 1)[1].strip())
 
     def page():
-        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
+        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=NEVER)
         connection.request("GET", address.path)
         return connection.getresponse().read().decode()
 
     try:
         assert "No rows have been learned yet" in page()
-        block = b"".join(b"%d,%s\n" % (i % 50, b"yes" if i % 3 else b"no") for i in range(400_000))
-        process.stdin.write(b"a,y\n" + block + block + block)
+        block = b"".join(b"%d,%s\n" % (i % 50, b"yes" if i % 3 else b"no") for i in range(200_000))
+        process.stdin.write(b"a,y\n" + block)
         process.stdin.flush()
-        deadline = time.monotonic() + 60
-        while "progressive log-loss" not in page() and time.monotonic() < deadline:
-            time.sleep(0.1)
+
+        def is_shown():
             process.stdin.write(block)  # a copy is made as a batch is learned
             process.stdin.flush()
-        assert "progressive log-loss" in page()
+            return "progressive log-loss" in page()
+
+        until(is_shown)
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130 and process.stderr.read().startswith(b"tunefree: interrupted")
+        assert process.wait() == 130 and process.stderr.read().startswith(b"tunefree: interrupted")
         with pytest.raises(ConnectionError):
             page()
     finally:

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests import trees
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.explanation.models import trained
 from tests.workflows.test_training import people
@@ -55,8 +54,7 @@ def draw_curves(drawn, path):
 @cache
 def comparison(target, rows):
     """All learners on some rows."""
-    with trees.few():
-        return compare(open_source(people(rows)), Plan(target=target))
+    return compare(open_source(people(rows)), Plan(target=target))
 
 
 @pytest.mark.parametrize("target", ["rich", "pay"])

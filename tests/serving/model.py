@@ -9,8 +9,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
+from tests.waiting import NEVER, until
 from tests.workflows.test_training import people
 from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source
@@ -58,15 +58,16 @@ class Server:
 
     def event(self, name, number=0):
         """The first line of the log, or a later one, on an event."""
-        while True:
-            events = [line for line in list(self.log) if line["event"] == name]
-            if len(events) > number:
-                return events[number]
+
+        def events():
             assert self.process.poll() is None or self._reading.is_alive(), (self.log, self.plain)
-            time.sleep(0.01)
+            return [line for line in list(self.log) if line["event"] == name]
+
+        until(lambda: len(events()) > number)
+        return events()[number]
 
     def ask(self, method, path, body=None, **headers):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=NEVER)
         try:
             sent = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
             named = {"Content-Type": "application/json"} | {k.replace("_", "-"): v for k, v in headers.items()}
@@ -83,13 +84,13 @@ class Server:
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        status = self.process.wait(timeout=60)
-        self._reading.join(10)
+        status = self.process.wait(timeout=NEVER)
+        self._reading.join()
         return status
 
     def kill(self):
         if self.process.poll() is None:
             os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        self._reading.join(10)
+        self._reading.join()
         self.process.stderr.close()

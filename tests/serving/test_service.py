@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from tests.serving.model import N, plan, rows, table, write_model
+from tests.waiting import NEVER
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
+from tunefree.serving import predictor
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Admission, Keeping
 from tunefree.stream.source import open_source
@@ -337,15 +339,35 @@ def test_predictions_do_not_wait_for_learning(service):
 
     def hold():
         begun.set()
-        assert go_on.wait(60)
+        assert go_on.wait(NEVER)
 
     held = one.learner.between(hold)
-    assert begun.wait(60)
+    assert begun.wait(NEVER)
     learned = one.learner.submit(_request(rows(N, N + 5)))
     assert len(one.predict(rows(N, N + 100, "rich"))) == 100
     assert not held.done() and not learned.done()
     go_on.set()
-    assert learned.result(60) == {"learned": 5}
+    assert learned.result(NEVER) == {"learned": 5}
+
+
+def test_other_predictions_are_answered_while_a_large_request_is(service, monkeypatch):
+    """Both have been asked before the first rows of the large request are answered."""
+    import threading
+
+    both_asked, answered, of_rows = threading.Event(), [], predictor.answers_of
+
+    def held(*arguments):
+        assert both_asked.wait(NEVER)
+        return of_rows(*arguments)
+
+    monkeypatch.setattr(predictor, "answers_of", held)
+    one, sent = service(), rows(0, N, "rich")
+    asked = {"large": one.predictor.submit(sent), "small": one.predictor.submit(sent[:1])}
+    for name, answer in asked.items():
+        answer.add_done_callback(lambda _, name=name: answered.append(name))
+    both_asked.set()
+    assert len(asked["large"].result(NEVER)) == N and len(asked["small"].result(NEVER)) == 1
+    assert answered == ["small", "large"]
 
 
 def _request(sent):

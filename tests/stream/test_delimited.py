@@ -70,7 +70,7 @@ def test_a_column_that_changes_its_type_later_names_the_row(tmp_path):
     assert (caught.value.row, caught.value.column) == (1_200_001, "x")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(["1,a", "2", "x,b", "3,c,d", ",e", ""]), min_size=1, max_size=20), st.integers(1, 40))
 def test_bad_rows_are_the_same_however_blocks_are_cut(tmp_path, lines, block):
     lines = [*lines, "1,a"]

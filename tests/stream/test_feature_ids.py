@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree.stream import feature_ids
@@ -127,7 +127,6 @@ def bytes_of(encoder):
     return {name: array.tobytes() for name, array in arrays.items()}, json.dumps(header)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(ROWS, min_size=1, max_size=25), st.lists(st.integers(0, 25)), st.sampled_from([0, 4]), st.data())
 def test_cuts_change_nothing(rows, cuts, hash_bits, data):
     whole = pa.RecordBatch.from_pylist(rows, SCHEMA)

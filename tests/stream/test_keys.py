@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
@@ -11,7 +11,6 @@ from tunefree.stream import keys as dictionary
 KEYS = st.lists(st.one_of(st.integers(0, 40), st.integers(0, 2**64 - 1)), max_size=200)
 
 
-@settings(max_examples=200, deadline=None)
 @given(KEYS, st.integers(1, 50), st.integers(1, 5))
 def test_ids_are_those_of_a_dict_however_batches_are_cut(values, cut, first):
     expected: dict[int, int] = {}
@@ -72,7 +71,6 @@ def test_too_many_features(monkeypatch):
         dictionary.lookup(keys, np.array([600], np.uint64))
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.text(max_size=30), max_size=20), st.integers(0, 2**64 - 1))
 def test_strings_have_the_hash_of_each_name(names, seed):
     packed = [name.encode() for name in names]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
@@ -44,7 +44,6 @@ def after_the_header(text: bytes) -> bytes:
     return text.partition(b"\n")[2]
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(TEXTS, max_size=3), st.integers(1, 40), st.booleans())
 def test_chunks_are_whole_lines_and_can_be_read_on_from_every_place(tmp_path_factory, texts, block_size, header):
     folder = tmp_path_factory.mktemp("texts")
@@ -64,7 +63,6 @@ def test_chunks_are_whole_lines_and_can_be_read_on_from_every_place(tmp_path_fac
         assert [(c.data.tobytes(), *c[1:]) for c in again] == [(c.data.tobytes(), *c[1:]) for c in chunks[i + 1 :]]
 
 
-@settings(max_examples=200, deadline=None)
 @given(TEXTS, st.integers(1, 20))
 def test_quoted_line_ends_do_not_cut(tmp_path_factory, text, block_size):
     file = write(tmp_path_factory.mktemp("texts"), "a.csv", text)

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
@@ -63,7 +63,6 @@ def naive(text: str) -> list[tuple[float, dict[str, float]]]:
     return rows
 
 
-@settings(max_examples=300, deadline=None)
 @given(ROWS, st.data())
 def test_rows_are_those_of_a_ten_line_parser(rows, data):
     text = ""
@@ -172,7 +171,6 @@ def test_a_long_number_in_a_bad_row_moves_no_other():
     assert bad.count == 1
 
 
-@settings(max_examples=50, deadline=None)
 @given(ROWS, st.integers(1, 80))
 def test_cuts_change_nothing(tmp_path_factory, rows, block_size):
     path = tmp_path_factory.mktemp("svm") / "a.svm"

@@ -105,7 +105,7 @@ def test_encoders_do_not_see_where_files_are_cut(tmp_path, name):
 CELL = st.text(st.sampled_from('ab ,"\n\r;é\t|'), max_size=6)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.tuples(st.floats(-1e6, 1e6), CELL), min_size=1, max_size=30),
     block=st.integers(1, 200),

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
@@ -77,7 +77,6 @@ def by_name(encoder, batch) -> list[dict[str, float]]:
     return result
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(rows(), max_size=8), st.sampled_from(["\n", "\r\n", "\n\n"]))
 def test_rows_are_those_of_a_short_parser(lines, end):
     text, encoder = end.join(lines), VWEncoder()
@@ -183,7 +182,6 @@ def test_labels_may_be_missing_at_prediction():
         encoder.encode(chunk("| a\n"), False, BadRows(), labelled=True)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(rows(), max_size=8), st.integers(1, 60))
 def test_cuts_change_nothing(tmp_path_factory, lines, block_size):
     path = tmp_path_factory.mktemp("vw") / "a.vw"

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
@@ -31,7 +31,6 @@ def counted(texts, seed=SEED):
     return [dict(zip(names[start:], own, strict=False)) for start, own in zip(ends, counts, strict=False)]
 
 
-@settings(deadline=None)  # the first example compiles
 @given(st.lists(st.text(ALPHABETIC | st.sampled_from(" aab_"), max_size=40), max_size=6))
 def test_scripts_with_spaces_are_counted_as_scikit_learn_does(texts):
     vectorizer = CountVectorizer(ngram_range=(1, 2), preprocessor=lambda text: "".join(map(folded, text)))

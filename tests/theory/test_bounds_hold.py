@@ -10,7 +10,7 @@ from importlib.resources import as_file, files
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, target
+from hypothesis import given, target
 from hypothesis import strategies as st
 from pyarrow import parquet
 from sklearn.linear_model import LogisticRegression
@@ -32,7 +32,6 @@ LEARNERS = {
     "coordinate-pistol": lambda d: CoordinatePiSTOL(d + 1, a=pistol_parameter()),
 }
 LOSSES = {"logistic": losses.Logistic(), "smoothed-hinge": losses.SmoothedHinge(), "hinge": losses.Hinge()}
-searched = settings(max_examples=60, deadline=None)
 
 by_learner = pytest.mark.parametrize("name", LEARNERS)
 LENGTH = 40
@@ -66,7 +65,6 @@ def claims(state, loss, X, y, weight, u):
 
 
 @by_learner
-@searched
 @given(stream=streams(), kind=st.sampled_from(sorted(LOSSES)))
 def test_no_stream_is_found_that_beats_a_theorem_or_a_certificate(name, stream, kind):
     X, y, weight, u = stream
@@ -79,7 +77,6 @@ def test_no_stream_is_found_that_beats_a_theorem_or_a_certificate(name, stream, 
 
 
 @by_learner
-@searched
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 300), noise=st.floats(0, 3), kind=st.sampled_from(sorted(LOSSES)))
 def test_no_random_stream_beats_a_theorem_or_a_certificate(name, seed, n, noise, kind):
     rng = np.random.default_rng(seed)
@@ -111,7 +108,6 @@ def test_real_rows_beat_no_theorem_and_no_certificate(name, kind):
         assert regret <= min(theorem, certificate) + 1e-6
 
 
-@searched
 @given(
     seed=st.integers(0, 2**32),
     y=st.lists(st.integers(-4, 4), min_size=1, max_size=LENGTH),
@@ -131,7 +127,6 @@ def test_no_targets_are_found_that_beat_the_bound_of_regression(seed, y, u, abso
     assert regret <= bound + 1e-9 * (1.0 + abs(regret) + abs(bound))
 
 
-@searched
 @given(stream=streams(), a=st.sampled_from([2.5, 4.0]), b=st.sampled_from([0.1, 1.0]))
 def test_no_stream_is_found_that_beats_the_theorem_in_a_space_of_functions(stream, a, b):
     X, y, weight, u = stream
@@ -153,7 +148,6 @@ def test_no_stream_is_found_that_beats_the_theorem_in_a_space_of_functions(strea
     assert regret <= bound + 1e-9 * (1.0 + abs(regret) + bound)
 
 
-@searched
 @given(stream=streams())
 def test_no_stream_is_found_on_which_the_perceptron_errs_more_often_than_its_bound(stream):
     X, y, _, u = stream

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.contracts import run
@@ -60,7 +60,6 @@ SCINOL = {"scinol1": ScInOL1, "scinol2": ScInOL2}
 
 
 @pytest.mark.parametrize("name", SCINOL)
-@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 300), d=st.integers(1, 5), size=st.floats(-3, 3))
 def test_scinol_theorems_on_random_streams(name, seed, n, d, size):
     X, y, u = stream(seed, n, d)
@@ -70,7 +69,6 @@ def test_scinol_theorems_on_random_streams(name, seed, n, d, size):
 
 
 @pytest.mark.parametrize("a", [2.25, 4.0])
-@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 300), d=st.integers(1, 5), b=st.sampled_from([0.1, 1.0, 10.0]))
 def test_pistol_theorem_on_random_streams(a, seed, n, d, b):
     X, y, u = stream(seed, n, d)
@@ -87,7 +85,6 @@ def test_pistol_theorem_on_random_streams(a, seed, n, d, b):
         assert regret <= pistol_bound(np.linalg.norm(comparator), slopes[:-1].sum(), n, a, b) + 1e-9
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32), n=st.integers(2, 300), d=st.integers(1, 5))
 def test_coordinate_pistol_theorem(seed, n, d):
     """Appendix A with b = 1 / d, the sum over coordinates of the bounds of the copies; a = 4 keeps phi small."""
@@ -134,7 +131,6 @@ OWN = {
 
 
 @pytest.mark.parametrize("name", OWN)
-@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 300), d=st.integers(1, 5), growth=st.floats(0, 0.5))
 def test_bounds_from_what_a_learner_kept(name, seed, n, d, growth):
     """With sample weights, and features that grow along the stream."""
@@ -154,7 +150,6 @@ def test_bounds_from_what_a_learner_kept(name, seed, n, d, growth):
             assert regret <= bound + 1e-9 * (1 + abs(bound))
 
 
-@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 300), d=st.integers(1, 5))
 def test_bounds_from_what_a_learner_kept_are_sharper(seed, n, d):
     X, y, u = stream(seed, n, d)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn import datasets
@@ -49,7 +49,6 @@ def with_predictions(stream, seed):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40, deadline=None)
 @given(stream=streams(), seed=st.integers(0, 2**32), cut=st.floats(0, 1))
 def test_sums_are_those_of_the_definition(kind, stream, seed, cut):
     X, y, weight, objective = stream.X, stream.y, stream.weight, stream.objective
@@ -72,7 +71,6 @@ def test_sums_are_those_of_the_definition(kind, stream, seed, cut):
     assert (rest.pulls == certificate.pulls).all() and rest.inner == certificate.inner
 
 
-@settings(max_examples=100, deadline=None)
 @given(stream=streams(), seed=st.integers(0, 2**32), size=st.floats(-2, 2), radius=st.floats(0.01, 100))
 def test_no_comparator_violates_it(stream, seed, size, radius):
     X, y, weight, objective = stream.X, stream.y, stream.weight, stream.objective
@@ -232,7 +230,6 @@ def test_a_models_own_weights(learner):
 
 
 @pytest.mark.parametrize("multinomial", [True, False])
-@settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 2**32), size=st.floats(-1, 1))
 def test_evidence_holds_when_classes_are_added(multinomial, seed, size):
     """Two classes, then three, then four: compared with models of four classes on all rows."""
@@ -300,7 +297,6 @@ REGRESSIONS = [losses.Square(), losses.Absolute(), losses.power_loss(1.5), losse
 extreme = st.one_of(st.floats(-1e308, 1e308), st.floats(-10, 10), st.sampled_from([0.0, 1e300, -1e300, 5e-324, 1e-300]))
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     data=st.lists(st.tuples(extreme, extreme, extreme, st.sampled_from([1.0, 1e-300, 1e300])), min_size=1, max_size=6),
     loss=st.sampled_from(REGRESSIONS),
@@ -321,7 +317,6 @@ def test_finite_for_any_numbers(data, loss):
     assert certificate.largest_radius(1e300) is None or certificate.largest_radius(1e300) >= 0.0
 
 
-@settings(max_examples=100, deadline=None)
 @given(stream=streams(), seed=st.integers(0, 2**32), gap=st.floats(0.0, 3.0))
 def test_largest_radius_is_the_inverse_of_the_bound(stream, seed, gap):
     predictions = with_predictions(stream, seed)
@@ -345,7 +340,6 @@ def test_nothing_is_claimed_without_rows():
 
 
 @pytest.mark.parametrize("loss", [losses.Square(), losses.huber(0.5), losses.power_loss(1.5)])
-@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), offset=st.floats(-5, 5))
 def test_smooth_losses_give_more(loss, seed, offset):
     """The closed form is the best multiple of the slopes, and holds for every constant."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree import losses
@@ -22,7 +22,6 @@ holdout_stride = pytest.mark.parametrize("loss", INVERTIBLE, ids=lambda loss: ty
 
 
 @holdout_stride
-@settings(max_examples=60, deadline=None)
 @given(pairs=st.lists(st.tuples(st.floats(0.01, 0.99), st.floats(0.01, 0.99)), min_size=1, max_size=8))
 def test_the_identity_of_excess_risk_and_bregman_divergence(loss, pairs):
     stands_for, true = np.array(pairs).T

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kernel.contracts import Rows, gram, taught
@@ -22,7 +22,6 @@ from tunefree.theory.bounds import pistol_bound
 from tunefree.theory.kernel_certificates import certificate_of
 
 SMOOTHED = objectives.Binary(losses.SmoothedHinge(), 0.0)
-few = settings(max_examples=25, deadline=None)
 
 
 def learned(X, y, objective=SMOOTHED, kernel="linear", **options):
@@ -40,7 +39,6 @@ def test_the_theorem_holds_where_the_norm_grows_at_each_row():
     assert fixed < regret <= certificate.theorem(0.0) < np.inf
 
 
-@few
 @given(
     seed=st.integers(0, 2**32), n=st.integers(3, 200), growth=st.floats(0.0, 2.0), radius=st.floats(0.0, 10.0),
     a=st.sampled_from([2.5, 4.0, 16.0]),
@@ -66,7 +64,6 @@ def test_no_theorem_for_the_parameters_of_the_experiments_nor_for_numbers():
     assert certificate_of(learned(X, y, numbers, a=4.0, b=1.0)[1]).theorem(1.0) == np.inf
 
 
-@few
 @given(seed=st.integers(0, 2**32), n=st.integers(3, 60), offset=st.floats(-3.0, 3.0))
 def test_no_function_predicts_numbers_better_than_the_certificate_says(seed, n, offset):
     """The learner's slopes are taken at the mean that includes the target, so they are not those of its predictions."""

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import naive
@@ -14,7 +14,6 @@ from tunefree.losses import Hinge, Logistic, SmoothedHinge, Square, slope, value
 from tunefree.theory import pistol_risk
 from tunefree.theory.pistol_risk import constants_of
 
-some = settings(max_examples=40, deadline=None)
 POINTS = 5  # a kernel that is 1 for equal points and 0 for others: functions are any values, eigenvalues 1 / POINTS
 
 
@@ -26,7 +25,6 @@ def slopes_of(loss, y):
     return lambda t, margins: np.array([slope(loss, y[t], margins[0])])
 
 
-@some
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 200), eta=st.floats(0.01, 0.25), size=st.floats(0.0, 20.0))
 def test_averaged_sgd_keeps_what_its_bound_is_made_of_on_any_sequence(seed, n, eta, size):
     """(1 - 2 eta) sum l(f_t) <= sum l(h) + ||h||^2 / (2 eta), from which (3) follows for the mean of rows."""
@@ -51,7 +49,6 @@ def test_the_best_rate_gives_the_least_bound():
         pistol_risk.averaged_sgd_excess(1.0, 100, eta=0.3)
 
 
-@some
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 200), size=st.floats(0.0, 10.0), noise=st.floats(0.0, 2.0))
 def test_perceptron_makes_no_more_mistakes_than_its_bound(seed, n, size, noise):
     rng = np.random.default_rng(seed)
@@ -63,7 +60,6 @@ def test_perceptron_makes_no_more_mistakes_than_its_bound(seed, n, size, noise):
     assert mistakes <= pistol_risk.perceptron_mistakes(reach, values_of(Hinge(), y, X @ h).sum()) + 1e-9
 
 
-@some
 @given(seed=st.integers(0, 2**32), spread=st.floats(-3.0, 0.0), loss=st.sampled_from([Logistic(), Square()]))
 def test_the_excess_error_is_bounded_by_the_excess_risk(seed, spread, loss):
     """Any probabilities and any function on a few points; alpha = 0."""
@@ -88,7 +84,6 @@ def test_lemma_1_asks_for_a_loss_that_bends():
 
 
 @pytest.mark.parametrize("loss", [SmoothedHinge(), Logistic()])
-@some
 @given(
     seed=st.integers(0, 2**32), n=st.integers(1, 200), size=st.floats(0.0, 30.0), a=st.sampled_from([2.6, 4.0, 9.0]),
     b=st.sampled_from([0.1, 1.0, 10.0]),

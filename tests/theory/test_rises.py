@@ -9,7 +9,7 @@ from tunefree.theory.rises import LEVEL, MOST_KEPT, LossRises
 
 
 def place(row):
-    return row + 1, "a.csv", row + 1
+    return row + 1, "a.csv", row + 1, None
 
 
 def looked_at(losses, weight=None, scale=1.0, cuts=()):

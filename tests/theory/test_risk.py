@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree.theory import Progressive
@@ -18,8 +18,15 @@ def beta(rng, mean):
     return rng.beta(30 * mean, 30 * (1 - mean))
 
 
-@pytest.mark.parametrize("draw", [bernoulli, beta])
-@pytest.mark.parametrize("level", [0.003, 0.1, 0.5])
+@pytest.mark.parametrize(
+    ("level", "draw"),
+    [
+        (0.003, bernoulli),
+        (0.5, beta),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((0.003, beta), (0.1, bernoulli), (0.1, beta))),
+        pytest.param(0.5, bernoulli, marks=pytest.mark.slow),
+    ],
+)
 def test_coverage_for_models_that_change(draw, level):
     """The risk falls as models learn; the bound must hold at every power of two rows at once."""
     rng, delta, trials, n, failures = np.random.default_rng(5), 0.1, 300, 2048, 0
@@ -64,7 +71,6 @@ def test_losses_that_vary_little_have_a_narrow_bound():
     assert seen.bound(0.05) - losses.mean() < chernoff / 2
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     losses=st.lists(st.floats(0, 1e308), min_size=1, max_size=50),
     cut=st.integers(0, 50),

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 from scipy.optimize import minimize
@@ -31,7 +31,6 @@ def test_offsets_by_hand():
     assert least_offset(1.0, smoothness=0.1) == pytest.approx(3.0)
 
 
-@settings(max_examples=50, deadline=None)
 @given(regularization=positive, smoothness=positive)
 def test_the_least_offset_meets_its_condition_exactly(regularization, smoothness):
     first = 2 / (regularization * (least_offset(regularization, smoothness) + 1))
@@ -52,7 +51,6 @@ def test_thresholds_by_hand():
     assert sgd_threshold(0.5, 7.0, 2.0, averaged=True, initial_distance=100.0) == 1826
 
 
-@settings(max_examples=100, deadline=None)
 @given(lam=positive, gamma=st.floats(3.0, 50.0), m=positive, R=positive, M=positive, D=st.floats(0.0, 50.0))
 def test_the_threshold_of_theorem_2_is_the_first_number_that_meets_it(lam, gamma, m, R, M, D):
     T = sgd_threshold(lam, gamma, m, kernel_bound=R, slope_bound=M, initial_distance=D, averaged=True)
@@ -72,7 +70,6 @@ def test_rates_by_hand():
     assert logistic_rate(9210, 1.0, 3.0, delta=0.3) == pytest.approx(2 * math.exp(-(math.log(4) ** 2)))
 
 
-@settings(max_examples=50, deadline=None)
 @given(error=st.floats(1e-9, 0.5), lam=positive, m=positive, averaged=st.booleans())
 def test_rounds_are_the_least_for_an_error(error, lam, m, averaged):
     T = sgd_rounds(error, lam, 3.0, m, averaged=averaged)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, target
+from hypothesis import given, target
 from hypothesis import strategies as st
 
 from tunefree import losses
@@ -63,7 +63,6 @@ def test_theorem_12_by_hand():
     assert found.rate == pytest.approx(7 / 24)
 
 
-@settings(max_examples=100, deadline=None)
 @given(epsilon=st.floats(0.01, 0.32), share=st.floats(0.01, 0.99))
 def test_theorem_12_is_theorem_11_with_steps_that_depend_on_beta(epsilon, share):
     least = (4 - 3 * epsilon) / (4 + 6 * epsilon)
@@ -75,7 +74,6 @@ def test_theorem_12_is_theorem_11_with_steps_that_depend_on_beta(epsilon, share)
     assert same.rate >= schedule.rate
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     power=st.floats(1.0, 4.0),
     place=st.floats(0.01, 0.99),
@@ -167,7 +165,6 @@ def test_largest_steps_by_hand():
     assert largest_step(CUBE, 0.75, kappa=1.0) == pytest.approx(math.sqrt(1 / 8) / 48)
 
 
-@settings(max_examples=200, deadline=None)
 @given(power=st.floats(1.0, 4.0), kappa=st.floats(0.01, 100.0), norm=st.floats(0.0, 50.0))
 def test_gradient_bound_is_what_21_needs(power, kappa, norm):
     slopes = growth(losses.power_loss(power), 1.0)
@@ -220,7 +217,6 @@ def test_the_lemmas_bound_the_optimisation_error(loss, theta, output):
             assert reached - empirical(X, y, loss, u) <= bound
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     y=st.lists(st.sampled_from([-1.0, 1.0]), min_size=2, max_size=8),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree.workflows.evaluation import BINS, CELLS, Reliability
@@ -28,7 +28,6 @@ def expected_error(probabilities, right, weight):
     return total
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(1, 300), st.integers(0, 2**32 - 1), st.sampled_from([1.0, 0.1, 0.0]), st.booleans())
 def test_the_error_is_that_of_all_rows_at_once(n, seed, spread, weighted):
     rng = np.random.default_rng(seed)

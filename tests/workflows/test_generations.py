@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from functools import partial
 
@@ -61,15 +60,15 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix):
     assert model_bytes(trained, tmp_path / "resumed") == whole
 
 
+@pytest.mark.all_trees  # as the processes have
 def test_killed_at_any_moment_and_resumed(tmp_path):
     data, output = tmp_path / "people.parquet", tmp_path / "model"
     parquet.write_table(pa.table(people(5000)), data, row_group_size=500)
-    command = [sys.executable, "-m", "tunefree.cli", "train", str(data), "--target", "rich", "--ignore", "pay"]
-    whole, kills = model_bytes(train(open_source(str(data)), PLAN), tmp_path / "whole"), 0
-    for was_killed in killed_and_resumed([*command, "--quiet", "--checkpoint-every", "1000"], output, 2):
-        kills += was_killed
+    arguments = ["train", str(data), "--target", "rich", "--ignore", "pay", "--checkpoint-every", "1000"]
+    whole = model_bytes(train(open_source(str(data)), PLAN), tmp_path / "whole")
+    for _ in killed_and_resumed(arguments, output, 2):
         assert not output.exists() or output.read_bytes() == whole
-    assert kills > 0 and output.read_bytes() == whole
+    assert output.read_bytes() == whole
 
 
 def test_a_model_goes_on_from_its_file_as_from_memory(tmp_path):
@@ -120,9 +119,9 @@ def with_change(parts, tmp_path, change):
             "model": (_under("model.", arrays), header["model"]),
             "encoder": (_under("encoder.", arrays), header["encoder"]),
             "order": (_under("order.", arrays), header["order"]),
-            "rises": (_under("rises.", arrays), header["rises"]),
+            **{name: (_under(f"{name}.", arrays), header[name]) for name in ("rises", "samples")},
         },
-        {name: part for name, part in header.items() if name not in ("model", "encoder", "order", "rises")},
+        {name: part for name, part in header.items() if name not in ("model", "encoder", "order", "rises", "samples")},
     )
     return tmp_path / "other"
 

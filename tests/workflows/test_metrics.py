@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
@@ -22,7 +22,6 @@ def of_classes(probabilities, codes, weight):
     return Scored(weight, {"error": (codes != chosen) * 1.0}, codes, chosen, scores, n_classes=n_classes)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3, 5]), st.booleans(), st.booleans())
 def test_metrics_of_classes_are_scikit_learns(seed, n_classes, weighted, tied):
     rng = np.random.default_rng(seed)

@@ -151,6 +151,15 @@ class Run(Parameters):
         scopes=HERE,
         metavar="PORT",
     )
+    exit_code_on_drift: int | None = parameter(
+        None,
+        "The exit code, from 3 on, if the loss rose on these rows; the model is written all the same.",
+        OUTPUT,
+        low=3,
+        high=125,
+        scopes=HERE,
+        metavar="CODE",
+    )
     verbose: bool = parameter(False, "A line at each power of two rows.", OUTPUT, scopes=HERE, short="-v")
     quiet: bool = parameter(False, "Print nothing but errors.", OUTPUT, short="-q")
 
@@ -171,6 +180,9 @@ class Run(Parameters):
         scopes = plan.scopes - {ONE_MACHINE} | {SHARDS} if self.is_spread else plan.scopes
         plan.check_scopes(scopes)
         self.check_scopes(scopes)
+        if self.exit_code_on_drift is not None and plan.shuffle:
+            problem = "`exit_code_on_drift` has no effect with `shuffle`, as rows are in a random order"
+            raise ModelError(f"{problem}; leave one out")
 
 
 @dataclass(frozen=True)

@@ -42,16 +42,18 @@ def train(
     """
     run.check(plan)
     if is_store(output):
-        _learn_in_store(files, plan, run, output)
+        n_rises = _learn_in_store(files, plan, run, output)
     elif output.parent.is_dir() and (output.is_file() or not output.exists()):
         with only_writer(output.parent / f".{output.name}.lock", output):
-            _train(output, plan, files, run)
+            n_rises = _train(output, plan, files, run)
     else:  # a pipe or a device, or what cannot be written
-        _train(output, plan, files, run)
+        n_rises = _train(output, plan, files, run)
+    if n_rises and run.exit_code_on_drift is not None:
+        raise typer.Exit(run.exit_code_on_drift)
 
 
-def _learn_in_store(files: Files, plan: Plan, run: Run, folder: Path) -> None:
-    """Let the model of a store go on with rows; it is the next version."""
+def _learn_in_store(files: Files, plan: Plan, run: Run, folder: Path) -> int:
+    """Let the model of a store go on with rows; it is the next version. Returns how often the loss rose."""
     from tunefree.serving.service import Service
 
     if run.earlier is None or run.earlier.resolve() != folder.resolve():
@@ -59,22 +61,23 @@ def _learn_in_store(files: Files, plan: Plan, run: Run, folder: Path) -> None:
     with Service(None, folder) as service:
         service.save()  # with the rows of the journal
         incoming = folder / INCOMING / "trained.model"
-        _train(incoming, plan, files, replace(run, earlier=folder / CURRENT))
+        n_rises = _train(incoming, plan, files, replace(run, earlier=folder / CURRENT))
         number = service.take(incoming.name)
         incoming.unlink()
     if not run.quiet:
         typer.echo(f"it is version {number} of {folder}")
+    return n_rises
 
 
-def _train(output: Path, plan: Plan, files: Files, run: Run) -> None:
-    """Learn a model, and write it to a file."""
+def _train(output: Path, plan: Plan, files: Files, run: Run) -> int:
+    """Learn a model, and write it to a file. Returns how often the loss rose on its rows."""
     kept = checkpoint_of(output)  # beside a pipe or a device there may be no place for one
     is_kept = bool(run.checkpoint or run.checkpoint_every or run.resume or kept.exists())
     check_outputs([output, kept if is_kept else None, run.report], files.data)
     if plan.learner == EARLY_STOPPING:
         _stop_early(files, plan, output, run.quiet)
-        return
-    trained = (_spread if run.is_spread else _learn)(files, plan, run, output)
+        return 0
+    trained, n_rises = (_spread if run.is_spread else _learn)(files, plan, run, output)
     if not run.quiet:
         from tunefree.cli.display import show
         from tunefree.report.learned import summary
@@ -85,6 +88,7 @@ def _train(output: Path, plan: Plan, files: Files, run: Run) -> None:
         from tunefree.report import page
 
         page.write(page.report(trained, digest=storage.digest_of(output)), run.report)
+    return n_rises
 
 
 def checkpoint_of(output: Path) -> Path:
@@ -92,8 +96,8 @@ def checkpoint_of(output: Path) -> Path:
     return Path(f"{output}.checkpoint")
 
 
-def _spread(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
-    """Learn shards on a cluster."""
+def _spread(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, int]:
+    """Learn shards on a cluster; they have no order in which the loss could rise."""
     from tunefree.distributed.dask_training import train
 
     console = plain_console(stderr=True)
@@ -109,7 +113,7 @@ def _spread(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
     trained.save(output, only_for_prediction=run.only_for_prediction)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
-    return trained
+    return trained, 0
 
 
 @contextmanager
@@ -132,8 +136,8 @@ def _client(run: Run) -> Iterator[Any]:
         yield client
 
 
-def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
-    """Learn row by row."""
+def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, int]:
+    """Learn row by row; returns, too, how often the loss rose on these rows."""
     from tunefree.training import training
     from tunefree.training.class_weights import with_weights
     from tunefree.training.watching import SilentWatcher
@@ -150,8 +154,14 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
 
         watcher = LiveDisplay(watcher, run.live)
     learn: Any = training.train
+    n_before = 0
     if run.earlier is not None:
         model = training.Trained.load(run.earlier)
+        if model.rises is not None:
+            n_before = model.rises.count
+        elif run.exit_code_on_drift is not None:
+            problem = f"`exit_code_on_drift` has no effect: the losses of {run.earlier} were not followed row by row"
+            raise ModelError(f"{problem}; leave it out")
         learn, plan = partial(training.learn_more, model), model.plan.further(plan)
     try:
         on_the_way = watcher, checkpoint, run.checkpoint_every, run.resume
@@ -162,7 +172,7 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> Trained:
     finally:
         watcher.close()
     checkpoint.unlink(missing_ok=True)
-    return trained
+    return trained, 0 if trained.rises is None else trained.rises.count - n_before
 
 
 def _left(checkpoint: Path, plan: Plan) -> str:

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import numpy.random  # noqa: F401 - now: NumPy imports it at its first use, in which two threads disturb each other
+
 _here = threading.local()
 FEW = 256  # rows that do not pay for a thread
 

@@ -164,7 +164,7 @@ class OnlineEstimator(Reported, Explaining, Saving, LearnedInNotebooks, BaseEsti
         if self._learned.progress.complete or self._learned.progress.number:
             trained = continued(ended(self._learned))
             progress = replace(trained.progress, occurrences=[])  # what was noted of rows of a file is not gone on with
-            self._learned = replace(trained, progress=progress, order=None, rises=None)
+            self._learned = replace(trained, progress=progress, order=None, rises=None, samples=None)
 
     def _of_blocks(self, X: Any, of_block: Callable[[Any, Any], np.ndarray]) -> np.ndarray:
         """What a function makes of the model and each block of rows, block after block."""

@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.registry import Registry
+from tunefree.training.rises import drifts_of
 
 # Reports stand above what they are of, and are imported when they are asked for.
 REPORTS = Registry("kind of report", {"page": "tunefree.report.page:page_of"})
@@ -36,6 +37,38 @@ class Reported:
         True
         """
         return REPORTS["page"](self.trained_, test)  # type: ignore[attr-defined]
+
+    @property
+    def drifts_(self) -> list[dict[str, Any]]:
+        """Where the loss rose along the stream, the first rise first, and which columns changed most there.
+
+        A sequential test of level 0.001 for the whole stream, and anew after each rise, for independent rows. It is
+        known of models of :func:`tunefree.train`, and of these as long as they go on by rows of files.
+
+        Returns
+        -------
+        list of dict
+            Each has ``row``, ``file``, ``row_in_file``, ``time`` (by the first column of dates, or None), ``loss`` on
+            ``rows`` rows from there, ``loss_before`` on ``rows_before`` rows before, ``rows_compared``,
+            ``columns_compared`` and ``changed``: columns whose values, or whose relation to the target, differ most.
+
+        Raises
+        ------
+        AttributeError
+            If the losses were not followed in the order of the rows.
+
+        Examples
+        --------
+        >>> import tunefree
+        >>> model = tunefree.train({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}, target="rich")
+        >>> model.drifts_
+        []
+        """
+        check_is_fitted(self)
+        trained = self._learned  # type: ignore[attr-defined]
+        if trained.rises is None:
+            raise AttributeError("there are no `drifts_`: only `tunefree.train` follows losses in the order of rows")
+        return drifts_of(trained)
 
     def history(self) -> Any:
         """Progressive losses of the first pass along the stream, as a table whose ``to_pandas()`` is a data frame.

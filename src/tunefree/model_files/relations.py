@@ -12,6 +12,7 @@ from tunefree.generations.growing import n_leaves, n_outputs
 from tunefree.generations.leaves import FrozenLeaves
 from tunefree.kernel.points import BLOCK, DensePoints, size
 from tunefree.model.targets import MANY_CLASSES
+from tunefree.model_files.column_samples import SAMPLE
 from tunefree.pool.frozen import N_CHOICES
 from tunefree.pool.model import PoolModel
 from tunefree.pool.slots import LINEAR, TREES, WHOLE
@@ -42,9 +43,22 @@ def _fit(holds: Any, problem: str) -> None:
         raise ModelError(problem)
 
 
+def _check_samples(trained: Any) -> None:
+    rises, samples = trained.rises, trained.samples
+    _fit((rises is None) == (samples is None), "rises of the loss and samples of the columns go together")
+    if samples is not None:
+        _fit(len(samples.keys) == len(samples.sample), "a row in a sample has no number, or the other way")
+        _fit(len(samples.columns.keys) == len(samples.columns.fills), "a column of a sample has no fill")
+        _fit(samples.sample.shape[1] <= 1 + len(samples.columns.keys), "samples have columns that are not named")
+        _fit(len(samples.latest) == min(samples.rows, SAMPLE), "the latest rows are not as many as there were")
+        _fit(samples.began < max(samples.rows, 1), "a rise began after the last row")
+        _fit(samples.began < 0 or samples.number < len(rises.rises), "a rise is compared that is not there")
+
+
 def _check_linear(trained: Any) -> None:
     model, encoder = trained.model, trained.encoder
     _fit(encoder.n_features <= model.n_features, "the encoder has features that the model does not have")
+    _check_samples(trained)
     n_columns = _dense_columns(encoder)
     for view in model.ensemble.linear.views.values():
         _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")

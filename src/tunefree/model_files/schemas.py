@@ -27,6 +27,7 @@ from tunefree.core.schema import (
     check_arrays,
     check_header,
 )
+from tunefree.generations.columns import MOST_COLUMNS
 from tunefree.kernel.learners import ALL as KERNEL_LEARNERS
 from tunefree.learners import ALL, averaged
 from tunefree.model.meetings import LOGGED
@@ -62,6 +63,7 @@ from tunefree.model_files.schema_parts import (
 )
 from tunefree.pool.model import FEWEST_FEATURES
 from tunefree.stream.tally import MOST_REASONS
+from tunefree.theory.column_changes import MOST_CHANGES
 from tunefree.theory.evidence import Evidence
 from tunefree.theory.rises import CELLS, MOST_KEPT, ODDS
 
@@ -116,17 +118,42 @@ OCCURRENCES = {
     **{name: Optional(SIZE) for name in ("weight", "predicted")},
 }
 
+CHANGE = {
+    "key": Number(-MOST_FEATURES, MOST_FEATURES, whole=True),
+    "is_relation": Flag(),
+    **dict.fromkeys(("distance", "error"), SIZE),
+    "bin": Sequence(Anything(), 3, may_be_none=True),
+    **dict.fromkeys(("before", "after"), Number(0, 1, may_be_none=True)),
+}
+
 RISES = {
     "rises": Sequence(
         {
             **dict.fromkeys(("row", "row_in_file", "rows", "rows_before"), COUNT),
             **dict.fromkeys(("loss", "loss_before"), SIZE),
             "file": Text(),
+            "time": Text(may_be_none=True),
+            "comparison": Optional(
+                {
+                    **dict.fromkeys(("rows_before", "rows_after", "columns"), COUNT),
+                    "changes": Sequence(CHANGE, MOST_CHANGES),
+                },
+                may_be_none=True,
+            ),
         },
         MOST_KEPT,
     ),
     "count": COUNT,
-    "place": Sequence(Anything(), 3),
+    "place": Sequence(Anything(), 4),
+}
+
+SAMPLES = {
+    "columns": Sequence(Number(-MOST_FEATURES, MOST_FEATURES, whole=True), MOST_COLUMNS + 1),
+    "fills": Sequence(Number(may_be_none=True), MOST_COLUMNS + 1),
+    "is_of_classes": Flag(),
+    "rows": COUNT,
+    "began": Number(-1, 2**62, whole=True),
+    "number": Number(0, MOST_KEPT - 1, whole=True),
 }
 
 # Types of labels; NumPy's strings are as long as the longest.
@@ -179,6 +206,7 @@ LINEAR = FILE | {
     "model": MODEL,
     "order": Optional({"numbers": Flag(), "rows": COUNT, "stride": Number(1, 2**62, whole=True)}),
     "rises": Optional(RISES),
+    "samples": Optional(SAMPLES),
     "held": Optional({"file": Text(), "row": COUNT, "position": Sequence(COUNT, 3)}),
 }
 
@@ -261,6 +289,10 @@ MODEL_ARRAYS = {
     "rises.start": Array("float64", (4,), may_be_infinite=True),
     "rises.scale": Array("float64", (2,), 0, may_be_infinite=True),
     "rises.targets": Array("float64", (2,)),
+    "samples.keys": Array("uint64", (None,)),
+    "samples.sample": Array("float32", (None, "s"), may_be_infinite=True),
+    "samples.latest": Array("float32", (None, "s"), may_be_infinite=True),
+    "samples.before": Array("float32", (None, "s"), may_be_infinite=True),
     "held.rows": Array("uint8", (None,)),
 }
 

@@ -15,6 +15,7 @@ from tunefree.core import storage
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.registry import Registry
 from tunefree.model_files import relations, schemas
+from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
 from tunefree.stream import whole_groups
@@ -59,6 +60,8 @@ class Trained:
         In a checkpoint: rows that wait for others of their group.
     rises : LossRises, optional
         What tells whether the loss rises along the stream; None where it is not known.
+    samples : ColumnSamples, optional
+        What tells which columns changed where it rises; None as for rises.
     estimator : dict, optional
         The estimator that was saved, as :mod:`tunefree.estimators.model_file` writes it; None of a training by a plan.
     """
@@ -71,6 +74,7 @@ class Trained:
     order: TargetSample | None = None
     held: Columns | None = None
     rises: LossRises | None = None
+    samples: ColumnSamples | None = None
     estimator: dict[str, Any] | None = None
 
     def parts(
@@ -78,7 +82,7 @@ class Trained:
     ) -> tuple[dict[str, Saved], dict[str, Any]]:
         """What a file holds: parts, which have arrays and a header each, and what else the header says."""
         parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
-        for name, part in (("order", self.order), ("rises", self.rises)):
+        for name, part in (("order", self.order), ("rises", self.rises), ("samples", self.samples)):
             if part is not None:
                 parts[name] = part.save_state()
         if held is not None:
@@ -113,7 +117,7 @@ class Trained:
         """
         trained = self
         if only_for_prediction:
-            trained = replace(self, model=copy.deepcopy(self.model), order=None, rises=None)
+            trained = replace(self, model=copy.deepcopy(self.model), order=None, rises=None, samples=None)
             trained.model.reduce()
         parts, header = trained.parts(encoder, held)
         storage.save_parts(path, parts, header)
@@ -135,6 +139,7 @@ class Trained:
             TargetSample.restore(arrays["order"], header["order"]) if "order" in header else None,
             whole_groups.restored(arrays["held"], header["held"]) if "held" in header else None,
             LossRises.restore(arrays["rises"], header["rises"]) if "rises" in header else None,
+            ColumnSamples.restore(arrays["samples"], header["samples"]) if "samples" in header else None,
             header.get("estimator"),
         )
 

@@ -10,6 +10,7 @@ import numpy as np
 from tunefree.plotting.style import (
     BLACK,
     BLUE,
+    LIGHT_VERMILLION,
     OTHERS,
     SERIES,
     SOFT,
@@ -67,6 +68,14 @@ def draw_lines(
     few_ticks(axes.yaxis, y_range, 5)
     counts(axes.xaxis) if are_counts else plain_numbers(axes.xaxis, lines[0].x)
     finish(axes, lines, titles)
+
+
+def draw_marks(axes: Any, places: Sequence[float]) -> None:
+    """Mark places of the lower axis, by pale lines and triangles on top."""
+    for place in places:
+        axes.axvline(place, color=LIGHT_VERMILLION, linewidth=0.9)
+    on_top = {"transform": axes.get_xaxis_transform(), "clip_on": False}
+    axes.plot(places, [1.0] * len(places), "v", color=VERMILLION, markersize=5.0, **on_top)
 
 
 def finish(axes: Any, lines: Sequence[Series], titles: tuple[str, str]) -> None:

@@ -13,7 +13,6 @@ from tunefree.report.formats import COUNT
 from tunefree.report.learned import story
 from tunefree.report.members import blocks_of_members
 from tunefree.report.terms import blocks_of_features, blocks_of_terms
-from tunefree.training.rises import rises_of
 from tunefree.workflows.certification import order_of
 
 
@@ -33,7 +32,7 @@ def blocks_of_model(trained: Trained, decomposition: Decomposition | None, top: 
     blocks = story(trained, top)
     if trained.model.kind != "path":
         blocks += blocks_of_members(trained.model)
-        blocks += [Data(name, value) for name, value in {**order_of(trained), **rises_of(trained)}.items()]
+        blocks += [Data(name, value) for name, value in order_of(trained).items()]
     blocks += blocks_of_terms(decomposition, top, label)
     return [*blocks, *blocks_of_features(trained.model, trained.encoder.names(), top)]
 

@@ -16,6 +16,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.report.columns import facts_of_columns, table_of_columns
 from tunefree.report.document import Block, Code, Column, Fact, Facts, Note, Section, Table
+from tunefree.report.drifts import blocks_of_drifts, facts_of_drifts
 from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, THREE, first, is_absent
 from tunefree.report.rows import notes_of, oddity_lines, tables_of_reasons
 from tunefree.report.suspicions import remarks_on_columns, warnings_of
@@ -49,7 +50,9 @@ def summary(trained: Trained, output: Path) -> list[Block]:
     output : Path
         The file.
     """
-    blocks: list[Block] = [Facts([*facts_of_rows(trained), *losses(trained), Fact("model", str(output))])]
+    blocks: list[Block] = [
+        Facts([*facts_of_rows(trained), *losses(trained), *facts_of_drifts(trained), Fact("model", str(output))])
+    ]
     if trained.model.kind == "path":
         blocks += notes_of(oddity_lines(trained.progress.oddities))
         held_out = trained.model.path.validation_loss[-1]
@@ -71,8 +74,8 @@ def story(trained: Trained, top: int) -> list[Block]:
         Columns that people see; 0 for all.
     """
     facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_repeats(trained), *losses(trained)]
-    blocks: list[Block] = [Facts(facts), *tables_of_passes(trained)]
-    blocks += [] if trained.model.kind == "path" else warnings_of(trained)
+    blocks: list[Block] = [Facts([*facts, *facts_of_drifts(trained)]), *tables_of_passes(trained)]
+    blocks += [] if trained.model.kind == "path" else [*warnings_of(trained), *blocks_of_drifts(trained)]
     return [*blocks, *table_of_columns(trained, top)]
 
 

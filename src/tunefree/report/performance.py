@@ -13,6 +13,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
 from tunefree.plotting.style import BLUE, LEADER, shortened, span
 from tunefree.report.document import Block, Chart, Column, Fact, Facts, Section, Table
+from tunefree.report.drifts import blocks_of_drifts, facts_of_drifts
 from tunefree.report.formats import COUNT, SIX, text, weight
 from tunefree.report.learned import losses, tables_of_passes
 from tunefree.report.metrics import (
@@ -37,6 +38,7 @@ STREAM = (
     "Each row is predicted before it is learned. Thick line: mean over all rows so far. Lately: mean over the latest"
     " rows, about 30 % of them."
 )
+RISES = "Triangles: where the loss rose, as a test says."
 GAIN = (
     "Gain on the test data: the share of all rows of the class that is among the rows of the highest probabilities of"
     " it. Grey: rows in a random order."
@@ -53,7 +55,8 @@ def performance(trained: Trained, tested: Evaluation | None) -> Section:
     tested : Evaluation, optional
         On test data.
     """
-    blocks: list[Block] = [Facts(losses(trained)), *tables_of_passes(trained), *_stream(trained)]
+    facts = [*losses(trained), *facts_of_drifts(trained)]
+    blocks: list[Block] = [Facts(facts), *tables_of_passes(trained), *_stream(trained), *blocks_of_drifts(trained)]
     blocks += [] if tested is None else evaluation(trained, tested, None, "On the test data")
     return Section("performance", "How well it predicts", blocks)
 
@@ -110,11 +113,16 @@ def _stream(trained: Trained) -> list[Block]:
     described = f"The progressive loss falls from {means[0]:.4g} after {rows[0]:,} rows to {means[-1]:.4g}"
     described += f" after {rows[-1]:,}."
 
-    def draw(figure: Any) -> None:
-        charts.draw_lines(figure.subplots(), lines, ("rows", loss_title(trained)), y_range)
+    rises = [] if trained.rises is None else [rise.row for rise in trained.rises.rises]
+    described += f" It rose at row{'s' if len(rises) > 1 else ''} {', '.join(map(str, rises))}." if rises else ""
 
-    data = {"rows": rows, "loss": means}
-    return [Chart("Progressive loss along the stream", described, draw, STREAM, key="progressive_curve", data=data)]
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        charts.draw_marks(axes, [row for row in rises if row >= rows[0]])
+        charts.draw_lines(axes, lines, ("rows", loss_title(trained)), y_range)
+
+    data, caption = {"rows": rows, "loss": means}, f"{STREAM} {RISES}" if rises else STREAM
+    return [Chart("Progressive loss along the stream", described, draw, caption, key="progressive_curve", data=data)]
 
 
 def _between(before: RunningMetrics, after: RunningMetrics) -> float:

@@ -29,7 +29,7 @@ from tunefree.serving.store import Store
 from tunefree.stream.batch import Batch
 from tunefree.stream.file_notation import as_written
 from tunefree.stream.notation import ColumnTypes
-from tunefree.training.rises import rises_told
+from tunefree.training.rises import drifts_of
 from tunefree.training.training import learn_batch
 
 TOGETHER = 2048  # rows that are learned together, at most, but for a request that has more
@@ -47,6 +47,7 @@ class Published(NamedTuple):
     model: Any
     encoder: Any
     rows: int  # learned
+    drifts: list[dict[str, Any]]  # where the loss rose
 
 
 class _Due(NamedTuple):
@@ -81,6 +82,8 @@ class Learner:
         Why the last version could not be saved.
     recent : float
         Mean loss of the latest rows before they were learned, whose weights halve in HALF rows; NaN before the first.
+    rose_at : float
+        When it was sure that the loss rose last, in seconds since 1970; NaN if it did not since the start.
     """
 
     def __init__(
@@ -97,7 +100,7 @@ class Learner:
         self._column_types, self._counts = column_types, counts
         self.broken: str | None = None
         self.failure: str | None = None
-        self.recent = math.nan
+        self.recent = self.rose_at = math.nan
         self._queue: queue.SimpleQueue[Request | _Due | None] = queue.SimpleQueue()
         self._behind: list[Request | _Due | None] = []  # what was taken, and is for the next group
         self._begin(model, store.versions[-1].sequence)
@@ -280,7 +283,8 @@ class Learner:
         before = metrics.weight, metrics.loss
         learn_batch(self.trained, batch)
         if self.n_rises > rises:
-            self._tell("the loss rose", rises=rises_told(self.trained))
+            self.rose_at = time.time()
+            self._tell("the loss rose", count=self.n_rises, latest=drifts_of(self.trained)[-1])
         weight = metrics.weight - before[0]
         if weight > 0.0:
             mean, share = (metrics.loss - before[1]) / weight, 0.5 ** (n_rows / HALF)
@@ -316,7 +320,7 @@ class Learner:
         """Let predictions know what was learned, and rest nine times as long as that takes."""
         start = time.monotonic()
         of_now = published(self.trained.model), copy.deepcopy(self.trained.encoder), self.trained.progress.rows
-        self.published = Published(*of_now)
+        self.published = Published(*of_now, drifts_of(self.trained))
         end = time.monotonic()
         self._publish_at = end + (end - start) * (1.0 / SHARE - 1.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,17 @@ from tunefree.serving.connections import Refusals
 from tunefree.serving.service import Service
 
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+
+
+def _rose_at(service: Service) -> float:
+    return service.learner.rose_at
+
+
+def _rose_row(service: Service) -> float:
+    drifts = service.learner.published.drifts
+    return drifts[-1]["row"] if drifts else math.nan
+
+
 COUNTERS: dict[str, tuple[str, Callable[[Service], float]]] = {
     "rows_learned": ("Rows learned since the start.", lambda service: service.counts.learned),
     "rows_replayed": ("Rows of the journal learned at the start.", lambda service: service.counts.replayed),
@@ -44,6 +56,8 @@ GAUGES: dict[str, tuple[str, Callable[[Service], float]]] = {
         lambda service: service.learner.recent,
     ),
     "loss_rises": ("Rises of the loss along the stream.", lambda service: service.learner.n_rises),
+    "loss_rose_seconds": ("When it rose last, since 1970; NaN if not since the start.", _rose_at),
+    "loss_rose_row": ("Row from which on it rose last; NaN if it never did.", _rose_row),
     "can_learn": ("1 unless learning failed.", lambda service: float(service.learner.broken is None)),
     "can_save": ("1 unless the last version could not be saved.", lambda service: float(not service.learner.failure)),
 }

@@ -23,7 +23,6 @@ from tunefree.serving.store import Store
 from tunefree.stream.batch import Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
-from tunefree.training import rises
 
 
 def _silent(event: str, **said: Any) -> None:
@@ -243,7 +242,8 @@ class Service:
             "rows that predictions know": published.rows,
             "progressive loss": metrics.mean_loss(),
             "recent loss": None if math.isnan(self.learner.recent) else self.learner.recent,
-            "rises of the loss": rises.rises_told(trained),
+            "rises of the loss": self.learner.n_rises,
+            "drifts": published.drifts,
             "oddities": self.oddities(),
             "ignored columns": dict(self.ignored_columns()),
             "learned here": self.counts.learned,

@@ -31,7 +31,7 @@ from tunefree.stream.keys import hash_name
 from tunefree.stream.names import one_by_one
 from tunefree.stream.notation import dates_in
 
-_MICROSECONDS_A_DAY = 86_400_000_000
+MICROSECONDS_A_DAY = 86_400_000_000
 _MICROSECONDS_AN_HOUR = 3_600_000_000
 _DATE = r"^\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
 _TIME = r"^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?$"
@@ -118,7 +118,7 @@ class Timestamp:
 
     def observed(self, moments: Instants, parts: Parts) -> Observed:
         # Later rows have later dates: a range of them says something, a comparison of distributions does not.
-        days = moments.absolute / _MICROSECONDS_A_DAY
+        days = moments.absolute / MICROSECONDS_A_DAY
         return Observed(moments.missing, np.where(moments.missing, np.nan, days) if moments.missing.any() else days)
 
     def parts(self, moments: Instants, learning: bool) -> Parts:
@@ -126,7 +126,7 @@ class Timestamp:
         if learning and self.origin is None and here.any():
             self.origin = int(moments.absolute[here.argmax()])
         since = moments.absolute - (self.origin or 0)
-        days = np.where(here & (self.origin is not None), since / _MICROSECONDS_A_DAY, 0.0)
+        days = np.where(here & (self.origin is not None), since / MICROSECONDS_A_DAY, 0.0)
         codes = [calendar_codes(self.name, part, values, here) for part, values in self._fields(moments.local)]
         if moments.missing.any():
             codes.append(missing_codes(self.name, moments.missing))
@@ -137,7 +137,7 @@ class Timestamp:
 
     def _fields(self, local: np.ndarray) -> list[tuple[str, np.ndarray]]:
         months = local.view("M8[us]").astype("M8[M]").view(np.int64)  # since January 1970
-        weekdays = (local // _MICROSECONDS_A_DAY + 3) % 7 + 1  # 1 is Monday
+        weekdays = (local // MICROSECONDS_A_DAY + 3) % 7 + 1  # 1 is Monday
         fields = [months // 12 + 1970, months % 12 + 1, weekdays, hour_of(local)]
         return list(zip(self._field_names(), fields, strict=False))
 
@@ -191,7 +191,7 @@ class TimeOfDay:
 
 
 def hour_of(local: np.ndarray) -> np.ndarray:
-    return local % _MICROSECONDS_A_DAY // _MICROSECONDS_AN_HOUR
+    return local % MICROSECONDS_A_DAY // _MICROSECONDS_AN_HOUR
 
 
 def calendar_codes(column: str, part: str, values: np.ndarray, here: np.ndarray) -> Codes:

@@ -1,16 +1,26 @@
-"""A test of whether losses rise along a stream, and from which row on.
+"""A test of whether losses rise along a stream, and from which row on: where what is to be learned drifts.
 
 Each loss is ranked among all losses so far. If losses are exchangeable, the rank of the next one is uniform, whatever
-came before: with a share a of the losses larger, and b at least as large, p is uniform from a to b. Where predictions
-get better and better, p is rather larger. Somebody who bets on a small p, at odds c > 1, believes in the cumulative
-distribution F(p) = c p / (1 + (c - 1) p), and has a capital
+came before: with a share a of the losses larger, and b at least as large, p is uniform from a to b (Vovk, Gammerman,
+Shafer: Algorithmic learning in a random world, 2005, chapters 7 and 8). Where predictions get better and better, p is
+rather larger. Somebody who bets on a small p, at odds c > 1, believes in the cumulative distribution
+F(p) = c p / (1 + (c - 1) p), and has a capital
 
-    prod_t (F(b_t) - F(a_t)) / (b_t - a_t) = prod_t c / ((1 + (c - 1) a_t) (1 + (c - 1) b_t)),
+    S_t = prod_t (F(b_t) - F(a_t)) / (b_t - a_t) = prod_t c / ((1 + (c - 1) a_t) (1 + (c - 1) b_t)),               (1)
 
-a martingale that starts at 1. So is the average of such capitals over several c and over the rows at which the betting
-begins. Its values ever exceed 1 / level with probability at most ``level`` (Ville's inequality; Vovk, Gammerman, Shafer
-2005, chapter 7). Where they do, the losses have risen, from the row on at which betting would have gained most. Then
-the test begins anew.
+a conformal test martingale that starts at 1 (Volkhonskiy et al. 2017 draw p between a and b instead). The sum over the
+rows s at which betting begins, as in the procedure of Shiryaev and Roberts (for such martingales Vovk et al.: Retrain
+or not retrain, 2021; in general the e-detector e-SR of Shin, Ramdas, Rinaldo 2024), has weights here,
+
+    R_t = mean_c sum_s w_s S_t / S_s,    sum_s w_s <= 1,                                                           (2)
+
+and so is at most a martingale that starts at 1, too. Without weights, an alarm at 1 / level would have an average run
+length of at least 1 / level, so that a long stream has false alarms for certain. With them, the probability that there
+is ever an alarm is at most ``level``, however long the stream is (Ville's inequality), and an alarm at n rows after the
+beginning comes later by the rows that it takes to gain 1 / w_s, which grows as n (log n)^2. Where R_t reaches
+1 / level, the losses have risen, from the row on at which betting would have gained most, as CUSUM locates it. Then the
+test begins anew with the rows that follow: each further stretch of exchangeable losses has a false alarm with a
+probability of at most ``level``, too.
 
 The ratio of two tiny losses tells nothing. So losses below a tenth of a scale, such as the loss of a guess, are equal.
 """
@@ -25,6 +35,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from tunefree.core.kernels import kernel
+from tunefree.theory.column_changes import Comparison
 
 LEVEL = 0.001  # probability of a false alarm, at most
 ODDS = (1.5, 4.0, 16.0)  # that are bet at: on small rises that last, and on large ones
@@ -46,10 +57,15 @@ class Rise:
     row: int  # of the stream, from 1
     file: str  # where it is
     row_in_file: int
+    time: str | None  # of that row, by the first column of dates; None where there is none, or it is missing
     rows: int  # from it on, until the rise was sure
     loss: float  # their mean loss
     rows_before: int  # since the rise before
     loss_before: float
+    comparison: Comparison | None = None  # of rows before and after; None until there are enough of these
+
+
+Place = tuple[int, str, int, str | None]  # a row of the stream, its file, its number there, and its time
 
 
 class LossRises:
@@ -65,10 +81,10 @@ class LossRises:
     Examples
     --------
     >>> test, losses = LossRises(), np.random.default_rng(0).exponential(size=2000)
-    >>> test.add(losses, np.ones(2000), np.ones(2000), lambda row: (row + 1, "a.csv", row + 1))
+    >>> test.add(losses, np.ones(2000), np.ones(2000), lambda row: (row + 1, "a.csv", row + 1, None))
     >>> test.count
     0
-    >>> test.add(9.0 * losses, np.ones(2000), np.ones(2000), lambda row: (row + 2001, "b.csv", row + 1))
+    >>> test.add(9.0 * losses, np.ones(2000), np.ones(2000), lambda row: (row + 2001, "b.csv", row + 1, None))
     >>> rise = test.rises[0]
     >>> test.count, rise.row, rise.rows, round(rise.loss_before, 2), round(rise.loss, 2)
     (1, 1995, 17, 1.01, 9.77)
@@ -88,10 +104,15 @@ class LossRises:
         self.gain = np.zeros(1)  # logarithm of that of betting from the first row on, at the locating odds
         self.sums = np.zeros(3)  # rows, weight, and weighted losses
         self.start = np.zeros(4)  # the least gain so far, and the sums then
-        self.place = (0, "", 0)  # of the row after that
+        self.place: Place = (0, "", 0, None)  # of the row after that
 
     def add(
-        self, losses: np.ndarray, weight: np.ndarray, scale: np.ndarray, place: Callable[[int], tuple[int, str, int]]
+        self,
+        losses: np.ndarray,
+        weight: np.ndarray,
+        scale: np.ndarray,
+        place: Callable[[int], Place],
+        observe: Callable[[np.ndarray, Rise | None], None] = lambda rows, rise: None,
     ) -> None:
         """Add losses in the order of their rows; nothing depends on how rows are divided into batches.
 
@@ -102,7 +123,9 @@ class LossRises:
         scale : (n,) array
             What the scale of losses is the mean of, such as the losses of guesses.
         place : callable
-            From a number of these rows to its number in the stream, its file, and its number there.
+            From a number of these rows to its number in the stream, its file, its number there, and its time.
+        observe : callable, optional
+            Takes the numbers of rows that were tested, and the rise that the last of them makes sure, or None.
         """
         used = np.flatnonzero((weight > 0.0) & ~np.isnan(losses) & ~np.isnan(scale))
         while len(used):
@@ -110,20 +133,24 @@ class LossRises:
             follow(losses[used], weight[used], scale[used], progress, *(getattr(self, name) for name in STATE))
             n, lowest, is_sure = progress.tolist()
             self.place = self.place if lowest < 0 else place(int(used[lowest]))
+            rise = self._kept(SMALL * float(self.scale[0] / self.scale[1])) if is_sure else None
+            observe(used[:n], rise)
             used = used[n:]
             if is_sure:
-                self._keep(SMALL * float(self.scale[0] / self.scale[1]))
                 self._begin()
 
-    def _keep(self, least: float) -> None:
-        """Keep a rise, if it is large enough to matter."""
+    def _kept(self, least: float) -> Rise | None:
+        """Keep a rise, if it is large enough to matter and there is room."""
         rows, weight, loss = self.sums - self.start[1:]
         before = float(self.start[3] / self.start[2]) if self.start[2] > 0.0 else math.inf
         mean = float(loss / weight)
-        if mean >= LEAST * before and mean - before >= least and math.isfinite(mean):
-            self.count += 1
-            if len(self.rises) < MOST_KEPT:
-                self.rises.append(Rise(*self.place, int(rows), mean, int(self.start[1]), before))
+        if not (mean >= LEAST * before and mean - before >= least and math.isfinite(mean)):
+            return None
+        self.count += 1
+        if len(self.rises) == MOST_KEPT:
+            return None
+        self.rises.append(Rise(*self.place, int(rows), mean, int(self.start[1]), before))
+        return self.rises[-1]
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same test."""
@@ -137,7 +164,7 @@ class LossRises:
         test = cls()
         for name in ARRAYS:
             setattr(test, name, np.array(arrays[name]))
-        test.rises = [Rise(**rise) for rise in header["rises"]]
+        test.rises = [Rise(**rise | {"comparison": Comparison.restore(rise["comparison"])}) for rise in header["rises"]]
         test.count, test.place = header["count"], tuple(header["place"])
         return test
 

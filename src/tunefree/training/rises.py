@@ -1,24 +1,31 @@
-"""Rises of the loss along the stream: whether it became harder to predict, from which row on, and by how much."""
+"""Drift: from which row on the loss rises along the stream, by how much, and which columns changed most there."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
+from tunefree.core.rows import rows_at
 from tunefree.model.targets import RunningMean
 from tunefree.model_files.trained import Trained
 from tunefree.pool.groups import starts_of_runs
-from tunefree.stream.batch import Origin
-from tunefree.theory.rises import LEVEL
+from tunefree.stream.batch import Batch, Origin
+from tunefree.stream.calendar import MICROSECONDS_A_DAY, Timestamp
+from tunefree.stream.features import MOST_CODES
+from tunefree.stream.layout import MISSING, Layout
+from tunefree.theory.column_changes import TARGET, Bin
+from tunefree.theory.rises import LEVEL, Place, Rise
 from tunefree.training.pieces import Step
 
 RISE = (
-    "the loss rose at about row {row:,} ({file}, row {row_in_file}): {loss:.4g} on {rows:,} rows from there,"
-    " {loss_before:.4g} on the {rows_before:,} before; what is to be learned may have changed there, or the columns"
-    " (a test of level {level:g} for independent rows){others}"
+    "the loss rose at about row {row:,} ({where}): {loss:.4g} on {rows:,} rows from there,"
+    " {loss_before:.4g} on the {rows_before:,} before; {changed_most} (a test of level {level:g} for independent rows)"
+    "{others}"
 )
+MOST_NAMED = 3  # columns in a line
+VALUES, RELATION = "values", "relation to the target"  # what of a column changed
 
 EARLIER = "rows learned earlier"
 
@@ -26,21 +33,23 @@ EARLIER = "rows learned earlier"
 def follow(trained: Trained, step: Step, origin: Origin) -> None:
     """Take note of the losses of rows of the first pass, each predicted before it was learned.
 
-    Rows of a group are alike, so that a run of them counts as one row, which has their mean.
+    Rows of a group are alike, so that a run of them counts as one row, which has their mean loss, and the columns of
+    the first.
 
     Parameters
     ----------
     trained : Trained
-        Its rises are changed.
+        Its rises and samples are changed.
     step : Step
         Of rows that were read.
     origin : callable
         From a file and the number of a row in it to those that the user knows.
     """
-    rises, (piece, _, losses), batch = trained.rises, step, step.piece.read.batch
-    if rises is None:
+    rises, samples, (piece, _, losses) = trained.rises, trained.samples, step
+    if rises is None or samples is None:
         return
     weight, scale, starts = piece.weight, np.ones(len(losses)), np.arange(len(losses))
+    targets = np.asarray(piece.y if trained.model.task == "regression" else trained.model.codes(piece.y)[0], float)
     if trained.model.task == "regression":
         guess = RunningMean(*rises.targets.tolist())
         scale = trained.model.losses(piece.y, guess.add(weight, piece.y)[:, None])
@@ -51,20 +60,88 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
         of_rows = np.column_stack([weight, *(weight * np.nan_to_num(each) for each in (losses, scale))])
         weight, losses, scale = np.add.reduceat(of_rows, starts, axis=0).T
         losses, scale = (total / np.where(weight > 0.0, weight, 1.0) for total in (losses, scale))
-    before = trained.progress.rows - len(piece.weight)
+    before, batch = trained.progress.rows - len(piece.weight), piece.read.batch
 
-    def place(row: int) -> tuple[int, str, int]:
+    def place(row: int) -> Place:
         first = int(starts[row])
-        return before + first + 1, *origin(batch.file, int(batch.numbers[first]))
+        file, number = origin(batch.file, int(batch.numbers[first]))
+        return before + first + 1, file, number, time_of(trained.encoder, batch, first)
 
-    rises.add(losses, weight, scale, place)
+    def add(rows: np.ndarray) -> None:
+        samples.add(len(rows), lambda chosen: samples.matrix(rows_at(piece.X, rows[chosen]), targets[rows[chosen]]))
+
+    def observe(rows: np.ndarray, rise: Rise | None) -> None:
+        rows = starts[rows]
+        if 0 < samples.needed <= len(rows):
+            after, rows = np.split(rows, [samples.needed])
+            add(after)
+            _compare(trained)
+        add(rows)
+        if rise is not None:
+            _compare(trained, rise.rows)
+            samples.begin(len(rises.rises) - 1, rise.rows)
+            if not samples.needed:
+                _compare(trained)
+
+    rises.add(losses, weight, scale, place, observe)
+
+
+def _compare(trained: Any, beyond: int = 0) -> None:
+    """Keep what changed at a rise after which there are enough rows, or the next one begins."""
+    if trained.samples.began >= 0:
+        trained.rises.rises[trained.samples.number] = _latest(trained, beyond)
+        trained.samples.end()
+
+
+def _latest(trained: Any, beyond: int = 0) -> Rise:
+    """The rise that is not compared yet, with what changed by the rows so far."""
+    rise = trained.rises.rises[trained.samples.number]
+    return replace(rise, comparison=trained.samples.comparison(beyond, _moments(trained.encoder)))
+
+
+def _moments(encoder: Any) -> frozenset[int]:
+    """Keys of columns of dates: later rows have later ones, which tells nothing."""
+    keys, feature = [], 1
+    for place, column in enumerate(getattr(encoder, "columns", ())):
+        names, codes = column.names(), range(MOST_CODES * place, MOST_CODES * (place + 1))
+        if column.kind == Timestamp.kind:
+            keys += [*range(feature, feature + len(names)), *(-1 - code for code in codes)]
+        feature += len(names)
+    return frozenset(keys)
+
+
+def time_of(encoder: Any, batch: Batch, row: int) -> str | None:
+    """The time of a row in ISO 8601, by the first column of dates of the first rows.
+
+    Parameters
+    ----------
+    encoder : encoder
+    batch : Batch
+    row : int
+
+    Returns
+    -------
+    str or None
+        None where there is no such column, or it is missing.
+    """
+    feature, X = 0, batch.rows
+    for place, column in enumerate(getattr(encoder, "columns", ())):
+        if isinstance(column, Timestamp):
+            year = np.flatnonzero(X.code_columns == MOST_CODES * place)
+            if not len(year) or not X.codes[row, year[0]] or column.origin is None:
+                return None
+            since = round(float(X.numbers[row, feature]) * MICROSECONDS_A_DAY)
+            moment = np.datetime64(column.origin + since, "us").astype("M8[s]")
+            return str(moment if column.hours else moment.astype("M8[D]")) + ("Z" if column.zone else "")
+        feature += len(column.names())
+    return None
 
 
 def end(trained: Any) -> None:
     """The pass is over: forget in which file a rise might begin; a model must not depend on where its data lie."""
     if trained.rises is not None:
-        row = trained.rises.place[0]
-        trained.rises.place = (row, EARLIER, row)
+        row, *_, time = trained.rises.place
+        trained.rises.place = (row, EARLIER, row, time)
 
 
 def rises_told(trained: Any) -> list[str]:
@@ -74,17 +151,99 @@ def rises_told(trained: Any) -> list[str]:
     ----------
     trained : Trained
     """
+    known = drifts_of(trained)
+    if not known:
+        return []
+    rise = max(known, key=lambda rise: rise["loss"] - rise["loss_before"])
+    others = trained.rises.count - 1
+    told = f"; {others:,} smaller rise{'s' if others > 1 else ''} in `tunefree inspect`" if others else ""
+    time = f", {rise['time']}" if rise["time"] else ""
+    where = f"{rise['file']}, row {rise['row_in_file']}{time}"
+    return [RISE.format(**rise, where=where, changed_most=changed_most(rise), level=LEVEL, others=told)]
+
+
+def changed_most(rise: dict[str, Any]) -> str:
+    """The columns that changed most at a rise, in words.
+
+    Parameters
+    ----------
+    rise : dict
+        As :func:`drifts_of` has it.
+
+    Examples
+    --------
+    >>> values = {"column": "age", "of": "values", "distance": 0.5, "error": 0.02, "bin": "18 to 25"}
+    >>> changed_most({"rows_compared": [512, 200], "changed": [{**values, "share_before": 0.1, "share_after": 0.6}]})
+    "changed most: 'age' (18 to 25: 10 % of the rows before, 60 % after)"
+    """
+    if rise["rows_compared"] is None:
+        return "too few rows after it to compare columns"
+    if not rise["changed"]:
+        return "no column differs by more than chance allows, by {} rows before and {} after".format(
+            *rise["rows_compared"]
+        )
+    shares = "{column!r} ({bin}: {share_before:.0%} of the rows before, {share_after:.0%} after)"
+    relation = "how the target depends on {column!r} (distance {distance:.2f} ± {error:.2f})"
+    words = [(shares if one["of"] == VALUES else relation).format(**one) for one in rise["changed"][:MOST_NAMED]]
+    return "changed most: " + ", ".join(words).replace("%", " %")
+
+
+def drifts_of(trained: Any) -> list[dict[str, Any]]:
+    """The first rises of the loss, with what changed most, for programs.
+
+    Parameters
+    ----------
+    trained : Trained
+
+    Returns
+    -------
+    list of dict
+        Empty also where losses are not in the order of the rows, as over shards.
+    """
     if trained.rises is None or not trained.rises.rises:
         return []
-    rise = max(trained.rises.rises, key=lambda rise: rise.loss - rise.loss_before)
-    more = trained.rises.count - 1
-    others = f"; {more:,} smaller rise{'s' if more > 1 else ''} in `tunefree inspect --json`" if more else ""
-    return [RISE.format(**asdict(rise), level=LEVEL, others=others)]
+    known = list(trained.rises.rises)
+    if trained.samples.began >= 0:
+        known[trained.samples.number] = _latest(trained)
+    layout = Layout.of_encoder(trained.encoder)
+    return [_described(rise, trained, layout) for rise in known]
 
 
-def rises_of(trained: Any) -> dict[str, Any]:
-    """All rises of the loss, for JSON; empty where losses are not in the order of the rows, as over shards."""
-    if trained.rises is None:
-        return {}
-    known = [asdict(rise) for rise in trained.rises.rises]
-    return {"rises": {"level": LEVEL, "count": trained.rises.count, "first": known}}
+def _described(rise: Rise, trained: Trained, layout: Any) -> dict[str, Any]:
+    """A rise with names of columns."""
+    fields, comparison = asdict(rise), rise.comparison
+    del fields["comparison"]
+    if comparison is None:
+        return fields | {"rows_compared": None, "columns_compared": None, "changed": None}
+    changed: dict[tuple[str, str], dict[str, Any]] = {}
+    for change in comparison.changes:  # of the parts of a column the one that changed most stands for it
+        column = {"column": _column(change.key, trained, layout), "of": RELATION if change.is_relation else VALUES}
+        described: dict[str, Any] = column | {"distance": change.distance, "error": change.error}
+        if change.bin is not None:
+            shares = {"share_before": change.before, "share_after": change.after}
+            described |= {"bin": _bin_named(change.key, change.bin, trained, layout), **shares}
+        changed.setdefault((column["column"], column["of"]), described)
+    compared = [comparison.rows_before, comparison.rows_after]
+    return fields | {
+        "rows_compared": compared,
+        "columns_compared": comparison.columns,
+        "changed": list(changed.values()),
+    }
+
+
+def _column(key: int, trained: Trained, layout: Layout) -> str:
+    """The name of a column that was compared."""
+    if key == TARGET:
+        return trained.plan.target or "the label"
+    part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]
+    return layout.parts[part].column
+
+
+def _bin_named(key: int, held: Bin, trained: Trained, layout: Layout) -> str:
+    """What a bin of a column holds, in words."""
+    kind, low, high = held
+    if low is None:
+        return "rare categories" if kind == "rare" else MISSING
+    if kind == "numbers":
+        return f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
+    return str(trained.model.classes[int(low)]) if key == TARGET else layout.label(int(low))

@@ -14,6 +14,7 @@ from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.pool import usual_view
+from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import class_of
@@ -296,4 +297,6 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
 
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
     order = TargetSample(task == "regression")
-    return blank(model, encoder, source.kind, plan, order=order, rises=LossRises()), batches
+    return blank(
+        model, encoder, source.kind, plan, order=order, rises=LossRises(), samples=ColumnSamples(task != "regression")
+    ), batches
