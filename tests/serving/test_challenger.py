@@ -111,12 +111,10 @@ def children(process):
 
 
 def test_which_is_better_is_known_and_the_better_is_promoted(tmp_path):
-    """The model that is served learned labels that are turned round; the challenger knows better."""
-    wrong = table(0, N)
-    wrong["rich"] = ["yes" if label == "no" else "no" for label in wrong["rich"]]
-    train(open_source(wrong), plan()).save(tmp_path / "wrong")
-    with Service(Trained.load(tmp_path / "wrong"), tmp_path / "s", keeping=ALL) as service:
-        challenge(service, stop=N)
+    """The model that is served ignores a column that matters."""
+    train(open_source(table(0, N)), plan(ignore=("age",))).save(tmp_path / "m")
+    with Service(Trained.load(tmp_path / "m"), tmp_path / "s", keeping=ALL) as service:
+        challenge(service, "pool", stop=N)
         learn(service, 0, N)
         state = caught_up(service)
         assert state["is better"] is True and state["evidence that it is better"] > 1000.0
@@ -124,6 +122,7 @@ def test_which_is_better_is_known_and_the_better_is_promoted(tmp_path):
         loss = service.state()["progressive loss"]
         assert service.promote() == 2
         assert service.state()["challenger"] is None and service.state()["progressive loss"] < loss
+        assert service.state()["columns"] == ["age", "job"]
         assert service.store.versions[-1].reason == "the challenger new.model was promoted"
         with pytest.raises(ModelError, match="there is no challenger"):
             service.promote()

@@ -252,7 +252,7 @@ class Service:
         kinds = [(other.model.task, other.encoder.target, other.model.options.loss) for other in (served, model)]
         if kinds[0] != kinds[1]:
             raise ModelError("the model has another target, task or loss than the one that is served")
-        known = served.encoder.types()
+        known = {*served.encoder.types(), *served.plan.ignore}
         further = [column.name for column in model.encoder.columns if column.name not in known]
         if further and self.admission.unknown_columns != LEARN:
             raise ModelError(f"the model that is served does not know the columns {listed(further)}, which rows lack")

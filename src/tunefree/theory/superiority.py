@@ -31,8 +31,8 @@ from dataclasses import dataclass
 import numpy as np
 
 LEVEL = 0.001  # probability that the worse one is called better
-LARGEST_ADVANTAGE = 10.0  # mean losses that a row counts, at most
-_BETS = 0.25 * 2.0 ** -np.arange(12.0)  # b, on large advantages and on small ones
+LARGEST_ADVANTAGE = 4.0  # mean losses that a row counts, at most
+_BETS = 0.45 * 2.0 ** -np.arange(12.0)  # b, on large advantages and on small ones
 _COSTS = (-np.log1p(-2.0 * _BETS) - 2.0 * _BETS) / 4.0  # psi(b)
 
 
