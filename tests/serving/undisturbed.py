@@ -1,15 +1,12 @@
-"""What a store's journal makes of its first version if it is learned without any disturbance."""
+"""What a store's journal makes of a model if it is learned without any disturbance."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from tunefree.model_files.trained import continued, ended
+from tunefree.model_files.trained import ended
 from tunefree.pool.published import remember
-from tunefree.serving.rows import Reader
-from tunefree.serving.settings import Admission
+from tunefree.serving.rows import Reader, going_on
+from tunefree.serving.settings import IGNORE, LEARN, Admission
 from tunefree.serving.store import Store
-from tunefree.stream.file_notation import as_written
 from tunefree.stream.notation import ColumnTypes
 from tunefree.training.training import learn_batch
 
@@ -21,14 +18,25 @@ def check_store(folder, path):
     """
     with Store(folder, kept=10**6) as store:
         assert not list(store.unlearned())
-        trained = continued(store.load(1))
-        trained = replace(trained, encoder=as_written(trained.encoder, None, ColumnTypes()))
-        reader = Reader(trained, Admission())
         events = list(store.journal.events_after(0))
-        for event in events:
-            batch = reader.learned(trained, event.rows)
-            remember(trained.model, event.remembered)
-            learn_batch(trained, batch)
-        ended(trained).save(path)
+        _learn(store.load(1), events, LEARN, path)
         assert path.read_bytes() == store.folder.joinpath("current.model").read_bytes()
         return [row for event in events for row in event.rows]
+
+
+def learned_from(folder, model, after, path):
+    """Save what the events after one make of a challenger; returns the number of rows."""
+    with Store(folder, kept=10**6) as store:
+        events = [event._replace(remembered=[]) for event in store.journal.events_after(after)]
+        _learn(model, events, IGNORE, path)
+        return sum(len(event.rows) for event in events)
+
+
+def _learn(model, events, unknown_columns, path):
+    trained = going_on(model, ColumnTypes())
+    reader = Reader(trained, Admission())
+    for event in events:
+        batch = reader.learned(trained, event.rows, unknown_columns)
+        remember(trained.model, event.remembered)
+        learn_batch(trained, batch)
+    ended(trained).save(path)

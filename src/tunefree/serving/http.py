@@ -157,7 +157,16 @@ class Application:
             case [{"save": True, **rest}] if not rest:
                 await run_in_threadpool(self._service.save)
                 return 200, {"version": self._service.store.versions[-1].number}
-        raise _RequestError(400, 'send {"roll back to": NUMBER}, {"take": FILE} or {"save": true}')
+            case [{"challenge": str(name), **rest}] if not rest:
+                await run_in_threadpool(self._service.challenge, name)
+                return 200, {"challenger": name}
+            case [{"promote": True, **rest}] if not rest:
+                return 200, {"version": await run_in_threadpool(self._service.promote)}
+            case [{"drop challenger": True, **rest}] if not rest:
+                await run_in_threadpool(self._service.drop_challenger)
+                return 200, {"challenger": None}
+        changes = '"roll back to": NUMBER, "take": FILE, "save": true, "challenge": FILE, "promote": true'
+        raise _RequestError(400, f'send an object with one of {changes} and "drop challenger": true')
 
     async def _model(self, request: Request) -> Answer:
         return 200, await run_in_threadpool(self._service.state)

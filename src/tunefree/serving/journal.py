@@ -34,13 +34,14 @@ from tunefree.core.errors import TunefreeError
 from tunefree.pool.published import Remembered
 
 Row = dict[str, Any]
-FORMAT = 1
+FORMAT = 2
 DURABLE = {"power": "FULL", "process": "NORMAL"}  # what is survived: a loss of power, or the end of the process
 BUSY = 10.0  # seconds that another process may hold the file, as a backup does
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS events (
-    sequence INTEGER PRIMARY KEY AUTOINCREMENT, rows TEXT NOT NULL, n_rows INTEGER NOT NULL, remembered BLOB NOT NULL);
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT, rows TEXT NOT NULL, n_rows INTEGER NOT NULL, remembered BLOB NOT NULL,
+    losses BLOB);
 CREATE TABLE IF NOT EXISTS waiting (
     place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, row TEXT NOT NULL, remembered BLOB NOT NULL,
     since REAL NOT NULL);
@@ -71,6 +72,13 @@ class Event(NamedTuple):
     sequence: int
     rows: list[Row]
     remembered: list[Remembered]
+
+
+class Learned(NamedTuple):
+    """Rows that were learned, and the loss (n,) of each before that."""
+
+    event: Event
+    losses: np.ndarray
 
 
 class Version(NamedTuple):
@@ -175,6 +183,26 @@ class Journal:
             for sequence, rows, remembered in events:
                 yield Event(sequence, json.loads(rows), _unpacked(remembered))
 
+    def add_losses(self, losses: Iterable[tuple[int, np.ndarray]]) -> None:
+        """Write down the losses of the rows of events that were learned, in the order of these."""
+        for sequence, of_rows in losses:
+            packed = np.ascontiguousarray(of_rows, "<f8").tobytes()
+            self._all("UPDATE events SET losses = ? WHERE sequence = ?", packed, sequence)
+
+    def learned_after(self, sequence: int) -> list[Learned]:
+        """The next events that follow one and were learned, in order, as far as their losses were written down."""
+        statement = (
+            "SELECT sequence, rows, remembered, losses FROM events WHERE sequence > ? ORDER BY sequence LIMIT 50"
+        )
+        learned = []
+        for number, rows, remembered, losses in self._all(statement, sequence):
+            if losses is None:
+                break
+            learned.append(
+                Learned(Event(number, json.loads(rows), _unpacked(remembered)), np.frombuffer(losses, "<f8"))
+            )
+        return learned
+
     def n_rows_after(self, sequence: int) -> int:
         """Rows of the events that follow one."""
         return int(self._all("SELECT COALESCE(SUM(n_rows), 0) FROM events WHERE sequence > ?", sequence)[0][0])
@@ -193,6 +221,16 @@ class Journal:
             self._all("INSERT INTO waiting (id, row, remembered, since) VALUES (?, ?, ?, ?)", *values)
             self._n["waiting"] += 1
         return self._drop_oldest("waiting", most)
+
+    def last_waiting(self) -> int:
+        """The place of the last row that ever waited."""
+        places = self._all("SELECT seq FROM sqlite_sequence WHERE name = 'waiting'")
+        return int(places[0][0]) if places else 0
+
+    def waiting_after(self, place: int) -> list[tuple[int, Row]]:
+        """The next rows that wait, with their places, after one of these."""
+        statement = "SELECT place, row FROM waiting WHERE place > ? ORDER BY place LIMIT 1000"
+        return [(number, json.loads(row)) for number, row in self._all(statement, place)]
 
     def _drop_oldest(self, table: str, most: int) -> int:
         excess = self._n[table] - most
@@ -250,11 +288,14 @@ class Journal:
         """Write down a version."""
         self._all("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)", *version)
 
-    def keep_versions(self, most: int) -> None:
-        """Forget versions but the latest, and the events before all that are kept."""
+    def keep_versions(self, most: int, needed_after: int | None = None) -> None:
+        """Forget versions but the latest, and the events before all that are kept and before those that are needed."""
         for version in self.versions()[:-most]:
             self._all("DELETE FROM versions WHERE number = ?", version.number)
-        self._all("DELETE FROM events WHERE sequence <= ?", self.versions()[0].sequence)
+        oldest = self.versions()[0].sequence
+        self._all(
+            "DELETE FROM events WHERE sequence <= ?", oldest if needed_after is None else min(oldest, needed_after)
+        )
 
     def close(self) -> None:
         """Close the file."""

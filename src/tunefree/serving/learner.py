@@ -15,19 +15,20 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import replace
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.published import published, remember
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
+from tunefree.serving.place import CHAMPION_SINCE
 from tunefree.serving.requests import Counts, Request, Work, end, new_requests, works_of
-from tunefree.serving.rows import Reader
+from tunefree.serving.rows import Reader, going_on
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Store
 from tunefree.stream.batch import Batch
-from tunefree.stream.file_notation import as_written
 from tunefree.stream.notation import ColumnTypes
 from tunefree.training.rises import drifts_of
 from tunefree.training.training import learn_batch
@@ -36,6 +37,7 @@ TOGETHER = 2048  # rows that are learned together, at most, but for a request th
 SHARE = 0.1  # of the time that publishing may take
 RETRY = 30.0  # seconds until a version that could not be saved is tried again
 TICK = 60.0  # seconds between looks for rows that have waited too long
+IDLE = 0.5  # seconds without requests after which losses are written down for a challenger, if not earlier
 DAY = 86400.0
 HALF = 1000  # rows in which the weight of a loss halves
 Tell = Callable[..., None]  # of the name of an event, and what is to be said of it
@@ -71,6 +73,8 @@ class Learner:
         How strings of requests write numbers and dates.
     counts : Counts
     tell : function
+    is_followed : bool
+        Whether a challenger is to know the losses.
 
     Attributes
     ----------
@@ -95,6 +99,7 @@ class Learner:
         column_types: ColumnTypes,
         counts: Counts,
         tell: Tell,
+        is_followed: bool = False,
     ) -> None:
         self.store, self._reader, self._keeping, self._tell = store, reader, keeping, tell
         self._column_types, self._counts = column_types, counts
@@ -103,6 +108,8 @@ class Learner:
         self.recent = self.rose_at = math.nan
         self._queue: queue.SimpleQueue[Request | _Due | None] = queue.SimpleQueue()
         self._behind: list[Request | _Due | None] = []  # what was taken, and is for the next group
+        self.is_followed = is_followed
+        self._losses: list[tuple[int, np.ndarray]] = []  # of events, that a challenger does not know yet
         self._begin(model, store.versions[-1].sequence)
         self._replay()
         self._publish()
@@ -112,8 +119,7 @@ class Learner:
 
     def _begin(self, model: Trained, sequence: int) -> None:
         """Go on with a model that has learned all events up to one."""
-        going_on = continued(model)
-        self.trained = replace(going_on, encoder=as_written(going_on.encoder, None, self._column_types))
+        self.trained = going_on(model, self._column_types)
         self._sequence, self.unsaved, self._retry = sequence, 0, 0.0
 
     def _replay(self) -> None:
@@ -157,18 +163,22 @@ class Learner:
             if requests:
                 self._process(requests)
             if self.broken is None:
-                self._keep_up()
+                self._keep_up(is_idle=not group)
         if self.unsaved and self.broken is None:
             self.save("the server ended")
 
-    def _keep_up(self) -> None:
+    def _keep_up(self, is_idle: bool) -> None:
         """Publish, save and drop what is due."""
         try:
             if self._is_stale and time.monotonic() >= self._publish_at:
                 self._publish()
             if self.unsaved >= self._keeping.save_every and time.monotonic() >= self._retry:
                 self.save("rows were learned")
+            if is_idle:
+                self.write_losses()
             self._drop_old()
+        except StoreError as error:
+            self._tell("not written", problem=str(error))
         except Exception as error:  # such as too little memory for a copy
             self._break(error, [])
 
@@ -202,7 +212,8 @@ class Learner:
     def _patience(self) -> float:
         """Seconds until something is to be done even if nothing comes."""
         is_due = self._is_stale and self.broken is None
-        return max(self._publish_at - time.monotonic(), 0.0) if is_due else TICK
+        usual = IDLE if self._losses else TICK
+        return min(max(self._publish_at - time.monotonic(), 0.0), usual) if is_due else usual
 
     def _process(self, requests: list[Request]) -> None:
         """Check requests, write them down, learn them and answer."""
@@ -243,8 +254,9 @@ class Learner:
 
     def _written(self, works: list[Work]) -> list[Event]:
         """The events of what is to be learned, once they are in the journal."""
-        journal = self.store.journal
+        journal, losses = self.store.journal, list(self._losses)
         with journal.transaction():
+            journal.add_losses(losses)
             for work in works:
                 if work.rows:
                     work.sequence = journal.add(work.rows, work.remembered)
@@ -252,7 +264,15 @@ class Learner:
                 if work.request.name is not None:
                     kept = work.request.name, work.request.digest, work.outcome(), work.sequence
                     journal.keep_answer(*kept, max(self._keeping.remember, 1))
+        del self._losses[: len(losses)]
         return [Event(work.sequence, work.rows, work.remembered) for work in works if work.rows]
+
+    def write_losses(self) -> None:
+        """Let a challenger know what was learned."""
+        if self._losses:
+            with self.store.journal.transaction():
+                self.store.journal.add_losses(self._losses)
+            self._losses = []
 
     def _learn(self, events: list[Event]) -> dict[int, DataError]:
         """Learn events together; those that cannot be learned after all are taken out of the journal, and returned."""
@@ -272,16 +292,19 @@ class Learner:
             return {events[0].sequence: error}
         remember(self.trained.model, [row for event in events for row in event.remembered])
         n_rows = sum(len(event.rows) for event in events)
-        self._follow(n_rows, batch)
+        losses = self._follow(n_rows, batch)
+        if self.is_followed:
+            ends = np.cumsum([len(event.rows) for event in events])
+            self._losses += zip([event.sequence for event in events], np.split(losses, ends[:-1]), strict=True)
         self._counts.learned, self.unsaved = self._counts.learned + n_rows, self.unsaved + n_rows
         self._sequence = events[-1].sequence
         return refused
 
-    def _follow(self, n_rows: int, batch: Batch) -> None:
-        """Learn a batch of so many rows, and take note of their loss."""
+    def _follow(self, n_rows: int, batch: Batch) -> np.ndarray:
+        """Learn a batch of so many rows, and take note of their losses, which are returned."""
         metrics, rises = self.trained.progress.progressive[0], self.n_rises
         before = metrics.weight, metrics.loss
-        learn_batch(self.trained, batch)
+        losses = learn_batch(self.trained, batch).row_losses
         if self.n_rises > rises:
             self.rose_at = time.time()
             self._tell("the loss rose", count=self.n_rises, latest=drifts_of(self.trained)[-1])
@@ -289,6 +312,7 @@ class Learner:
         if weight > 0.0:
             mean, share = (metrics.loss - before[1]) / weight, 0.5 ** (n_rows / HALF)
             self.recent = mean if math.isnan(self.recent) else share * self.recent + (1.0 - share) * mean
+        return losses
 
     @property
     def n_rises(self) -> int:
@@ -331,6 +355,7 @@ class Learner:
             self.failure = self.broken
             return
         try:
+            self.write_losses()
             version = self.store.add(self.trained, self._sequence, reason)  # without a folder only the journal forgets
             if self.store.folder is not None:
                 self._tell("saved", version=version.number, rows=version.n_rows, seconds=time.monotonic() - start)
@@ -356,12 +381,19 @@ class Learner:
             raise ModelError("the model has another target or task than the one that is served")
         continued(model)
         last = self.store.journal.last()
+        self.write_losses()
         number = self.store.add(model, last, reason).number
+        self.store.journal.state(CHAMPION_SINCE, last)
         self._begin(self.store.current(), last)
         self._publish()
         self.broken = None
         self._tell("replaced", version=number, reason=reason)
         return number
+
+    @property
+    def sequence(self) -> int:
+        """The last event that was learned."""
+        return self._sequence
 
     def settle(self) -> None:
         """Publish what was learned; to be called :meth:`between` learning."""

@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 
 from tunefree.serving.connections import Refusals
 from tunefree.serving.service import Service
+from tunefree.serving.shadow import Shadow
 
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
@@ -62,6 +63,18 @@ GAUGES: dict[str, tuple[str, Callable[[Service], float]]] = {
     "can_save": ("1 unless the last version could not be saved.", lambda service: float(not service.learner.failure)),
 }
 
+OF_CHALLENGER: dict[str, tuple[str, Callable[[Shadow], float]]] = {
+    "rows_compared": ("Rows that it and the served model predicted.", lambda shadow: shadow.place.comparison.rows),
+    "loss": ("Its mean loss on these.", lambda shadow: shadow.place.comparison.means()[1]),
+    "loss_of_served": (
+        "That of the served model.",
+        lambda shadow: shadow.place.comparison.means()[0],
+    ),
+    "is_better": ("1 if it is known to be better.", lambda shadow: float(shadow.place.comparison.is_second_better())),
+    "is_worse": ("1 if it is known to be worse.", lambda shadow: float(shadow.place.comparison.is_first_better())),
+    "can_learn": ("1 unless it failed.", lambda shadow: float(shadow.broken is None)),
+}
+
 
 class Metrics:
     """Numbers of a service as text; the names begin with ``tunefree_``.
@@ -102,6 +115,10 @@ class Metrics:
             yield CounterMetricFamily(f"tunefree_{name}", meaning, value(self._service))
         for name, (meaning, value) in GAUGES.items():
             yield GaugeMetricFamily(f"tunefree_{name}", meaning, value(self._service))
+        shadow = self._service.shadow
+        for name, (meaning, of_shadow) in OF_CHALLENGER.items():
+            if shadow is not None:
+                yield GaugeMetricFamily(f"tunefree_challenger_{name}", f"The challenger: {meaning}", of_shadow(shadow))
         ended = CounterMetricFamily("tunefree_connections_ended", "Because of a limit.", labels=["limit"])
         for limit, count in vars(self._refusals).items():
             ended.add_metric([limit], count)

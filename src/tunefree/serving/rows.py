@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from tunefree.core.errors import DataError, listed, nearest
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import MANY_CLASSES
-from tunefree.model_files.trained import Trained
+from tunefree.model_files.trained import Trained, continued
 from tunefree.serving.settings import LEARN, REFUSE, Admission
 from tunefree.stream.batch import Batch, Columns, Refused
-from tunefree.stream.file_notation import with_json_numbers
+from tunefree.stream.file_notation import as_written, with_json_numbers
 from tunefree.stream.jsonlines import flattened, read_objects
 from tunefree.stream.late import is_among
+from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.profile import Profile
 from tunefree.stream.spelling import renamed
 from tunefree.training.closed_classes import of_named_classes
@@ -147,17 +149,17 @@ class Reader:
             problem = f"the label {labels.values[labels.codes[row - 1]]!r} is not among the classes {listed(classes)}"
             raise DataError(problem, REQUEST, row, target, remedy)
 
-    def learned(self, trained: Trained, rows: list[Row]) -> Batch:
+    def learned(self, trained: Trained, rows: list[Row], unknown_columns: str = LEARN) -> Batch:
         """Rows of the journal, for the model to learn; what is new in them becomes known to the encoder.
 
-        They were taken when they came, whatever may be taken now.
+        They were taken when they came, whatever may be taken now; a challenger may ignore columns.
 
         Raises
         ------
         DataError
             If a column that is new cannot be one, or a group is missing; nothing has changed then.
         """
-        chunk, _ = self._chunk(trained.encoder, rows, LEARN, learning=True)
+        chunk, _ = self._chunk(trained.encoder, rows, unknown_columns, learning=True)
         first = 1 + trained.progress.rows
         refused = Refused(target=trained.encoder.target)
         batch: Batch = trained.encoder.encode(chunk._replace(row=first, file=JOURNAL), True, refused, True)
@@ -223,6 +225,12 @@ class Reader:
         if absent:
             problem = f"{'column' if len(absent) == 1 else 'columns'} {', '.join(map(repr, absent))} missing"
             raise DataError(problem, REQUEST, place, remedy="send null where a value is not known")
+
+
+def going_on(model: Trained, column_types: ColumnTypes) -> Trained:
+    """A model as it learns rows of requests, whose strings write numbers and dates in some way."""
+    trained = continued(model)
+    return replace(trained, encoder=as_written(trained.encoder, None, column_types))
 
 
 def answers_of(model: Any, predictions: Any, batch: Batch) -> list[Row]:

@@ -13,7 +13,9 @@ REFUSE, IGNORE, LEARN = "refuse", "ignore", "learn"
 ROWS, KEEPING, SERVER = "Rows", "What is kept", "The server"  # panels of the help
 POWER, PROCESS = "power", "process"
 FEWEST_LETTERS = 16  # of a token
-JOURNAL, VERSIONS, CURRENT, INCOMING = "journal.sqlite", "versions", "current.model", "incoming"  # parts of a store
+# Parts of a store.
+JOURNAL, VERSIONS, CURRENT, INCOMING = "journal.sqlite", "versions", "current.model", "incoming"
+CHALLENGER = "challenger"
 
 
 def is_store(path: Path) -> bool:

@@ -1,0 +1,154 @@
+"""What a service knows of its challenger, which is another process (:mod:`tunefree.serving.challenger`)."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tunefree.core.errors import ModelError
+from tunefree.model_files.trained import Trained
+from tunefree.serving.challenger import Following
+from tunefree.serving.journal import Row
+from tunefree.serving.place import Place
+from tunefree.theory.superiority import Superiority
+
+ENDING = 60.0  # seconds that the process has to save its model
+LARGEST = 700.0  # logarithm of evidence that is told
+
+
+class Shadow:
+    """A process that follows a store.
+
+    Parameters
+    ----------
+    following : Following
+    saved : function
+        Called with the event up to which the challenger is saved, whenever that changes.
+    tell : function
+
+    Attributes
+    ----------
+    place : Place
+        How far the challenger is.
+    broken : str or None
+        Why it does not learn any more.
+    failure : str or None
+        Why it could not be saved last.
+    """
+
+    def __init__(self, following: Following, saved: Callable[[int], None], tell: Callable[..., None]) -> None:
+        place = Place.read(Path(following.folder))
+        assert place is not None
+        self.place, self._saved, self._folder, self._tell = place, place.sequence, Path(following.folder), tell
+        self._on_saved, self._changed, self._is_ending = saved, threading.Condition(), False
+        self._is_running = False
+        self.broken: str | None = None
+        self.failure: str | None = None
+        command = [sys.executable, "-W", "ignore", "-m", "tunefree.serving.challenger"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._say(following._asdict())
+        self._reading = threading.Thread(target=self._read, name="tunefree-challenger", daemon=True)
+        self._reading.start()
+
+    def _say(self, message: Any) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError):  # if it has ended, its output says so
+            print(json.dumps(message), file=self._process.stdin, flush=True)
+
+    def _read(self) -> None:
+        """Take note of what the process says, until it ends."""
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            said = json.loads(line)
+            with self._changed:
+                if "cannot learn" in said:
+                    self.broken = said["cannot learn"]
+                elif "cannot be saved" in said:
+                    self.failure = said["cannot be saved"]
+                    self._tell("challenger not saved", problem=self.failure)
+                else:
+                    self._note(said.pop("saved"), said)
+                self._changed.notify_all()
+        status = self._process.wait()
+        with self._changed:
+            if not self._is_ending:
+                self.broken = self.broken or f"its process ended with status {status}"
+                self._tell("challenger ended", problem=self.broken)
+            self._changed.notify_all()
+
+    def _note(self, saved: int, state: dict[str, Any]) -> None:
+        self.place = Place(**{**state, "comparison": Superiority(**state["comparison"])})
+        self._is_running = True
+        if saved != self._saved:
+            self._saved, self.failure = saved, None
+            self._on_saved(saved)
+
+    def wait_for_start(self, seconds: float) -> None:
+        """Wait until it follows.
+
+        Raises
+        ------
+        ModelError
+            If it does not, in time.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_running or self.broken, seconds)
+        if not self._is_running:
+            raise ModelError(f"the challenger cannot be followed: {self.broken or 'it has not started yet'}")
+
+    def model(self, sequence: int, seconds: float) -> Trained:
+        """The model as it is once it has learned all events up to one.
+
+        Raises
+        ------
+        ModelError
+            If it is not so far in time, or cannot be saved.
+        """
+        self.failure = None
+        self._say(sequence)
+        with self._changed:
+            self._changed.wait_for(lambda: self._saved >= sequence or self.broken or self.failure, seconds)
+        if self._saved >= sequence:
+            return Trained.load(self.place.file(self._folder))
+        problem = self.broken or self.failure or f"it has not learned all rows yet after {seconds:g} seconds"
+        raise ModelError(f"the challenger {self.place.name} cannot be promoted: {problem}")
+
+    def close(self) -> None:
+        """Let the process save its model, and end."""
+        self._is_ending = True
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(ENDING)
+        except subprocess.TimeoutExpired:  # nothing is lost: the journal has what it has learned since
+            self._process.kill()
+        self._reading.join()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def state(self) -> Row:
+        """How the challenger compares with the model that is served, on the rows that both predicted."""
+        comparison = self.place.comparison
+        served, challenger = comparison.means()
+        worse, better = (math.exp(min(log, LARGEST)) for log in comparison.log_evidence())
+        return {
+            "name": self.place.name,
+            "rows learned here": self.place.rows,
+            "requests that it could not learn": self.place.refused,
+            "rows compared": comparison.rows,
+            "loss": None if math.isnan(challenger) else challenger,
+            "loss of the served model": None if math.isnan(served) else served,
+            "evidence that it is better": better,
+            "evidence that it is worse": worse,
+            "is better": comparison.is_second_better() or (False if comparison.is_first_better() else None),
+            "cannot learn": self.broken,
+            "cannot be saved": self.failure,
+        }
