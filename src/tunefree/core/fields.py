@@ -224,7 +224,14 @@ class State:
         What is larger than there is room for in a further axis is cut.
         """
         other = self.blank(n_features, n_outputs)
+        kept_whole = [name for name, axes in BLOCKS.items() if OUTPUT not in axes or n_outputs == self.n_outputs]
+        for name in kept_whole:  # blocks are copied at once, which is faster than field by field
+            source, target = getattr(self, name), getattr(other, name)
+            rows = slice(min(len(source), len(target)))
+            target[rows] = source[rows]
         for field in self.fields:
+            if any(field.axes == BLOCKS[name] for name in kept_whole):
+                continue
             source, target = self[field.name], other[field.name]
             kept = [slice(min(pair)) for pair in zip(source.shape, target.shape, strict=True)]
             placed = list(kept)
@@ -251,6 +258,8 @@ def _block(starts: np.ndarray, axes: tuple[str, ...], n_features: int, n_outputs
     """A block of memory in which each field has its start."""
     if OUTPUT in axes:
         starts = np.repeat(starts[:, None], n_outputs, axis=1)
+    if not starts.any():  # memory that the system hands out once it is written to
+        return np.zeros((n_features, *starts.shape) if FEATURE in axes else starts.shape, DTYPE)
     return np.tile(starts, (n_features, *[1] * starts.ndim)) if FEATURE in axes else starts
 
 
