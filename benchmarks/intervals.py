@@ -95,6 +95,29 @@ def drifting(seed: int) -> Rows:
     return X, X[:, 0] * (1.0 + t) + np.sin(2.0 * X[:, 1]) + (1.0 + 0.3 * t) * rng.normal(size=9000)
 
 
+def rising(seed: int) -> Rows:
+    """Noise that grows by half along the rows, and a slope that turns by a tenth of a circle."""
+    rng = np.random.default_rng(seed)
+    X, t = rng.normal(size=(9000, 5)), np.arange(9000) / 9000.0
+    turned = np.cos(0.2 * np.pi * t) * X[:, 0] + np.sin(0.2 * np.pi * t) * X[:, 1]
+    return X, 2.0 * turned + np.abs(X[:, 2]) + (0.8 + 0.4 * t) * rng.normal(size=9000)
+
+
+def amounts(seed: int) -> Rows:
+    """Amounts above 0 with a tail that is heavy above, in proportion to their mean."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (6000, 6))
+    return X, np.exp(X[:, 0] + 0.5 * X[:, 1] * X[:, 2] + 0.8 * rng.normal(size=6000))
+
+
+def wandering(seed: int) -> Rows:
+    """Slopes that wander along the rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(9000, 5))
+    slopes = 1.0 + np.cumsum(rng.normal(0.0, 0.004, (9000, 5)), axis=0)
+    return X, (slopes * X).sum(axis=1) + rng.normal(size=9000)
+
+
 def noisy(n_classes: int, n: int) -> Callable[[int], Rows]:
     """Classes of which some rows are sure, and others are not."""
 
@@ -114,6 +137,8 @@ HALVES: dict[str, dict[str, Table]] = {
         "diabetes": Table(lambda seed: load_diabetes(return_X_y=True)),
         "friedman": Table(lambda seed: make_friedman1(4000, 10, noise=1.0, random_state=seed)),
         "unequal variance": Table(unequal),
+        "rising noise": Table(rising, in_order=True),
+        "amounts": Table(amounts),
         "adult": Table(of_file("adult", "income"), False),
         "letters": Table(of_file("letter_recognition", "lettr"), False),
         "forest cover": Table(of_file("covtype", "Cover_Type"), False),
@@ -128,6 +153,8 @@ HALVES: dict[str, dict[str, Table]] = {
         "heavy tails": Table(heavy),
         "groups": Table(grouped, n_groups=600),
         "drift": Table(drifting, in_order=True),
+        "wandering slopes": Table(wandering, in_order=True),
+        "flights, in order": Table(of_file("flights_3m", "delay", in_order=True), in_order=True),
         "satellite": Table(of_file("satellite", "classes"), False),
         "census": Table(of_file("census_income_kdd_test", "income", ("instance weight",)), False),
         "spam": Table(of_file("spambase", "type"), False),

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.parameters import require
+from tunefree.core.rows import n_rows
+from tunefree.estimators import exposures, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.intervals.conformal import checked_parts
-from tunefree.losses import loss_of
-from tunefree.losses.rates import check_has_rates
 
 CONDITIONS = (None, "class")
 
@@ -42,9 +42,10 @@ class Intervals(_Conformal):
         X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
         quantiles : float or array-like of shape (n_quantiles,), optional
             Levels between 0 and 1: the target is below the quantile of level 0.9 in nine of ten rows, over rows like
-            those that were learned. Not with the losses of counts and amounts.
+            those that were learned.
         exposure : array-like of shape (n_samples,) or float, optional
-            What each row will be exposed to, with the losses of counts and amounts; by default rates are predicted.
+            What each row will be exposed to, with the losses of counts and amounts; by default rates are predicted, and
+            quantiles are those of rows with an exposure of 1.
 
         Returns
         -------
@@ -67,11 +68,27 @@ class Intervals(_Conformal):
         if quantiles is None:
             predictions: np.ndarray = super().predict(X, exposure=exposure)
             return predictions
-        if exposure is not None:
-            check_has_rates(loss_of(self._task, self.loss), self.loss)
-        return self._at("quantiles", quantiles, X, lambda model, *of_rows: model.quantiles(*of_rows))
+        exposed = self._exposures(X, exposure)
+        return self._at(
+            "quantiles", quantiles, X, lambda model, block, *of_rows: model.quantiles(block, *of_rows, exposed(block))
+        )
 
-    def predict_interval(self, X: Any, coverage: Any = 0.9) -> np.ndarray:
+    def _exposures(self, X: Any, exposure: Any) -> Callable[[Any], np.ndarray | None]:
+        """A function that gives the exposures of each block of the rows, one block after the other."""
+        if exposure is None:
+            return lambda block: None
+        checked = exposures.checked(exposure, validation.features(self, X).shape[0], str(self.loss))
+        assert checked is not None
+        stops = 0
+
+        def exposed(block: Any) -> np.ndarray:
+            nonlocal stops
+            stops += n_rows(block)
+            return checked[stops - n_rows(block) : stops]
+
+        return exposed
+
+    def predict_interval(self, X: Any, coverage: Any = 0.9, exposure: Any = None) -> np.ndarray:
         """An interval for the target of each row, which holds it as often as asked for.
 
         The ends are conformal quantiles: as many targets are below an interval as above it. How wide it is depends on
@@ -83,6 +100,8 @@ class Intervals(_Conformal):
         X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
         coverage : float or array-like of shape (n_coverages,), default=0.9
             Part of the rows whose targets are to be in their intervals, between 0 and 1.
+        exposure : array-like of shape (n_samples,) or float, optional
+            What each row will be exposed to, with the losses of counts and amounts; 1 by default.
 
         Returns
         -------
@@ -103,7 +122,10 @@ class Intervals(_Conformal):
         >>> bool(0.7 < ((low <= y[300:]) & (y[300:] <= high)).mean() < 0.9)
         True
         """
-        return self._at("coverage", coverage, X, lambda model, *of_rows: model.intervals(*of_rows))
+        exposed = self._exposures(X, exposure)
+        return self._at(
+            "coverage", coverage, X, lambda model, block, *of_rows: model.intervals(block, *of_rows, exposed(block))
+        )
 
 
 class PredictionSets(_Conformal):

@@ -5,11 +5,25 @@ the next score is expected to lie below the quantile of level a_t of the latest 
 
     a_(t+1) = a_t + gamma (tau - b_t),      b_t = 1 if the score was below, else 0                    (their eq. 2)
 
-with the step gamma = RATE min(tau, 1 - tau), which is in proportion to what is to be missed. Where a_t is 1 or more the
-quantile is infinite, and where it is 0 or less minus infinity. So a_t stays between -gamma and 1 + gamma, and since the
-sum of tau - b_t is (a_(T+1) - a_1) / gamma, scores beyond a quantile are, whatever the rows are, at most
+No step gamma has to be chosen. Gibbs, Candes: Conformal inference for online prediction with arbitrary distribution
+shifts (JMLR 2024): several experts have steps gamma = STEPS min(tau, 1 - tau), and their levels are mixed with weights
 
-    min(tau, 1 - tau) T + 1 / RATE + 1                                                   (as their Proposition 4.1)
+    w_k ~ (1 - sigma) w_k exp(-eta l(beta_t, a_k)) + sigma / K                                (their algorithm 1)
+
+where beta_t is the smallest level whose quantile the score was below, l the pinball loss of tau, and eta and sigma are
+those of their theorem for intervals of as many rows as scores are kept.
+
+Mixed levels alone prove nothing about the rows that are covered. As in Angelopoulos, Candes, Tibshirani: Conformal PID
+control for time series prediction (NeurIPS 2023, their eq. 4), a function of the sum of past errors is added, which
+saturates:
+
+    a_t = sum_k w_k a_k + 2 min(tau, 1 - tau) (E_t / BUDGET)^3,      E_t = sum_(s < t) (tau - b_s).
+
+Levels of experts are kept within min(tau, 1 - tau) of tau. So for tau of at least 1/2, where E_t is BUDGET or more, a_t is
+1 or more, where the quantile is infinite and no score is above it: E_t is never more than BUDGET + 1. For tau of at most
+1/2 it is likewise never less than -BUDGET - 1. So scores beyond a quantile are, whatever the rows are, at most
+
+    min(tau, 1 - tau) T + BUDGET + 1                                                   (as their Proposition 2)
 """
 
 from __future__ import annotations
@@ -22,14 +36,16 @@ import numpy as np
 from tunefree.core.kernels import kernel
 
 LATEST = 512  # scores
-RATE = 0.05  # from .02 to .2 coverage and width change little
+FINEST, N_STEPS = 0.0125, 6  # the smallest step, and how many there are; each is twice the one before
+BUDGET = 40.0  # rows
 
 
 class Adaptive(NamedTuple):
     """The latest scores of a stream, and levels that follow it; all change in place."""
 
     targets: Annotated[np.ndarray, "float64[levels]"]  # tau, ascending
-    levels: Annotated[np.ndarray, "float64[levels]"]  # a_t
+    levels: Annotated[np.ndarray, "float64[levels, steps]"]  # a_k of the experts
+    weights: Annotated[np.ndarray, "float64[levels, steps]"]  # w_k
     below: Annotated[np.ndarray, "float64[levels]"]  # scores that were below the quantile
     latest: Annotated[np.ndarray, "float64[latest]"]  # scores; that of row t at place t mod LATEST
     ordered: Annotated[np.ndarray, "float64[latest]"]  # the same, ascending
@@ -46,9 +62,9 @@ class Adaptive(NamedTuple):
         >>> adaptive.quantile(0.9), (adaptive.below / adaptive.rows).round(2)
         (9.0, array([0.1, 0.9]))
         """
-        levels = np.array(targets)
-        nothing = np.zeros(len(levels)), np.zeros(LATEST), np.zeros(LATEST), np.zeros(1)
-        return cls(levels, levels.copy(), *nothing)
+        ends, shape = np.array(targets), (len(targets), N_STEPS)
+        of_experts = np.repeat(ends[:, None], N_STEPS, axis=1), np.full(shape, 1.0 / N_STEPS)
+        return cls(ends, *of_experts, np.zeros(len(ends)), np.zeros(LATEST), np.zeros(LATEST), np.zeros(1))
 
     @property
     def n_latest(self) -> int:
@@ -57,7 +73,8 @@ class Adaptive(NamedTuple):
 
     def quantile(self, target: float) -> float:
         """What the next score is expected to lie below with this probability; levels between two are interpolated."""
-        places, levels = np.append(np.append(0.0, self.targets), 1.0), np.append(np.append(0.0, self.levels), 1.0)
+        mixed = [level_of(self, j) for j in range(len(self.targets))]
+        places, levels = np.append(np.append(0.0, self.targets), 1.0), np.append(np.append(0.0, mixed), 1.0)
         level = float(np.interp(target, places, levels))
         return float(quantile_of(self.ordered, self.n_latest, target, level))
 
@@ -68,18 +85,49 @@ def most_missed(target: float, rows: int) -> float:
     Examples
     --------
     >>> most_missed(0.5, 1000)
-    521.0
+    541.0
     """
-    return min(target, 1.0 - target) * rows + 1.0 / RATE + 1.0
+    return min(target, 1.0 - target) * rows + BUDGET + 1.0
+
+
+def level_of(state, j):
+    """The level a_t of the target of number j."""
+    target, mixed = state.targets[j], 0.0
+    for k in range(N_STEPS):
+        mixed += state.weights[j, k] * state.levels[j, k]
+    part = (target * state.rows[0] - state.below[j]) / BUDGET
+    return mixed + 2.0 * min(target, 1.0 - target) * part * part * part
 
 
 def quantile_of(ordered, n, target, level):
-    """The quantile of n scores, of the finite-sample rank towards the tail in which the target lies."""
-    place = level * (n + 1.0)
-    rank = math.floor(place + 1e-9) if target < 0.5 else math.ceil(place - 1e-9)
+    """The quantile of n scores, of the finite-sample rank towards the tail in which the target lies.
+
+    It is infinite where the level is 0 or 1, or beyond, or n scores are too few for the target.
+    """
+    is_low = target < 0.5
+    place, least = level * (n + 1.0), target * (n + 1.0)
+    rank = math.floor(place + 1e-9) if is_low else math.ceil(place - 1e-9)
     if rank < 1:
-        return -math.inf
-    return ordered[rank - 1] if rank <= n else math.inf
+        is_finite = level > 0.0 and n > 0 and (not is_low or math.floor(least + 1e-9) >= 1)
+        return ordered[0] if is_finite else -math.inf
+    if rank > n:
+        is_finite = level < 1.0 and n > 0 and (is_low or math.ceil(least - 1e-9) <= n)
+        return ordered[n - 1] if is_finite else math.inf
+    return ordered[rank - 1]
+
+
+def is_under(ordered, n, target, level, score):
+    """1 if a score is below the quantile, else 0."""
+    bound = quantile_of(ordered, n, target, level)
+    is_below = score < bound if target < 0.5 else score <= bound
+    return 1.0 if is_below else 0.0
+
+
+def rate_of(target):
+    """eta of the paper for intervals of LATEST rows."""
+    tail = min(target, 1.0 - target)
+    rest, numerator = 1.0 - tail, math.log(N_STEPS * LATEST) + 2.0
+    return math.sqrt(3.0 / LATEST * numerator / (rest * rest * tail * tail * tail + rest * rest * rest * tail * tail))
 
 
 def place_of(ordered, n, score):
@@ -88,6 +136,18 @@ def place_of(ordered, n, score):
     while low < high:
         middle = (low + high) // 2
         if ordered[middle] < score:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def place_behind(ordered, n, score):
+    """How many of n scores are not larger."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) // 2
+        if ordered[middle] <= score:
             low = middle + 1
         else:
             high = middle
@@ -105,6 +165,24 @@ def settle(ordered, n, place, score):
     ordered[place] = score
 
 
+def follow_one(state, j, n, score, smallest):
+    """Let the experts of the target of number j learn a score, whose beta_t is the smallest level."""
+    target = state.targets[j]
+    tail, rate, total, step = min(target, 1.0 - target), rate_of(target), 0.0, FINEST
+    for k in range(N_STEPS):
+        level = state.levels[j, k]
+        off = smallest - level
+        loss = target * off if off > 0.0 else (target - 1.0) * off
+        state.weights[j, k] *= math.exp(-rate * loss)
+        total += state.weights[j, k]
+        moved = level + step * tail * (target - is_under(state.ordered, n, target, level, score))
+        state.levels[j, k] = min(max(moved, target - tail), target + tail)
+        step *= 2.0
+    shared = 0.5 / LATEST
+    for k in range(N_STEPS):
+        state.weights[j, k] = (1.0 - shared) * state.weights[j, k] / total + shared / N_STEPS
+
+
 @kernel
 def follow(state: Adaptive, scores: Annotated[np.ndarray, "float64[rows]"]) -> None:
     """Learn scores in their order."""
@@ -112,13 +190,13 @@ def follow(state: Adaptive, scores: Annotated[np.ndarray, "float64[rows]"]) -> N
     for i in range(len(scores)):
         score, rows = scores[i], int(state.rows[0])
         n = min(rows, most)
+        smaller, not_larger = place_of(state.ordered, n, score), place_behind(state.ordered, n, score)
         for j in range(len(state.targets)):
             target = state.targets[j]
-            bound = quantile_of(state.ordered, n, target, state.levels[j])
-            is_below = score < bound if target < 0.5 else score <= bound
-            below = 1.0 if is_below else 0.0
-            state.below[j] += below
-            state.levels[j] += RATE * min(target, 1.0 - target) * (target - below)
+            level = level_of(state, j)
+            smallest = not_larger / (n + 1.0) if target < 0.5 else (smaller + 1.0) / (n + 1.0)
+            follow_one(state, j, n, score, smallest)
+            state.below[j] += is_under(state.ordered, n, target, level, score)
         if n < most:
             settle(state.ordered, n + 1, n, score)
         else:

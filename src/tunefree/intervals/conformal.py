@@ -22,7 +22,7 @@ from tunefree.core.errors import ModelError
 
 HASTE = 2.0  # the score of row t of n counts like (t / n)^HASTE, as do the weights of the mixture in their means
 
-SURE = 3.0  # standard errors
+SURE = 1.0  # standard errors
 MORE = "learn more rows, or ask for less"
 
 

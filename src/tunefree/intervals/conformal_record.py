@@ -3,6 +3,15 @@
 A row counts if it is evidence: no member can know its observation, and of rows of one group one counts (see
 :mod:`tunefree.pool.members`). Its score is that of the mixture's prediction. Weights are relative, so a row of weight 2
 counts like two rows, where a stream goes on like one.
+
+The score of a number is its residual in units that depend on the row (:mod:`tunefree.intervals.widths`). With the losses
+of counts and amounts it is Pearson's residual (McCullagh, Nelder: Generalized linear models, 1989, eq. 2.11)
+
+    (y - mu) / sqrt(mu^p / w)
+
+of the rate y with the mean mu, where p is the power of the variance, and w the weight, which an exposure multiplies. Such
+a row counts once whatever its weight, for that is its exposure. Where targets may be 0, the score of 0 is the least there
+is, whatever mu: else 0 would be outside of intervals of rows of large means, even where nearly all targets are 0.
 """
 
 from __future__ import annotations
@@ -11,17 +20,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.numbers import CEILING, within
+from tunefree.core.numbers import CEILING, LOG_CEILING, within
 from tunefree.core.states import under
 from tunefree.generations.reservoir import Reservoir
 from tunefree.intervals.adaptive import Adaptive, follow, most_missed
 from tunefree.intervals.conformal import check_enough, quantile, recency
+from tunefree.intervals.learning_curve import LearningCurve
 from tunefree.intervals.sets import class_scores
 from tunefree.intervals.widths import Widths
+from tunefree.losses.contract import response
+from tunefree.losses.tweedie_loss import Tweedie
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)  # that are followed on a stream
 TAILS = tuple(sorted((0.5, *((1.0 + sign * coverage) / 2.0 for coverage in COVERAGES for sign in (-1.0, 1.0)))))
 MOST_SCORES, MOST_RESIDUALS = 2**13, 2**12
+LEAST = 2.0**-1022  # of an exposure, so that its logarithm is finite
 FIRST = 32  # rows learned before the first that has a score; widths are grown then, and at each doubling
 
 
@@ -34,17 +47,19 @@ class Judged(NamedTuple):
     weights: np.ndarray  # (n,) of the evidence: 0 where a row is none
     numbers: np.ndarray  # (n,) rows learned with each
     draws: np.ndarray  # (n,) what is drawn of each for scores of classes
+    exposures: np.ndarray  # (n,) weights of rows as they came, which of counts and amounts are exposures
 
     def at(self, rows: Any) -> Judged:
         """Some of the rows."""
         return Judged(*(array[rows] for array in self))
 
 
-def scores_of(candidates: np.ndarray, y: np.ndarray, units: np.ndarray, draws: np.ndarray) -> np.ndarray:
+def scores_of(loss: Any, candidates: np.ndarray, y: np.ndarray, units: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """The scores (n, C) of several predictions (n, C, K) of rows: residuals in units (n,), or of the classes."""
-    if candidates.shape[2] == 1:
-        residuals = within(y[:, None] - candidates[:, :, 0])
-        return np.clip(residuals / units[:, None], -CEILING, CEILING)
+    if loss is not None:
+        residuals = within(y[:, None] - response(loss, candidates[:, :, 0]))
+        scores = np.clip(residuals / units[:, None], -CEILING, CEILING)
+        return np.where(y[:, None] <= 0.0, -CEILING, scores) if isinstance(loss, Tweedie) else scores
     codes = np.arange(len(y)), y.astype(np.int64)
     return np.stack([class_scores(candidates[:, c], draws)[codes] for c in range(candidates.shape[1])], axis=1)
 
@@ -54,13 +69,14 @@ class ConformalRecord:
 
     Parameters
     ----------
-    is_of_numbers : bool
-        Whether targets are numbers, not classes.
+    loss : loss
+        Of numbers; None for classes.
 
     Attributes
     ----------
     scores : Reservoir
-        A uniform sample: scores as targets, numbers of rows as digests, and for classes the class as a column.
+        A uniform sample: scores as targets, numbers of rows as digests, and as a column the unit, or for classes the
+        class.
     residuals : Reservoir
         Likewise of residuals, with the prediction and the row's columns; widths are grown on these.
     widths : Widths or None
@@ -73,11 +89,17 @@ class ConformalRecord:
         Rows learned when widths are grown next.
     """
 
-    def __init__(self, is_of_numbers: bool) -> None:
-        self.is_of_numbers, self.rows, self.next = is_of_numbers, 0, FIRST
+    def __init__(self, loss: Any) -> None:
+        self.loss, self.rows, self.next = loss, 0, FIRST
+        self.power = loss.power if isinstance(loss, Tweedie) else None
         self.scores, self.residuals = Reservoir(most=MOST_SCORES), Reservoir(most=MOST_RESIDUALS)
         self.widths: Widths | None = None
-        self.adaptive = Adaptive.create(TAILS if is_of_numbers else COVERAGES)
+        self.adaptive = Adaptive.create(TAILS if self.is_of_numbers else COVERAGES)
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether targets are numbers, not classes."""
+        return self.loss is not None
 
     def observe(self, rows: Judged, keys: list[int], fills: list[float]) -> None:
         """Learn rows in order; columns have keys, and fills where earlier rows lack them."""
@@ -96,27 +118,41 @@ class ConformalRecord:
 
     def _grow(self, rows: int, keys: list[int]) -> None:
         """Grow widths after so many rows, and know when it is to happen again."""
-        if self.is_of_numbers:
+        if self.is_of_numbers and self.power is None:
             self.widths = Widths.grown(self.residuals.kept(), keys, rows)
         while self.next <= rows:
             self.next *= 2
 
     def _learn(self, rows: Judged, fills: list[float]) -> None:
         digests = rows.numbers.astype(np.uint64)
-        units = self.widths_of(rows.matrix, rows.predictions[:, 0])
-        scores = scores_of(rows.predictions[:, None], rows.targets, units, rows.draws)[:, 0]
-        columns = np.empty((len(scores), 0)) if self.is_of_numbers else rows.targets[:, None]
-        if self.is_of_numbers:
+        units = self.units_of(rows.matrix, rows.predictions[:, 0], rows.exposures)
+        scores = scores_of(self.loss, rows.predictions[:, None], rows.targets, units, rows.draws)[:, 0]
+        columns = (units if self.is_of_numbers else rows.targets)[:, None]
+        weights = rows.weights if self.power is None else np.ones(len(scores))
+        if self.is_of_numbers and self.power is None:
             residuals = within(rows.targets - rows.predictions[:, 0])
             features = np.column_stack([within(rows.predictions), rows.matrix])
-            self.residuals.add(features, residuals, rows.weights, digests, [0.0, *fills[: rows.matrix.shape[1]]])
+            self.residuals.add(features, residuals, weights, digests, [0.0, *fills[: rows.matrix.shape[1]]])
         if rows.numbers[0] > FIRST:
-            self.scores.add(columns, scores, rows.weights, digests, [0.0])
+            self.scores.add(columns, scores, weights, digests, [0.0])
             follow(self.adaptive, np.ascontiguousarray(scores))
 
-    def widths_of(self, matrix: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-        """The widths (n,) of rows by their columns and predictions; 1 before there are any."""
+    def units_of(self, matrix: np.ndarray, predictions: np.ndarray, exposures: np.ndarray) -> np.ndarray:
+        """The units (n,) of residuals of rows by their columns, predictions and exposures; 1 before there are any."""
+        if self.power is not None:
+            logs = 0.5 * (self.power * predictions - np.log(np.maximum(exposures, LEAST)))
+            return np.exp(np.clip(logs, -LOG_CEILING, LOG_CEILING))
         return np.ones(len(predictions)) if self.widths is None else self.widths.of(matrix, within(predictions))
+
+    def curve(self) -> LearningCurve:
+        """How residuals become smaller, or larger, along the rows; of classes, counts and amounts it is flat."""
+        kept = self.scores.kept()
+        if self.widths is None or not len(kept["targets"]):
+            return LearningCurve(0.0, 0.0, self.rows)
+        numbers = kept["digests"].astype(np.float64)
+        roots = np.sqrt(np.abs(kept["targets"])) * np.sqrt(kept["columns"][:, 0])
+        weights = kept["weights"] * recency(numbers, self.rows)
+        return LearningCurve.fitted(numbers, roots, weights, self.rows)
 
     def give_up_trees(self) -> None:
         """Go on without columns: all rows have one width."""
@@ -128,7 +164,9 @@ class ConformalRecord:
         """Keep what predicts."""
         self.residuals = Reservoir(most=MOST_RESIDUALS)
 
-    def quantile(self, level: float, is_over: bool, asked: str, code: int | None = None) -> float:
+    def quantile(
+        self, level: float, is_over: bool, asked: str, code: int | None = None, curve: LearningCurve | None = None
+    ) -> float:
         """The quantile of the scores of rows to come.
 
         Parameters
@@ -140,6 +178,8 @@ class ConformalRecord:
             For the message of an error.
         code : int, optional
             Of a class, whose scores alone count, as if the stream were over.
+        curve : LearningCurve, optional
+            By which scores of the rows before are those of rows to come.
 
         Raises
         ------
@@ -155,7 +195,8 @@ class ConformalRecord:
         if code is not None:
             counts &= kept["columns"][:, 0] == code if len(weights) else False
         check_enough(asked, level, float(weights[counts].sum()))
-        return quantile(kept["targets"][counts], weights[counts], level)
+        of_stream = quantile(kept["targets"][counts], weights[counts], level)
+        return of_stream if curve is None else of_stream * float(curve.factors(np.array([self.rows]))[0])
 
     def followed(self) -> dict[float, tuple[float, float]]:
         """By coverages that are followed on the stream: the part of the rows so far that was covered, each before it

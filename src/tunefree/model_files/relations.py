@@ -123,9 +123,12 @@ def _check_conformal(conformal: Any, pool: Any, n_classes: int) -> None:
         _fit(len(kept.columns) == len(kept.targets) == len(kept.digests) == len(kept.weights), "scores lack parts")
         _fit(len(kept.targets) == min(kept.rows, kept.capacity), "there are not as many scores as the header tells")
     adaptive = conformal.adaptive
-    expected = type(conformal)(conformal.is_of_numbers).adaptive.targets
+    expected = type(conformal)(conformal.loss).adaptive.targets
     _fit(np.array_equal(adaptive.targets, expected), "levels are followed that are not those of the targets")
     _fit(np.isfinite(adaptive.rows).all() and adaptive.rows[0] <= pool.rows, "more scores than rows")
+    _fit(np.allclose(adaptive.weights.sum(axis=1), 1.0), "weights of levels do not add up to 1")
+    n_columns_of_scores = conformal.scores.columns.shape[1]
+    _fit(n_columns_of_scores == 1 or not len(conformal.scores.columns), "scores lack their units or classes")
     n = adaptive.n_latest
     _fit((np.diff(adaptive.ordered[:n]) >= 0.0).all(), "the latest scores are not in order")
     _fit(np.array_equal(np.sort(adaptive.latest[:n]), adaptive.ordered[:n]), "the latest scores differ in two places")

@@ -10,7 +10,7 @@ from tunefree.core.parameters import Parameter, records_of, types_of
 from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, Optional, Sequence, Text
 from tunefree.generations.clocks import AGES
 from tunefree.generations.growing import KINDS
-from tunefree.intervals.adaptive import LATEST
+from tunefree.intervals.adaptive import LATEST, N_STEPS
 from tunefree.learners.newton import DEPTH, Newton
 from tunefree.learners.scinol import ScInOL2
 from tunefree.mixing.bases import N_CANDIDATES
@@ -218,6 +218,8 @@ POOL_ARRAYS = {
     "model.pool.conformal.adaptive.latest": Array("float64", (LATEST,)),
     "model.pool.conformal.adaptive.ordered": Array("float64", (LATEST,)),
     "model.pool.conformal.adaptive.rows": Array("float64", (1,), 0),
+    "model.pool.conformal.adaptive.levels": Array("float64", ("t", N_STEPS)),
+    "model.pool.conformal.adaptive.weights": Array("float64", ("t", N_STEPS), 0),
     "model.pool.conformal.adaptive.*": Array("float64", ("t",)),
     "model.pool.block": Array("float64", (2,)),
     **of_mixture("model.pool.*"),

@@ -22,6 +22,7 @@ from tunefree.generations.generation import Generation, restored_all, save_all
 from tunefree.generations.reservoir import Reservoir
 from tunefree.intervals.conformal import quantile, recency, wider
 from tunefree.intervals.conformal_record import MOST_SCORES, scores_of
+from tunefree.intervals.learning_curve import LearningCurve
 from tunefree.intervals.sets import draws_of
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.frozen_group import FrozenGroup
@@ -34,7 +35,7 @@ MUCH, SURE = 0.98, 2.0
 MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
 FOLLOWING, N_CHOICES = 2, 3  # choice of the mixture that follows the stream, the last one
 _OF_ROWS = ("weights", "numbers", "units", "draws")  # beside predictions and targets, under their names in files
-Units = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Units = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 State = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 
@@ -133,30 +134,39 @@ class Frozen:
         of_born = predictions[:, self.places]
         return self.mixture.predict(of_born) if self.choice == 0 else self.mixture.mean(of_born)
 
-    def quantile(self, level: float, of_stream: float, rows: int, code: int | None = None) -> float:
-        """The quantile of the scores of rows to come, of so many rows learned.
+    def quantile(self, level: float, of_stream: float, curve: LearningCurve, code: int | None = None) -> float:
+        """The quantile of the scores of rows to come.
 
         It is ``of_stream``, that of rows which were predicted just before they were learned, unless rows that copies
         predicted, which are as far ahead as rows to come, were further off; where another mixture was chosen than the
-        one that follows the stream, it is that of these rows. ``code`` is of a class whose rows alone count.
+        one that follows the stream, it is that of these rows. By the curve their scores are those of rows to come.
+        ``code`` is of a class whose rows alone count.
         """
         kept = self.scores.kept()
         counts = np.ones(len(kept["targets"]), bool) if code is None else kept["targets"] == code
-        weights = (kept["weights"] * recency(kept["digests"].astype(np.float64), rows))[counts]
+        numbers = kept["digests"].astype(np.float64)
+        weights = (kept["weights"] * recency(numbers, curve.rows))[counts]
         if not len(weights):
             return of_stream
-        scores = kept["columns"][counts, self.choice]
+        scores = kept["columns"][counts, self.choice] * curve.factors(numbers[counts])
         if self.choice == FOLLOWING:
             return wider(of_stream, scores, weights, level)
         of_copies = quantile(scores, weights, level)
         return of_copies if np.isfinite(of_copies) else of_stream
 
     def judge(
-        self, members: Members, X: Any, y: np.ndarray, evidence: np.ndarray, numbers: np.ndarray, units: Units
+        self,
+        members: Members,
+        X: Any,
+        y: np.ndarray,
+        evidence: np.ndarray,
+        numbers: np.ndarray,
+        exposures: np.ndarray,
+        units: Units,
     ) -> None:
         """Let the copy predict some rows, whose numbers (n,) count those learned before, which will be evidence.
 
-        ``units`` gives those of the scores (n,) of rows from their columns and predictions of numbers.
+        ``units`` gives those of the scores (n,) of rows from their columns, predictions of numbers, and exposures.
         """
         if self.copy is None:
             return
@@ -169,7 +179,7 @@ class Frozen:
             self.targets.append(y[rows])
             self.weights.append(evidence[rows])
             self.numbers.append(numbers[rows].astype(np.uint64))
-            self.units.append(units(members.matrix(of_rows), following[:, 0]))
+            self.units.append(units(members.matrix(of_rows), following[:, 0], exposures[rows]))
             self.draws.append(draws_of(of_rows))
 
     def learn(self, members: Members) -> None:
@@ -183,8 +193,10 @@ class Frozen:
                 losses = np.minimum(weights[:, None] * members.losses(candidates, y), MOST_LOSS)
                 self.losses = self.losses + losses.sum(axis=0)
                 self.squares = self.squares + ((losses[:, 2:] - losses[:, :2]) ** 2).sum(axis=0)
-                scores = scores_of(candidates, y, np.concatenate(self.units), np.concatenate(self.draws))
-                self.scores.add(scores, y, weights, np.concatenate(self.numbers), [0.0] * N_CHOICES)
+                of_rows = np.concatenate(self.units), np.concatenate(self.draws)
+                scores = scores_of(members.loss, candidates, y, *of_rows)
+                counted = np.ones(len(y)) if members.predicts_logarithms else weights  # which have exposures in them
+                self.scores.add(scores, y, counted, np.concatenate(self.numbers), [0.0] * N_CHOICES)
             self.mixture.learn(of_born, y, weights)
         self.forget()
 

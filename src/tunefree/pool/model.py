@@ -123,19 +123,24 @@ class PoolModel(Model):
     def predict(self, X: Any) -> np.ndarray:
         return self._margins(self.pool.predict(X))
 
-    def quantiles(self, X: Any, predictions: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    def quantiles(
+        self, X: Any, predictions: np.ndarray, levels: np.ndarray, exposure: np.ndarray | None = None
+    ) -> np.ndarray:
         """Quantiles (n, L) of the targets, which are numbers, of rows of which (n, 1) is predicted.
+
+        With the losses of counts and amounts rows may have exposures (n,).
 
         Raises
         ------
         ModelError
             If there is too little evidence for a level.
         """
-        self._check_predicts_numbers()
         asked = [f"the quantile {level:g}" for level in levels.tolist()]
-        return self.pool.quantiles(X, predictions[:, 0], levels, asked)
+        return self.pool.quantiles(X, predictions[:, 0], levels, asked, exposure)
 
-    def intervals(self, X: Any, predictions: np.ndarray, coverages: np.ndarray) -> np.ndarray:
+    def intervals(
+        self, X: Any, predictions: np.ndarray, coverages: np.ndarray, exposure: np.ndarray | None = None
+    ) -> np.ndarray:
         """Intervals (n, c, 2) for the targets of such rows: quantiles with as much below as above.
 
         Raises
@@ -143,15 +148,9 @@ class PoolModel(Model):
         ModelError
             If there is too little evidence for a coverage.
         """
-        self._check_predicts_numbers()
         levels = np.stack([(1.0 - coverages) / 2.0, (1.0 + coverages) / 2.0], axis=1).ravel()
         asked = [f"coverage {coverage:g}" for coverage in np.repeat(coverages, 2).tolist()]
-        return self.pool.quantiles(X, predictions[:, 0], levels, asked).reshape(len(predictions), -1, 2)
-
-    def _check_predicts_numbers(self) -> None:
-        if self.pool.members.predicts_logarithms:
-            problem = f"a model of the {self.options.loss} loss predicts means, around which it knows no intervals"
-            raise ModelError(f"{problem}; train one with `loss='square'`, or a quantile with `loss='quantile:0.9'`")
+        return self.pool.quantiles(X, predictions[:, 0], levels, asked, exposure).reshape(len(predictions), -1, 2)
 
     def sets(self, X: Any, margins: np.ndarray, coverages: np.ndarray, by_class: bool = False) -> np.ndarray:
         """Which classes (n, c, K) are in the sets of rows with these margins.

@@ -17,7 +17,9 @@ from tunefree.core.numbers import power_below, scaled
 from tunefree.core.rows import n_rows, part
 from tunefree.generations.seen import Seen
 from tunefree.intervals.conformal_record import ConformalRecord, Judged
+from tunefree.intervals.learning_curve import LearningCurve
 from tunefree.intervals.sets import draws_of
+from tunefree.losses.contract import response
 from tunefree.losses.tweedie_loss import Tweedie
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.relative import RelativeWeights
@@ -72,7 +74,7 @@ class Pool:
         self.frozen = self._new_frozen()
         self.waiting = Waiting()
         self.record = WeightsRecord(len(self.members.names))
-        self.conformal = ConformalRecord(is_of_numbers=self.members.loss is not None)
+        self.conformal = ConformalRecord(self.members.loss)
         self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
 
     @property
@@ -157,27 +159,46 @@ class Pool:
                 mixed.append(self.mixture.predict(predictions, self.has_finished))
         return self._as_targets(np.concatenate(mixed))
 
-    def quantiles(self, X: Any, predictions: np.ndarray, levels: np.ndarray, asked: list[str]) -> np.ndarray:
+    def quantiles(
+        self, X: Any, predictions: np.ndarray, levels: np.ndarray, asked: list[str], exposure: np.ndarray | None = None
+    ) -> np.ndarray:
         """Quantiles (n, L) of the targets of rows, which are numbers, about what is predicted of them, (n,).
 
-        ``asked`` says of each level, in the message of an error, what was asked for.
+        ``asked`` says of each level, in the message of an error, what was asked for. With the losses of counts and
+        amounts logarithms are predicted, targets are at least 0, and rows may have exposures (n,).
         """
-        named = zip(levels.tolist(), asked, strict=True)
-        scores = [self._quantile(level, name) for level, name in named]
-        widths = self.conformal.widths_of(self.members.matrix(X), predictions / self.unit)
+        named, curve = zip(levels.tolist(), asked, strict=True), self._curve()
+        scores = np.array([self._quantile(level, name, curve=curve) for level, name in named])
+        exposure, loss = np.ones(len(predictions)) if exposure is None else exposure, self.members.loss
+        if isinstance(loss, Tweedie):
+            predictions, weights, least = predictions - math.log(self.unit), exposure ** (2.0 - loss.power), 0.0
+        else:
+            predictions, weights, least = predictions / self.unit, exposure, -math.inf
+        units = self.conformal.units_of(self.members.matrix(X), predictions, weights)
+        means = np.asarray(response(loss, predictions))
         order, bounds = np.argsort(levels, kind="stable"), np.empty((len(predictions), len(levels)))
         with np.errstate(over="ignore"):
-            bounds[:, order] = np.sort(predictions[:, None] + widths[:, None] * np.array(scores) * self.unit, axis=1)
-        return bounds
+            scale = (exposure * self.unit)[:, None]
+            bounds[:, order] = np.sort((means[:, None] + units[:, None] * scores) * scale, axis=1)
+        return np.maximum(bounds, least)
 
     def threshold(self, coverage: float, asked: str, code: int | None = None) -> float:
         """What scores of classes (:mod:`tunefree.intervals.sets`) in a set are at most, of all or of one class."""
         return self._quantile(coverage, asked, code)
 
-    def _quantile(self, level: float, asked: str, code: int | None = None) -> float:
+    def _curve(self) -> LearningCurve:
+        """How scores become smaller, or larger, along the rows; without trees there is nothing that lags behind."""
+        curve = self.conformal.curve()
+        return curve if self.members.growth is not None else curve._replace(slope=0.0)
+
+    def _quantile(
+        self, level: float, asked: str, code: int | None = None, curve: LearningCurve | None = None
+    ) -> float:
         """The quantile of the scores of rows to come, of all or of one class."""
-        of_stream = self.conformal.quantile(level, self.has_finished, asked, code)
-        return self.frozen.quantile(level, of_stream, self.conformal.rows, code) if self.has_finished else of_stream
+        if not self.has_finished:
+            return self.conformal.quantile(level, False, asked, code)
+        curve = self._curve() if curve is None else curve
+        return self.frozen.quantile(level, self.conformal.quantile(level, True, asked, code, curve), curve, code)
 
     def _as_targets(self, mixed: np.ndarray) -> np.ndarray:
         """Predictions of numbers in the unit of the targets, or their logarithms; log-probabilities have none."""
@@ -262,10 +283,9 @@ class Pool:
         growth = self.members.growth
         columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
         draws = draws_of(X) if self.members.loss is None else np.zeros(len(y))
-        if not self.members.predicts_logarithms:
-            self.conformal.observe(Judged(matrix, mixed, y, judging, numbers, draws), *columns)
+        self.conformal.observe(Judged(matrix, mixed, y, judging, numbers, draws, weight), *columns)
         if self.members.growth is not None:
-            self.frozen.judge(self.members, X, y, judging, numbers, self.conformal.widths_of)
+            self.frozen.judge(self.members, X, y, judging, numbers, weight, self.conformal.units_of)
             judged: Any = slice(None) if evidence.all() else evidence > 0.0  # all: no copy of the predictions
             groups = None if ahead is None else ahead.groups[judged]
             self._judge(predictions[judged], mixed[judged], y[judged], evidence[judged], groups)

@@ -181,13 +181,13 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
 def _conformal(model: Any, predicted: Predicted, layout: OutputColumns) -> dict[str, Any]:
     """Columns of intervals, quantiles and sets; a set is a JSON list of labels, the most probable one first."""
     columns: dict[str, Any] = {}
-    of_rows = predicted.batch.rows, predicted.predictions
+    of_rows, exposure = (predicted.batch.rows, predicted.predictions), predicted.batch.exposure
     if layout.interval:
-        bounds = model.intervals(*of_rows, np.array(layout.interval))
+        bounds = model.intervals(*of_rows, np.array(layout.interval), exposure)
         for k, coverage in enumerate(layout.interval):
             columns |= {f"low[{coverage:g}]": bounds[:, k, 0], f"high[{coverage:g}]": bounds[:, k, 1]}
     if layout.quantiles:
-        bounds = model.quantiles(*of_rows, np.array(layout.quantiles))
+        bounds = model.quantiles(*of_rows, np.array(layout.quantiles), exposure)
         columns |= {f"quantile[{level:g}]": bounds[:, k] for k, level in enumerate(layout.quantiles)}
     if layout.set:
         sets = model.sets(*of_rows, np.array(layout.set), layout.conditional is not None)
