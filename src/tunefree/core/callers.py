@@ -30,10 +30,16 @@ def caller(kernel: Declaration, code: Any) -> Callable[..., Any]:
     """
     arguments = [_C_TYPES[a.dtype] if a.axes is None else ctypes.c_void_p for a in kernel.arguments]
     types: list[Any] = [*arguments, *[ctypes.c_int64] * len(kernel.axes)]
+    entry: Any = ctypes.CFUNCTYPE(_C_TYPES[kernel.result], *types)(code.address)
+    entry.code = code
+    return checked(kernel, entry)
+
+
+def checked(kernel: Declaration, entry: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that checks the arguments of a kernel, and calls another one as the machine code is called."""
     scope: dict[str, Any] = {f"_{dtype}": np.dtype(dtype) for dtype in {a.dtype for a in kernel.arguments if a.axes}}
     scope |= {f"_class_of_{p.name}": p.kind for p in kernel.parameters if p.kind is not None}
-    scope |= {"_entry": ctypes.CFUNCTYPE(_C_TYPES[kernel.result], *types)(code.address), "_code": code}
-    scope |= {"_wrong": wrong, "_addresses_of": addresses_of, "_address_of": address_of}
+    scope |= {"_entry": entry, "_wrong": wrong, "_addresses_of": addresses_of, "_address_of": address_of}
     exec(caller_source(kernel), scope)
     call: Callable[..., Any] = scope["call"]
     return call

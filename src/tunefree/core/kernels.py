@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from tunefree.core.declarations import Declaration
@@ -55,10 +56,16 @@ class Kernel(Declaration):
         if self._compiled is None:
             from tunefree.core import callers, loading
 
-            self._compiled = (
-                loading.with_checked_bounds(self) if CHECKS_BOUNDS else callers.caller(self, loading.load(self))
-            )
+            code = self.code
+            self._compiled = loading.with_checked_bounds(self) if code is None else callers.caller(self, code)
         return self._compiled(*values)
+
+    @cached_property
+    def code(self) -> Any:
+        """Its machine code (:class:`tunefree.core.loading.Code`); None where it runs otherwise."""
+        from tunefree.core import loading
+
+        return loading.load(self) if IS_COMPILED and not CHECKS_BOUNDS else None
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:

@@ -11,6 +11,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from tunefree.core.kernels import kernel
+from tunefree.core.programs import Call
 
 MISSING = 255
 MOST_CODES = 254  # of a column
@@ -164,8 +165,14 @@ def _write_codes(
 def codes_of(bins: Bins, columns: np.ndarray) -> np.ndarray:
     """Codes (n, c) uint8 of rows."""
     codes = np.empty(columns.shape, np.uint8)
-    _write_codes(bins, np.ascontiguousarray(columns), codes)
+    write, *arguments = call_on(bins, np.ascontiguousarray(columns), codes)
+    write(*arguments)
     return codes
+
+
+def call_on(bins: Bins, columns: np.ndarray, codes: np.ndarray) -> Call:
+    """The call that writes the codes (n, c) of rows."""
+    return _write_codes, bins, columns, codes
 
 
 class Binned(NamedTuple):

@@ -60,9 +60,12 @@ class Columns:
             self._add(list(range(1, 1 + _n_word_columns(X, of_learned))), 0.0)
         matrix = np.tile(self.fills, (n_rows(X), 1))
         for keys, values in _columns_of(X):
-            for k, key in enumerate(keys):
-                if key in self._place:
-                    matrix[:, self._place[key]] = values[:, k]
+            known = [k for k, key in enumerate(keys) if key in self._place]
+            at = [self._place[keys[k]] for k in known]
+            if at and at == list(range(at[0], at[0] + len(keys))):  # as they came
+                matrix[:, at[0] : at[0] + len(keys)] = values
+            else:
+                matrix[:, at] = values[:, known]
         return matrix
 
     def _add(self, keys: list[int], fill: float) -> None:

@@ -16,6 +16,7 @@ from tunefree.core import states
 from tunefree.core.fields import padded
 from tunefree.core.kernels import Kernel, kernel
 from tunefree.core.numbers import LARGEST, MOST
+from tunefree.core.programs import Call
 from tunefree.core.rows import Row
 from tunefree.learners import ALL
 from tunefree.learners.contract import Learner, Scale
@@ -172,12 +173,25 @@ class LivingLeaves:
             with np.errstate(over="ignore"):
                 targets = np.clip(y - margins[:, 0], -1e300, 1e300)
         of_rows = [np.ascontiguousarray(array, np.float64) for array in (offsets, targets, weight)]
-        codes = np.ascontiguousarray(leaves).view(np.uint32)
-        scratch = np.zeros((3, padded(self.state.n_outputs)))
-        follow = following(type(self.state), self.state.n_outputs == 1)
-        follow(self.state, *arrays, codes, np.ones(codes.shape[1]), *of_rows, predictions, scratch)
+        follow, *arguments = self.call_on(arrays, np.ascontiguousarray(leaves), *of_rows, predictions)
+        follow(*arguments)
         self.objective = arrays.restored(self.objective)
         return finite_sum(predictions, margins) if self.predicts_rest else predictions
+
+    def call_on(self, objective: Any, leaves: np.ndarray, *rows: np.ndarray) -> Call:
+        """The call that predicts and learns rows, right until there is one more class.
+
+        Parameters
+        ----------
+        objective : Arrays
+            Of the objective, in which it changes.
+        leaves : (n, trees) int32 array
+        *rows : arrays
+            Offsets (n, K), targets (n,) and weights (n,), and the predictions (n, K), which are written.
+        """
+        codes, scratch = leaves.view(np.uint32), np.zeros((3, padded(self.state.n_outputs)))
+        follow = following(type(self.state), self.state.n_outputs == 1)
+        return follow, self.state, *objective, codes, np.ones(codes.shape[1]), *rows, scratch
 
     def frozen(self) -> FrozenLeaves:
         """What the leaves have learned, which learns no more."""
@@ -247,8 +261,11 @@ class FrozenLeaves:
         sums = np.zeros(margins.shape)
         if len(self.levels):
             add_weights(self.levels, np.ascontiguousarray(leaves), sums)
-        sums *= self.largest
-        return finite_sum(margins, self.objective.predictions_of(sums))
+        return self.corrected(margins, sums)
+
+    def corrected(self, margins: np.ndarray, sums: np.ndarray) -> np.ndarray:
+        """What is predicted (n, K) where the trees do so, and these are the sums of the weights of leaves."""
+        return finite_sum(margins, self.objective.predictions_of(sums * self.largest))
 
     def frozen(self) -> FrozenLeaves:
         """The same."""

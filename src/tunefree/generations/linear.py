@@ -15,6 +15,7 @@ from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import scaled
+from tunefree.core.programs import Call
 from tunefree.generations.problem import Problem, centre_of, spread_of
 from tunefree.generations.trees import arrays_of
 from tunefree.losses import Square
@@ -239,8 +240,14 @@ def _write_margins(
 def apply_linear(model: Linear, columns: np.ndarray) -> np.ndarray:
     """The margins (strengths, n, K) of rows, whose sums are taken in an order that does not depend on the block."""
     margins = np.zeros((len(model.weights), len(columns), model.weights.shape[2]))
-    _write_margins(np.ascontiguousarray(design(columns, *model[:4])), np.ascontiguousarray(model.weights), margins)
+    write, *arguments = call_on(model, np.ascontiguousarray(design(columns, *model[:4])), margins)
+    write(*arguments)
     return margins
+
+
+def call_on(model: Linear, features: np.ndarray, margins: np.ndarray) -> Call:
+    """The call that adds the margins of rows with standardised features (n, 1 + d) to zeros (strengths, n, K)."""
+    return _write_margins, features, np.ascontiguousarray(model.weights), margins
 
 
 def save_state(model: Linear) -> dict[str, np.ndarray]:

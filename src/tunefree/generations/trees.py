@@ -8,6 +8,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.kernels import kernel
+from tunefree.core.programs import Call
 from tunefree.core.states import under
 from tunefree.generations.bins import MISSING, Bins, codes_of
 
@@ -139,14 +140,21 @@ def apply(trees: Trees, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     leaves = np.empty((len(columns), len(trees.roots)), np.int32)
     sums = np.tile(trees.start, (len(columns), 1))
-    codes = codes_of(trees.bins, columns[:, trees.sources])
+    walk_through, *arguments = call_on(trees, codes_of(trees.bins, columns[:, trees.sources]), leaves, sums)
+    walk_through(*arguments)
+    return leaves, margins_of(trees, sums)
+
+
+def call_on(trees: Trees, codes: np.ndarray, leaves: np.ndarray, sums: np.ndarray) -> Call:
+    """The call that writes the leaves (n, trees) that rows of these codes reach, and adds their values to sums (n, K)."""
     of_type = walk if trees.values.dtype == np.float32 else walk_to_numbers
-    of_type(codes, trees.roots, trees.nodes, trees.values, leaves, sums)
-    return leaves, sums if not trees.is_averaged else _margins(trees, sums)
+    return of_type, codes, trees.roots, trees.nodes, trees.values, leaves, sums
 
 
-def _margins(trees: Trees, sums: np.ndarray) -> np.ndarray:
-    """Margins of means over trees."""
+def margins_of(trees: Trees, sums: np.ndarray) -> np.ndarray:
+    """Margins (n, K) by the sums of the values in the leaves, which may be means over trees."""
+    if not trees.is_averaged:
+        return sums
     means = sums / max(len(trees.roots), 1)
     least = float(trees.least)
     if trees.n_classes == 0:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.programs import Call
 from tunefree.losses.places import N_NUMBERS
 from tunefree.losses.switch import number_of
 from tunefree.losses.tweedie_loss import Tweedie
@@ -96,22 +97,34 @@ class Mixture:
 
     def _mix(self, members: np.ndarray, y: Any = None, weight: Any = None, top: Any = None) -> np.ndarray:
         mixed, nothing = np.empty((len(members), members.shape[2])), np.zeros(len(members))
-        rule = self.base, *self.corrections, self.top if top is None else top, self.account
         of_rows = members, nothing if y is None else y, nothing if weight is None else weight
         rows = *(np.ascontiguousarray(array, np.float64) for array in of_rows), y is None, mixed
-        n_members, n_classes = members.shape[1:]
+        mix, *arguments = self._call(rows, top)
+        mix(*arguments)
+        return mixed
+
+    def call_on(self, members: np.ndarray, mixed: np.ndarray, is_over: bool = True, is_base: bool = False) -> Call:
+        """The call that predicts rows in an array (n, M, K) into another (n, K): as :meth:`predict`, or the base alone.
+
+        It is right until the mixture knows one more class.
+        """
+        nothing = np.zeros(len(members))
+        return self._call((members, nothing, nothing, is_over, mixed), BASE_ONLY if is_base else None)
+
+    def _call(self, rows: tuple[Any, ...], top: Any) -> Call:
+        """The kernel, and its arguments: members, targets, weights, whether all is over, and what is written."""
+        rule = self.base, *self.corrections, self.top if top is None else top, self.account
+        n_members, n_classes = rows[0].shape[1:]
         scratch = corrections.Scratch.create(self.n_features)
         losses = np.empty(n_members + N_CANDIDATES + 1)  # of the members, the candidates and the mixture
         if self.n_classes == 0:
             features, candidates = np.empty(self.n_features), np.empty(N_CANDIDATES)
             loss = number_of(self.loss), np.concatenate([np.zeros(N_NUMBERS), self.loss])
-            mix = rates.mix if isinstance(self.loss, Tweedie) else numbers.mix
-            mix(*rule, self.range, scratch, features, candidates, losses, *loss, *rows)
-        else:
-            features, candidates = np.empty((n_members + 1, n_classes)), np.empty((N_CANDIDATES, n_classes))
-            factors, losses = losses[:n_members], losses[n_members:-1]
-            classes.mix(*rule, scratch, features, candidates, losses, factors, *rows)
-        return mixed
+            mix = (rates if isinstance(self.loss, Tweedie) else numbers).mixing_kernel()
+            return mix, *rule, self.range, scratch, features, candidates, losses, *loss, *rows
+        features, candidates = np.empty((n_members + 1, n_classes)), np.empty((N_CANDIDATES, n_classes))
+        factors, losses = losses[:n_members], losses[n_members:-1]
+        return classes.mix, *rule, scratch, features, candidates, losses, factors, *rows
 
     def add_class(self) -> None:
         """Know one more class, of which corrections know nothing."""

@@ -309,13 +309,13 @@ def kernel_of(link: Link, name: str) -> Kernel:
 
 def all_kernels() -> list[Kernel]:
     """The kernel of this module."""
-    return [kernel_of(IDENTITY, "mixing.numbers.mix")]
+    return [mixing_kernel()]
 
 
-def mix(*arguments: Any) -> None:
-    """Write the mixed predictions (n, 1) of rows, and learn those of a weight above 0, each after its prediction.
+def mixing_kernel() -> Kernel:
+    """The kernel that writes the mixed predictions (n, 1) of rows, and learns those of a weight above 0, each after its
+    prediction.
 
-    Arguments are those of the kernel. The members' predictions (n, M, 1) are NaN of a member that sleeps; see
-    :func:`tunefree.mixing.classes.mix`.
+    The members' predictions (n, M, 1) are NaN of a member that sleeps; see :func:`tunefree.mixing.classes.mix`.
     """
-    kernel_of(IDENTITY, "mixing.numbers.mix")(*arguments)
+    return kernel_of(IDENTITY, "mixing.numbers.mix")

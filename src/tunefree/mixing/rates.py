@@ -94,9 +94,9 @@ LOGARITHM = Link(within, centre_of, unit_of, mean_of, mixed_of, step_within, in_
 
 def all_kernels() -> list[Kernel]:
     """The kernel of this module."""
-    return [kernel_of(LOGARITHM, "mixing.rates.mix")]
+    return [mixing_kernel()]
 
 
-def mix(*arguments: Any) -> None:
-    """As :func:`tunefree.mixing.numbers.mix`, where predictions are logarithms of means."""
-    kernel_of(LOGARITHM, "mixing.rates.mix")(*arguments)
+def mixing_kernel() -> Kernel:
+    """As :func:`tunefree.mixing.numbers.mixing_kernel`, where predictions are logarithms of means."""
+    return kernel_of(LOGARITHM, "mixing.rates.mix")

@@ -27,6 +27,7 @@ from tunefree.pool.frozen import FOLLOWING, Frozen
 from tunefree.pool.groups import chunks, of_one_row, starts_of_runs
 from tunefree.pool.members import Ahead, Members
 from tunefree.pool.selection import Selection
+from tunefree.pool.single_row import SingleRows
 from tunefree.pool.slots import WHOLE
 from tunefree.pool.waiting import Waiting
 from tunefree.pool.weights_record import WeightsRecord, running
@@ -72,7 +73,7 @@ class Pool:
         self.relative, self.n_repeats, self.has_finished, self.only_predicts = RelativeWeights(), 0, False, False
         self.mixture = self.new_mixture()
         self.frozen = self._new_frozen()
-        self.waiting = Waiting()
+        self.waiting, self.single_rows = Waiting(), SingleRows()
         self.record = WeightsRecord(len(self.members.names))
         self.conformal = ConformalRecord(self.members.loss)
         self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
@@ -147,6 +148,8 @@ class Pool:
         A pool that has not finished is expected to go on learning: it predicts as it would the next row it learns, and
         remembers what it predicted of the latest rows (:mod:`tunefree.pool.waiting`).
         """
+        if n_rows(X) == 1 and (of_row := self.single_rows.predict(self, X)) is not None:
+            return self._as_targets(of_row)
         mixed = [np.empty((0, max(self.members.width, 1)))]
         for start in range(0, n_rows(X), PIECE):
             rows = part(X, start, min(start + PIECE, n_rows(X)))
