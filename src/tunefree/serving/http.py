@@ -29,7 +29,7 @@ from tunefree.serving.openapi import description
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
 
-SWITCH = 0.001  # seconds after which Python lets another thread go on, so that predictions need not wait for learning
+SWITCH = 0.0001  # seconds after which Python lets another thread go on: a prediction lets go some forty times
 SMALL = 1 << 16  # bytes of a request that are parsed at once; larger ones in another thread
 MOST_BODIES = 8  # largest requests that may be in memory at a time
 MOST_EXPLAINED = 100  # rows
