@@ -41,8 +41,8 @@ def write_model(path, **options):
 class Server:
     """`tunefree serve` in a process of its own."""
 
-    def __init__(self, *arguments, prepare=None):
-        command = [sys.executable, "-m", "tunefree.cli", "serve", *map(str, arguments), "--port", "0"]
+    def __init__(self, *arguments, prepare=None, module="tunefree.cli"):
+        command = [sys.executable, "-m", module, "serve", *map(str, arguments), "--port", "0"]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=prepare)
         self.log, self.plain = [], []
         self._reading = threading.Thread(target=self._read, daemon=True)

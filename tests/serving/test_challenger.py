@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
+from tests.serving.chaos import children
 from tests.serving.model import N, plan, rows, table, write_model
 from tests.serving.undisturbed import learned_from
 from tunefree.core.errors import ModelError
@@ -104,10 +104,6 @@ def test_killed_at_any_moment_it_loses_nothing(tmp_path, serve, whose):
     made = learned_from(tmp_path / "s", Trained.load(tmp_path / "s" / "incoming" / "new.model"), 0, tmp_path / "u")
     assert made == 400
     assert (tmp_path / "u").read_bytes() == Place.read(tmp_path / "s").file(tmp_path / "s").read_bytes()
-
-
-def children(process):
-    return [int(word) for path in Path(f"/proc/{process}/task").glob("*/children") for word in path.read_text().split()]
 
 
 def test_which_is_better_is_known_and_the_better_is_promoted(tmp_path):

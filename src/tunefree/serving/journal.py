@@ -36,7 +36,9 @@ from tunefree.pool.published import Remembered
 Row = dict[str, Any]
 FORMAT = 2
 DURABLE = {"power": "FULL", "process": "NORMAL"}  # what is survived: a loss of power, or the end of the process
+MOST_AWAY = 86400.0  # seconds between two processes that count, so that a clock that jumps in between makes nothing old
 BUSY = 10.0  # seconds that another process may hold the file, as a backup does
+_WRITER = json.JSONEncoder(separators=(",", ":"))
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS events (
@@ -119,11 +121,12 @@ class Journal:
         if self.fact("format", FORMAT) != FORMAT:
             raise StoreError(f"{path}: was written by another version of tunefree; use that one")
         self._n = {table: self._counted(table) for table in ("waiting", "requests")}
-        self._started, self._base = time.monotonic(), max(time.time(), float(self.fact("clock", 0.0)))
+        self._started, before = time.monotonic(), self.fact("clock", None)
+        self._base = time.time() if before is None else before + min(max(time.time() - before, 0.0), MOST_AWAY)
 
     @property
     def now(self) -> float:
-        """Seconds, which neither jump nor go back while the process runs."""
+        """Seconds, which neither jump nor go back, whatever the clock of the machine does."""
         return self._base + time.monotonic() - self._started
 
     @contextmanager
@@ -164,7 +167,7 @@ class Journal:
     def add(self, rows: Sequence[Row], remembered: Sequence[Remembered]) -> int:
         """Write down rows to learn; returns the number of the event."""
         packed = b"".join(map(_packed, remembered))
-        values = json.dumps(rows, separators=(",", ":")), len(rows), packed
+        values = as_text(rows), len(rows), packed
         statement = "INSERT INTO events (rows, n_rows, remembered) VALUES (?, ?, ?) RETURNING sequence"
         return int(self._all(statement, *values)[0][0])
 
@@ -216,7 +219,7 @@ class Journal:
         """Keep rows until their labels come, the latest ``most``; returns how many were dropped for that."""
         for row in rows:
             packed = b"" if row.remembered is None else _packed(row.remembered)
-            values = row.id, json.dumps(row.row, separators=(",", ":")), packed, self.now
+            values = row.id, _WRITER.encode(row.row), packed, self.now
             self.forget_waiting([row.id])  # so that it is the latest one
             self._all("INSERT INTO waiting (id, row, remembered, since) VALUES (?, ?, ?, ?)", *values)
             self._n["waiting"] += 1
@@ -301,6 +304,11 @@ class Journal:
         """Close the file."""
         with self._lock, self._refusing():
             self._database.close()
+
+
+def as_text(rows: Iterable[Row]) -> str:
+    """Rows as JSON, one after the other: a call for all would let no other thread go on meanwhile."""
+    return f"[{','.join(map(_WRITER.encode, rows))}]"
 
 
 def _packed(remembered: Remembered) -> bytes:

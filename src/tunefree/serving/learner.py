@@ -409,6 +409,7 @@ class Learner:
             with self.store.journal.transaction():
                 dropped = self.store.journal.drop_before("waiting", seconds)
                 self.store.journal.drop_before("requests", seconds)
+                self.store.journal.state("clock", self.store.journal.now)
         except StoreError as error:
             self._tell("not written", problem=str(error))
             return
