@@ -44,7 +44,7 @@ def learn(model: PoolModel, n_classes: int, X: Block) -> None:
 
 
 def check(model: PoolModel, X: Block) -> None:
-    """Rows alone have the bits of rows together, and leave the same behind; arrays for one row are in use at the end."""
+    """Rows alone have the bits of rows together, and leave the same behind; arrays for one row are used at the end."""
     other = copy.deepcopy(model)
     together = other.predict(X)
     alone = [model.predict(part(X, i, i + 1)) for i in range(len(X.numbers))]

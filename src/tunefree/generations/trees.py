@@ -160,7 +160,7 @@ def apply(trees: Trees, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def call_on(trees: Trees, codes: np.ndarray, leaves: np.ndarray, sums: np.ndarray) -> Call:
-    """The call that writes the leaves (n, trees) that rows of these codes reach, and adds their values to sums (n, K)."""
+    """The call that writes the leaves (n, trees) that rows reach by their codes, and adds values to sums (n, K)."""
     of_type = walk if trees.values.dtype == np.float32 else walk_to_numbers
     return of_type, codes, trees.roots, trees.nodes, trees.values, leaves, sums
 

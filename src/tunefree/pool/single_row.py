@@ -187,10 +187,10 @@ class GenerationsRow:
 
     def _places(self, of_trees: list[Any], of_linear: list[Any], slots: dict[Slot, int]) -> list[int | None]:
         """The places of what is predicted, in its order."""
-        born = [Slot(*slot, 0) for *slot, _ in of_trees]
-        later = [Slot(*slot, version) for *slot, of in of_trees for version, _ in enumerate(of.living, 1)]
-        strengths = [Slot(*slot, version) for *slot, _ in of_linear for version in range(len(STRENGTHS))]
-        return [slots.get(slot) for slot in born + later + strengths]
+        of_slots = [(*named, 0) for *named, _ in of_trees]
+        of_slots += [(*named, version) for *named, of in of_trees for version, _ in enumerate(of.living, 1)]
+        of_slots += [(*named, version) for *named, _ in of_linear for version in range(len(STRENGTHS))]
+        return [slots.get(Slot._make(named)) for named in of_slots]
 
     def predictions(self, matrix: np.ndarray) -> np.ndarray:
         """Margins, or numbers, (predictions, K) of a row (1, c) under the keys of the columns so far."""
@@ -250,13 +250,11 @@ class SingleRow:
         self.places = [place for place in places if place is not None]
         self.written = members.asleep(1)
         self.mixed, frozen = np.empty((1, self.written.shape[2])), pool.frozen
-        self.born, of_mixed = frozen.places, self.written
+        self.born: np.ndarray | None = None  # predictions of generations as they were born
+        call = pool.mixture.call_on(self.written, self.mixed, pool.has_finished)
         if pool.has_finished and frozen.choice != FOLLOWING:
-            self.of_born = of_mixed = np.empty((1, len(self.born), self.written.shape[2]))
-            call = frozen.mixture.call_on(self.of_born, self.mixed, is_base=frozen.choice != 0)
-        else:
-            self.of_born = None
-            call = pool.mixture.call_on(self.written, self.mixed, pool.has_finished)
+            self.born, self.places_born = np.empty((1, len(frozen.places), self.written.shape[2])), frozen.places
+            call = frozen.mixture.call_on(self.born, self.mixed, is_base=frozen.choice != 0)
         self.mixing = Program([call])
 
     def predict(self, X: Block, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -270,8 +268,8 @@ class SingleRow:
         if self.members.loss is None:
             predicted = log_probabilities(predicted, self.members.width, 0)  # which know all classes
         self.written[0, self.places] = predicted
-        if self.of_born is not None:
-            self.of_born[:] = self.written[:, self.born]
+        if self.born is not None:
+            self.born[:] = self.written[:, self.places_born]
         self.mixing.run()
         return self.written, self.mixed
 
