@@ -97,7 +97,7 @@ def _runner(types: tuple[tuple[str, ...], ...], addresses: tuple[int, ...]) -> C
     engine.finalize_object()
     entry: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.get_function_address("run"))
     entry.engine = engine  # which keeps the code
-    return entry  # type: ignore[no-any-return]
+    return entry
 
 
 def runner_text(types: tuple[tuple[str, ...], ...]) -> str:

@@ -170,9 +170,11 @@ class OnlineEstimator(Reported, Explaining, Saving, LearnedInNotebooks, BaseEsti
         """What a function makes of the model and each block of rows, block after block."""
         check_is_fitted(self)
         X, model = self._prepared(validation.features(self, X)), self._learned.model
-        blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))
+        in_sparse, starts = model.ensemble.is_sparse, range(0, X.shape[0], validation.BLOCK)
         with jobs.of(self):
-            return np.concatenate([of_block(model, block) for _, block in blocks])
+            parts = (X[start : start + validation.BLOCK] for start in starts)
+            blocks = (validation.block(part, self._intercept(), in_sparse) for part in parts)
+            return np.concatenate([of_block(model, block) for block in blocks])
 
     def _predictions(self, X: Any) -> np.ndarray:
         return self._of_blocks(X, lambda model, block: model.predict(block))

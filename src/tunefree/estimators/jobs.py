@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -25,4 +26,5 @@ def of(estimator: Any) -> AbstractContextManager[None]:
     """
     if not hasattr(estimator, "n_jobs"):
         return nullcontext()
-    return threads.at_most(int(effective_n_jobs(estimator.n_jobs)))
+    n_threads = partial(effective_n_jobs, estimator.n_jobs)  # which reads files of the system
+    return threads.at_most(n_threads if estimator.n_jobs != 0 else n_threads())

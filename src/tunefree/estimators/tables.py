@@ -27,7 +27,7 @@ from tunefree.core.errors import DataError, DataWarning, ModelError, listed, nea
 from tunefree.core.parameters import naming
 from tunefree.core.rows import Block, n_rows, part, rows_at, table, together
 from tunefree.estimators import text_rows
-from tunefree.stream.arrays import of_strings
+from tunefree.stream.arrays import of_strings, to_numpy
 from tunefree.stream.batch import BadRows, Columns, Refused
 from tunefree.stream.columns import Number, family, missing_name, string_keys
 from tunefree.stream.features import TableEncoder
@@ -89,10 +89,17 @@ def has_columns(X: Any) -> bool:
     >>> has_columns(pa.table({"age": [39]})), has_columns(np.zeros((1, 1))), has_columns([[0.0]])
     (True, False, False)
     """
-    if isinstance(X, (np.ndarray, str)) or sparse.issparse(X) or (hasattr(X, "sparse") and X.shape[1]):
+    if isinstance(X, (np.ndarray, str)) or sparse.issparse(X) or _is_of_sparse_columns(X):
         return False
     is_arrow = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")
     return isinstance(X, Mapping) or (is_arrow and getattr(X, "ndim", 2) == 2)
+
+
+def _is_of_sparse_columns(X: Any) -> bool:
+    """Whether X is a DataFrame of sparse columns alone; its ``sparse`` looks at the types of all columns."""
+    if not hasattr(type(X), "sparse") or not X.shape[1]:
+        return False
+    return all(type(column.dtype).__name__ == "SparseDtype" for _, column in X.items())
 
 
 def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
@@ -377,8 +384,11 @@ def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows
     for column in [] if learning else encoder.columns:
         if isinstance(column, Number):
             array = chunk.table.column(column.name)
-            is_nan = pc.sum(pc.is_nan(array)).as_py() if pa.types.is_floating(array.type) else 0
-            gaps[column.name] += array.null_count + (is_nan or 0)
+            gaps[column.name] += array.null_count
+            if array.type == pa.float64():
+                gaps[column.name] += np.count_nonzero(np.isnan(to_numpy(array, 0.0)))
+            elif pa.types.is_floating(array.type):
+                gaps[column.name] += pc.sum(pc.is_nan(array)).as_py() or 0
     return rows
 
 

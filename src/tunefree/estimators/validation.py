@@ -47,8 +47,24 @@ def features(estimator: Any, X: Any) -> Any:
     """
     if tables.is_for_encoder(estimator, X, reset=False):
         return tables.encode(estimator, X, learning=False)
+    if _is_sound(estimator, X):
+        return tables.as_learned(estimator, X)
     with quiet():
         return tables.as_learned(estimator, canonical(_validated(estimator, X, reset=False)))
+
+
+def _is_sound(estimator: Any, X: Any) -> bool:
+    """Whether X is an array that ``validate_data`` would return as it is; that takes longer than to predict a row."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype == np.float64
+        and X.ndim == 2
+        and len(X) > 0
+        and X.flags.c_contiguous
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not hasattr(estimator, "feature_names_in_")  # which an array lacks: there is a warning
+        and bool(np.isfinite(X).all())
+    )
 
 
 def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:

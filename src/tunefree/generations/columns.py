@@ -58,7 +58,8 @@ class Columns:
             self._add([*X.columns.tolist(), *(-1 - X.code_columns).tolist()], np.nan)
             of_learned = X.features[np.repeat(learned, np.diff(X.pointers))]
             self._add(list(range(1, 1 + _n_word_columns(X, of_learned))), 0.0)
-        matrix = np.tile(self.fills, (n_rows(X), 1))
+        matrix = np.empty((n_rows(X), len(self.fills)))
+        matrix[:] = self.fills
         for keys, values in _columns_of(X):
             known = [k for k, key in enumerate(keys) if key in self._place]
             at = [self._place[keys[k]] for k in known]
@@ -90,13 +91,15 @@ def _n_word_columns(X: Block, features: np.ndarray) -> int:
 
 def _columns_of(X: Block) -> list[tuple[list[int], np.ndarray]]:
     """Keys and values (n, k) of the columns of a block."""
-    codes = np.where(X.codes > 0, X.codes, np.nan)
-    words = np.zeros((n_rows(X), _n_word_columns(X, X.features)))
-    if words.size:
+    columns = [(X.columns.tolist(), X.numbers)]
+    if X.codes.size:
+        columns.append(((-1 - X.code_columns).tolist(), np.where(X.codes > 0, X.codes, np.nan)))
+    if X.values.size and not X.is_table:
+        words = np.zeros((n_rows(X), _n_word_columns(X, X.features)))
         row, is_near = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers)), X.features <= words.shape[1]
         words[row[is_near], X.features[is_near] - 1] = X.values[is_near]
-    of_words = list(range(1, 1 + words.shape[1])), words
-    return [(X.columns.tolist(), X.numbers), ((-1 - X.code_columns).tolist(), codes), of_words]
+        columns.append((list(range(1, 1 + words.shape[1])), words))
+    return columns
 
 
 def _mixed(bits):

@@ -97,7 +97,8 @@ def log_probabilities(margins: np.ndarray, n_classes: int, rows: int) -> np.ndar
     """
     if margins.shape[1] == 1:
         with np.errstate(invalid="ignore"):  # NaN of a member that sleeps stays NaN
-            logs = np.column_stack([-np.logaddexp(0.0, margins[:, 0]), -np.logaddexp(0.0, -margins[:, 0])])
+            logs = np.concatenate([np.logaddexp(0.0, margins), np.logaddexp(0.0, -margins)], axis=1)
+            np.negative(logs, out=logs)
     else:
         logs = margins - margins.max(axis=1, keepdims=True)
         logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))

@@ -97,9 +97,12 @@ def walk(
     leaves: Annotated[np.ndarray, "int32[rows, trees]"],
     sums: Annotated[np.ndarray, "float64[rows, outputs]"],
 ) -> None:
-    """Walk tree after tree, so that a tree stays in the cache, and four rows at a time: each waits for memory."""
-    n = len(codes)
-    for t in range(len(roots)):
+    """Walk tree after tree, so that a tree stays in the cache, and four rows at a time: each waits for memory.
+
+    Rows beyond the last four are walked by themselves, through four trees at a time.
+    """
+    n, n_trees = len(codes), len(roots)
+    for t in range(n_trees):
         for i in range(0, n - n % 4, 4):
             a = b = c = d = np.uint32(roots[t])
             while (nodes[a, 0] & nodes[b, 0] & nodes[c, 0] & nodes[d, 0]) >= 0:  # until all are leaves
@@ -109,7 +112,18 @@ def walk(
             arrive(nodes, b, values, t, i + 1, leaves, sums)
             arrive(nodes, c, values, t, i + 2, leaves, sums)
             arrive(nodes, d, values, t, i + 3, leaves, sums)
-        for i in range(n - n % 4, n):
+    for i in range(n - n % 4, n):
+        for t in range(0, n_trees - n_trees % 4, 4):
+            a, b = np.uint32(roots[t]), np.uint32(roots[t + 1])
+            c, d = np.uint32(roots[t + 2]), np.uint32(roots[t + 3])
+            while (nodes[a, 0] & nodes[b, 0] & nodes[c, 0] & nodes[d, 0]) >= 0:
+                a, b = step(nodes, a, codes, i), step(nodes, b, codes, i)
+                c, d = step(nodes, c, codes, i), step(nodes, d, codes, i)
+            arrive(nodes, a, values, t, i, leaves, sums)
+            arrive(nodes, b, values, t + 1, i, leaves, sums)
+            arrive(nodes, c, values, t + 2, i, leaves, sums)
+            arrive(nodes, d, values, t + 3, i, leaves, sums)
+        for t in range(n_trees - n_trees % 4, n_trees):
             v = np.uint32(roots[t])
             while nodes[v, 0] >= 0:
                 v = step(nodes, v, codes, i)
@@ -146,19 +160,20 @@ def apply(trees: Trees, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def call_on(trees: Trees, codes: np.ndarray, leaves: np.ndarray, sums: np.ndarray) -> Call:
-    """The call that writes the leaves (n, trees) that rows of these codes reach, and adds their values to sums (n, K)."""
+    """The call that writes the leaves (n, trees) that rows reach by their codes, and adds values to sums (n, K)."""
     of_type = walk if trees.values.dtype == np.float32 else walk_to_numbers
     return of_type, codes, trees.roots, trees.nodes, trees.values, leaves, sums
 
 
 def margins_of(trees: Trees, sums: np.ndarray) -> np.ndarray:
     """Margins (n, K) by the sums of the values in the leaves, which may be means over trees."""
-    if not trees.is_averaged:
-        return sums
-    means = sums / max(len(trees.roots), 1)
-    least = float(trees.least)
+    return margins_of_means(trees, sums / max(len(trees.roots), 1), trees.least) if trees.is_averaged else sums
+
+
+def margins_of_means(trees: Trees, means: np.ndarray, least: np.ndarray) -> np.ndarray:
+    """Margins (n, K) of means over trees like these, for each of which there is a number that it is at least."""
     if trees.n_classes == 0:
-        return np.log(np.maximum(means, least)) if least > 0.0 else means
+        return np.log(np.maximum(means, least)) if trees.least > 0.0 else means
     if means.shape[1] == 1:
         shares = np.clip(means, least, 1.0 - least)
         return np.log(shares) - np.log1p(-shares)

@@ -11,7 +11,6 @@ targets.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import clip

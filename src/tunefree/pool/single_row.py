@@ -133,7 +133,9 @@ class GenerationsRow:
         awake = list(growth.generations())
         of_trees = [named for named in awake if not isinstance(named[3].model, Linear)]
         of_linear = [named for named in awake if isinstance(named[3].model, Linear)]
-        of_columns = [np.array(growth.columns.places(of.keys), np.intp)[of.model.sources] for *_, of in of_trees + of_linear]
+        of_columns = [
+            np.array(growth.columns.places(of.keys), np.intp)[of.model.sources] for *_, of in of_trees + of_linear
+        ]
         edges = [*accumulate(map(len, of_columns), initial=0)]
         self.sources, self.gathered = np.concatenate([np.zeros(0, np.intp), *of_columns]), np.empty(edges[-1])
         columns = [self.gathered[start:stop].reshape(1, -1) for start, stop in pairwise(edges)]
@@ -141,13 +143,17 @@ class GenerationsRow:
         self.n_outputs = max(map(growing.n_outputs, self.trees + self.linear), default=1)
         self.walking = Program([*self._walking(columns)])
         self.living = [(part, tree) for tree, (*_, of) in enumerate(of_trees) for part in of.living]
-        self.following = Program([*self._following(), *self._scoring(columns[len(self.trees) :])])
+        self.following = Program([*self._following(), *self._scoring()])
         self.places = self._places(of_trees, of_linear, slots)
 
     def _walking(self, columns: list[np.ndarray]) -> Iterator[Call]:
         """The calls by which the row walks through trees."""
         shape = len(self.trees), 1, self.n_outputs
         self.starts, self.sums, self.margins = np.empty(shape), np.empty(shape), np.empty(shape)
+        self.averaged = [place for place, of in enumerate(self.trees) if of.is_averaged]
+        averaged = [self.trees[place] for place in self.averaged]
+        self.n_averaged = np.array([[max(len(of.roots), 1)] for of in averaged])
+        self.least = np.array([[of.least] for of in averaged])
         self.leaves = [np.empty((1, len(of.roots)), np.int32) for of in self.trees]
         for tree, (of, leaves, sums) in enumerate(zip(self.trees, self.leaves, self.sums, strict=True)):
             self.starts[tree], codes = of.start, np.empty(columns[tree].shape, np.uint8)
@@ -159,7 +165,9 @@ class GenerationsRow:
         self.added, nothing = np.zeros((len(self.living), 1, self.n_outputs)), np.zeros(1)
         self.objectives = [part.objective for part, _ in self.living]
         self.arrays = list(map(arrays_of, self.objectives))
-        rest = np.zeros((1, self.n_outputs))
+        self.trees_of_living, rest = [tree for _, tree in self.living], np.zeros((1, self.n_outputs))
+        self.are_living = all(isinstance(part, LivingLeaves) for part, _ in self.living)
+        self.are_complete = self.are_living and not any(part.predicts_rest for part, _ in self.living)
         for (part, tree), arrays, written in zip(self.living, self.arrays, self.added, strict=True):
             if isinstance(part, LivingLeaves):
                 offsets = rest if part.predicts_rest else self.margins[tree]
@@ -167,20 +175,22 @@ class GenerationsRow:
             elif len(part.levels):
                 yield add_weights, part.levels, self.leaves[tree], written
 
-    def _scoring(self, columns: list[np.ndarray]) -> Iterator[Call]:
+    def _scoring(self) -> Iterator[Call]:
         """The calls by which linear generations predict."""
-        self.columns, n_strengths = columns, len(STRENGTHS)
-        self.features = [np.ones((1, 1 + len(of.sources))) for of in self.linear]
-        self.scores = np.zeros((len(self.linear), n_strengths, 1, self.n_outputs))
-        for of, features, scores in zip(self.linear, self.features, self.scores, strict=True):
+        edges = [*accumulate((len(of.sources) for of in self.linear), initial=0)]
+        self.columns = self.gathered[len(self.gathered) - edges[-1] :].reshape(1, -1)
+        self.standards = [np.concatenate(parts) for parts in zip(*(of[1:4] for of in self.linear), strict=True)]
+        self.features = [(np.ones((1, 1 + stop - start)), start, stop) for start, stop in pairwise(edges)]
+        self.scores = np.zeros((len(self.linear), len(STRENGTHS), 1, self.n_outputs))
+        for of, (features, _, _), scores in zip(self.linear, self.features, self.scores, strict=True):
             yield linear.call_on(of, features, scores)
 
     def _places(self, of_trees: list[Any], of_linear: list[Any], slots: dict[Slot, int]) -> list[int | None]:
         """The places of what is predicted, in its order."""
-        born = [Slot(*slot, 0) for *slot, _ in of_trees]
-        later = [Slot(*slot, version) for *slot, of in of_trees for version, _ in enumerate(of.living, 1)]
-        strengths = [Slot(*slot, version) for *slot, _ in of_linear for version in range(len(STRENGTHS))]
-        return [slots.get(slot) for slot in born + later + strengths]
+        of_slots = [(*named, 0) for *named, _ in of_trees]
+        of_slots += [(*named, version) for *named, of in of_trees for version, _ in enumerate(of.living, 1)]
+        of_slots += [(*named, version) for *named, _ in of_linear for version in range(len(STRENGTHS))]
+        return [slots.get(Slot._make(named)) for named in of_slots]
 
     def predictions(self, matrix: np.ndarray) -> np.ndarray:
         """Margins, or numbers, (predictions, K) of a row (1, c) under the keys of the columns so far."""
@@ -188,10 +198,14 @@ class GenerationsRow:
         np.take(matrix[0], self.sources, out=self.gathered)
         self.sums[:], self.added[:], self.scores[:] = self.starts, 0.0, 0.0
         self.walking.run()
-        for of, sums, margins in zip(self.trees, self.sums, self.margins, strict=True):
-            margins[:] = trees.margins_of(of, sums)
-        for of_linear, columns, features in zip(self.linear, self.columns, self.features, strict=True):
-            features[:] = linear.design(columns, slice(None), *of_linear[1:4])
+        self.margins[:] = self.sums
+        if len(self.averaged):
+            means = self.sums[self.averaged, 0] / self.n_averaged
+            self.margins[self.averaged, 0] = trees.margins_of_means(self.trees[self.averaged[0]], means, self.least)
+        if self.linear:
+            of_columns = linear.design(self.columns, slice(None), *self.standards)[0, 1:]
+            for features, start, stop in self.features:
+                features[0, 1:] = of_columns[start:stop]
         self.following.run()
         shape = -1, self.n_outputs
         return np.concatenate([part.reshape(shape) for part in (self.margins, self._of_leaves(), self.scores)])
@@ -205,10 +219,12 @@ class GenerationsRow:
 
     def _of_leaves(self) -> np.ndarray:
         """What learners on leaves predict, (learners, K)."""
-        margins, added = self.margins[[tree for _, tree in self.living], 0], self.added[:, 0]
-        if all(isinstance(part, LivingLeaves) for part, _ in self.living):
-            return finite_sum(added, margins) if any(part.predicts_rest for part, _ in self.living) else added
-        parts = zip(self.living, margins[:, None], added[:, None], strict=True)
+        if self.are_complete:
+            return self.added
+        margins = self.margins[self.trees_of_living]
+        if self.are_living:
+            return finite_sum(self.added, margins)
+        parts = zip(self.living, margins, self.added, strict=True)
         return np.concatenate([part.corrected(of_trees, sums) for (part, _), of_trees, sums in parts])
 
 
@@ -234,13 +250,11 @@ class SingleRow:
         self.places = [place for place in places if place is not None]
         self.written = members.asleep(1)
         self.mixed, frozen = np.empty((1, self.written.shape[2])), pool.frozen
-        self.born, of_mixed = frozen.places, self.written
+        self.born: np.ndarray | None = None  # predictions of generations as they were born
+        call = pool.mixture.call_on(self.written, self.mixed, pool.has_finished)
         if pool.has_finished and frozen.choice != FOLLOWING:
-            self.of_born = of_mixed = np.empty((1, len(self.born), self.written.shape[2]))
-            call = frozen.mixture.call_on(self.of_born, self.mixed, is_base=frozen.choice != 0)
-        else:
-            self.of_born = None
-            call = pool.mixture.call_on(self.written, self.mixed, pool.has_finished)
+            self.born, self.places_born = np.empty((1, len(frozen.places), self.written.shape[2])), frozen.places
+            call = frozen.mixture.call_on(self.born, self.mixed, is_base=frozen.choice != 0)
         self.mixing = Program([call])
 
     def predict(self, X: Block, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -254,8 +268,8 @@ class SingleRow:
         if self.members.loss is None:
             predicted = log_probabilities(predicted, self.members.width, 0)  # which know all classes
         self.written[0, self.places] = predicted
-        if self.of_born is not None:
-            self.of_born[:] = self.written[:, self.born]
+        if self.born is not None:
+            self.born[:] = self.written[:, self.places_born]
         self.mixing.run()
         return self.written, self.mixed
 
@@ -292,7 +306,7 @@ class SingleRows:
 
     def _is_ready(self, pool: Any, X: Block) -> bool:
         """Whether there are arrays for this row, after making them where they are due."""
-        held = list(_held(pool))
+        held = _held(pool)
         key = pool.has_finished, pool.members.width, *map(id, held)
         if key != self._key:
             self._key, self._held, self._met, self._row = key, held, 0, None
@@ -315,14 +329,8 @@ def is_foreseen(pool: Any, X: Block) -> bool:
     return growth is None or not any(generation.n_late for *_, generation in growth.generations())
 
 
-def _held(pool: Any) -> Iterator[Any]:
-    """What arrays and calls are made for: they are made anew where one of these is another object."""
+def _held(pool: Any) -> list[Any]:
+    """What arrays and calls are made for: they are made anew where one of these is another object, or a class came."""
     linear, growth = pool.members.ensemble.linear, pool.members.growth
-    yield from (pool.mixture, pool.mixture.corrections, pool.frozen.mixture, pool.frozen.losses, growth)
-    yield from linear.members
-    yield from linear.views.values()
-    for *_, generation in () if growth is None else growth.generations():
-        yield generation
-        for part in generation.living:
-            yield part
-            yield getattr(part, "state", part)
+    generations = () if growth is None else (generation for *_, generation in growth.generations())
+    return [pool.mixture.corrections, pool.frozen.losses, linear.members, *linear.views.values(), growth, *generations]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _TYPES = {np.dtype(np.float64): pa.float64(), np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
-_DTYPES: dict[Any, Any] = {arrow_type: dtype for dtype, arrow_type in _TYPES.items()}
+DTYPES: dict[Any, Any] = {arrow_type: dtype for dtype, arrow_type in _TYPES.items()}
 
 
 def of_booleans(values: np.ndarray) -> Any:
@@ -89,7 +89,7 @@ def to_numpy(array: Any, missing: float) -> np.ndarray:
     >>> to_numpy(pa.array([1, None, 3])[1:], -1).tolist()
     [-1, 3]
     """
-    values = of_buffer(array.buffers()[1], _DTYPES[array.type], array.offset, array.offset + len(array))
+    values = of_buffer(array.buffers()[1], DTYPES[array.type], array.offset, array.offset + len(array))
     return np.where(is_missing(array), values.dtype.type(missing), values) if array.null_count else values
 
 

@@ -37,10 +37,10 @@ class Boolean(Category):
     def options(self) -> dict[str, Any]:
         return {"words": True} if self.words else {}
 
-    def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
+    def encoded(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
         if family(array.type) == "boolean":
             return to_numpy(array.cast(pa.int32()), -1), _BOTH
-        index, values = super().convert(array, faults)
+        index, values = super().encoded(array, faults)
         encoded = truths(values).dictionary_encode()
         index = np.append(to_numpy(encoded.indices, -1), np.int32(-1))[index]
         if not self.words:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import bytes_of, is_missing, of_booleans, of_strings, to_booleans, to_numpy
+from tunefree.stream.arrays import DTYPES, bytes_of, is_missing, of_booleans, of_strings, to_booleans, to_numpy
 from tunefree.stream.batch import BadRows
 from tunefree.stream.keys import hash_name, hash_strings
 from tunefree.stream.names import NamesOf, one_by_one
@@ -29,6 +29,8 @@ _MISSING = of_strings(MISSING)
 
 OF_WORDS, RARE_WORD = "values of several words, most of them different", "numbers, but for"  # doubts
 
+MOST_REMEMBERED = 1000  # single values of a column whose categories are remembered
+_PLAIN = (str, bool, int, type(None))  # types of values that are remembered: those that are equal are written alike
 _QUANTITIES = ("number", "moment", "time")  # kinds of columns of which words may be missing values
 
 Array = Any  # pyarrow.Array: it ships no types
@@ -53,6 +55,14 @@ class Words(NamedTuple):
     keys: np.ndarray  # (words,) uint64
     values: np.ndarray  # (words,) float64
     names: NamesOf  # of the features of the keys
+
+
+class Categories(NamedTuple):
+    """The categories that a column holds in the rows of a chunk."""
+
+    index: np.ndarray  # (n,) int32: the place of each row's category in the list, -1 for none
+    values: Array  # of strings: the list
+    keys: np.ndarray  # (k + 1,) uint64: those of the categories, and the last one of a missing one
 
 
 class Bags(NamedTuple):
@@ -208,6 +218,7 @@ class Category:
             self.families = self.families | {"number", "moment", "time", "duration"}
         self.seed = hash_name("=", hash_name(name))
         self.missing_key = missing_key(name)
+        self._of_values: dict[tuple[Any, ...], Categories] = {}  # what single values were converted to
 
     def names(self) -> list[str]:
         return []
@@ -224,8 +235,22 @@ class Category:
     def told(self) -> str:
         return ""
 
-    def convert(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
-        """The place of each row's category in the list of the chunk's categories, and the list."""
+    def convert(self, array: Array, faults: Faults) -> Categories:
+        """The categories of the rows; those of a single row are remembered by its value."""
+        value = array[0].as_py() if len(array) == 1 else array
+        key = array.type.id, type(value), value if type(value) in _PLAIN else None
+        if type(value) in _PLAIN and key in self._of_values:
+            return self._of_values[key]
+        index, values = self.encoded(array, faults)
+        converted = Categories(index, values, np.append(string_keys(values, self.seed), np.uint64(self.missing_key)))
+        if type(value) in _PLAIN and not faults:
+            if len(self._of_values) == MOST_REMEMBERED:
+                self._of_values.clear()
+            self._of_values[key] = converted
+        return converted
+
+    def encoded(self, array: Array, faults: Faults) -> tuple[np.ndarray, Array]:
+        """The place of each row's category in the list of the chunk's categories, -1 for none, and the list."""
         encoded = to_dictionary(array)
         values = pc.utf8_trim_whitespace(encoded.dictionary.cast(pa.string()))
         index = to_numpy(encoded.indices.cast(pa.int32()), -1)
@@ -234,13 +259,12 @@ class Category:
             index = np.append(np.where(gone, -1, np.arange(len(gone))), -1)[index].astype(np.int32)
         return index, values
 
-    def observed(self, converted: tuple[np.ndarray, Array], parts: Parts) -> Observed:
+    def observed(self, converted: Categories, parts: Parts) -> Observed:
         codes = parts.codes
-        return Observed(converted[0] < 0, None, (lambda rows: codes[0].numbers(rows)) if codes else None)
+        return Observed(converted.index < 0, None, (lambda rows: codes[0].numbers(rows)) if codes else None)
 
-    def parts(self, converted: tuple[np.ndarray, Array], learning: bool) -> Parts:
-        index, values = converted
-        keys = np.append(string_keys(values, self.seed), np.uint64(self.missing_key))
+    def parts(self, converted: Categories, learning: bool) -> Parts:
+        index, values, keys = converted
         index = np.where(index < 0, np.int32(len(values)), index)
         return Parts([], [Codes(index, keys, one_by_one(lambda k: self._feature(values, k)))], [])
 
@@ -378,6 +402,9 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
         How numbers are written in strings; plainly if None.
     """
     array = decoded(array)
+    if array.type in DTYPES:
+        numbers = to_numpy(array, 0).astype(np.float64, copy=False)
+        return np.where(is_missing(array), np.nan, numbers) if array.null_count else numbers
     if notation is not None and family(array.type) == "string":
         strings = blank_to_null(array)
         here = notation.fits(strings)

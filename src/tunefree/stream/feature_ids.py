@@ -89,13 +89,15 @@ class FeatureIds:
         rows, places, order = _by_row(words, n_rows, len(codes))
         if learning and not self.keys.bits:
             self._add(_unknown(self.keys, codes, words, rows, places))
-        ids = np.zeros((n_rows, len(codes)), np.int32)
+        ids, start = np.zeros((n_rows, len(codes)), np.int32), 0
+        known = self._lookup(_join([part.keys for _, part in (*codes, *words)], np.uint64))
         for place, (_, column) in enumerate(codes):
-            known = np.append(self._lookup(column.keys), np.int32(0))  # the last is for place -1
-            ids[:, place] = known[column.places]
+            of_column = known[start : start + len(column.keys)]
+            ids[:, place] = np.append(of_column, np.int32(0))[column.places]  # the last is for place -1
+            start += len(of_column)
         entries = Triplets(
             rows[order],
-            self._lookup(_join([part.keys for _, part in words], np.uint64))[order],
+            known[start:][order],
             _join([part.values for _, part in words], np.float64)[order],
         )
         return sum_duplicates(ids, entries) if self.keys.bits else (ids, entries)

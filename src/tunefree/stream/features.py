@@ -420,7 +420,7 @@ class TableEncoder:
                 raise DataError(problem, chunk.file, chunk.row, self.target, remedy)
         if kind in ("number", INTEGER) and self.target_family != "string":
             return numeric_target(decoded(array), self.target, faults, labelled)
-        index, values = Category(self.target).convert(array, faults)
+        index, values = Category(self.target).encoded(array, faults)
         if labelled:
             faults.add(np.flatnonzero(index < 0), self.target, lambda row: UNLABELLED)
         labels = pa.DictionaryArray.from_arrays(of_numbers(index, index < 0), values)

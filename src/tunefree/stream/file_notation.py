@@ -38,14 +38,13 @@ _NOTHING = pa.nulls(0, pa.string())
 _ISO = "YYYY-MM-DD"
 
 
-def strings_of(sample: Columns, na_values: Iterable[str] = ()) -> dict[str, Any]:
-    """The columns of strings of a sample, null where a value is missing."""
-    columns = zip(sample.table.schema.names, sample.table.columns, strict=True)
-    return {
-        name: without_words(without(array, tuple(na_values)), name, (), Faults())
-        for name, array in columns
-        if family(array.type) == "string"
-    }
+def strings_of(sample: Columns, names: Iterable[str], na_values: Iterable[str] = ()) -> dict[str, Any]:
+    """Those of some columns of a sample that are strings, null where a value is missing."""
+    columns, strings = zip(sample.table.schema.names, sample.table.columns, strict=True), {}
+    for name, array in columns:
+        if name in names and family(array.type) == "string":
+            strings[name] = without_words(without(array, tuple(na_values)), name, (), Faults())
+    return strings
 
 
 def names_with_notation(encoder: Any) -> tuple[str, ...]:
@@ -146,9 +145,9 @@ def as_written(encoder: Any, sample: Columns | None, column_types: ColumnTypes) 
         for name in (adapted.weight, adapted.exposure, adapted.target if adapted.has_numeric_target else None)
         if name is not None
     ]
-    file = FileNotation(
-        None if sample is None else strings_of(sample, adapted.na_values), [*numbers, *roles], column_types
-    )
+    asked = {*numbers, *roles, *(column.name for column in adapted.columns if column.kind == Timestamp.kind)}
+    strings = None if sample is None else strings_of(sample, asked, adapted.na_values)
+    file = FileNotation(strings, [*numbers, *roles], column_types)
     adapted.columns = [_of_column(column, file, formats) for column in adapted.columns]
     if formats:
         remedy = "name a column that was one of dates in training"

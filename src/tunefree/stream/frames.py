@@ -82,11 +82,10 @@ def read_frame(
 def _pandas(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
     names = [str(column) for column in frame.columns]
     for first, stop in _ranges(start, len(frame), len(names), chunk_rows):
-        part = frame.iloc[first:stop]
-        columns = [part.iloc[:, place] for place in range(len(names))]
+        part = frame if (first, stop) == (0, len(frame)) else frame.iloc[first:stop]
         arrays = [
             _array(column, label, name, first, pa.Array.from_pandas)
-            for label, column in zip(names, columns, strict=True)
+            for label, (_, column) in zip(names, part.items(), strict=True)
         ]
         yield pa.record_batch(arrays, names=names)
 

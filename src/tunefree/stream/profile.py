@@ -95,19 +95,22 @@ class Profile:
         keys = _fractions(n) + np.uint64(self.rows * GOLDEN % 2**64)
         rows = np.arange(n) if len(self.keys) < self.capacity else np.flatnonzero(keys < self.keys[-1])
         rows = rows[np.argsort(keys[rows])[: self.capacity]]
-        values = np.full((len(rows), len(observed)), np.inf, np.float32)
+        values, missing = np.zeros((len(rows), len(observed))), np.ones((len(rows), len(observed)), bool)
+        ranges: dict[int, tuple[float, float]] = {}
         for place, column in enumerate(observed):
             if column is None:
                 continue
             self.present[place] += n - np.count_nonzero(column.missing)
             if column.numbers is not None and n:
-                low, high = self.ranges[place]
-                of_range = np.fmin.reduce(column.numbers), np.fmax.reduce(column.numbers)
-                self.ranges[place] = np.fmin(low, of_range[0]), np.fmax(high, of_range[1])
+                ranges[place] = np.fmin.reduce(column.numbers), np.fmax.reduce(column.numbers)
             if column.values_of is not None and len(rows):
-                held = np.clip(column.values_of(rows), -LARGEST, LARGEST)
-                values[:, place] = np.where(column.missing[rows], np.inf, held)
-        self._keep(keys[rows], values)
+                values[:, place], missing[:, place] = column.values_of(rows), column.missing[rows]
+        if ranges:
+            (low, high), (here_low, here_high) = self.ranges[[*ranges]].T, np.array([*ranges.values()]).T
+            self.ranges[[*ranges]] = np.column_stack([np.fmin(low, here_low), np.fmax(high, here_high)])
+        np.clip(values, -LARGEST, LARGEST, out=values)
+        values[missing] = np.inf
+        self._keep(keys[rows], values.astype(np.float32))
         self.rows += n
 
     def _keep(self, keys: np.ndarray, values: np.ndarray) -> None:

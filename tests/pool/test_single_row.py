@@ -1,0 +1,139 @@
+"""One row of the pool: the bits of many rows, whatever the task, the columns, and what was learned between."""
+
+from __future__ import annotations
+
+import copy
+import threading
+
+import numpy as np
+import pytest
+
+from tunefree.core.rows import Block, dense, part, sparse, table
+from tunefree.model.targets import Labels
+from tunefree.pool.model import PoolModel
+from tunefree.pool.published import published
+from tunefree.pool.single_row import LIKE, SingleRows
+
+N_NEW = 40
+
+
+def rows_of(n: int, seed: int, has_words: bool = True) -> Block:
+    """Rows of a table with numbers, some of them missing, categories, and words."""
+    rng = np.random.default_rng(seed)
+    codes = np.column_stack([rng.integers(4, 9, n), np.where(rng.random(n) < 0.2, 9, 0)])
+    counts = rng.integers(0, 4, n) if has_words else np.zeros(n, int)
+    features = [10 + rng.permutation(8)[:count] for count in counts]
+    words = sparse(np.append(0, np.cumsum(counts)), np.concatenate([[], *features]), rng.random(counts.sum()))
+    return table(rng.normal(size=(n, 3)), [1, 2, 3], codes, words)
+
+
+def targets_of(X: Block, n_classes: int) -> np.ndarray:
+    scores = X.numbers[:, 0] + 0.5 * (X.codes[:, 0] == 5)
+    return np.digitize(scores, np.linspace(-0.5, 0.5, n_classes - 1)) if n_classes else 100.0 + 3.0 * scores
+
+
+def learned(n_classes: int, X: Block) -> PoolModel:
+    model = PoolModel("classification" if n_classes else "regression")
+    learn(model, n_classes, X)
+    return model
+
+
+def learn(model: PoolModel, n_classes: int, X: Block) -> None:
+    y = targets_of(X, n_classes)
+    model.learn(X, Labels.of(y.tolist()) if n_classes else y, np.ones(len(y)))
+
+
+def check(model: PoolModel, X: Block) -> None:
+    """Rows alone have the bits of rows together, and leave the same behind; arrays for one row are used at the end."""
+    other = copy.deepcopy(model)
+    together = other.predict(X)
+    alone = [model.predict(part(X, i, i + 1)) for i in range(len(X.numbers))]
+    assert np.concatenate(alone).tobytes() == together.tobytes()
+    ours, others = model.pool.waiting.rows, other.pool.waiting.rows
+    assert list(ours) == list(others)
+    assert all(ours[digest].tobytes() == others[digest].tobytes() for digest in ours)
+    assert model.pool.single_rows._row is not None
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+@pytest.mark.parametrize("n", [20, 700])
+def test_a_row_has_the_bits_of_many(n_classes: int, n: int) -> None:
+    model = learned(n_classes, rows_of(n, 1))
+    check(model, rows_of(N_NEW, 2))
+    check(published(model), rows_of(N_NEW, 3))
+    model.freeze()
+    check(model, rows_of(N_NEW, 4))
+    model.reduce()
+    check(model, rows_of(N_NEW, 5))
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_rows_that_are_predicted_and_then_learned(n_classes: int) -> None:
+    """Through births of generations, in a model that predicts each row alone, and one that predicts two at a time."""
+    first, rows = rows_of(300, 1), rows_of(330, 2)
+    alone, by_two = learned(n_classes, first), learned(n_classes, first)
+    for start in range(0, 330, 2):
+        pair = part(rows, start, start + 2)
+        singles = [alone.predict(part(pair, i, i + 1)) for i in range(2)]
+        assert np.concatenate(singles).tobytes() == by_two.predict(pair).tobytes()
+        for model in (alone, by_two):
+            learn(model, n_classes, pair)
+    assert alone.pool.single_rows._row is not None
+
+
+def test_rows_of_arrays_and_sparse_rows() -> None:
+    X = np.random.default_rng(0).normal(size=(400, 4)) * (np.random.default_rng(1).random((400, 4)) < 0.7)
+    places = [np.flatnonzero(row) for row in X]
+    pointers = np.append(0, np.cumsum([len(of_row) for of_row in places]))
+    for block in (dense(X), sparse(pointers, 1 + np.concatenate(places), X[X != 0.0])):
+        model = PoolModel("classification")
+        model.learn(part(block, 0, 300), Labels.of((X[:300, 0] > 0.1).tolist()), np.ones(300))
+        check(model, part(block, 300, 400))
+
+
+def test_a_class_that_comes_later_is_predicted_as_before() -> None:
+    model, X = learned(3, rows_of(700, 1)), rows_of(N_NEW, 2)
+    check(model, X)
+    model.learn(part(X, 0, 1), Labels.of(["another"]), np.ones(1))
+    assert all(generation.n_late for *_, generation in model.pool.members.growth.generations())
+    together = copy.deepcopy(model).predict(X)
+    assert np.concatenate([model.predict(part(X, i, i + 1)) for i in range(N_NEW)]).tobytes() == together.tobytes()
+
+
+def test_rows_of_other_layouts_between() -> None:
+    """Columns of codes and words may be absent, or more than there was room for."""
+    model, X = learned(2, rows_of(700, 1)), rows_of(N_NEW, 2)
+    check(model, X)
+    without = rows_of(N_NEW, 3, has_words=False)
+    check(model, without._replace(codes=without.codes[:, :1].copy(), code_columns=without.code_columns[:1]))
+    many = np.arange(10, 500)
+    words = sparse(np.arange(N_NEW + 1) * len(many), np.tile(many, N_NEW), np.ones(len(many) * N_NEW))
+    check(model, table(X.numbers, [1, 2, 3], X.codes, words))
+
+
+def test_threads_predict_the_same() -> None:
+    model, X = learned(2, rows_of(700, 1)), rows_of(200, 2)
+    model.freeze()
+    together, alone = model.predict(X), [np.empty((200, 1)) for _ in range(4)]
+
+    def predict(written: np.ndarray) -> None:
+        for i in range(200):
+            written[i] = model.predict(part(X, i, i + 1))
+
+    workers = [threading.Thread(target=predict, args=(written,)) for written in alone]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert all(written.tobytes() == together.tobytes() for written in alone)
+
+
+def test_arrays_are_made_for_more_than_a_few_rows() -> None:
+    model, X = learned(2, rows_of(100, 1)), rows_of(LIKE + 1, 2)
+    for i in range(LIKE):
+        model.predict(part(X, i, i + 1))
+        assert model.pool.single_rows._row is None
+    model.predict(part(X, LIKE, LIKE + 1))
+    assert model.pool.single_rows._row is not None
+    assert copy.deepcopy(model.pool.single_rows)._row is None
+    assert SingleRows().predict(model.pool, part(X, 0, 1)) is None
