@@ -6,11 +6,11 @@ import copy
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tunefree.core import kernels
-from tunefree.core.rows import part, sparse, table
+from tunefree.core.rows import part, reach, sparse, table
 from tunefree.model import meetings, record
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
@@ -84,8 +84,8 @@ def test_plain_python_finds_the_same_occurrences(kind, monkeypatch):
 
     def results():
         known = meetings.FirstMeetings()
-        batches = [known.meet(part(X, start, stop), weight[start:stop]) for start, stop in ((0, 50), (50, 51), (51, N))]
-        of_rows = [np.asarray(array).tolist() for met in batches for array in (*met.X, *met[1:6], *met.past)]
+        batches = [known.meet(part(X, start, stop), weight[start:stop], 3) for start, stop in ((0, 50), (50, 51), (51, N))]
+        of_rows = [np.asarray(array).tolist() for met in batches for array in (*met.X, *met[1:5], *met.past)]
         return of_rows, [array.tolist() for array in known.known], [np.asarray(a).tolist() for a in known.in_slots(X)]
 
     compiled = results()
@@ -145,6 +145,43 @@ def test_first_meetings_that_left_the_log_are_not_taught_and_certificates_allow_
     same(once, learned(X, y, weight, cuts, **of_learner)[0])
 
 
+@settings(max_examples=5, deadline=None, phases=[Phase.generate])
+@given(st.integers(0, 2**31), st.sets(st.integers(1, N - 1), max_size=8), st.integers(3, 5))
+def test_a_short_log_makes_no_difference_to_where_rows_are_cut(seed, cuts, few):
+    """Features that occurred more than once get slots before the log forgets; those that did once are forgotten."""
+    X, y, weight = streams(seed)
+    short = [*range(0, N, 8), *cuts]
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (meetings, record):
+            patch.setattr(module, "LOGGED", 12)
+        patch.setattr(meetings, "FEW", few)
+        (one, losses), (other, of_parts) = (learned(X, y, weight, sorted({*some} - {0})) for some in (short[:20], short))
+        patch.setattr(meetings, "FEW", 2)
+        early, of_early = learned(X, y, weight, short[1:20])
+        certificates = one.certificate(), early.certificate()
+    same(one, other)
+    np.testing.assert_array_equal(losses, of_parts)
+    np.testing.assert_allclose(losses, of_early, rtol=1e-12, atol=1e-12)
+    assert early.n_slots >= one.n_slots and len({own.n_partial for own in certificates}) == 1
+    np.testing.assert_allclose(*(own.pulls for own in certificates), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("few", [3, 100])
+def test_features_that_occurred_a_few_times_have_no_slot_and_the_same_weights(few, monkeypatch):
+    X, y, weight = streams(21)
+    models = []
+    for occurrences in (few, 2):
+        monkeypatch.setattr(meetings, "FEW", occurrences)
+        models.append(learned(X, y, weight, [30, 90])[0])
+    late, early = models
+    assert late.n_slots < early.n_slots
+    assert late.record.evidence["gradients"][late.n_slots :].any() == np.False_
+    np.testing.assert_array_equal(late.mean_weights(), early.mean_weights())
+    np.testing.assert_allclose(late.predict(X), early.predict(X), rtol=1e-9, atol=1e-12)
+    again = Model.restore(*copy.deepcopy(late.save_state()))
+    np.testing.assert_array_equal(again.predict(X), late.predict(X))
+
+
 def test_newton_steps_give_up_at_the_first_feature_beyond_their_matrices(monkeypatch):
     monkeypatch.setattr(meetings, "FIRST", 1024)
     one, far = sparse([0, 2], [1, 2], [1.0, 2.0]), sparse([0, 2], [1, 5000], [1.0, 2.0])
@@ -198,7 +235,7 @@ def test_what_will_be_needed_is_known_before_rows_are_learned_and_nothing_is_cop
         model.reserve_slots(most)
         before = model.members[0].state, model.record.evidence.coordinates
         model.learn(rows, Labels.of(labels[start : start + 40]), weight[start : start + 40])
-        assert model.n_slots <= most <= model.n_slots + 40
+        assert model.n_slots <= most <= reach(X)
         assert model.members[0].state is before[0] and model.record.evidence.coordinates is before[1]
 
 

@@ -240,6 +240,13 @@ class State:
             target[tuple(placed)] = source[tuple(kept)]
         return other
 
+    def forget(self, features: slice) -> None:
+        """Let some features be as if none of their rows had been seen, in place."""
+        for name in [name for name, axes in BLOCKS.items() if FEATURE in axes]:
+            starts = np.array([field.start for field in fields_in(type(self), name)], DTYPE)
+            block = getattr(self, name)
+            block[features] = starts.reshape(-1, *[1] * (block.ndim - 2))
+
     def arrays(self, n_features: int | None = None) -> dict[str, np.ndarray]:
         """What is saved: a view of each field, without padding, of the first so many features."""
         n = self.n_features if n_features is None else min(n_features, self.n_features)

@@ -18,6 +18,8 @@ from tunefree.model.meetings import MOST, FirstMeetings, Met, Past, with_room
 from tunefree.model.members import Member, Setting
 from tunefree.model.views import create_view, transform
 
+AT_ONCE = 2**14  # features without a slot whose weights are computed at a time
+
 
 class LinearGroup(MemberGroup):
     """Linear learners, each on its view of the rows; members with the same view share it.
@@ -78,7 +80,7 @@ class LinearGroup(MemberGroup):
         return n_features if self.meetings is None else self.meetings.n_slots(n_features)
 
     def settle(self) -> tuple[Past | None, Any]:
-        """Learn all first occurrences, and from now on each feature when it first occurs; these, as they were given."""
+        """Learn all occurrences that are kept, and from now on each feature when it first occurs; these, as they were given."""
         past = None if self.meetings is None else self.meetings.settle()
         if self.meetings is None or past is None:
             return None, None
@@ -89,7 +91,7 @@ class LinearGroup(MemberGroup):
     def reduce(self) -> None:
         """Keep what predicts, and leave out all that learning needs.
 
-        Features that occurred once stay a row's slopes in the log: as weights they would take K numbers each.
+        Features without a slot stay rows' slopes in the log: as weights they would take K numbers each.
         """
         for member in self.members:
             member.reduce(self.n_features, self.n_outputs)
@@ -104,7 +106,7 @@ class LinearGroup(MemberGroup):
     @property
     def meetings_held(self) -> Any:
         """What is kept of first occurrences, as nested arrays."""
-        return () if self.meetings is None else (self.meetings.known, self.meetings.values)
+        return () if self.meetings is None else (self.meetings.known, self.meetings.kept, self.meetings.values)
 
     def take_latest(self) -> tuple[Rows | None, Met | None]:
         """The latest rows with slots, and what was met in them, handed out once.
@@ -117,12 +119,13 @@ class LinearGroup(MemberGroup):
 
     def _meet(self, seen: dict[str, Any], weight: np.ndarray) -> Met | None:
         """Give slots to features of rows, which are in some views, and replay first occurrences."""
-        met = None if self.meetings is None else self.meetings.meet(seen["raw"], weight)
+        met = None if self.meetings is None else self.meetings.meet(seen["raw"], weight, self.n_outputs)
         if met is not None and self.meetings is not None:
             for view, X in seen.items():
                 self.meetings.note(met, view, X)
                 seen[view] = self.meetings.shown(met, X)
             self.reserve_features(self.meetings.first)
+            self.reserve_slots(met.n_slots)
             self._replay(met.past)
         return met
 
@@ -146,6 +149,8 @@ class LinearGroup(MemberGroup):
             list(zip(self.members, predictions, strict=True)),
             len(y),
         )
+        for member in self.members if met is not None else ():
+            member.state.forget(met.visited)
 
     def predict(self, X: Any) -> np.ndarray:
         for name in self._views_of_members() - {"raw"}:
@@ -211,16 +216,18 @@ class LinearGroup(MemberGroup):
 
         ``seen`` are the rows in the views of the members; see :meth:`tunefree.model.meetings.FirstMeetings.alone_in`.
         """
-        found = None if self.meetings is None else self.meetings.alone_in(seen["raw"], n_slots, n_met)
-        if self.meetings is None or found is None:
+        alone = None if self.meetings is None else self.meetings.alone_in(seen["raw"], n_slots, n_met)
+        if self.meetings is None or alone is None:
             return lambda member: None
-        past, views = found.past, [view for view in seen if view in self.meetings.values]
-        rows = {view: (found.rows(seen[view]), self.meetings.replayed(past, view)) for view in views}
+        past, views = alone.past, [view for view in seen if view in self.meetings.values]
+        rows = {view: (alone.rows(seen[view]), self.meetings.replayed(past, view)) for view in views}
 
         def of_member(member: Member) -> Further | None:
-            own = rows.get(member.setting.view)
-            read = None if own is None else member.past_weights(own[1], past)
-            return None if own is None or read is None else Further(own[0], read, np.append(0, past.features))
+            if member.setting.view not in rows:
+                return None
+            in_view, occurrences = rows[member.setting.view]
+            read = member.past_weights(occurrences, past)
+            return None if read is None else Further(in_view, read, np.append(0, alone.features))
 
         return of_member
 
@@ -228,13 +235,18 @@ class LinearGroup(MemberGroup):
         """What belongs to features (d, ...), in the order of the weights of members."""
         return of_features if self.meetings is None else self.meetings.by_slot(of_features)
 
-    def by_feature(self, of_slots: np.ndarray, n_features: int) -> np.ndarray:
-        """What belongs to the weights of members, by feature (d, ...); 0 for features that have none."""
-        if self.meetings is not None:
-            return self.meetings.by_feature(of_slots, n_features)
-        found = np.zeros((n_features, *of_slots.shape[1:]), of_slots.dtype)
-        found[: len(of_slots)] = of_slots[:n_features]
-        return found
+    def weights_by_feature(self, n_features: int) -> Read:
+        """Weights (d, K) of the first member, and units (d,), by feature; 0 for features that occurred once or never."""
+        meetings, member = self.meetings or FirstMeetings(), self.members[0]
+        weights, units = (meetings.by_feature(of_slots, n_features) for of_slots in self.weights()[0])
+        several = meetings.alone(fewest=2)
+        for start in range(0, len(several), AT_ONCE):
+            features = several[start : start + AT_ONCE]
+            past = meetings.numbered(features)
+            read = member.past_weights(meetings.replayed(past, member.setting.view), past)
+            if read is not None:
+                weights[features], units[features] = read[0][1:], read[1][1:]
+        return weights, units
 
     def weighted_rows(self, X: Any, members: list[int]) -> list[WeightedRows]:
         """Rows as the members at some places see them."""

@@ -1,14 +1,19 @@
-"""First occurrences: a feature gets statistics at its second occurrence, and the entry of the first is then replayed.
+"""First occurrences: a feature gets statistics after its first few occurrences, which are replayed then.
 
-Two thirds of the words and pairs of a text occur once. The weight of a new feature is 0, so its entry does not change
-the margins of its row, and what is learned from it is not used before the feature occurs again. The entry is therefore
-left out of the row. Its value is kept, and members keep the slopes of the row in a log. At the second occurrence the
-feature gets a slot, which is its index in all statistics, and the members replay the first occurrence
-(:func:`tunefree.learners.contract.replay`). So each row is predicted as by members that learn all entries of all rows.
-This holds for new rows too: weights of features that occurred once are computed from the log when they are needed.
+Two thirds of the words and pairs of a text occur once, and most others a few times. The weight of a new feature is 0,
+so the entry of its first occurrence does not change the margins of its row, and is left out of the row. Its value is
+kept, and members keep the slopes of the row in a log. Members can then replay the occurrence
+(:func:`tunefree.learners.contract.replay`). A feature of FEW occurrences gets a slot, which is its index in all
+statistics, and its occurrences are replayed. Before that it visits: while rows that have it again are learned, it has
+a slot in which its occurrences were replayed, and then only the new occurrences are kept. A margin has statistics of
+its own for each feature, but an occurrence is kept once for all margins; so where there is one margin, the second
+occurrence is enough for a slot. Each row is predicted as by members that learn all entries of all rows. This holds for
+new rows too: weights of features without a slot are computed from the log when they are needed.
 
-The log is bounded. A feature whose first occurrence is no longer in it gets a slot without a replay. The first FIRST
-features have slots from the start, which are their own numbers.
+The log is bounded, and has the rows that are learned with the first occurrence of a feature. A feature that occurs
+again in another row gets a slot, and so does one that occurred more than once when its first occurrence leaves the log. A feature that occurred
+once, and not again while that was in the log, gets a slot without a replay. The first FIRST features have slots from
+the start, which are their own numbers.
 """
 
 from __future__ import annotations
@@ -21,85 +26,154 @@ from tunefree.core.kernels import kernel
 from tunefree.core.rows import Block, n_rows, reach, sparse
 
 FIRST = 1024  # features that have slots from the start: more than Newton's matrices reserve capacity for
+FEW = 6  # occurrences after which a feature has a slot, where there are several margins
 LOGGED = 2**16  # rows in a log: more than members learn at a time
 MOST = 2**62
-_ONCE = -1  # in ``slot_of``: the feature was met once
+_NO_SLOT, _VISITS = -1, -2  # in ``slot_of``: the feature occurred; it occurs in the rows that are being met
 
 
 class Known(NamedTuple):
     """What is known of features from number ``first`` on."""
 
-    slot_of: Annotated[np.ndarray, "int32[features]"]  # 0 of one never observed, -1 of one that occurred once
+    slot_of: Annotated[np.ndarray, "int32[features]"]  # 0 of one never observed, -1 of one that has no slot yet
     serials: Annotated[np.ndarray, "int64[features]"]  # serial number of the row of the first occurrence
+    latest: Annotated[np.ndarray, "int32[features]"]  # the latest of the occurrences that are kept, from 1; 0 for none
     counts: Annotated[np.ndarray, "int64[3]"]  # indices; rows with a first occurrence; 1 if these get slots at once
 
     @classmethod
     def create(cls, n_features: int) -> Self:
         """Nothing is known."""
-        return cls(np.zeros(n_features, np.int32), np.zeros(n_features, np.int64), np.zeros(3, np.int64))
+        slot_of, latest = np.zeros((2, n_features), np.int32)
+        return cls(slot_of, np.zeros(n_features, np.int64), latest, np.zeros(3, np.int64))
+
+
+class Kept(NamedTuple):
+    """Occurrences that are kept, in the order of the rows."""
+
+    features: Annotated[np.ndarray, "int32[kept]"]
+    serials: Annotated[np.ndarray, "int64[kept]"]  # serial numbers of their rows
+    before: Annotated[np.ndarray, "int32[kept]"]  # the one before of the same feature, from 1; 0 for none
+    ordinals: Annotated[np.ndarray, "int32[kept]"]  # how many of the same feature there are up to here
+    counts: Annotated[np.ndarray, "int64[2]"]  # how many there are; and whose rows have left the log
+
+    @classmethod
+    def create(cls, n_kept: int) -> Self:
+        """None, with capacity for so many."""
+        features, before, ordinals = np.zeros((3, n_kept), np.int32)
+        return cls(features, np.zeros(n_kept, np.int64), before, ordinals, np.zeros(2, np.int64))
 
 
 class Past(NamedTuple):
-    """First occurrences that are replayed."""
+    """Occurrences that are replayed, in the order of the rows for each feature."""
 
     features: np.ndarray  # (r,) int64
     slots: np.ndarray  # (r,) int32: of the features
     sources: np.ndarray  # (r,) int64: where in the log the rows are in which the features were met
+    places: np.ndarray  # (r,) int64: among the occurrences that are kept
 
 
 class Met(NamedTuple):
     """Rows with slots instead of features, and what is to be done about first occurrences."""
 
     X: Any  # block of rows, their values unchanged
-    kept: np.ndarray  # (e,) places of their words among those of the rows as given
+    words: np.ndarray  # (e,) places of their words among those of the rows as given
     left_out: np.ndarray  # (n,) int64: entries of each row that are left out
     places: np.ndarray  # (n,) int64: where in the log each row is kept; -1 for nowhere
-    fresh: np.ndarray  # (f,) int64: features met for the first time
-    entries: np.ndarray  # (f,) int64: their places among the words of the rows as given; -1 for those of codes
+    entries: np.ndarray  # (f,) int64: of the latest occurrences that are kept, places among the words of the rows as
+    #   given; -1 for those of codes
     past: Past  # what is replayed before the rows are learned
     past_rows: Any  # that, as rows of one entry each, their values as given
     n_slots: int  # there is to be room for
+    visited: slice  # slots of features that visit, whose statistics are forgotten once the rows are learned
     n_partial: int  # features with a slot that were not corrected by a replay of their first occurrence, by now
 
 
 class Occurrences(NamedTuple):
-    """First and second occurrences of features in some rows, in order."""
+    """Occurrences in some rows, in order, of features without a slot."""
 
-    fresh: Annotated[np.ndarray, "int64[occurrences]"]  # features met for the first time
-    entries: Annotated[np.ndarray, "int64[occurrences]"]  # their places among the words; -1 for those of codes
-    again: Annotated[np.ndarray, "int64[occurrences]"]  # features whose first occurrence is to be replayed
-    rows: Annotated[np.ndarray, "int64[occurrences]"]  # serial numbers of the rows of their second occurrence
-    counts: Annotated[np.ndarray, "int64[2]"]  # of the features in the first two, and in the last two
+    entries: Annotated[np.ndarray, "int64[occurrences]"]  # of those that are kept, places among the words; -1 of codes
+    again: Annotated[np.ndarray, "int64[occurrences]"]  # features that get a slot, whose occurrences are replayed
+    rows: Annotated[np.ndarray, "int64[occurrences]"]  # serial numbers of the rows where they get it
+    visitors: Annotated[np.ndarray, "int64[occurrences]"]  # features that visit; some of them get a slot later
+    counts: Annotated[np.ndarray, "int64[3]"]  # of entries; of features that get a slot; of visitors
 
     @classmethod
-    def create(cls, n_entries: int) -> Self:
-        """None, with capacity for those in so many entries."""
-        fresh, entries, again, rows = np.empty((4, n_entries), np.int64)
-        return cls(fresh, entries, again, rows, np.zeros(2, np.int64))
+    def create(cls, n_entries: int, n_leaving: int) -> Self:
+        """None, with capacity for those in so many entries, and for so many that may leave the log."""
+        entries, again, rows, visitors = np.empty((4, n_entries + n_leaving), np.int64)
+        return cls(entries, again, rows, visitors, np.zeros(3, np.int64))
 
 
-def meet_feature(known, first, row, is_learned, begun, feature, entry, occurrences):
-    """Meet a feature in a row of this serial number; the serial numbers of these rows begin at ``begun``."""
-    if known.slot_of[feature] == 0 and is_learned:
-        known.serials[feature] = row
-        if known.counts[2] == 0:
-            known.slot_of[feature] = _ONCE
-            occurrences.fresh[occurrences.counts[0]], occurrences.entries[occurrences.counts[0]] = feature, entry
-            occurrences.counts[0] += 1
-            return
-    elif known.slot_of[feature] != _ONCE:
-        return
-    known.slot_of[feature] = first + known.counts[0]
+class Limits(NamedTuple):
+    """When features get slots."""
+
+    first: int  # features from this number on have none from the start
+    few: int  # occurrences after which they have one
+    logged: int  # rows in the log
+    begun: int  # serial number of the first of the rows that are met
+
+
+def keep(known, kept, row, feature, entry, occurrences):
+    """Keep an occurrence."""
+    place, before = kept.counts[0], known.latest[feature]
+    kept.features[place], kept.serials[place], kept.before[place] = feature, row, before
+    kept.ordinals[place] = kept.ordinals[before - 1] + 1 if before > 0 else 1
+    kept.counts[0] += 1
+    known.latest[feature] = kept.counts[0]
+    occurrences.entries[occurrences.counts[0]] = entry
+    occurrences.counts[0] += 1
+
+
+def give_slot(known, limits, row, feature, occurrences):
+    """Give a feature a slot, and replay what occurred before the rows that are met."""
+    known.slot_of[feature] = limits.first + known.counts[0]
     known.counts[0] += 1
-    if known.serials[feature] < begun:
+    if known.serials[feature] < limits.begun:
         occurrences.again[occurrences.counts[1]], occurrences.rows[occurrences.counts[1]] = feature, row
         occurrences.counts[1] += 1
+
+
+def meet_feature(known, kept, limits, row, is_learned, is_logged, feature, entry, occurrences):
+    """Meet a feature in a row of this serial number, which is learned or not, and is in the log or not."""
+    if known.slot_of[feature] > 0 or (known.slot_of[feature] == 0 and not is_learned):
+        return
+    if known.slot_of[feature] == 0:
+        known.serials[feature] = row
+        if known.counts[2] == 1:
+            give_slot(known, limits, row, feature, occurrences)
+        else:
+            known.slot_of[feature] = _NO_SLOT
+            keep(known, kept, row, feature, entry, occurrences)
+        return
+    n_kept = kept.ordinals[known.latest[feature] - 1]
+    has_left = row - known.serials[feature] > limits.logged
+    if has_left or not is_logged or n_kept + 1 >= limits.few:
+        give_slot(known, limits, row, feature, occurrences)
+        return
+    keep(known, kept, row, feature, entry, occurrences)
+    if known.slot_of[feature] == _NO_SLOT:
+        known.slot_of[feature] = _VISITS
+        occurrences.visitors[occurrences.counts[2]] = feature
+        occurrences.counts[2] += 1
+
+
+def leave_log(known, kept, limits, row, occurrences):
+    """Give slots to features that occurred more than once and whose first row leaves the log."""
+    while kept.counts[1] < kept.counts[0] and kept.serials[kept.counts[1]] <= row - limits.logged:
+        place = kept.counts[1]
+        feature = kept.features[place]
+        if kept.before[place] == 0 and known.slot_of[feature] < 0 and known.latest[feature] > place + 1:
+            give_slot(known, limits, row, feature, occurrences)
+        kept.counts[1] += 1
 
 
 @kernel
 def meet_rows(
     known: Known,
+    kept: Kept,
     first: int,
+    few: int,
+    logged: int,
     weight: Annotated[np.ndarray, "float64[rows]"],
     codes: Annotated[np.ndarray, "int32[rows, code_columns]"],
     pointers: Annotated[np.ndarray, "int64[ends]"],
@@ -109,18 +183,25 @@ def meet_rows(
     occurrences: Occurrences,
 ) -> None:
     """Observe the features of rows, which get serial numbers: a row without a first occurrence has that of the next."""
-    begun, is_settled = known.counts[1], known.counts[2] == 1
+    limits, is_settled = Limits(first, few, logged, known.counts[1]), known.counts[2] == 1
     for i in range(len(weight)):
-        row, n_fresh, is_learned = known.counts[1], occurrences.counts[0], weight[i] > 0.0
-        n_slots = known.counts[0]
+        row, is_learned, is_logged, n_slots = known.counts[1], weight[i] > 0.0, False, known.counts[0]
         serials[i] = row
+        if is_learned and not is_settled:
+            for c in range(codes.shape[1]):
+                is_logged = is_logged or (codes[i, c] >= first and known.slot_of[codes[i, c]] == 0)
+            for e in range(pointers[i], pointers[i + 1]):
+                is_new = features[e] >= first and values[e] != 0.0 and known.slot_of[features[e]] == 0
+                is_logged = is_logged or is_new
         for c in range(codes.shape[1]):
             if codes[i, c] >= first:
-                meet_feature(known, first, row, is_learned, begun, codes[i, c], -1, occurrences)
+                meet_feature(known, kept, limits, row, is_learned, is_logged, codes[i, c], -1, occurrences)
         for e in range(pointers[i], pointers[i + 1]):
             if features[e] >= first and values[e] != 0.0:
-                meet_feature(known, first, row, is_learned, begun, features[e], e, occurrences)
-        if occurrences.counts[0] > n_fresh or (is_settled and known.counts[0] > n_slots):
+                meet_feature(known, kept, limits, row, is_learned, is_logged, features[e], e, occurrences)
+        if is_logged:
+            leave_log(known, kept, limits, row, occurrences)
+        if is_logged or (is_settled and known.counts[0] > n_slots):
             known.counts[1] += 1
 
 
@@ -146,7 +227,7 @@ def place_rows(
     placed_codes: Annotated[np.ndarray, "int32[rows, code_columns]"],
     placed_pointers: Annotated[np.ndarray, "int64[ends]"],
     slots: Annotated[np.ndarray, "int32[words]"],
-    kept: Annotated[np.ndarray, "int64[words]"],
+    places: Annotated[np.ndarray, "int64[words]"],
     left_out: Annotated[np.ndarray, "int64[rows]"],
 ) -> int:
     """Write rows with slots instead of features; returns how many words are kept."""
@@ -160,7 +241,7 @@ def place_rows(
             if features[e] < first or values[e] != 0.0:
                 slot = slot_in(known, first, serials[i], weight[i] > 0.0, features[e])
                 if slot > 0:
-                    slots[n], kept[n] = slot, e
+                    slots[n], places[n] = slot, e
                     n += 1
                 else:
                     left_out[i] += 1
@@ -171,7 +252,8 @@ def place_rows(
 class Alone(NamedTuple):
     """Features of some rows that have no slot, though they occurred, numbered from 1."""
 
-    past: Past  # their first occurrences; the slots are their numbers
+    features: np.ndarray  # (d,) int64: by number
+    past: Past  # their occurrences; the slots are their numbers
     pointers: np.ndarray  # (n + 1,) int64: into the entries of the rows that have such features
     numbers: np.ndarray  # (e,) int32: of the features
     places: np.ndarray  # (e,) int64: of the entries among the words of the rows; -1 for those of codes
@@ -204,15 +286,16 @@ def with_outputs(log: np.ndarray, n_outputs: int, first: int, fixed: int = 0) ->
 
 
 class FirstMeetings:
-    """Which features have been met once, and the slots of those that occurred twice.
+    """The first occurrences of features, and the slots of those that occurred more often.
 
     Attributes
     ----------
     first : int
         Features below have the slots of their own numbers; 0 before any row.
     known : Known
-    values : dict of str to (d,) array
-        By view, the values of features at their first occurrence.
+    kept : Kept
+    values : dict of str to (k,) array
+        By view, the values of features at the occurrences that are kept.
     n_partial : int
         Features with a slot whose first occurrence had left the log.
 
@@ -220,14 +303,14 @@ class FirstMeetings:
     --------
     >>> from tunefree.core.rows import sparse
     >>> meetings = FirstMeetings()
-    >>> met = meetings.meet(sparse([0, 2, 4], [7, 3000, 3000, 4000], [1.0, 2.0, 5.0, 6.0]), np.ones(2))
+    >>> met = meetings.meet(sparse([0, 2, 4], [7, 3000, 3000, 4000], [1.0, 2.0, 5.0, 6.0]), np.ones(2), 1)
     >>> met.X.features, met.X.values, met.left_out
     (array([   7, 1024, 1024], dtype=int32), array([1., 2., 5.]), array([0, 1]))
     """
 
     def __init__(self) -> None:
         self.first, self.n_partial = 0, 0
-        self.known = Known.create(0)
+        self.known, self.kept = Known.create(0), Kept.create(0)
         self.values: dict[str, np.ndarray] = {}
 
     @classmethod
@@ -247,9 +330,9 @@ class FirstMeetings:
         return min(int(self.known.counts[1]), LOGGED)
 
     @property
-    def n_met_once(self) -> int:
+    def n_without_slot(self) -> int:
         """Features that have no slot though they occurred."""
-        return int(np.count_nonzero(self.known.slot_of == _ONCE))
+        return int(np.count_nonzero(self.known.slot_of == _NO_SLOT))
 
     @property
     def is_needed(self) -> bool:
@@ -261,39 +344,49 @@ class FirstMeetings:
         if self.first == 0:
             self.first = max(FIRST, 1 + X.numbers.shape[1])
 
-    def meet(self, X: Block, weight: np.ndarray) -> Met | None:
+    def meet(self, X: Block, weight: np.ndarray, n_outputs: int) -> Met | None:
         """Observe the features of rows to be learned in order; None if all have the slots of their own numbers."""
         self.begin(X)
         if reach(X) <= self.first:
             return None
-        self._make_room(reach(X))
+        n_entries, begun, n_kept = X.codes.size + len(X.values), int(self.known.counts[1]), int(self.kept.counts[0])
+        self._make_room(reach(X), n_kept + n_entries)
         serials = np.empty(len(weight), np.int64)
-        occurrences = Occurrences.create(X.codes.size + len(X.values))
+        n_leaving = int(np.searchsorted(self.kept.serials[:n_kept], begun + len(weight) - LOGGED, "right"))
+        occurrences = Occurrences.create(n_entries, n_leaving - int(self.kept.counts[1]))
         of_rows = weight, X.codes, X.pointers, X.features, X.values
-        meet_rows(self.known, self.first, *of_rows, serials, occurrences)
-        n_fresh, n_again = occurrences.counts
-        fresh, entries, again = occurrences.fresh[:n_fresh], occurrences.entries[:n_fresh], occurrences.again[:n_again]
+        few = FEW if n_outputs > 1 else 2
+        meet_rows(self.known, self.kept, self.first, few, LOGGED, *of_rows, serials, occurrences)
+        _, n_again, n_visitors = occurrences.counts
+        again, visitors = occurrences.again[:n_again], occurrences.visitors[:n_visitors]
         lasts = occurrences.rows[:n_again] - self.known.serials[again] <= LOGGED
         self.n_partial += int(np.count_nonzero(~lasts))
         has_first = np.diff(serials, append=self.known.counts[1]) > 0
+        visitors = visitors[self.known.slot_of[visitors] == _VISITS]
+        n_slots = self.n_slots(self.first)
+        visited = slice(n_slots, n_slots + len(visitors))
+        self.known.slot_of[visitors] = np.arange(visited.start, visited.stop)
+        past = self._past(np.concatenate([again[lasts], visitors]), begun)
+        placed = self._placed(X, weight, serials)
+        self.known.slot_of[visitors] = _NO_SLOT
         places = np.where(has_first, serials % LOGGED, -1)
-        past, n_slots = self._past(again[lasts]), self.n_slots(self.first)
-        met = Met(*self._placed(X, weight, serials), places, fresh, entries, past, None, n_slots, self.n_partial)
+        entries = occurrences.entries[: occurrences.counts[0]]
+        met = Met(*placed, places, entries, past, None, visited.stop, visited, self.n_partial)
         self.note(met, "raw", X)
         return met._replace(past_rows=self.replayed(past, "raw"))
 
     def settle(self) -> Past | None:
-        """Give a slot to each feature that occurred once, and from now on to each that occurs; what is to replay."""
+        """Give a slot to each feature that occurred, and from now on to each that occurs; what is to be replayed."""
         self.known.counts[2] = 1
-        if not self.n_met_once:
+        if not self.n_without_slot:
             return None
-        once = np.flatnonzero(self.known.slot_of == _ONCE)
+        having = np.flatnonzero(self.known.slot_of == _NO_SLOT)
         begun = int(self.known.counts[0])
-        self.known.slot_of[once] = (self.first or FIRST) + begun + np.arange(len(once))
-        self.known.counts[0] += len(once)
-        lasts = self.known.counts[1] - self.known.serials[once] <= LOGGED
+        self.known.slot_of[having] = (self.first or FIRST) + begun + np.arange(len(having))
+        self.known.counts[0] += len(having)
+        lasts = self.known.counts[1] - self.known.serials[having] <= LOGGED
         self.n_partial += int(np.count_nonzero(~lasts))
-        return self._past(once[lasts])
+        return self._past(having[lasts])
 
     def in_slots(self, X: Block) -> Block:
         """Rows that are only predicted, with slots instead of features."""
@@ -303,20 +396,23 @@ class FirstMeetings:
         return self._placed(X, nothing, np.full(n_rows(X), self.known.counts[1]))[0]
 
     def note(self, met: Met, view: str, X: Block) -> None:
-        """Keep the values of first occurrences in rows as a view shows them."""
+        """Keep the values of the latest occurrences that are kept, as a view shows the rows."""
         store = self.values.get(view, np.zeros(0))
-        if len(store) < len(self.known.slot_of):
-            store = self.values[view] = np.concatenate([store, np.zeros(len(self.known.slot_of) - len(store))])
-        store[met.fresh] = _values(X, met.entries)
+        if len(store) < len(self.kept.serials):
+            grown = np.zeros(len(self.kept.serials))
+            grown[: len(store)] = store
+            store = self.values[view] = grown
+        n_kept = int(self.kept.counts[0])
+        store[n_kept - len(met.entries) : n_kept] = _values(X, met.entries)
 
     def shown(self, met: Met, X: Block) -> Block:
         """Rows of a view as they were met, with slots."""
-        return met.X._replace(numbers=X.numbers, values=X.values[met.kept])
+        return met.X._replace(numbers=X.numbers, values=X.values[met.words])
 
     def replayed(self, past: Past, view: str) -> Block:
-        """Rows of one entry each: first occurrences as a view showed them."""
-        n = len(past.features)
-        return sparse(np.arange(n + 1), past.slots, self.values[view][past.features], intercept=False)
+        """Rows of one entry each: occurrences as a view showed them."""
+        n = len(past.places)
+        return sparse(np.arange(n + 1), past.slots, self.values[view][past.places], intercept=False)
 
     def by_slot(self, of_features: np.ndarray) -> np.ndarray:
         """What belongs to features (d, ...), by slot."""
@@ -340,9 +436,15 @@ class FirstMeetings:
         of_features[having] = of_slots[self.known.slot_of[having]]
         return of_features
 
-    def alone(self) -> Past:
-        """Features without a slot whose first occurrence is in the log."""
-        return self._past(np.flatnonzero(self._is_alone(np.arange(len(self.known.slot_of)), MOST, MOST)))
+    def alone(self, fewest: int = 1, most: int = MOST) -> np.ndarray:
+        """Features without a slot whose occurrences are in the log, of so many occurrences."""
+        features = np.flatnonzero(self._is_alone(np.arange(len(self.known.slot_of)), MOST, MOST))
+        ordinals = self.kept.ordinals[self.known.latest[features] - 1]
+        return features[(fewest <= ordinals) & (ordinals <= most)]
+
+    def numbered(self, features: np.ndarray, n_met: int = MOST) -> Past:
+        """The occurrences of features in rows with a serial number below, their slots being numbers from 1 on."""
+        return self._past(features, n_met, np.arange(1, 1 + len(features), dtype=np.int32))
 
     def alone_in(self, X: Block, n_slots: int = MOST, n_met: int = MOST) -> Alone | None:
         """Those of them that are in some rows, None if none is: as it was when there were so many slots, and so many
@@ -357,10 +459,9 @@ class FirstMeetings:
         row_of = np.concatenate([np.searchsorted(X.pointers, words, "right") - 1, at_code])
         order = np.argsort(row_of, kind="stable")
         features, numbers = np.unique(ids, return_inverse=True)
-        past = self._past(features)._replace(slots=np.arange(1, 1 + len(features), dtype=np.int32))
         pointers = np.searchsorted(row_of[order], np.arange(n_rows(X) + 1))
         places = np.concatenate([words, np.full(len(at_code), -1)])
-        return Alone(past, pointers, 1 + numbers[order], places[order])
+        return Alone(features, self.numbered(features, n_met), pointers, 1 + numbers[order], places[order])
 
     def _is_alone(self, ids: np.ndarray, n_slots: int, n_met: int) -> np.ndarray:
         """Which features had occurred and had no slot, see :meth:`alone_in`; only those whose log is still there."""
@@ -369,11 +470,11 @@ class FirstMeetings:
         inside = (ids >= self.first) & (ids < len(self.known.slot_of))
         known = np.where(inside, ids, 0)
         slots, serials = self.known.slot_of[known], self.known.serials[known]
-        is_logged = (serials < n_met) & (self.known.counts[1] - serials <= LOGGED)
-        return inside & is_logged & ((slots == _ONCE) | (slots >= n_slots))
+        is_logged = (serials < n_met) & (self.known.counts[1] - serials <= LOGGED) & (self.known.latest[known] > 0)
+        return inside & is_logged & ((slots == _NO_SLOT) | (slots >= n_slots))
 
     def n_slots_after(self, X: Block) -> int:
-        """Slots that will have been given once rows are learned, at most."""
+        """Slots that will have been given once rows are learned, at most, visitors being among them."""
         self.begin(X)
         if reach(X) <= self.first:
             return self.n_slots(reach(X))
@@ -382,17 +483,19 @@ class FirstMeetings:
         slots = known.slot_of.take(met, mode="clip") if len(known.slot_of) else np.zeros(len(met), np.int32)
         slots[met >= len(known.slot_of)] = 0
         counts = np.unique(met[slots == 0], return_counts=True)[1]
-        again = len(np.unique(met[slots == _ONCE]))
+        again = len(np.unique(met[slots == _NO_SLOT]))
         return self.n_slots(reach(X)) + again + int(np.count_nonzero(counts > 1 - known.counts[2]))
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same."""
-        kept = min(n_features, len(self.known.slot_of))
-        arrays = {"slot_of": self.known.slot_of[:kept], "serials": self.known.serials[:kept]}
-        arrays |= {f"values.{view}": values[:kept] for view, values in self.values.items()}
+        n, n_kept = min(n_features, len(self.known.slot_of)), int(self.kept.counts[0])
+        arrays = {"slot_of": self.known.slot_of[:n], "serials": self.known.serials[:n]}
+        arrays |= {"kept.features": self.kept.features[:n_kept], "kept.serials": self.kept.serials[:n_kept]}
+        arrays |= {f"kept.values.{view}": values[:n_kept] for view, values in self.values.items()}
         return arrays, {
             "first": self.first,
             "counts": self.known.counts.tolist(),
+            "kept": self.kept.counts.tolist(),
             "n_partial": self.n_partial,
             "views": sorted(self.values),
         }
@@ -400,26 +503,77 @@ class FirstMeetings:
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
         slot_of, serials = (np.array(arrays[name]) for name in ("slot_of", "serials"))
-        self.first, self.known = header["first"], Known(slot_of, serials, np.array(header["counts"], np.int64))
-        self.n_partial = header["n_partial"]
-        self.values = {view: np.array(arrays[f"values.{view}"], np.float64) for view in header["views"]}
+        self.first, self.n_partial = header["first"], header["n_partial"]
+        counts = np.array(header["counts"], np.int64)
+        self.known = Known(slot_of, serials, np.zeros(len(slot_of), np.int32), counts)
+        features, of_rows = (np.array(arrays[f"kept.{name}"]) for name in ("features", "serials"))
+        before, ordinals = links(features, self.known.latest)
+        self.kept = Kept(features, of_rows, before, ordinals, np.array(header["kept"], np.int64))
+        self.values = {view: np.array(arrays[f"kept.values.{view}"], np.float64) for view in header["views"]}
 
-    def _past(self, features: np.ndarray) -> Past:
-        return Past(features, self.known.slot_of[features], self.known.serials[features] % LOGGED)
+    def _past(self, features: np.ndarray, begun: int = MOST, slots: np.ndarray | None = None) -> Past:
+        """The occurrences of features in rows with a serial number below ``begun``."""
+        slots = self.known.slot_of[features] if slots is None else slots
+        pairs: list[np.ndarray] = []
+        owners, nexts = np.arange(len(features)), self.known.latest[features]
+        counts = np.zeros(len(features), np.int64)
+        while len(owners):
+            owners, places = owners[nexts > 0], nexts[nexts > 0].astype(np.int64) - 1
+            is_past = self.kept.serials[places] < begun
+            pairs.append(np.stack([owners[is_past], places[is_past]]))
+            counts[owners[is_past]] += 1
+            nexts = self.kept.before[places]
+        owners, places = np.concatenate([np.zeros((2, 0), np.int64), *pairs], axis=1)
+        order = np.cumsum(counts)[owners] - counts[owners] + self.kept.ordinals[places] - 1
+        in_order = np.empty((2, len(order)), np.int64)
+        in_order[:, order] = owners, places
+        owners, places = in_order
+        return Past(features[owners].astype(np.int64), slots[owners], self.kept.serials[places] % LOGGED, places)
 
-    def _make_room(self, n_features: int) -> None:
-        before = self.known
-        n_known = len(before.slot_of)
-        if n_features > n_known:
-            self.known = Known.create(max(n_features, 3 * n_known // 2))._replace(counts=before.counts)
-            self.known.slot_of[:n_known], self.known.serials[:n_known] = before.slot_of, before.serials
+    def _make_room(self, n_features: int, n_kept: int) -> None:
+        """Reserve capacity for so many features, and so many occurrences that are kept."""
+        if n_features > len(self.known.slot_of):
+            wider = Known.create(max(n_features, 3 * len(self.known.slot_of) // 2))
+            self.known = Known(*map(_taken_over, wider[:3], self.known[:3]), self.known.counts)
+        if n_kept > len(self.kept.serials):
+            longer = Kept.create(max(n_kept, 3 * len(self.kept.serials) // 2))
+            self.kept = Kept(*map(_taken_over, longer[:4], self.kept[:4]), self.kept.counts)
 
     def _placed(self, X: Block, weight: np.ndarray, serials: np.ndarray) -> tuple[Block, np.ndarray, np.ndarray]:
         """Rows with slots, the places of their words, and how many entries of each row are left out."""
         codes, pointers = np.empty_like(X.codes), np.empty_like(X.pointers)
-        slots, kept = np.empty_like(X.features), np.empty(len(X.values), np.int64)
+        slots, words = np.empty_like(X.features), np.empty(len(X.values), np.int64)
         left_out = np.empty(len(weight), np.int64)
         of_rows = weight, X.codes, X.pointers, X.features, X.values
-        n = place_rows(self.known, self.first, serials, *of_rows, codes, pointers, slots, kept, left_out)
-        kept = kept[:n]
-        return X._replace(codes=codes, pointers=pointers, features=slots[:n], values=X.values[kept]), kept, left_out
+        n = place_rows(self.known, self.first, serials, *of_rows, codes, pointers, slots, words, left_out)
+        words = words[:n]
+        return X._replace(codes=codes, pointers=pointers, features=slots[:n], values=X.values[words]), words, left_out
+
+
+def _taken_over(longer: np.ndarray, array: np.ndarray) -> np.ndarray:
+    """A longer array that begins with the numbers of another."""
+    longer[: len(array)] = array
+    return longer
+
+
+def links(features: np.ndarray, latest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each occurrence the one before of the same feature, from 1, and how many there are up to it.
+
+    Writes the last occurrence of each feature to ``latest``.
+
+    Examples
+    --------
+    >>> latest = np.zeros(4, np.int32)
+    >>> links(np.array([3, 1, 3, 3]), latest), latest
+    ((array([0, 0, 1, 3], dtype=int32), array([1, 1, 2, 3], dtype=int32)), array([0, 2, 0, 4], dtype=int32))
+    """
+    order = np.argsort(features, kind="stable")
+    before, ordinals = np.zeros((2, len(features)), np.int32)
+    begins = np.flatnonzero(np.diff(features[order], prepend=-1))
+    lengths = np.diff(begins, append=len(features))
+    before[order[1:]] = order[:-1] + 1
+    before[order[begins]] = 0
+    ordinals[order] = np.arange(len(features)) - np.repeat(begins, lengths) + 1
+    ends = order[begins + lengths - 1]
+    latest[features[ends]] = ends + 1
+    return before, ordinals

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import dense
+from tunefree.core.rows import dense, rows_at
 from tunefree.core.states import under
 from tunefree.learners import ALL, Averaged, averaged
 from tunefree.learners.reading import read
@@ -145,16 +145,20 @@ class Member:
         self.mass = running_sum(self.mass, weight)
 
     def replay(self, X: Any, past: Past) -> None:
-        """Learn first occurrences, rows of one entry each, of features that have statistics now."""
+        """Learn occurrences, rows of one entry each, of features that have statistics now."""
         if len(past.sources) and self.log is not None:
             self._replay_into(self.state, X, past)
 
     def _replay_into(self, state: Any, X: Any, past: Past) -> None:
         assert self.log is not None
-        passes.replay_all(state, X, past.sources, self.log)
         before = np.isnan(self.log[past.sources, passes.OF_ROW])  # one margin was that of all classes
-        if before.any():
-            state.mirror(past.slots[before])
+        if not before.any():
+            passes.replay_all(state, X, past.sources, self.log)
+            return
+        for places in (np.flatnonzero(before), np.flatnonzero(~before)):
+            passes.replay_all(state, rows_at(X, places), past.sources[places], self.log)
+            if before[places].any():
+                state.mirror(np.unique(past.slots[places]))
 
     def weights(self, n_features: int, n_outputs: int) -> tuple[np.ndarray, np.ndarray]:
         """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit."""
@@ -170,7 +174,7 @@ class Member:
         self.state, self.offsets = self.state.blank(2, n_outputs), None
 
     def past_weights(self, X: Any, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
-        """What :meth:`weights` would have of features that occurred once, rows of one entry each, numbered by slots."""
+        """What :meth:`weights` would have of features without a slot, rows of one entry each, numbered by slots."""
         if self.log is None:
             return None
         n_features, n_outputs = 1 + int(past.slots.max(initial=1)), self.log.shape[1] - passes.OF_ROW

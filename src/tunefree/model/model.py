@@ -279,8 +279,7 @@ class Model(ScoredModel):
         """Weights (d, K) of features in units of their size."""
         if not self.has_weights:
             raise ModelError("kernels and trees have no weights of features; choose a linear learner for them")
-        weights, _ = self.ensemble.linear.weights()[0]
-        return self.ensemble.linear.by_feature(weights, self.n_features)
+        return self.ensemble.linear.weights_by_feature(self.n_features)[0]
 
     @property
     def has_weights(self) -> bool:

@@ -80,6 +80,7 @@ class FirstPassRecord:
             self.evidence = _with_room(self.evidence, met.n_slots, predictions.shape[1], objective)
             self.replay(met.past, met.past_rows, objective)
             record_evidence(self.evidence, objective, *of_rows, met.places, self.log)
+            self.evidence.forget(met.visited)
             steep = np.abs(self.log[met.places[met.places >= 0]]).sum(axis=1)
             self.steepest = max(self.steepest, float(steep.max(initial=0.0)))
         if self._of_classes:
@@ -108,10 +109,17 @@ class FirstPassRecord:
             return certificate
         pulls = meetings.by_feature(certificate.pulls, n_features)
         largest = meetings.by_feature(certificate.largest, n_features)
-        alone, values = meetings.alone(), meetings.values["raw"][:n_features]
-        pulls[alone.features] = np.sign(values[alone.features])[:, None] * with_room(self.log, LOGGED)[alone.sources]
-        largest[: len(values)] = np.maximum(largest[: len(values)], np.abs(values))
-        n_partial = meetings.n_met_once - len(alone.features) + meetings.n_partial
+        kept, values = meetings.kept.features, np.abs(meetings.values["raw"])
+        is_known = kept[: len(values)] < n_features
+        np.maximum.at(largest, kept[: len(values)][is_known], values[is_known])
+        once, several = meetings.alone(most=1), meetings.alone(fewest=2)
+        past, log = meetings.numbered(once), with_room(self.log, LOGGED)
+        pulls[once] = np.sign(meetings.values["raw"][past.places])[:, None] * log[past.sources]
+        past = meetings.numbered(several)
+        of_several = Evidence(1 + len(several), self.log.shape[1])
+        replay_evidence(of_several, meetings.replayed(past, "raw"), past.sources, log)
+        pulls[several] = certify(of_several, objective).pulls[1:]
+        n_partial = meetings.n_without_slot - len(once) - len(several) + meetings.n_partial
         return replace(certificate, pulls=pulls, largest=largest, n_partial=n_partial, steepest=self.steepest)
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

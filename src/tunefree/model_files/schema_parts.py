@@ -34,6 +34,7 @@ SETTING = {"learner": Text(), "settings": Mapping(FINITE), "view": Text(SEEN)}
 MEETINGS = {
     "first": Number(0, MOST_FEATURES, whole=True),
     "counts": Sequence(COUNT, 3),
+    "kept": Sequence(COUNT, 2),
     "n_partial": COUNT,
     "views": Sequence(Text(("raw", *VIEWS))),
 }
