@@ -13,7 +13,9 @@ the delta method for fixed signs, and Pearson's test of homogeneity has the stat
 (Press et al.: Numerical Recipes, 3rd edition, equation 14.3.3), of about a chi-square distribution with one degree less
 than there are bins, if rows are independent. The relation of a column to the target is compared in the same way: (1)
 and (2) of the target's bins, within each bin of the column. There d is the mean over the bins of the column, by their
-shares of all rows, and X^2 and the degrees are sums. The level is divided by the number of tests (Bonferroni).
+shares of all rows, and X^2 and the degrees are sums. Where the values of the target changed, so did its relation to
+all columns; then relations count whose distance is larger than that of the target by two standard errors. The level is
+divided by the number of tests (Bonferroni).
 """
 
 from __future__ import annotations
@@ -120,13 +122,20 @@ def compared(
     is_before = np.arange(n + m) < n
     level = LEVEL / (2 * both.shape[1] - 1)
     target = _binned(both[:, 0], is_category[0], min(n, m) / (n + m), RELATED_BINS)
-    changes = []
+    changes, least = [], 0.0
     for c in range(both.shape[1]):
         values = _binned(both[:, c], is_category[c], min(n, m) / (n + m), BINS)
         changes += _of_values(int(keys[c]), values, is_before, level)
+        if not c and changes:
+            distance, error = _distance(*_counts(target.codes, is_before, len(target.bins)))
+            least = distance + 2.0 * error
         if c:
             few = _binned(both[:, c], is_category[c], min(n, m) / (n + m), RELATED_BINS)
-            changes += _of_relation(int(keys[c]), few, target, is_before, level)
+            changes += [
+                change
+                for change in _of_relation(int(keys[c]), few, target, is_before, level)
+                if change.distance > least
+            ]
     changes.sort(key=lambda change: -change.distance)
     return Comparison(n, m, both.shape[1], changes[:MOST_CHANGES])
 
