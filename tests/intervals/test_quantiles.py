@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense
-from tunefree.intervals.adaptive import LATEST, RATE, Adaptive, follow, most_missed
+from tunefree.intervals.adaptive import BUDGET, FINEST, LATEST, N_STEPS, Adaptive, follow, most_missed
 from tunefree.intervals.conformal import check_enough, checked_parts, quantile, recency, wider
 from tunefree.intervals.conformal_record import COVERAGES, TAILS, ConformalRecord, Judged
-from tunefree.intervals.sets import class_scores, draws_of
+from tunefree.intervals.learning_curve import LearningCurve, rows_grown_on
+from tunefree.intervals.sets import PENALTY, class_scores, draws_of
+from tunefree.losses import Square
 
 
 @given(st.integers(1, 60), st.sampled_from([0.05, 0.1, 0.5, 0.8, 0.9, 0.95]))
@@ -74,24 +76,49 @@ def test_other_scores_count_only_where_they_are_surely_wider():
 
 
 def naive(targets, scores):
-    """The levels and counts of Gibbs and Candes as they stand."""
-    levels, below, latest = list(targets), np.zeros(len(targets)), []
-    for score in scores:
+    """The levels and counts of Gibbs and Candes, with the sum of errors of Angelopoulos and others, as they stand."""
+    levels = [[target] * N_STEPS for target in targets]
+    weights, below, latest = [[1.0 / N_STEPS] * N_STEPS for _ in targets], [0.0] * len(targets), []
+    for t, score in enumerate(scores):
         ordered, n = sorted(latest), len(latest)
-        for j, target in enumerate(targets):
-            place = levels[j] * (n + 1.0)
-            rank = math.floor(place + 1e-9) if target < 0.5 else math.ceil(place - 1e-9)
-            bound = -math.inf if rank < 1 else math.inf if rank > n else ordered[rank - 1]
-            is_below = score < bound if target < 0.5 else score <= bound
-            below[j] += is_below
-            levels[j] += RATE * min(target, 1.0 - target) * (target - is_below)
+        for j, tau in enumerate(targets):
+            tail = min(tau, 1.0 - tau)
+            part = min(max((tau * t - below[j]) / BUDGET, -1.0), 1.0)
+            played = sum(w * a for w, a in zip(weights[j], levels[j], strict=True)) + 2.0 * tail * part * part * part
+            count = sum(other <= score for other in latest) if tau < 0.5 else 1 + sum(other < score for other in latest)
+            levels[j], weights[j] = experts(ordered, tau, levels[j], weights[j], score, count / (n + 1.0))
+            below[j] += is_under(ordered, tau, played, score)
         latest = [*latest, score][-LATEST:]
-    return np.array(levels), below
+    return np.array(levels), np.array(weights), np.array(below)
+
+
+def experts(ordered, tau, levels, weights, score, beta):
+    """Their next levels and weights."""
+    tail, sigma = min(tau, 1.0 - tau), 1.0 / (2.0 * LATEST)
+    spread = (1.0 - tail) ** 2 * tail**3 + (1.0 - tail) ** 3 * tail**2
+    eta = math.sqrt(3.0 / LATEST * (math.log(N_STEPS * LATEST) + 2.0) / spread)
+    losses = [max(tau * (beta - a), (tau - 1.0) * (beta - a)) for a in levels]
+    new = [w * math.exp(-eta * loss) for w, loss in zip(weights, losses, strict=True)]
+    moved = [a + FINEST * 2**k * tail * (tau - is_under(ordered, tau, a, score)) for k, a in enumerate(levels)]
+    kept = [min(max(a, tau - tail), tau + tail) for a in moved]
+    return kept, [(1.0 - sigma) * w / sum(new) + sigma / N_STEPS for w in new]
+
+
+def is_under(ordered, target, level, score):
+    """Whether a score is below the quantile of a level of others."""
+    n, is_low = len(ordered), target < 0.5
+    if level <= 0.0 or (is_low and math.floor(target * (n + 1) + 1e-9) < 1):
+        return False
+    if level >= 1.0 or (not is_low and math.ceil(target * (n + 1) - 1e-9) > n):
+        return True
+    rank = math.floor(level * (n + 1) + 1e-9) if is_low else math.ceil(level * (n + 1) - 1e-9)
+    bound = ordered[min(max(rank, 1), n) - 1]
+    return score < bound if is_low else score <= bound
 
 
 @pytest.mark.parametrize("kind", ["normal", "equal", "few values", "rising", "falling"])
 def test_levels_are_those_of_the_formula(kind):
-    n, rng = 2 * LATEST + 100, np.random.default_rng(2)
+    n, rng = LATEST + 300, np.random.default_rng(2)
     scores = {
         "normal": rng.normal(size=n),
         "equal": np.ones(n),
@@ -101,9 +128,11 @@ def test_levels_are_those_of_the_formula(kind):
     }[kind]
     state = Adaptive.create(TAILS)
     follow(state, scores)
-    levels, below = naive(TAILS, scores.tolist())
+    levels, weights, below = naive(TAILS, scores.tolist())
     np.testing.assert_array_equal(state.below, below)
+    np.testing.assert_allclose(state.weights, weights, rtol=0.0, atol=1e-9)
     np.testing.assert_allclose(state.levels, levels, rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(state.weights.sum(axis=1), 1.0)
     np.testing.assert_array_equal(state.ordered, np.sort(scores[-LATEST:]))
 
 
@@ -141,17 +170,42 @@ def test_scores_of_classes_are_uniform_where_probabilities_are_right():
     draws = draws_of(dense(rng.normal(size=(20_000, 2))))
     scores = class_scores(np.log(probabilities), draws)
     assert ((scores >= 0.0) & (scores <= 1.0 + 1e-12)).all()
-    of_rows = np.sort(scores[np.arange(20_000), y])
+    adaptive = (scores - PENALTY * (1.0 - probabilities)) / (1.0 - PENALTY)
+    of_rows = np.sort(adaptive[np.arange(20_000), y])
     assert np.abs(of_rows - np.arange(20_000) / 20_000).max() < 0.02  # Kolmogorov and Smirnov: .0096 at 5 %
 
 
 def test_rows_that_other_workers_learned_between_do_not_matter():
     """After shards the last rows have numbers far behind those of the first ones, and are what counts."""
-    rng, record = np.random.default_rng(6), ConformalRecord(is_of_numbers=True)
+    rng, record = np.random.default_rng(6), ConformalRecord(Square())
     for first, spread in ((1, 9.0), (1_000_001, 1.0)):
         n = 400
         of_rows = rng.normal(size=(n, 2)), np.zeros((n, 1)), spread * rng.normal(size=n)
-        record.observe(Judged(*of_rows, np.ones(n), first + np.arange(n), np.zeros(n)), [1, 2], [math.nan, math.nan])
+        judged = Judged(*of_rows, np.ones(n), first + np.arange(n), np.zeros(n), np.ones(n))
+        record.observe(judged, [1, 2], [math.nan, math.nan])
     assert record.next > record.rows == 1_000_400
-    bound = record.quantile(0.9, True, "") * record.widths_of(np.zeros((1, 2)), np.zeros(1))[0]
+    bound = record.quantile(0.9, True, "") * record.units_of(np.zeros((1, 2)), np.zeros(1), np.ones(1))[0]
     assert bound == pytest.approx(1.28, abs=0.3)
+
+
+def test_a_learning_curve_is_the_power_law_of_its_rows_less_a_standard_error():
+    rng, numbers = np.random.default_rng(7), np.arange(33, 6001)
+    means = (rows_grown_on(numbers) / 6000.0) ** -0.1
+    for noise, most in ((0.0, 0.01), (0.5, 0.06)):
+        roots = means * np.maximum(1.0 + noise * rng.normal(size=len(means)), 0.0)
+        curve = LearningCurve.fitted(numbers, roots, recency(numbers, 6000), 6000)
+        factor, expected = curve.factors(np.array([6000]))[0], (6000 / 4096) ** -0.2
+        assert expected - 0.01 < factor < expected + most
+        np.testing.assert_allclose(curve.factors(np.array([33]))[0] < factor, True)
+
+
+def test_a_learning_curve_is_flat_where_chance_explains_it_and_rises_where_the_world_changes():
+    rng, numbers = np.random.default_rng(8), np.arange(33, 4001)
+    weights, even = recency(numbers, 4000), np.abs(rng.normal(size=len(numbers)))
+    flat = [LearningCurve.fitted(numbers, rng.permutation(even), weights, 4000).slope == 0.0 for _ in range(100)]
+    assert 50 < sum(flat) < 86  # 68 are expected
+    rising = LearningCurve.fitted(numbers, (1.0 + numbers / 4000.0) * even, weights, 4000)
+    assert rising.factors(np.array([4000]))[0] > 1.1
+    for roots in (np.zeros(len(numbers)), np.full(len(numbers), 1e75)):
+        assert LearningCurve.fitted(numbers, roots, weights, 4000).factors(numbers) == pytest.approx(1.0)
+    assert LearningCurve.fitted(numbers[:0], even[:0], weights[:0], 0).slope == 0.0

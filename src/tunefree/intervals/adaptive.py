@@ -17,7 +17,7 @@ Mixed levels alone prove nothing about the rows that are covered. As in Angelopo
 control for time series prediction (NeurIPS 2023, their eq. 4), a function of the sum of past errors is added, which
 saturates:
 
-    a_t = sum_k w_k a_k + 2 min(tau, 1 - tau) (E_t / BUDGET)^3,      E_t = sum_(s < t) (tau - b_s).
+    a_t = sum_k w_k a_k + 2 min(tau, 1 - tau) clip(E_t / BUDGET, -1, 1)^3,      E_t = sum_(s < t) (tau - b_s).
 
 Levels of experts are kept within min(tau, 1 - tau) of tau. So for tau of at least 1/2, where E_t is BUDGET or more, a_t is
 1 or more, where the quantile is infinite and no score is above it: E_t is never more than BUDGET + 1. For tau of at most
@@ -34,6 +34,7 @@ from typing import Annotated, NamedTuple, Self
 import numpy as np
 
 from tunefree.core.kernels import kernel
+from tunefree.core.numbers import clip
 
 LATEST = 512  # scores
 FINEST, N_STEPS = 0.0125, 6  # the smallest step, and how many there are; each is twice the one before
@@ -95,25 +96,24 @@ def level_of(state, j):
     target, mixed = state.targets[j], 0.0
     for k in range(N_STEPS):
         mixed += state.weights[j, k] * state.levels[j, k]
-    part = (target * state.rows[0] - state.below[j]) / BUDGET
+    part = clip((target * state.rows[0] - state.below[j]) / BUDGET, 1.0)
     return mixed + 2.0 * min(target, 1.0 - target) * part * part * part
 
 
-def quantile_of(ordered, n, target, level):
-    """The quantile of n scores, of the finite-sample rank towards the tail in which the target lies.
+def rank_of(n, target, level):
+    """The finite-sample rank of the quantile of n scores, towards the tail in which the target lies."""
+    place = level * (n + 1.0)
+    return math.floor(place + 1e-9) if target < 0.5 else math.ceil(place - 1e-9)
 
-    It is infinite where the level is 0 or 1, or beyond, or n scores are too few for the target.
-    """
-    is_low = target < 0.5
-    place, least = level * (n + 1.0), target * (n + 1.0)
-    rank = math.floor(place + 1e-9) if is_low else math.ceil(place - 1e-9)
-    if rank < 1:
-        is_finite = level > 0.0 and n > 0 and (not is_low or math.floor(least + 1e-9) >= 1)
-        return ordered[0] if is_finite else -math.inf
-    if rank > n:
-        is_finite = level < 1.0 and n > 0 and (is_low or math.ceil(least - 1e-9) <= n)
-        return ordered[n - 1] if is_finite else math.inf
-    return ordered[rank - 1]
+
+def quantile_of(ordered, n, target, level):
+    """The quantile of n scores; it is infinite where they are too few for the target, or the level is 0 or 1."""
+    is_low, least = target < 0.5, rank_of(n, target, target)
+    if level <= 0.0 or (is_low and least < 1):
+        return -math.inf
+    if level >= 1.0 or (not is_low and least > n):
+        return math.inf
+    return ordered[min(max(rank_of(n, target, level), 1), n) - 1]
 
 
 def is_under(ordered, n, target, level, score):
