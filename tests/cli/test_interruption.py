@@ -37,7 +37,7 @@ def test_while_it_learns(tmp_path):
     x = np.random.default_rng(0).normal(size=40_000)
     (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{a:.5f},{a > 0}\n" for a in x))
     command = [sys.executable, "-m", "tunefree", "train", "rows.csv", "-t", "y", "--learner", "scinol2", "-o", "m"]
-    command += ["--passes", "500", "--checkpoint-every", "40000"]
+    command += ["--passes", "500", "--save-every", "40000"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not (tmp_path / "m.checkpoint").exists() and process.poll() is None:
         time.sleep(0.01)

@@ -66,7 +66,7 @@ def test_killed_at_any_moment_and_resumed(tmp_path):
     parquet.write_table(pa.table(people(5000)), data, row_group_size=500)
     command = [sys.executable, "-m", "tunefree.cli", "train", str(data), "--target", "rich", "--ignore", "pay"]
     whole, kills = model_bytes(train(open_source(str(data)), PLAN), tmp_path / "whole"), 0
-    for was_killed in killed_and_resumed([*command, "--quiet", "--checkpoint-every", "1000"], output, 2):
+    for was_killed in killed_and_resumed([*command, "--quiet", "--save-every", "1000"], output, 2):
         kills += was_killed
         assert not output.exists() or output.read_bytes() == whole
     assert kills > 0 and output.read_bytes() == whole

@@ -259,7 +259,7 @@ def killed_and_resumed(command, output, n_kills):
 def test_killed_at_any_moment_and_resumed(stream, tmp_path):
     """SIGKILL at random moments, then --resume, until it is done: the bytes of an uninterrupted run."""
     command = [sys.executable, "-m", "tunefree.cli", "train", str(stream), "--target", "rich", "--quiet"]
-    command += ["--learner", "scinol2", "--passes", "12", "--checkpoint-every", "7000"]
+    command += ["--learner", "scinol2", "--passes", "12", "--save-every", "7000"]
     plan, output = Plan(target="rich", learner="scinol2", passes=12), tmp_path / "model"
     whole, kills = model_bytes(train(open_source(str(stream)), plan), tmp_path / "whole"), 0
     for was_killed in killed_and_resumed(command, output, 2):
@@ -358,8 +358,8 @@ def test_what_has_no_effect_is_refused(options, problem):
 
 def test_negative_checkpoints_and_endless_labels_are_refused():
     table = {"x": [0.0, 1.0], "y": ["a", "b" * 100_000]}
-    with pytest.raises(ModelError, match="`checkpoint_every` must be at least 0, not -5"):
-        train(open_source(table), Plan(target="y", learner="scinol2"), checkpoint_every=-5)
+    with pytest.raises(ModelError, match="`save_every` must be at least 0, not -5"):
+        train(open_source(table), Plan(target="y", learner="scinol2"), save_every=-5)
     with pytest.raises(DataError, match="row 2: the label has 100,000 letters, more than 65,536"):
         train(open_source(table), Plan(target="y", learner="scinol2"))
 
