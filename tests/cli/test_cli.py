@@ -363,7 +363,7 @@ def test_a_column_that_names_the_rows_is_pointed_out(run, tmp_path):
         ["--learner", "scinol2", "--passes", "3", "--holdout", "0.1"],
         ["--group", "note"],
         ["--learner", "pistol:average"],
-        ["--checkpoint-every", "100", "--resume"],
+        ["--save-every", "100", "--resume"],
         ["--format", "parquet", "--quiet"],
     ],
 )

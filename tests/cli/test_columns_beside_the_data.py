@@ -260,7 +260,7 @@ def test_a_training_of_folders_that_is_resumed_gives_the_same_bytes(tmp_path, ki
     with pytest.raises(KeyboardInterrupt):
         training.train(source, plan, Interruption(), checkpoint, 50)
     assert not training.Trained.load(checkpoint).progress.complete
-    for options in ({}, {"checkpoint": checkpoint, "checkpoint_every": 50, "resume": True}):
+    for options in ({}, {"checkpoint": checkpoint, "save_every": 50, "resume": True}):
         training.train(source, plan, **options).save(tmp_path / "m.model")
         ends.append((tmp_path / "m.model").read_bytes())
     assert ends[0] == ends[1]

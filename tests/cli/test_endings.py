@@ -31,8 +31,8 @@ def interrupt(monkeypatch, after):
     """Let Ctrl-C come when so many batches have been learned."""
     ahead = training.ahead
 
-    def interrupted(batches):
-        for number, read in enumerate(ahead(batches)):
+    def interrupted(batches, is_over):
+        for number, read in enumerate(ahead(batches, is_over)):
             if number == after:
                 signal.raise_signal(signal.SIGINT)
             yield read
@@ -45,7 +45,7 @@ def test_ctrl_c_without_a_checkpoint(run, data, tmp_path, monkeypatch):  # noqa:
     interrupt(monkeypatch, 0)
     status, out, err = run("train", data, "-t", "rich", "-o", tmp_path / "m", "--quiet", *QUICK)
     assert (status, out) == (130, "")
-    assert "no model was written" in err and "--checkpoint-every" in err and len(err.splitlines()) == 1
+    assert "no row was learned, and no model was written" in err and len(err.splitlines()) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "people.csv"]
     assert (tmp_path / "m").read_text() == "an earlier model"
 
@@ -55,7 +55,7 @@ def test_ctrl_c_with_a_checkpoint_and_resumed(run, data, tmp_path, monkeypatch):
     parts.mkdir()
     for number in range(4):
         csv.write_csv(csv.read_csv(data).slice(500 * number, 500), parts / f"{number}.csv")
-    command = ("train", parts, "-t", "rich", "-o", tmp_path / "m", *QUICK, "--checkpoint-every", 100)
+    command = ("train", parts, "-t", "rich", "-o", tmp_path / "m", *QUICK, "--save-every", 100)
     assert run(*command)[0] == 0
     whole = (tmp_path / "m").read_bytes()
     with monkeypatch.context() as patch:

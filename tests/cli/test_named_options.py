@@ -70,7 +70,7 @@ OF_TRAINING = {
     "stream/partitions.py": {"ignore"},  # noted in training only
     "stream/svmlight.py": {"hash_bits"},
     "stream/batch.py": {"unlabelled"},  # left out by BadRows where the command has none
-    "training/resuming.py": {"checkpoint", "checkpoint_every", "earlier"},
+    "training/resuming.py": {"checkpoint", "save_every", "earlier"},
     "training/roles.py": {"loss"},
     "workflows/prediction.py": {"learner"},
     "workflows/columns.py": {"on_bad_row", "unlabelled"},  # what a training can do

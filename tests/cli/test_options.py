@@ -159,7 +159,7 @@ def test_values_that_cannot_be_are_one_error_at_both_doors(run, data, tmp_path, 
 
 
 RUNS = [
-    (("--resume", "--workers", "2", "--checkpoint-every", "9"), "--checkpoint-every is for one machine"),
+    (("--resume", "--workers", "2", "--save-every", "9"), "--save-every is for one machine"),
     (("--live", "0", "--workers", "2"), "--live is for one machine"),
     (("--memory-limit", "1G", "--scheduler", "tcp://x:1"), "--memory-limit is for one machine"),
     (("--verbose", "--workers", "2"), "--verbose is for one machine"),
@@ -371,7 +371,7 @@ def test_what_has_no_effect_on_other_commands_is_an_error(run, models, monkeypat
 def test_what_has_no_effect_in_python_is_an_error(models):
     table = {"x": [1.0, 2.0] * 50, "y": ["a", "b"] * 50}
     for options, problem in (
-        ({"checkpoint_every": 5}, "`checkpoint_every` is of a checkpoint"),
+        ({"save_every": 5}, "`save_every` is of a checkpoint"),
         ({"resume": True}, "`resume` is of a checkpoint"),
         ({"learner": "early-stopping", "memory_limit": "1G"}, "`memory_limit` is for learning row by row"),
         ({"learner": "early-stopping", "passes": 2}, "`passes` is for learning row by row"),

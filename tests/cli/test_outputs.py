@@ -141,7 +141,7 @@ def test_a_model_is_written_through_a_pipe_where_there_is_no_place_for_a_checkpo
     (tmp_path / "rows.svm").write_text("\n".join(rows))
     begins, ends = os.pipe()
     command = ("train", tmp_path / "rows.svm", "--learner", "scinol2", "-o", f"/dev/fd/{ends}", "-q")
-    assert f"/dev/fd/{ends}.checkpoint: cannot be written" in run(*command, "--checkpoint-every", 100)[2]
+    assert f"/dev/fd/{ends}.checkpoint: cannot be written" in run(*command, "--save-every", 100)[2]
     assert run(*command) == (0, "", "")
     os.close(ends)
     with open(begins, "rb") as pipe:

@@ -319,7 +319,7 @@ def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_pat
     data = write(tmp_path / "d.csv.gz", z)
     data.write_bytes(gzip.compress(data.read_bytes()))  # which is not read from anywhere
     monkeypatch.setattr(tables, "BLOCK_SIZE", 700)
-    assert train(run, data, tmp_path / "whole", "--checkpoint-every", 64)[0] == 0
+    assert train(run, data, tmp_path / "whole", "--save-every", 64)[0] == 0
     save, saved = Trained.save, []
 
     def save_and_stop(self, *arguments, **options):
@@ -330,7 +330,7 @@ def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_pat
 
     monkeypatch.setattr(Trained, "save", save_and_stop)
     for _ in range(40):
-        if train(run, data, tmp_path / "m", "--checkpoint-every", 64, "--resume")[0] == 0:
+        if train(run, data, tmp_path / "m", "--save-every", 64, "--resume")[0] == 0:
             break
     assert len(saved) > 4 and (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
     trained = Trained.load(tmp_path / "m")

@@ -251,7 +251,7 @@ def test_classes_that_come_late_and_weights(tmp_path):
         ("--from", "earlier.model"),
         ("--report", "page.html"),
         ("--live", 0),
-        ("--checkpoint-every", 10),
+        ("--save-every", 10),
         ("--resume",),
         ("--verbose",),
     ],

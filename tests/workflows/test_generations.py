@@ -64,7 +64,7 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix):
 def test_killed_at_any_moment_and_resumed(tmp_path):
     data, output = tmp_path / "people.parquet", tmp_path / "model"
     parquet.write_table(pa.table(people(5000)), data, row_group_size=500)
-    arguments = ["train", str(data), "--target", "rich", "--ignore", "pay", "--checkpoint-every", "1000"]
+    arguments = ["train", str(data), "--target", "rich", "--ignore", "pay", "--save-every", "1000"]
     whole = model_bytes(train(open_source(str(data)), PLAN), tmp_path / "whole")
     for _ in killed_and_resumed(arguments, output, 2):
         assert not output.exists() or output.read_bytes() == whole

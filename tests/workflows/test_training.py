@@ -282,7 +282,7 @@ def test_killed_at_any_moment_and_resumed(stream, tmp_path):
     arguments = ["train", str(stream), "--target", "rich", "--learner", "scinol2", "--passes", "3"]
     plan, output = Plan(target="rich", learner="scinol2", passes=3), tmp_path / "model"
     whole = model_bytes(train(open_source(str(stream)), plan), tmp_path / "whole")
-    for _ in killed_and_resumed([*arguments, "--checkpoint-every", "7000"], output, 2):
+    for _ in killed_and_resumed([*arguments, "--save-every", "7000"], output, 2):
         assert not output.exists() or output.read_bytes() == whole
     assert output.read_bytes() == whole
 
@@ -377,8 +377,8 @@ def test_what_has_no_effect_is_refused(options, problem):
 
 def test_negative_checkpoints_and_endless_labels_are_refused():
     table = {"x": [0.0, 1.0], "y": ["a", "b" * 100_000]}
-    with pytest.raises(ModelError, match="`checkpoint_every` must be at least 0, not -5"):
-        train(open_source(table), Plan(target="y", learner="scinol2"), checkpoint_every=-5)
+    with pytest.raises(ModelError, match="`save_every` must be at least 0, not -5"):
+        train(open_source(table), Plan(target="y", learner="scinol2"), save_every=-5)
     with pytest.raises(DataError, match="row 2: the label has 100,000 letters, more than 65,536"):
         train(open_source(table), Plan(target="y", learner="scinol2"))
 

@@ -132,7 +132,11 @@ def _tell_of_compilation() -> None:
 
 
 def main() -> None:
-    """Run the command line: status 0, or 2 with a message for anything a user can mend, 130 if it is interrupted."""
+    """Run the command line: status 0, or 2 with a message for anything a user can mend.
+
+    If a signal ends it, the status is 128 and the number of the signal, as shells have it: 130 of Ctrl-C. It is not 0
+    even where a training was saved: there is no model yet, and what would use one must not go on.
+    """
     if not {"-q", "--quiet"} & set(sys.argv[1:]):
         compilation.announce(_tell_of_compilation)
     try:
@@ -163,7 +167,7 @@ def main() -> None:
         if interruption is None:
             raise
         typer.echo(f"tunefree: {interruption if interruption.args else 'interrupted; nothing was written'}", err=True)
-        sys.exit(130)
+        sys.exit(getattr(interruption, "status", 130))
 
 
 def _interruption(end: BaseException | None) -> KeyboardInterrupt | None:

@@ -114,12 +114,18 @@ class Run(Parameters):
     )
     earlier: Path | None = parameter(
         None,
-        "A model that goes on with these rows as it was; it may be OUTPUT.",
+        "A model, or a checkpoint, that goes on with these rows; it may be OUTPUT.",
         RESUMING,
         scopes=HERE,
         metavar="MODEL",
     )
-    checkpoint_every: int = parameter(0, "Rows between checkpoints in OUTPUT.checkpoint.", RESUMING, low=0, scopes=HERE)
+    save_every: str | None = parameter(
+        None,
+        "Rows, or a time such as 10m, after which the training is saved to OUTPUT.checkpoint.",
+        RESUMING,
+        scopes=HERE,
+        metavar="N|TIME",
+    )
     checkpoint: bool = parameter(
         False, "Of shards: keep each round in OUTPUT.checkpoint, for `resume`.", RESUMING, scopes=(SHARDS,)
     )

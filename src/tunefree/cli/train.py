@@ -72,7 +72,7 @@ def _learn_in_store(files: Files, plan: Plan, run: Run, folder: Path) -> int:
 def _train(output: Path, plan: Plan, files: Files, run: Run) -> int:
     """Learn a model, and write it to a file. Returns how often the loss rose on its rows."""
     kept = checkpoint_of(output)  # beside a pipe or a device there may be no place for one
-    is_kept = bool(run.checkpoint or run.checkpoint_every or run.resume or kept.exists())
+    is_kept = bool(run.checkpoint or run.save_every or run.resume or kept.exists())
     check_outputs([output, kept if is_kept else None, run.report], files.data)
     if plan.learner == EARLY_STOPPING:
         _stop_early(files, plan, output, run.quiet)
@@ -140,6 +140,7 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
     """Learn row by row; returns, too, how often the loss rose on these rows."""
     from tunefree.training import training
     from tunefree.training.class_weights import with_weights
+    from tunefree.training.stopping import Interrupted, Stop
     from tunefree.training.watching import SilentWatcher
 
     source, checkpoint = files.source(), checkpoint_of(output)
@@ -163,19 +164,21 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
             problem = f"`exit_code_on_drift` has no effect: the losses of {run.earlier} were not followed row by row"
             raise ModelError(f"{problem}; leave it out")
         learn, plan = partial(training.learn_more, model), model.plan.further(plan)
+    stop = Stop()
     try:
-        on_the_way = watcher, checkpoint, run.checkpoint_every, run.resume
-        trained: Trained = learn(source, plan, *on_the_way, memory_limit=run.memory_limit)
-        trained.save(output, only_for_prediction=run.only_for_prediction)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(_left(checkpoint, plan)) from None
+        with stop.on_signals():
+            on_the_way: dict[str, Any] = {"memory_limit": run.memory_limit, "stop": stop}
+            trained: Trained = learn(source, plan, watcher, checkpoint, run.save_every or 0, run.resume, **on_the_way)
+            trained.save(output, only_for_prediction=run.only_for_prediction)
+    except Interrupted as end:
+        raise Interrupted(_left(checkpoint, plan, files), end.number) from None
     finally:
         watcher.close()
     checkpoint.unlink(missing_ok=True)
     return trained, 0 if trained.rises is None else trained.rises.count - n_before
 
 
-def _left(checkpoint: Path, plan: Plan) -> str:
+def _left(checkpoint: Path, plan: Plan, files: Files) -> str:
     """What an interrupted training leaves, and how to go on."""
     from tunefree.model_files.trained import Trained
 
@@ -184,10 +187,12 @@ def _left(checkpoint: Path, plan: Plan) -> str:
     except ModelError:
         kept = None
     if kept is None or kept.plan != plan:
-        return "interrupted; no model was written. With --checkpoint-every N one is kept on the way, for --resume"
+        return "interrupted; no row was learned, and no model was written"
     done = f"pass {kept.progress.number + 1}, " if plan.passes > 1 else ""
-    rows = f"the model after {done}{kept.progress.rows:,} rows"
-    return f"interrupted; {checkpoint} holds {rows}. Give the same command with --resume to go on from there"
+    remedy = "Give the same command with --resume to go on from there"
+    if files.data == ["-"]:
+        remedy = f"Go on with the rows from number {kept.progress.position.row + 1:,} on by --from {checkpoint}"
+    return f"interrupted; {checkpoint} holds the model after {done}{kept.progress.rows:,} rows. {remedy}"
 
 
 def _stop_early(files: Files, plan: Plan, output: Path, quiet: bool) -> None:

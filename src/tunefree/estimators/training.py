@@ -61,7 +61,7 @@ def train(
     plan: Plan | None = None,
     watcher: training.Watcher | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: int = 0,
+    save_every: int | str = 0,
     resume: bool = False,
     memory_limit: str | None = None,
     **options: Any,
@@ -74,7 +74,7 @@ def train(
         What :func:`tunefree.open_source` takes or returns.
     plan : Plan, optional
         What is to be learned, and how.
-    watcher, checkpoint, checkpoint_every, resume, memory_limit
+    watcher, checkpoint, save_every, resume, memory_limit
         As in :func:`tunefree.training.training.train`.
     **options
         Fields of the plan, such as ``target="income"``, instead of a plan.
@@ -105,7 +105,7 @@ def train(
         raise ModelError(f"pass a plan, or {', '.join(sorted(options))}, not both")
     plan = plan or plan_of(options)
     source = data if isinstance(data, Source) else open_source(data)
-    on_the_way: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "resume": resume}
+    on_the_way: dict[str, Any] = {"checkpoint": checkpoint, "save_every": save_every, "resume": resume}
     on_the_way |= {"watcher": watcher, "memory_limit": memory_limit}
     if plan.learner == EARLY_STOPPING:
         for name in [name for name, value in on_the_way.items() if value]:

@@ -7,7 +7,7 @@ import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -26,7 +26,10 @@ from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
 from tunefree.stream.whole_groups import whole_groups
 from tunefree.training.closed_classes import closed_classes, of_named_classes
+from tunefree.training.stopping import Stopped
 from tunefree.training.targets import Guess, target_of, task_of
+
+POLL = 0.1  # seconds until it is asked whether anything will come
 
 
 class Reading(NamedTuple):
@@ -310,7 +313,7 @@ def _kept(chunk: Columns, numbers: np.ndarray, names: Sequence[str]) -> Any:
     return chunk.table.select(list(names)).filter(of_booleans(np.isin(row_numbers(chunk), numbers)))
 
 
-def ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
+def ahead(items: Iterator[Any], depth: int = 2, is_over: Callable[[], bool] | None = None) -> Iterator[Any]:
     """The same items, read ahead in a thread of their own, so that reading and learning overlap.
 
     Parameters
@@ -319,6 +322,8 @@ def ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
         An exception that it raises is raised here, after the items before it.
     depth : int, default 2
         Items that are kept until they are asked for.
+    is_over : function, optional
+        Whether no further item will come, though the iterator has not ended; Stopped is raised then.
 
     Examples
     --------
@@ -350,7 +355,7 @@ def ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
     thread.start()
     try:
         while True:
-            is_item, item = waiting.get()
+            is_item, item = _next(waiting, is_over)
             if is_item:
                 yield item
             elif item is None:
@@ -360,6 +365,17 @@ def ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
     finally:
         stop.set()
         thread.join(timeout=1.0)  # it may be waiting for input that never comes
+
+
+def _next(waiting: queue.Queue[tuple[bool, Any]], is_over: Callable[[], bool] | None) -> tuple[bool, Any]:
+    """What comes next out of a queue."""
+    while is_over is not None:
+        try:
+            return waiting.get(timeout=POLL)
+        except queue.Empty:
+            if is_over() and waiting.empty():
+                return False, Stopped()
+    return waiting.get()
 
 
 def no_rows(source: Source) -> DataError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import time
 from typing import Any, NamedTuple
 
 from tunefree.core.errors import DataError, ModelError
@@ -16,6 +18,7 @@ from tunefree.stream.source import Source
 
 SAMPLED, BLOCK = 2**22, 2**14  # bytes of a file in its digest, and of a block of them
 PIECE = 2**20  # bytes that are hashed at a time
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}  # seconds
 
 
 def check_kind(trained: Trained, source: Source) -> None:
@@ -150,6 +153,35 @@ def _size(file: str) -> int:
     return 0 if file == "-" else os.stat(file).st_size
 
 
+class Interval(NamedTuple):
+    """How much lies between two checkpoints; nothing where there are none."""
+
+    rows: int = 0
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, text: int | str) -> Interval:
+        """Rows, or a time, as users write it.
+
+        Raises
+        ------
+        ModelError
+
+        Examples
+        --------
+        >>> Interval.of("10m"), Interval.of(5000)
+        (Interval(rows=0, seconds=600.0), Interval(rows=5000, seconds=0.0))
+        """
+        written = re.fullmatch(r"(\d+)|(\d+\.?\d*)([smh])", str(text).strip())
+        if written is None or isinstance(text, bool):
+            raise ModelError(f"`save_every` must be a number of rows or a time such as 30s, 10m or 2h, not {text!r}")
+        if written[1] is not None:
+            return cls(rows=int(written[1]))
+        if float(written[2]) == 0.0:
+            raise ModelError(f"`save_every` must be a time above 0, not {text!r}; leave it out to save at the end")
+        return cls(seconds=float(written[2]) * UNITS[written[3]])
+
+
 class Checkpoints:
     """The file to which a training is saved on the way.
 
@@ -157,21 +189,24 @@ class Checkpoints:
     ----------
     path : path, optional
         None where nothing is saved.
-    interval : int
-        Usable rows between two checkpoints; 0 for none.
+    interval : int or str
+        Usable rows between two checkpoints, or a time such as ``"10m"``; 0 for none.
     resume : bool
         Whether to go on from the file, if there is one.
+    watcher : Watcher
+        Is told of checkpoints, and of those that could not be saved.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, interval: int, resume: bool) -> None:
-        if interval < 0:
-            raise ModelError(f"`checkpoint_every` must be at least 0, not {interval}")
-        for name, value in (("checkpoint_every", interval), ("resume", resume)):
+    def __init__(self, path: str | os.PathLike[str] | None, interval: int | str, resume: bool, watcher: Any) -> None:
+        self.interval = Interval.of(interval)
+        for name, value in (("save_every", any(self.interval)), ("resume", resume)):
             if value and path is None:
                 raise ModelError(f"`{name}` is of a checkpoint; leave it out, or name the file of one by `checkpoint`")
-        self.path, self.interval = path, interval
+        self.path, self.watcher = path, watcher
         self.resumes = resume and path is not None and os.path.exists(path)
         self._running: RunningDigests
+        self._latest: tuple[Trained, Any] | None = None  # what has learned, and the Read of the latest rows
+        self._last_time = time.monotonic()
 
     def begin(self, source: Source) -> None:
         """The source is known, in the order in which its rows are learned."""
@@ -180,23 +215,58 @@ class Checkpoints:
     def passed(self, position: Position, before: int, rows: int) -> Passed | None:
         """What has been read up to a position, if a checkpoint is due since so many rows before; called by the thread
         that reads."""
-        if not self.interval:
+        if not any(self.interval):
             return None
         self._running.extend(position)
-        return self._running.passed() if before // self.interval < rows // self.interval else None
+        return self._running.passed() if self._is_due(before, rows) else None
 
-    def load(self, source: Source, plan: Plan, watcher: Any) -> Trained:
+    def _is_due(self, before: int, rows: int) -> bool:
+        if self.interval.rows:
+            return before // self.interval.rows < rows // self.interval.rows
+        now = time.monotonic()
+        if now - self._last_time < self.interval.seconds:
+            return False
+        self._last_time = now
+        return True
+
+    def load(self, source: Source, plan: Plan) -> Trained:
         """The training to go on with."""
         trained = Trained.load(str(self.path))
-        check_resumable(trained, source, plan, watcher, self.path, self._running)
+        check_resumable(trained, source, plan, self.watcher, self.path, self._running)
         return trained
 
     def save(self, trained: Trained, step: Any) -> None:
-        """Save the training after a piece where that is due."""
-        read, progress = step.piece.read, trained.progress
-        if read.passed is not None:
-            progress.read, progress.read_digests = read.passed
-            trained.save(str(self.path), read.encoder, read.batch.held)
+        """Save the training after a piece where that is due; where it fails learning goes on, and the next one may not.
+
+        An earlier checkpoint stays as it was then.
+        """
+        read = step.piece.read
+        self._latest = trained, read
+        if read.passed is None:
+            return
+        try:
+            self._save(trained, read, read.encoder, read.passed)
+        except ModelError as error:
+            self.watcher.tell(f"not saved: {error}; learning goes on, and the next save tries again")
+        else:
+            self.watcher.saved(self.path, trained.progress.rows)
+
+    def stop(self) -> None:
+        """Save a training that was asked to end, as it is after the latest rows learned.
+
+        Raises
+        ------
+        ModelError
+            If it cannot be saved.
+        """
+        if self._latest is not None and self.path is not None:
+            trained, read = self._latest
+            self._running.extend(read.batch.position)
+            self._save(trained, read, trained.encoder.state(), self._running.passed())
+
+    def _save(self, trained: Trained, read: Any, encoder: Any, passed: Passed) -> None:
+        trained.progress.read, trained.progress.read_digests = passed
+        trained.save(str(self.path), encoder, read.batch.held)
 
 
 def check_resumable(

@@ -18,7 +18,7 @@ from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import class_of
-from tunefree.stream.batch import BadRows, Batch, Origin, as_named
+from tunefree.stream.batch import BadRows, Batch, Origin, Position, as_named
 from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source
 from tunefree.theory.exchangeability import TargetSample
@@ -40,6 +40,7 @@ from tunefree.training.reading import (
 from tunefree.training.repeats import repeats_told
 from tunefree.training.resuming import Checkpoints, check_kind, file_digests, file_sizes, file_times
 from tunefree.training.roles import note_roles
+from tunefree.training.stopping import Interrupted, Stop, Stopped, stoppable
 from tunefree.training.watching import Watcher
 
 
@@ -48,10 +49,11 @@ def train(
     plan: Plan,
     watcher: Watcher | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: int = 0,
+    save_every: int | str = 0,
     resume: bool = False,
     earlier: Trained | None = None,
     memory_limit: str | None = None,
+    stop: Stop | None = None,
 ) -> Trained:
     """Learn a model from a source.
 
@@ -62,14 +64,16 @@ def train(
     watcher : Watcher, optional
     checkpoint : path, optional
         File to which the model is saved on the way.
-    checkpoint_every : int, default 0
-        Rows between checkpoints; 0 for none.
+    save_every : int or str, default 0
+        Rows between checkpoints, or a time such as ``"10m"``; 0 for none.
     resume : bool, default False
         Resume from the checkpoint if there is one. The model ends as if it had never been interrupted, to the byte.
     earlier : Trained, optional
         A model of the same plan that goes on with these rows; see :func:`learn_more`.
     memory_limit : str, optional
         What the model may take, such as 4G; parts of it sleep before it does. By default a quarter of the memory.
+    stop : Stop, optional
+        What asks the training to end before its rows do; it is saved to the checkpoint then.
 
     Returns
     -------
@@ -77,6 +81,8 @@ def train(
 
     Raises
     ------
+    Interrupted
+        If the training was asked to end.
     DataError, ModelError
         If a row cannot be used, the target has one class only, or the checkpoint is of another plan, of data that have
         changed, or a model that is complete.
@@ -89,21 +95,21 @@ def train(
     >>> trained.model.classes, trained.progress.progressive[0].rows
     (['no', 'yes'], 200)
     """
-    watcher, checkpoints = watcher or Watcher(), Checkpoints(checkpoint, checkpoint_every, resume)
+    watcher, stop = watcher or Watcher(), stop or Stop()
+    checkpoints = Checkpoints(checkpoint, save_every, resume, watcher)
     if plan.passes > 1 and not plan.shuffle:
         source.check_rewindable("train with one pass")
     plan, unread, limit = with_weights(plan, source), plan.bad_rows(), MemoryLimit(limit_of(memory_limit), watcher.tell)
-    with _in_order(source, plan, unread, earlier) as rows:
+    with _in_order(source, plan, unread, earlier) as in_order:
+        rows = stoppable(in_order, stop)
         checkpoints.begin(rows)
-        trained, reader = _begun(_Reader(rows, unread, watcher, checkpoints, limit), plan, earlier)
-        watcher.begin(trained, rows)
-        noted, copied = partial(note, origin=rows.origin), partial(_copy, watcher)
-        observers: list[Observer] = [noted, watcher.step, checkpoints.save, copied]
-        while trained.progress.number < plan.passes:
-            trained.encoder.observes = trained.progress.number == 0
-            one_pass(trained, reader.pieces(trained), observers)
-            trained.progress.end_pass()
-            trained.held = None
+        try:
+            trained, reader = _begun(_Reader(rows, unread, watcher, checkpoints, limit, stop), plan, earlier)
+            watcher.begin(trained, rows)
+            _learn_passes(trained, reader)
+        except Stopped:
+            checkpoints.stop()
+            raise Interrupted("the training was asked to end", stop.number) from None
         check_learned(trained.model, trained.progress.progressive[0].rows, rows)
         check(plan, trained.model.task, getattr(trained.model, "classes", ()), complete=True)
         _check_mean(trained, rows)
@@ -112,6 +118,17 @@ def train(
         watcher.tell(line)
     watcher.end(trained)
     return trained
+
+
+def _learn_passes(trained: Trained, reader: _Reader) -> None:
+    """Learn the rows of a source in one or several passes."""
+    noted, copied = partial(note, origin=reader.source.origin), partial(_copy, reader.watcher)
+    observers: list[Observer] = [noted, reader.watcher.step, reader.checkpoints.save, copied]
+    while trained.progress.number < trained.plan.passes:
+        trained.encoder.observes = trained.progress.number == 0
+        one_pass(trained, reader.pieces(trained), observers)
+        trained.progress.end_pass()
+        trained.held = None
 
 
 def _check_mean(trained: Trained, source: Source) -> None:
@@ -128,15 +145,18 @@ def learn_more(
     plan: Plan | None = None,
     watcher: Watcher | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: int = 0,
+    save_every: int | str = 0,
     resume: bool = False,
     memory_limit: str | None = None,
+    stop: Stop | None = None,
 ) -> Trained:
     """Let a model go on with further rows, in one pass, as if they had followed those that it has learned.
 
     New columns, categories, words and classes are learned as they come. A single learner is then, to the byte, the one
     that one pass over all rows makes, if its first rows were enough to fix its view: 256 of a table, 1024 with kernels.
-    After fewer, the view stays as it is. A pool grew generations where its pass had ended, and goes on from these.
+    After fewer, the view stays as it is. A pool grew generations where its pass had ended, and goes on from these. A
+    checkpoint of a first pass goes on with the rows that follow its own, such as the rest of a stream, and ends to the
+    byte as if it had never been interrupted.
 
     Parameters
     ----------
@@ -147,7 +167,7 @@ def learn_more(
     plan : Plan, optional
         Made by :meth:`tunefree.model_files.plan.Plan.further` of the model's plan, which says how rows are to be read.
         By default they are read as they come, and none is skipped.
-    watcher, checkpoint, checkpoint_every, resume, memory_limit
+    watcher, checkpoint, save_every, resume, memory_limit, stop
         As in :func:`train`.
 
     Returns
@@ -157,7 +177,8 @@ def learn_more(
     Raises
     ------
     DataError, ModelError
-        As in :func:`train`, and if the model is a checkpoint, or the rows are of another kind.
+        As in :func:`train`, and if the model is a checkpoint of rows in random order or of a further pass, or the rows
+        are of another kind.
 
     Examples
     --------
@@ -170,8 +191,10 @@ def learn_more(
     """
     check_kind(trained, source)
     plan = plan or trained.plan.further(Plan())
-    earlier = replace(continued(trained), plan=plan)
-    return train(source, plan, watcher, checkpoint, checkpoint_every, resume, earlier, memory_limit)
+    progress = trained.progress
+    is_checkpoint = not (progress.complete or progress.number or trained.plan.shuffle)  # of the rows that come next
+    earlier = replace(trained if is_checkpoint else continued(trained), plan=plan)
+    return train(source, plan, watcher, checkpoint, save_every, resume, earlier, memory_limit, stop)
 
 
 def learn_batch(trained: Trained, batch: Batch) -> Step:
@@ -231,6 +254,7 @@ class _Reader:
     watcher: Watcher
     checkpoints: Checkpoints
     limit: MemoryLimit
+    stop: Stop
     batches: Iterator[Batch] | None = None  # of a pass that has begun
 
     def __post_init__(self) -> None:
@@ -239,11 +263,12 @@ class _Reader:
     def pieces(self, trained: Trained) -> Iterator[Piece]:
         """The pieces of a pass, from the place on to which it has come."""
         model = trained.model
-        for read in ahead(self._reads(trained)):
+        for read in ahead(self._reads(trained), is_over=self.stop.is_over):
             n_slots = model.n_slots_after(read.batch.rows)
             self.limit.make_room(model, n_slots)
             model.reserve_slots(n_slots)
             model.reserve_features(read.n_features)
+            self.stop.begin()
             yield piece_of(trained, read)
         self.batches = None
         self.bad = replace(self.bad, tally=self.unread.tally.copy().with_columns(self.bad.tally))
@@ -265,19 +290,27 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> tuple[Traine
     """A training that begins, is resumed, or goes on with further rows, and the reader of these."""
     source, bad = reader.source, reader.bad
     if reader.checkpoints.resumes:
-        trained = reader.checkpoints.load(source, plan, reader.watcher)
+        trained = reader.checkpoints.load(source, plan)
         bad.tally = trained.progress.tally
     elif earlier is not None:
         bad.tally = earlier.progress.tally
         bad.tally.add_all(reader.unread.tally)
-        encoder, reader.batches = further_batches(source, earlier.encoder, bad, plan.group)
-        trained = replace(earlier, encoder=encoder)
+        trained, reader.batches = _further(earlier, source, plan, bad)
     else:
         trained, reader.batches = _blank(source, plan, bad, reader.limit)
     progress = trained.progress
     progress.tally, progress.sizes = bad.tally, file_sizes(source)
     progress.digests, progress.times = file_digests(source, progress.sizes), file_times(source)
     return trained, reader
+
+
+def _further(earlier: Trained, source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[Batch]]:
+    """A model that goes on, and the batches to learn; those of the rest of a stream are read as its beginning was."""
+    if earlier.progress.position.row:
+        start = Position(row=earlier.progress.position.row)
+        return earlier, batches_from(start, source, earlier.encoder, bad, plan.group, earlier.held)
+    encoder, batches = further_batches(source, earlier.encoder, bad, plan.group)
+    return replace(earlier, encoder=encoder), batches
 
 
 def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:

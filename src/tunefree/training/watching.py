@@ -25,6 +25,9 @@ class Watcher:
     def copy(self, trained: Any, encoder: Any) -> None:
         """A batch was learned; ``encoder`` is the saved state of the encoder after it."""
 
+    def saved(self, path: Any, rows: int) -> None:
+        """The training was saved to a file on the way, after so many rows."""
+
     def end(self, trained: Any) -> None:
         """Training has ended."""
 
@@ -56,27 +59,31 @@ class Watchers(Watcher):
         self.watchers = watchers
 
     def begin(self, trained: Any, source: Any) -> None:
-        for own in self.watchers:
-            own.begin(trained, source)
+        for watcher in self.watchers:
+            watcher.begin(trained, source)
 
     def step(self, trained: Any, step: Any) -> None:
-        for own in self.watchers:
-            own.step(trained, step)
+        for watcher in self.watchers:
+            watcher.step(trained, step)
 
     def wants_copy(self) -> bool:
-        return any(own.wants_copy() for own in self.watchers)
+        return any(watcher.wants_copy() for watcher in self.watchers)
 
     def copy(self, trained: Any, encoder: Any) -> None:
-        for own in self.watchers:
-            own.copy(trained, encoder)
+        for watcher in self.watchers:
+            watcher.copy(trained, encoder)
+
+    def saved(self, path: Any, rows: int) -> None:
+        for watcher in self.watchers:
+            watcher.saved(path, rows)
 
     def end(self, trained: Any) -> None:
-        for own in self.watchers:
-            own.end(trained)
+        for watcher in self.watchers:
+            watcher.end(trained)
 
     def tell(self, message: str) -> None:
         self.watchers[0].tell(message)
 
     def close(self) -> None:
-        for own in self.watchers:
-            own.close()
+        for watcher in self.watchers:
+            watcher.close()

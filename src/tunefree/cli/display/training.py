@@ -78,6 +78,10 @@ class TrainingDisplay(Watcher):
             self.last_line = now
             self.console.print(line)
 
+    def saved(self, path: Any, rows: int) -> None:
+        if self.powers:
+            self.console.print(f"{path} holds the training after {rows:,} rows")
+
     def end(self, trained: Trained) -> None:
         self.close()
 

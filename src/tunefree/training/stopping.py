@@ -1,0 +1,138 @@
+"""A training that is asked to end before its rows do: after the rows at hand, so that what was learned can be saved."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tunefree.stream.source import Source
+
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+INTERRUPTED = 128  # and the number of the signal are the status of a command that a signal ended, as shells have it
+
+
+class Stopped(Exception):  # noqa: N818 - no error
+    """No more rows are read, because the training was asked to end."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal ended a training.
+
+    Parameters
+    ----------
+    message : str
+    number : int
+        Of the signal.
+    """
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.number, self.status = number, INTERRUPTED + number
+
+
+class Stop:
+    """What asks a training to end, from a handler of signals or another thread.
+
+    The thread that reads may wait for rows that never come. It holds the gate of the source then: once the training is
+    asked to end no row passes, and what is known of the rows before does not change any more.
+
+    Examples
+    --------
+    >>> stop = Stop()
+    >>> stop.ask(15)
+    >>> stop.number, list(stop.through(iter([1])))
+    Traceback (most recent call last):
+    tunefree.training.stopping.Stopped
+    """
+
+    def __init__(self) -> None:
+        self.number = 0  # of the signal that asked; 0 as long as none did
+        self._learns = False  # whether there is anything to save
+        self._gate, self._waits = threading.Lock(), False
+        self._ends = False  # whether a signal other than Ctrl-C came, after which the process ends
+
+    def ask(self, number: int = signal.SIGTERM) -> None:
+        """Let the training end; a handler of signals may call it at any time."""
+        self.number = self.number or number
+
+    def begin(self) -> None:
+        """Rows are there to be learned: from here on there is something to save."""
+        self._learns = True
+
+    def through(self, chunks: Iterator[Any]) -> Iterator[Any]:
+        """The chunks of a source until the training is asked to end.
+
+        Raises
+        ------
+        Stopped
+        """
+        while True:
+            with self._gate:
+                self._check()
+                self._waits = True
+            try:
+                chunk = next(chunks, None)
+            finally:
+                with self._gate:
+                    self._waits = False
+                    self._check()
+            if chunk is None:
+                return
+            yield chunk
+
+    def _check(self) -> None:
+        if self.number:
+            raise Stopped
+
+    def is_over(self) -> bool:
+        """Whether the reader will hand over nothing any more, though it has not said so: it waits for rows."""
+        with self._gate:
+            return bool(self.number) and self._waits
+
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """Signals ask the training to end, from the main thread.
+
+        As long as there is nothing to learn they interrupt it at once, and a second Ctrl-C does so at any time. Signals
+        that are ignored, as of a command under ``nohup``, stay so.
+        """
+        before = {number: signal.getsignal(number) for number in SIGNALS}
+        kept = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
+        if threading.current_thread() is not threading.main_thread():  # to which alone handlers are given
+            kept = {}
+        for number in kept:
+            signal.signal(number, self._handle)
+        try:
+            yield
+        finally:
+            for number, handler in kept.items():
+                # a system that shuts down sends several, and the line that says what was saved is still to come
+                signal.signal(number, signal.SIG_IGN if self._ends and number != signal.SIGINT else handler)
+
+    def _handle(self, number: int, _frame: Any) -> None:
+        is_second = self.number and number == signal.SIGINT
+        self._ends = self._ends or number != signal.SIGINT
+        if self._learns and not is_second:
+            self.ask(number)
+        else:
+            raise Interrupted("interrupted; nothing was saved", number)
+
+
+@dataclass(frozen=True)
+class Stoppable(Source):
+    """A source whose rows end where a training is asked to."""
+
+    stop: Stop | None = None
+
+    def chunks(self, *arguments: Any, **options: Any) -> Iterator[Any]:
+        chunks = super().chunks(*arguments, **options)
+        return chunks if self.stop is None else self.stop.through(chunks)
+
+
+def stoppable(source: Source, stop: Stop) -> Stoppable:
+    """The source, until the training is asked to end."""
+    return Stoppable(**vars(source), stop=stop)

@@ -1,0 +1,158 @@
+"""A training that is asked to end: what was learned is saved, and goes on with the rest of the stream to the byte."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tunefree.core.errors import ModelError
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
+from tunefree.stream.source import open_source
+from tunefree.training.resuming import Interval
+from tunefree.training.stopping import Interrupted, Stop
+from tunefree.training.training import learn_more, train
+from tunefree.training.watching import SilentWatcher
+
+PIECES = 24
+PLAN = Plan(target="y", weight="w")
+
+
+def parts(folder: Path, n: int = 2400) -> list[Path]:
+    """Files of a stream of categories, numbers and weights, some of them 0."""
+    random = np.random.default_rng(3)
+    kind, x = random.integers(0, 40, n), random.normal(size=n)
+    y = np.where(x + np.sin(kind) + random.normal(size=n) > 0, "yes", "no")
+    w = np.where(random.random(n) < 0.1, 0, random.integers(1, 3, n))
+    rows = [f"k{a},{b:.4f},{c},{d}\n" for a, b, c, d in zip(kind, x, w, y, strict=True)]
+    paths, size = [], n // PIECES
+    for number in range(PIECES):
+        paths.append(folder / f"{number}.csv")
+        paths[-1].write_text("kind,x,w,y\n" + "".join(rows[number * size : (number + 1) * size]))
+    return paths
+
+
+def joined(paths: list[Path], path: Path) -> Path:
+    """The rows of some files in one."""
+    texts = [one.read_text().split("\n", 1) for one in paths]
+    path.write_text(texts[0][0] + "\n" + "".join(rows for _, rows in texts))
+    return path
+
+
+class Asking(SilentWatcher):
+    """Asks the training to end after so many pieces, and notes what it is told."""
+
+    def __init__(self, stop: Stop, pieces: int) -> None:
+        self.stop, self.left, self.rows, self.told = stop, pieces, [], []
+
+    def step(self, trained, step):
+        self.left -= 1
+        if self.left == 0:
+            self.stop.ask(signal.SIGTERM)
+
+    def saved(self, path, rows):
+        self.rows.append(rows)
+
+    def tell(self, message):
+        self.told.append(message)
+
+
+@pytest.mark.parametrize("learner", ["pool", "scinol2"])
+def test_the_rest_of_a_stream_goes_on_to_the_byte(tmp_path, learner):
+    plan, paths = Plan(target="y", weight="w", learner=learner), parts(tmp_path)
+    train(open_source(paths), plan, SilentWatcher()).save(tmp_path / "whole")
+    stop = Stop()
+    with pytest.raises(Interrupted) as caught:
+        train(open_source(paths), plan, Asking(stop, 2), tmp_path / "kept", stop=stop)
+    assert caught.value.status == 128 + signal.SIGTERM
+    kept = Trained.load(tmp_path / "kept")
+    assert not kept.progress.complete and 200 <= kept.progress.rows < 2400
+    rest = joined(paths, tmp_path / "all.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "rest.csv").write_text(rest[0] + "".join(rest[1 + kept.progress.rows :]))
+    learn_more(kept, open_source(tmp_path / "rest.csv"), watcher=SilentWatcher()).save(tmp_path / "gone on")
+    assert (tmp_path / "gone on").read_bytes() == (tmp_path / "whole").read_bytes()
+    resumed = train(open_source(paths), plan, SilentWatcher(), tmp_path / "kept", resume=True)
+    resumed.save(tmp_path / "resumed")
+    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_a_checkpoint_of_rows_in_random_order_takes_no_others(tmp_path):
+    plan, stop, source = Plan(target="y", shuffle=True), Stop(), open_source(parts(tmp_path))
+    stop.ask()
+    with pytest.raises(Interrupted):
+        train(source, plan, SilentWatcher(), tmp_path / "kept", stop=stop)
+    assert not (tmp_path / "kept").exists()  # nothing was learned
+    stop = Stop()
+    with pytest.raises(Interrupted):
+        train(source, Plan(target="y", learner="scinol2", passes=3), Asking(stop, 26), tmp_path / "kept", stop=stop)
+    with pytest.raises(ModelError, match="a checkpoint of a training that has not ended"):
+        learn_more(Trained.load(tmp_path / "kept"), source)
+
+
+def test_saving_by_time(tmp_path):
+    source, watcher = open_source(parts(tmp_path)), Asking(Stop(), 0)
+    train(source, PLAN, watcher, tmp_path / "kept", "0.000001s")
+    assert watcher.rows == [100 * number for number in range(1, PIECES + 1)]
+    train(source, PLAN, watcher, tmp_path / "kept", "100h")
+    assert len(watcher.rows) == PIECES
+    for wrong in ("10 minutes", "-5", "0s", "m", "5d", True):
+        with pytest.raises(ModelError, match="`save_every` must be"):
+            Interval.of(wrong)
+
+
+def test_a_save_that_fails_is_told_and_tried_again(tmp_path, monkeypatch):
+    source, watcher = open_source(parts(tmp_path)), Asking(Stop(), 0)
+    flush, calls = os.fsync, []
+
+    def full(handle):
+        calls.append(handle)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+        flush(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    trained = train(source, PLAN, watcher, tmp_path / "kept", 600)
+    assert watcher.rows == [600, 1800, 2400] and trained.progress.complete
+    assert [line for line in watcher.told if "not saved" in line and "No space" in line] == watcher.told[:1]
+    assert not list(tmp_path.glob("*.part"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_signals_while_a_pipe_delivers_nothing(tmp_path, number):
+    rows = joined(parts(tmp_path), tmp_path / "all.csv").read_text().splitlines(keepends=True)
+    many = rows[0] + "".join(rows[1:] * 120)
+    command = [sys.executable, "-m", "tunefree", "train", "-", "-t", "y", "--learner", "scinol2", "-o", "m"]
+    process = subprocess.Popen([*command, "--save-every", "1"], cwd=tmp_path, stdin=-1, stderr=-1, text=True)
+    assert process.stdin is not None and process.stderr is not None
+    process.stdin.write(many)  # several blocks, the last of which stays open
+    process.stdin.flush()
+    while not (tmp_path / "m.checkpoint").exists() and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(number)
+    if number != signal.SIGINT:
+        process.send_signal(signal.SIGHUP)
+    last = process.stderr.read().splitlines()[-1]
+    assert process.wait() in (128 + number, 128 + signal.SIGHUP)
+    learned = Trained.load(tmp_path / "m.checkpoint").progress.rows
+    assert f"the model after {learned:,} rows. Go on with the rows from number {learned + 1:,} on" in last
+    process.stdin.close()
+
+
+@pytest.mark.slow
+def test_signals_before_the_first_row(tmp_path):
+    command = [sys.executable, "-m", "tunefree", "train", "-", "-t", "y", "-o", "m", "-v"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdin=-1, stderr=-1, text=True)
+    assert process.stdin is not None and process.stderr is not None
+    time.sleep(5.0)
+    process.send_signal(signal.SIGINT)
+    assert "interrupted" in process.stderr.read().splitlines()[-1]
+    assert process.wait() == 128 + signal.SIGINT and not list(tmp_path.iterdir())
+    process.stdin.close()
