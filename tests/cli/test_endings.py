@@ -32,7 +32,7 @@ def interrupt(monkeypatch, after):
     ahead = training.ahead
 
     def interrupted(batches, is_over):
-        for number, read in enumerate(ahead(batches, is_over)):
+        for number, read in enumerate(ahead(batches, is_over=is_over)):
             if number == after:
                 signal.raise_signal(signal.SIGINT)
             yield read
