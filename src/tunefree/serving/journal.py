@@ -20,6 +20,7 @@ Examples
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 import time
@@ -118,6 +119,7 @@ class Journal:
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute(f"PRAGMA synchronous = {DURABLE[durability]}")
             self._database.executescript(_TABLES)
+        self._file = None if path is None else path.stat()
         if self.fact("format", FORMAT) != FORMAT:
             raise StoreError(f"{path}: was written by another version of tunefree; use that one")
         self._n = {table: self._counted(table) for table in ("waiting", "requests")}
@@ -141,6 +143,7 @@ class Journal:
     def transaction(self) -> Iterator[None]:
         """All that is written within is written, or nothing."""
         with self._lock, self._refusing():
+            self._check_place()
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -150,6 +153,16 @@ class Journal:
                     self._database.execute("ROLLBACK")
                 self._n = {table: self._counted(table) for table in self._n}
                 raise
+
+    def _check_place(self) -> None:
+        """Raise a StoreError if the file is no longer where it was: nothing that is written now would be there."""
+        if self._path is not None and self._file is not None:
+            try:
+                is_there = os.path.samestat(self._path.stat(), self._file)
+            except OSError:
+                is_there = False
+            if not is_there:
+                raise StoreError(f"{self._path}: was moved or removed; put it back, or end the server")
 
     def _all(self, statement: str, *values: Any) -> list[Any]:
         with self._lock, self._refusing():

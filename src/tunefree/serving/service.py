@@ -14,7 +14,7 @@ from tunefree.core.storage import check_writable
 from tunefree.model_files.trained import Trained, continued
 from tunefree.serving.challenger import Following
 from tunefree.serving.explanations import Explanations
-from tunefree.serving.journal import Row
+from tunefree.serving.journal import Row, StoreError
 from tunefree.serving.learner import Learner, Tell
 from tunefree.serving.place import Place, forget
 from tunefree.serving.predictor import Predictor
@@ -189,7 +189,7 @@ class Service:
 
         Raises
         ------
-        ModelError
+        StoreError
             If it cannot be saved.
         """
 
@@ -197,7 +197,7 @@ class Service:
             if self.learner.unsaved:
                 self.learner.save("it was asked for")
             if self.learner.failure is not None:
-                raise ModelError(self.learner.failure)
+                raise StoreError(self.learner.failure)
 
         self.learner.between(save).result()
 
