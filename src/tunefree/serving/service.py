@@ -354,6 +354,7 @@ class Service:
             "cannot be saved": self.learner.failure,
             "cannot learn": self.learner.broken,
             "waiting for labels": self.store.journal.n_waiting,
+            "waiting for labels at most": self._keeping.remember,
             "dropped for size": self.counts.dropped_for_size,
             "dropped for age": self.counts.dropped_for_age,
             "challenger": self._challenger_state(),
