@@ -322,10 +322,10 @@ def test_a_clock_that_jumps_between_two_processes_makes_nothing_old(file, tmp_pa
     [row] = rows(N, N + 1)
     true_time = time.time
     for jump in (3e8, -3e8, 6e8):
-        with begun(file, tmp_path / "s", Keeping(label_days=2.0)) as service:
+        with begun(file, tmp_path / "s", Keeping(label_days=0.5)) as service:
             service.predict([{**row, "id": 5}])
         monkeypatch.setattr(time, "time", lambda jump=jump: true_time() + jump)
-        with begun(file, tmp_path / "s", Keeping(label_days=2.0)) as service:
+        with begun(file, tmp_path / "s", Keeping(label_days=0.5)) as service:
             service.settle()
             assert service.label([{"id": "5", "rich": "no"}])["learned"] == 1
 

@@ -37,7 +37,6 @@ from tunefree.pool.published import Remembered
 Row = dict[str, Any]
 FORMAT = 2
 DURABLE = {"power": "FULL", "process": "NORMAL"}  # what is survived: a loss of power, or the end of the process
-MOST_AWAY = 86400.0  # seconds between two processes that count, so that a clock that jumps in between makes nothing old
 BUSY = 10.0  # seconds that another process may hold the file, as a backup does
 _WRITER = json.JSONEncoder(separators=(",", ":"))
 _TABLES = """
@@ -123,13 +122,12 @@ class Journal:
         if self.fact("format", FORMAT) != FORMAT:
             raise StoreError(f"{path}: was written by another version of tunefree; use that one")
         self._n = {table: self._counted(table) for table in ("waiting", "requests")}
-        self._started, before = time.monotonic(), self.fact("clock", None)
-        self._base = time.time() if before is None else before + min(max(time.time() - before, 0.0), MOST_AWAY)
+        self._started, self._before = time.monotonic(), float(self.fact("clock", 0.0))
 
     @property
     def now(self) -> float:
-        """Seconds, which neither jump nor go back, whatever the clock of the machine does."""
-        return self._base + time.monotonic() - self._started
+        """Seconds for which the store was open in all: no clock of a machine can jump in them."""
+        return self._before + time.monotonic() - self._started
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
