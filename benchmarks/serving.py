@@ -6,7 +6,8 @@ rest, as fitted on the training rows, in a pipeline of pandas and scikit-learn: 
 It learns by ``partial_fit``, so that what it does for a row is comparable; its transformers stay as they are.
 
 Under load, the pool predicts one row a request: at a fixed rate, whether or not earlier answers have come, so that
-waiting counts; by clients that ask as fast as they are answered; and the first again while a stream is learned.
+waiting counts; by clients that ask as fast as they are answered; and the first again while a stream is learned. The
+processor time is that of the server for a request.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ class Load:
     """
 
     def __init__(self, port: int, bodies: list[bytes], seconds: float) -> None:
-        self._port, self._seconds, self._latencies = port, seconds, list[float]()
+        self._port, self.seconds, self._latencies = port, seconds, list[float]()
         head = "POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n"
         self._form = head
         self._requests = [head.format("/predict", len(body)).encode() + body for body in bodies]
@@ -180,7 +181,7 @@ class Load:
             free.put_nowait(connection)
 
         start, tasks = time.perf_counter(), []
-        for number in range(int(rate * self._seconds)):
+        for number in range(int(rate * self.seconds)):
             due = start + number / rate
             await asyncio.sleep(max(due - time.perf_counter(), 0.0))
             tasks.append(asyncio.create_task(ask(number, due)))
@@ -189,7 +190,7 @@ class Load:
 
     async def closed(self) -> float:
         """Requests a second of clients that ask as fast as they are answered."""
-        until, counts = time.perf_counter() + self._seconds, [0] * CLIENTS
+        until, counts = time.perf_counter() + self.seconds, [0] * CLIENTS
 
         async def client(number: int) -> None:
             connection = await asyncio.open_connection("127.0.0.1", self._port)
@@ -198,7 +199,7 @@ class Load:
                 counts[number] += 1
 
         await asyncio.gather(*(client(number) for number in range(CLIENTS)))
-        return sum(counts) / self._seconds
+        return sum(counts) / self.seconds
 
     async def while_learning(self, rate: int, rows: list[dict[str, Any]]) -> tuple[list[float], float]:
         """Latencies at a rate while so many rows a second are learned, ten times a second; and the rows learned."""
@@ -230,8 +231,12 @@ def load(server: Server, unlabelled: list[dict[str, Any]], rows: list[dict[str, 
         median, late = statistics.median(latencies), sorted(latencies)[int(0.99 * len(latencies))]
         return f"p50 {median:7.2f} ms, p99 {late:7.2f} ms"
 
-    print(f"{rate} predictions/s: {figures(asyncio.run(asked.at_rate(rate)))}")
-    print(f"{CLIENTS} clients: {asyncio.run(asked.closed()):.0f} predictions/s")
+    before, latencies = server.processor_seconds(), asyncio.run(asked.at_rate(rate))
+    processor = 1000.0 * (server.processor_seconds() - before) / len(latencies)
+    print(f"{rate} predictions/s: {figures(latencies)}, processor {processor:.2f} ms")
+    before, per_second = server.processor_seconds(), asyncio.run(asked.closed())
+    processor = 1000.0 * (server.processor_seconds() - before) / (per_second * asked.seconds)
+    print(f"{CLIENTS} clients: {per_second:.0f} predictions/s, processor {processor:.2f} ms")
     latencies, n_learned = asyncio.run(asked.while_learning(rate, rows))
     print(f"{rate} predictions/s while {n_learned:.0f} rows/s are learned: {figures(latencies)}")
 

@@ -231,17 +231,52 @@ def test_what_cannot_be_answered(file, serve):
             "pass --unknown-columns ignore or --unknown-columns learn",
         ),
         (b"[{}]", 422, "row 1: columns 'age', 'job' missing; send null"),
-        (b'{"age": NaN}', 400, "not JSON"),
+        (b'{"age": NaN}', 400, "not JSON: NaN is no number"),
+        (b'{"age": 1,, "job": null}', 400, "not JSON (line 1, column 11)"),
+        (b'{"age": 1, "age": 2, "job": null}', 400, "an object has the name 'age' twice"),
+        (b'{"age": 1, "job": {"a": 1, "a": 1}}', 400, "the name 'a' twice"),
+        (b'{"age": ' + b"9" * 5000 + b', "job": null}', 400, "a number has 5000 digits"),
         (b'{"age": 39, "job": "a", "id": [1]}', 422, "an id is a string or a whole number"),
     ]:
         sent = server.ask("POST", "/predict", body)
         assert sent[0] == status and message in sent[1]["error"], (body[:20], sent)
     assert server.ask("POST", "/labels", {"id": 1})[0] == 422
-    assert server.ask("GET", "/predict")[0] == 405 and server.ask("GET", "/nothing")[0] == 404
+    for method, path, status in (("GET", "/predict", 405), ("GET", "/nothing", 404), ("POST", "/predict/", 404)):
+        assert server.ask(method, path) == (
+            status,
+            {"error": f"{method} {path}: there is no such; GET /openapi.json tells what there is"},
+        )
+    assert "is empty" in server.ask("POST", "/learn", rows(N, N + 1), Idempotency_Key="")[1]["error"]
     assert server.ask("POST", "/predict", b"{}", Content_Type="text/plain")[0] == 415
     connection = connected(server, b"\x16\x03\x01 no HTTP\r\n\r\n")
     assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
     assert server.metric("rows_learned_total") == 0 and server.ask("GET", "/live")[0] == 200
+
+
+def test_a_long_array_is_read_as_a_short_one():
+    from tunefree.serving.http import _READER, _parsed_in_parts
+
+    for text in (
+        "[]",
+        " [ ] ",
+        '[{"a": [1]},\n{"b": "]"}]',
+        "{}",
+        "[1,]",
+        "[,1]",
+        "[1 2]",
+        "[1]x",
+        "[",
+        "",
+        "[NaN]",
+        "7",
+    ):
+        read = []
+        for parse in (_READER.decode, _parsed_in_parts):
+            try:
+                read.append(parse(text))
+            except ValueError:
+                read.append("an error")
+        assert read[0] == read[1], text
 
 
 def test_who_may_ask(file, serve, tmp_path):
@@ -309,9 +344,15 @@ def test_versions_over_http(file, serve, tmp_path):
     assert server.ask("POST", "/versions", {"roll back to": 9})[0] == 422
     for body in ({"roll back to": True}, {"save": 1}, {"save": True, "take": "a"}, {}, [{"save": True}] * 2):
         assert server.ask("POST", "/versions", body)[0] == 400
-    assert server.ask("POST", "/versions", {"take": "../s"})[0] == 422
+    for name in ("../s", "a\0b", ""):
+        assert server.ask("POST", "/versions", {"take": name})[0] == 422
+    versions = tmp_path / "s" / "versions"
+    versions.rename(tmp_path / "elsewhere")
+    server.ask("POST", "/learn", rows(N, N + 10))
+    assert server.ask("POST", "/versions", {"save": True})[0] == 503
+    (tmp_path / "elsewhere").rename(versions)
     server.end()
-    assert [line["event"] for line in server.log if line["event"] in ("saved", "replaced")] == ["saved", "replaced"]
+    assert [line["event"] for line in server.log if line["event"] in ("saved", "replaced")][:2] == ["saved", "replaced"]
 
 
 def test_what_is_told(file, serve, tmp_path):

@@ -33,6 +33,7 @@ def test_metrics_and_events_exist():
     metrics = pytest.importorskip("tunefree.serving.metrics")
     pytest.importorskip("yaml")
     names = {f"tunefree_{name}_total" for name in metrics.COUNTERS} | {f"tunefree_{name}" for name in metrics.GAUGES}
+    names |= {f"tunefree_challenger_{name}" for name in metrics.OF_CHALLENGER}
     named = set(re.findall(r"tunefree_\w+", PAGE))
     assert len(named) >= 6 and named <= names | {"tunefree_request_seconds_bucket"}, named - names
     sources = "".join(path.read_text() for path in SERVING.glob("*.py"))

@@ -139,9 +139,9 @@ def test_rows_that_wait_too_long_are_dropped_and_counted(service):
     one = service(keeping=Keeping(label_days=2.0))
     [first, second] = rows(N, N + 2, "rich")
     one.predict([{"id": 1, **first}])
-    one.store.journal._base += 1.5 * 86400.0
+    one.store.journal._before += 1.5 * 86400.0
     one.predict([{"id": 2, **second}])
-    one.store.journal._base += 86400.0
+    one.store.journal._before += 86400.0
     one.learner._looked = -1e9
     one.settle()
     one.settle()

@@ -171,12 +171,26 @@ def test_a_version_that_cannot_be_saved_loses_nothing(file, tmp_path):
         service.settle()
         assert "cannot be written" in service.state()["cannot be saved"] and service.problems()
         assert "not saved" in events and service.counts.failed_saves == 1
-        with pytest.raises(ModelError, match="cannot be written"):
+        with pytest.raises(StoreError, match="cannot be written"):
             service.save()
         (tmp_path / "elsewhere").rename(versions)
         service.save()
         assert service.problems() == [] and service.store.versions[-1].n_rows == N + 15
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 15
+
+
+def test_a_store_that_was_moved_or_removed_takes_nothing(file, tmp_path):
+    """What would be written now would not be where the next process looks."""
+    with begun(file, tmp_path / "s") as service:
+        service.learn(rows(N, N + 5))
+        (tmp_path / "s").rename(tmp_path / "elsewhere")
+        with pytest.raises(StoreError, match=r"journal\.sqlite: was moved or removed; put it back, or end the server"):
+            service.learn(rows(N, N + 5))
+        [answer] = service.predict([{**rows(N, N + 1, "rich")[0], "id": 1}])
+        assert answer["waits for its label"] is False
+        (tmp_path / "elsewhere").rename(tmp_path / "s")
+        assert service.learn(rows(N, N + 5)) == {"learned": 5}
+    assert len(check_store(tmp_path / "s", tmp_path / "u")) == 10
 
 
 def test_learning_that_fails_halfway_is_not_acknowledged(file, tmp_path, monkeypatch):
@@ -196,7 +210,7 @@ def test_learning_that_fails_halfway_is_not_acknowledged(file, tmp_path, monkeyp
         service.learn(rows(N, N + 5), "rows")
     assert len(service.predict(rows(N, N + 5, "rich"))) == 5
     assert "started again" in service.problems()[0]
-    with pytest.raises(ModelError, match="learning failed"):
+    with pytest.raises(StoreError, match="learning failed"):
         service.save()
     service.close()
     with begun(file, tmp_path / "s") as again:
@@ -259,6 +273,9 @@ def test_an_incoming_model_is_taken(file, tmp_path):
             ("other.model", "another target or task"),
             ("../people.model", "name a file of the store's folder"),
             ("none.model", "cannot be read"),
+            ("", "name a file of the store's folder"),
+            ("a\0b", "name a file of the store's folder"),
+            ("\ud800", "name a file of the store's folder"),
         ):
             with pytest.raises(ModelError, match=message):
                 service.take(name)
@@ -297,6 +314,20 @@ def test_a_journal_that_is_damaged_or_of_another_version_is_refused(file, tmp_pa
     with pytest.raises(StoreError, match="cannot be used"):
         begun(file, tmp_path / "s")
     assert not (tmp_path / "s" / "lock").exists()
+
+
+def test_a_clock_that_jumps_between_two_processes_makes_nothing_old(file, tmp_path, monkeypatch):
+    import time
+
+    [row] = rows(N, N + 1)
+    true_time = time.time
+    for jump in (3e8, -3e8, 6e8):
+        with begun(file, tmp_path / "s", Keeping(label_days=0.5)) as service:
+            service.predict([{**row, "id": 5}])
+        monkeypatch.setattr(time, "time", lambda jump=jump: true_time() + jump)
+        with begun(file, tmp_path / "s", Keeping(label_days=0.5)) as service:
+            service.settle()
+            assert service.label([{"id": "5", "rich": "no"}])["learned"] == 1
 
 
 def test_a_clock_that_jumps_drops_nothing(file, tmp_path, monkeypatch):

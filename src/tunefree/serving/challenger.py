@@ -34,7 +34,7 @@ from tunefree.model_files.trained import Trained, ended
 from tunefree.pool.published import remembered
 from tunefree.serving.journal import Journal, Learned, Row
 from tunefree.serving.place import CHAMPION_SINCE, Place
-from tunefree.serving.rows import Reader, going_on
+from tunefree.serving.rows import Reader, going_on, is_cut
 from tunefree.serving.settings import CHALLENGER, IGNORE, JOURNAL, Admission
 from tunefree.stream.batch import Refused
 from tunefree.stream.jsonlines import flattened
@@ -118,12 +118,14 @@ class Challenger:
     def _learn(self, learned: list[Learned]) -> None:
         """Learn events together, and compare; what it cannot learn is left out."""
         rows = [row for event, _ in learned for row in event.rows]
+        if is_cut(self._trained, learned):
+            self._learn_one_by_one(learned)
+            return
         try:
             batch = self._reader.learned(self._trained, rows, self._following.unknown_columns)
         except DataError:
             if len(learned) > 1:
-                for of_event in learned:
-                    self._learn([of_event])
+                self._learn_one_by_one(learned)
             else:
                 self.place.refused, self.place.sequence = self.place.refused + 1, learned[0].event.sequence
             return
@@ -139,6 +141,10 @@ class Challenger:
             start = part.stop
         self.place.sequence = learned[-1].event.sequence
         self.place.rows, self._unsaved = self.place.rows + len(rows), self._unsaved + len(rows)
+
+    def _learn_one_by_one(self, learned: list[Learned]) -> None:
+        for of_event in learned:
+            self._learn([of_event])
 
     def _losses_of_late_rows(self, rows: list[Row], step: Any) -> np.ndarray:
         """The losses of what was predicted as rows were seen to wait; NaN where they were not seen."""

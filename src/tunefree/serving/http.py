@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -27,6 +28,7 @@ from tunefree.serving.journal import Row, StoreError
 from tunefree.serving.logs import log_json, tell
 from tunefree.serving.metrics import Metrics
 from tunefree.serving.openapi import description
+from tunefree.serving.rows import MOST_LETTERS
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
 
@@ -34,6 +36,7 @@ SWITCH = 0.0001  # seconds after which Python lets another thread go on: a predi
 SMALL = 1 << 16  # bytes of a request that are parsed at once; larger ones in another thread
 MOST_BODIES = 8  # largest requests that may be in memory at a time
 MOST_EXPLAINED = 100  # rows
+MOST_DIGITS = 1000  # of a whole number, which may be one of a floating-point number
 NAME = "idempotency-key"  # header with the name of a request
 Answer = tuple[int, Any]
 
@@ -77,7 +80,8 @@ class Application:
         routes = [Route(path, self._endpoint(path, of_path), methods=["POST"]) for path, of_path in posts.items()]
         routes += [Route(path, self._endpoint(path, of_path), methods=["GET"]) for path, of_path in gets.items()]
         routes += [Route("/metrics", self._numbers, methods=["GET"])]
-        self.app = Starlette(routes=routes)
+        self.app = Starlette(routes=routes, exception_handlers={HTTPException: self._without_answer})
+        self.app.router.redirect_slashes = False
 
     def _endpoint(self, path: str, answer: Callable[[Request], Awaitable[Answer]]) -> Any:
         """The answer to requests of a path, whatever happens."""
@@ -102,6 +106,12 @@ class Application:
             return Response(json.dumps(body), status, headers, "application/json")
 
         return answered
+
+    async def _without_answer(self, request: Request, error: Exception) -> Response:
+        """The answer to requests of other paths, or by other methods than these have."""
+        assert isinstance(error, HTTPException)
+        others = f"{request.method} {request.url.path}: there is no such; GET /openapi.json tells what there is"
+        return Response(json.dumps({"error": others}), error.status_code, error.headers, "application/json")
 
     def _admit(self, request: Request) -> None:
         """Raise an error if a request is for another host, comes from a page of another, or lacks the token."""
@@ -144,7 +154,12 @@ class Application:
 
     async def _submit(self, request: Request, are_labels: bool) -> Answer:
         rows, _ = await self._rows_of(request)
-        asked = requests.Request(rows, are_labels, request.headers.get(NAME))
+        name = request.headers.get(NAME)
+        if name == "":
+            raise _RequestError(
+                400, f"the header {NAME} is empty; give each request a name of its own, or leave it out"
+            )
+        asked = requests.Request(rows, are_labels, name)
         return 200, await asyncio.wrap_future(self._service.learner.submit(asked))
 
     async def _change(self, request: Request) -> Answer:
@@ -220,8 +235,10 @@ def _parsed(body: bytearray) -> Any:
     try:
         text = body.decode(json.detect_encoding(body), "surrogatepass")
         return _READER.decode(text) if len(body) <= SMALL else _parsed_in_parts(text)
-    except (ValueError, RecursionError):
-        raise _RequestError(400, "the request is not JSON; send an object or an array of objects") from None
+    except (ValueError, RecursionError) as error:
+        place = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
+        problem = str(error) if isinstance(error, _RefusedError) else f"the request is not JSON{place}"
+        raise _RequestError(400, f"{problem}; send an object or an array of objects") from None
 
 
 def _parsed_in_parts(text: str) -> Any:
@@ -251,12 +268,31 @@ def _space(text: str, start: int) -> int:
     return match.end()
 
 
+class _RefusedError(ValueError):
+    """What a parser takes, and means nothing."""
+
+
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number in JSON")
+    raise _RefusedError(f"the request is not JSON: {name} is no number")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise _RefusedError(f"a number has {len(digits)} digits")
+    return int(digits)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        names = [name for name, _ in pairs]
+        name = next(name for place, name in enumerate(names) if name in names[:place])
+        raise _RefusedError(f"an object has the name {name[:MOST_LETTERS]!r} twice")
+    return read
 
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_READER = json.JSONDecoder(parse_constant=_no_number)
+_READER = json.JSONDecoder(parse_constant=_no_number, parse_int=_whole, object_pairs_hook=_object)
 
 
 def serve(service: Service, limits: Limits) -> None:

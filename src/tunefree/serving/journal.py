@@ -20,6 +20,7 @@ Examples
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 import time
@@ -36,7 +37,6 @@ from tunefree.pool.published import Remembered
 Row = dict[str, Any]
 FORMAT = 2
 DURABLE = {"power": "FULL", "process": "NORMAL"}  # what is survived: a loss of power, or the end of the process
-MOST_AWAY = 86400.0  # seconds between two processes that count, so that a clock that jumps in between makes nothing old
 BUSY = 10.0  # seconds that another process may hold the file, as a backup does
 _WRITER = json.JSONEncoder(separators=(",", ":"))
 _TABLES = """
@@ -118,16 +118,16 @@ class Journal:
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute(f"PRAGMA synchronous = {DURABLE[durability]}")
             self._database.executescript(_TABLES)
+        self._file = None if path is None else path.stat()
         if self.fact("format", FORMAT) != FORMAT:
             raise StoreError(f"{path}: was written by another version of tunefree; use that one")
         self._n = {table: self._counted(table) for table in ("waiting", "requests")}
-        self._started, before = time.monotonic(), self.fact("clock", None)
-        self._base = time.time() if before is None else before + min(max(time.time() - before, 0.0), MOST_AWAY)
+        self._started, self._before = time.monotonic(), float(self.fact("clock", 0.0))
 
     @property
     def now(self) -> float:
-        """Seconds, which neither jump nor go back, whatever the clock of the machine does."""
-        return self._base + time.monotonic() - self._started
+        """Seconds for which the store was open in all: no clock of a machine can jump in them."""
+        return self._before + time.monotonic() - self._started
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -141,6 +141,7 @@ class Journal:
     def transaction(self) -> Iterator[None]:
         """All that is written within is written, or nothing."""
         with self._lock, self._refusing():
+            self._check_place()
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -150,6 +151,16 @@ class Journal:
                     self._database.execute("ROLLBACK")
                 self._n = {table: self._counted(table) for table in self._n}
                 raise
+
+    def _check_place(self) -> None:
+        """Raise a StoreError if the file is no longer where it was: nothing that is written now would be there."""
+        if self._path is not None and self._file is not None:
+            try:
+                is_there = os.path.samestat(self._path.stat(), self._file)
+            except OSError:
+                is_there = False
+            if not is_there:
+                raise StoreError(f"{self._path}: was moved or removed; put it back, or end the server")
 
     def _all(self, statement: str, *values: Any) -> list[Any]:
         with self._lock, self._refusing():

@@ -25,7 +25,7 @@ from tunefree.pool.published import published, remember
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
 from tunefree.serving.place import CHAMPION_SINCE
 from tunefree.serving.requests import Counts, Request, Work, end, new_requests, works_of
-from tunefree.serving.rows import Reader, going_on
+from tunefree.serving.rows import Reader, going_on, is_cut
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Store
 from tunefree.stream.batch import Batch
@@ -278,6 +278,10 @@ class Learner:
         """Learn events together; those that cannot be learned after all are taken out of the journal, and returned."""
         refused: dict[int, DataError] = {}
         if not events:
+            return refused
+        if is_cut(self.trained, events):
+            for event in events:
+                refused |= self._learn([event])
             return refused
         try:
             batch = self._reader.learned(self.trained, [row for event in events for row in event.rows])

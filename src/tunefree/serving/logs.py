@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 LOG = logging.getLogger("tunefree.serving")
-_WARNINGS = {"not saved", "not written", "not predicted", "broken"}
+_WARNINGS = {"not saved", "not written", "not predicted", "not answered", "broken"}
+_WARNINGS |= {"challenger ended", "challenger not saved"}
 
 
 class _JsonLines(logging.Formatter):

@@ -15,6 +15,10 @@ _ERRORS = {
     "422": "A row cannot be used; none of the request was.",
     "503": "Nothing could be written down; none of the request was learned. It may be sent again.",
 }
+_CHANGES = (
+    '{"roll back to": NUMBER}, {"take": FILE}, {"save": true}, {"challenge": FILE}, {"promote": true} or '
+    '{"drop challenger": true}.'
+)
 _OBJECT: dict[str, Any] = {"type": "object"}
 _KEY = {
     "name": "Idempotency-Key",
@@ -49,7 +53,7 @@ def description(state: dict[str, Any]) -> dict[str, Any]:
         },
         "/versions": {
             "get": _get("Versions that are kept; the last is the current one."),
-            "post": _post('{"roll back to": NUMBER}, {"take": FILE} or {"save": true}.', _OBJECT),
+            "post": _post(_CHANGES, _OBJECT),
         },
         "/model": {"get": _get("What the model is, what it has learned, and how well.")},
         "/live": {"get": _get("Whether the process answers.")},

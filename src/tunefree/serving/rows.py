@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
+from collections.abc import Sized
 from dataclasses import replace
 from typing import Any
 
@@ -231,6 +232,14 @@ def going_on(model: Trained, column_types: ColumnTypes) -> Trained:
     """A model as it learns rows of requests, whose strings write numbers and dates in some way."""
     trained = continued(model)
     return replace(trained, encoder=as_written(trained.encoder, None, column_types))
+
+
+def is_cut(trained: Trained, events: Sized) -> bool:
+    """Whether events are to be learned one by one, since a run of rows of one group is predicted before any is learned.
+
+    The model would depend on which events came together, and a process that is started again would not know.
+    """
+    return len(events) > 1 and trained.encoder.group is not None
 
 
 def answers_of(model: Any, predictions: Any, batch: Batch) -> list[Row]:

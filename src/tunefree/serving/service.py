@@ -14,7 +14,7 @@ from tunefree.core.storage import check_writable
 from tunefree.model_files.trained import Trained, continued
 from tunefree.serving.challenger import Following
 from tunefree.serving.explanations import Explanations
-from tunefree.serving.journal import Row
+from tunefree.serving.journal import Row, StoreError
 from tunefree.serving.learner import Learner, Tell
 from tunefree.serving.place import Place, forget
 from tunefree.serving.predictor import Predictor
@@ -188,7 +188,7 @@ class Service:
 
         Raises
         ------
-        ModelError
+        StoreError
             If it cannot be saved.
         """
 
@@ -196,7 +196,7 @@ class Service:
             if self.learner.unsaved:
                 self.learner.save("it was asked for")
             if self.learner.failure is not None:
-                raise ModelError(self.learner.failure)
+                raise StoreError(self.learner.failure)
 
         self.learner.between(save).result()
 
@@ -354,6 +354,7 @@ class Service:
             "cannot be saved": self.learner.failure,
             "cannot learn": self.learner.broken,
             "waiting for labels": self.store.journal.n_waiting,
+            "waiting for labels at most": self._keeping.remember,
             "dropped for size": self.counts.dropped_for_size,
             "dropped for age": self.counts.dropped_for_age,
             "challenger": self._challenger_state(),

@@ -44,7 +44,9 @@ class Keeping(Parameters):
     """What is kept, for how long, and when it is saved."""
 
     remember: int = parameter(100_000, "Rows that wait for their labels; the oldest are dropped.", KEEPING, low=0)
-    label_days: float = parameter(30.0, "Days that rows wait for their labels.", KEEPING, low=0.0, metavar="DAYS")
+    label_days: float = parameter(
+        30.0, "Days that rows wait for their labels, while it runs.", KEEPING, low=0.0, metavar="DAYS"
+    )
     save_every: int = parameter(10_000, "Rows learned between two versions.", KEEPING, low=1)
     keep_versions: int = parameter(5, "Versions to keep, with the rows since the oldest.", KEEPING, low=1)
     durability: str = parameter(

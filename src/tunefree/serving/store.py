@@ -182,7 +182,7 @@ class Store:
         ------
         ModelError
         """
-        if self.folder is None or Path(name).name != name:
+        if self.folder is None or not name or Path(name).name != name or not name.isprintable():
             raise ModelError(f"{name}: name a file of the store's folder {INCOMING!r}")
         return Trained.load(self.folder / INCOMING / name)
 
