@@ -162,7 +162,7 @@ def _ranges(start: int, n_rows: int, n_columns: int, chunk_rows: int | None) -> 
 
 
 def _of_series(column: Any) -> Any:
-    """A column of pandas; of NumPy's types it is taken without pandas, where each question for an attribute takes long."""
+    """A column of pandas; of a type of NumPy it is taken without pandas, which answers slowly what an array can do."""
     return pa.array(column.to_numpy() if isinstance(column.dtype, np.dtype) else column, from_pandas=True)
 
 
