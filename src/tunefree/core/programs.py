@@ -55,10 +55,8 @@ class Program:
         codes = [kernel.code for kernel, *_ in self._calls]
         self.run: Callable[[], None] = self._run_one_by_one
         if codes and None not in codes:
-            from tunefree.core import callers
-
             types = tuple(_types_of(kernel) for kernel, *_ in self._calls)
-            arguments = [callers.checked(kernel, lambda *handed: handed)(*values) for kernel, *values in self._calls]
+            arguments = [_checking(kernel)(*values) for kernel, *values in self._calls]
             words = [
                 _word(argument, kind)
                 for of_call in zip(arguments, types, strict=True)
@@ -70,6 +68,14 @@ class Program:
     def _run_one_by_one(self) -> None:
         for kernel, *values in self._calls:
             kernel(*values)
+
+
+@cache
+def _checking(kernel: Kernel) -> Callable[..., tuple[Any, ...]]:
+    """A function that checks the arguments of a kernel, and returns what machine code takes."""
+    from tunefree.core import callers
+
+    return callers.checked(kernel, lambda *handed_over: handed_over)
 
 
 def _types_of(kernel: Kernel) -> tuple[str, ...]:

@@ -248,16 +248,17 @@ def encode(estimator: Any, X: Any, learning: bool, reset: bool = False, as_array
 def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool) -> Any:
     """Rows of a table; see :func:`encode`."""
     encoder = None if reset else encoder_of(estimator)
-    of_arrays = not has_columns(X) if reset else encoder is None or _is_of_arrays(estimator)
+    is_table = has_columns(X)
+    of_arrays = not is_table if reset else encoder is None or _is_of_arrays(estimator)
     if encoder is None and not reset:  # in the array that it was fitted on no number was missing
         encoder = TableEncoder([Number(name) for name in feature_names(estimator)])
     elif not reset:
         as_array = estimator._as_array
-    if encoder is not None and (of_arrays or not has_columns(X)):
+    if encoder is not None and (of_arrays or not is_table):
         X = validate_data(estimator, np.asarray(X), reset=False, skip_check_array=True)  # with as many columns
-        X = dict(zip([column.name for column in encoder.columns], X.T, strict=True))
+        X, is_table = dict(zip([column.name for column in encoder.columns], X.T, strict=True)), True
     bad = Refused()
-    chunks = _chunks(X, bad)
+    chunks = _chunks(X if is_table else np.asarray(X), bad)
     first = next(chunks)
     if encoder is None:
         encoder = _new_encoder(estimator, first)
@@ -346,7 +347,7 @@ def _chunks(X: Any, bad: BadRows) -> Iterator[Columns]:
     if columns is not None and not len(columns):
         raise DataError("there are no columns", NAME, remedy="pass a table of one column or more")
     try:
-        yield from read_frame(X if has_columns(X) else np.asarray(X), chunk_rows=CHUNK_ROWS, name=NAME, bad=bad)
+        yield from read_frame(X, chunk_rows=CHUNK_ROWS, name=NAME, bad=bad)
     except (pa.ArrowException, TypeError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"this is not a table ({reason})", NAME, remedy="pass a DataFrame") from None

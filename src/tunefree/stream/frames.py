@@ -84,7 +84,7 @@ def _pandas(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterat
     for first, stop in _ranges(start, len(frame), len(names), chunk_rows):
         part = frame if (first, stop) == (0, len(frame)) else frame.iloc[first:stop]
         arrays = [
-            _array(column, label, name, first, pa.Array.from_pandas)
+            _array(column, label, name, first, _of_series)
             for label, (_, column) in zip(names, part.items(), strict=True)
         ]
         yield pa.record_batch(arrays, names=names)
@@ -159,6 +159,11 @@ def _ranges(start: int, n_rows: int, n_columns: int, chunk_rows: int | None) -> 
     size = chunk_rows or rows_of_a_chunk(n_columns)
     for first in range(start, n_rows, size):
         yield first, min(first + size, n_rows)
+
+
+def _of_series(column: Any) -> Any:
+    """A column of pandas; of a type of NumPy it is taken without pandas, which answers slowly what an array can do."""
+    return pa.array(column.to_numpy() if isinstance(column.dtype, np.dtype) else column, from_pandas=True)
 
 
 def _as_array(column: Any) -> Any:

@@ -80,7 +80,8 @@ class Profile:
         if more > 0:
             self.present = np.append(self.present, np.zeros(more, np.int64))
             self.ranges = np.concatenate([self.ranges, np.tile([np.inf, -np.inf], (more, 1))])
-            self.values = np.pad(self.values, ((0, 0), (0, more)), constant_values=np.inf)
+            unknown = np.full((len(self.values), more), np.inf, np.float32)
+            self.values = np.concatenate([self.values, unknown], axis=1)
 
     def add(self, observed: Sequence[Observed | None], n: int) -> None:
         """Add rows.
@@ -352,7 +353,7 @@ def _log_choices(n: int, k: int) -> float:
 
 def differing(learned: Profile, here: Profile) -> list[int]:
     """Columns whose values are distributed otherwise than in training, by samples of equally many rows."""
-    n_columns = min(len(learned.present), len(here.present))
+    n_columns = min(len(learned.present), len(here.present)) if len(here.keys) >= FEWEST else 0
     samples = [(learned.drawn(place), here.drawn(place)) for place in range(n_columns)]
     return [
         place
