@@ -84,7 +84,9 @@ def test_plain_python_finds_the_same_occurrences(kind, monkeypatch):
 
     def results():
         known = meetings.FirstMeetings()
-        batches = [known.meet(part(X, start, stop), weight[start:stop], 3) for start, stop in ((0, 50), (50, 51), (51, N))]
+        batches = [
+            known.meet(part(X, start, stop), weight[start:stop], 3) for start, stop in ((0, 50), (50, 51), (51, N))
+        ]
         of_rows = [np.asarray(array).tolist() for met in batches for array in (*met.X, *met[1:5], *met.past)]
         return of_rows, [array.tolist() for array in known.known], [np.asarray(a).tolist() for a in known.in_slots(X)]
 
@@ -155,7 +157,9 @@ def test_a_short_log_makes_no_difference_to_where_rows_are_cut(seed, cuts, few):
         for module in (meetings, record):
             patch.setattr(module, "LOGGED", 12)
         patch.setattr(meetings, "FEW", few)
-        (one, losses), (other, of_parts) = (learned(X, y, weight, sorted({*some} - {0})) for some in (short[:20], short))
+        (one, losses), (other, of_parts) = (
+            learned(X, y, weight, sorted({*some} - {0})) for some in (short[:20], short)
+        )
         patch.setattr(meetings, "FEW", 2)
         early, of_early = learned(X, y, weight, short[1:20])
         certificates = one.certificate(), early.certificate()

@@ -80,7 +80,7 @@ class LinearGroup(MemberGroup):
         return n_features if self.meetings is None else self.meetings.n_slots(n_features)
 
     def settle(self) -> tuple[Past | None, Any]:
-        """Learn all occurrences that are kept, and from now on each feature when it first occurs; these, as they were given."""
+        """Learn all occurrences that are kept, and from now on each feature at once; these, as they were given."""
         past = None if self.meetings is None else self.meetings.settle()
         if self.meetings is None or past is None:
             return None, None
@@ -149,8 +149,9 @@ class LinearGroup(MemberGroup):
             list(zip(self.members, predictions, strict=True)),
             len(y),
         )
-        for member in self.members if met is not None else ():
-            member.state.forget(met.visited)
+        if met is not None:
+            for member in self.members:
+                member.state.forget(met.visited)
 
     def predict(self, X: Any) -> np.ndarray:
         for name in self._views_of_members() - {"raw"}:
@@ -236,7 +237,7 @@ class LinearGroup(MemberGroup):
         return of_features if self.meetings is None else self.meetings.by_slot(of_features)
 
     def weights_by_feature(self, n_features: int) -> Read:
-        """Weights (d, K) of the first member, and units (d,), by feature; 0 for features that occurred once or never."""
+        """Weights (d, K) of the first member, and units (d,), by feature; 0 where it occurred once or never."""
         meetings, member = self.meetings or FirstMeetings(), self.members[0]
         weights, units = (meetings.by_feature(of_slots, n_features) for of_slots in self.weights()[0])
         several = meetings.alone(fewest=2)

@@ -11,56 +11,24 @@ occurrence is enough for a slot. Each row is predicted as by members that learn 
 new rows too: weights of features without a slot are computed from the log when they are needed.
 
 The log is bounded, and has the rows that are learned with the first occurrence of a feature. A feature that occurs
-again in another row gets a slot, and so does one that occurred more than once when its first occurrence leaves the log. A feature that occurred
-once, and not again while that was in the log, gets a slot without a replay. The first FIRST features have slots from
-the start, which are their own numbers.
+again in another row gets a slot, and so does one that occurred more than once when its first occurrence leaves the
+log. A feature that occurred once, and not again while that was in the log, gets a slot without a replay. The first
+FIRST features have slots from the start, which are their own numbers.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.kernels import kernel
 from tunefree.core.rows import Block, n_rows, reach, sparse
+from tunefree.model.occurrences import NO_SLOT, VISITS, Kept, Known, Occurrences, links, meet_rows, place_rows
 
 FIRST = 1024  # features that have slots from the start: more than Newton's matrices reserve capacity for
 FEW = 6  # occurrences after which a feature has a slot, where there are several margins
 LOGGED = 2**16  # rows in a log: more than members learn at a time
 MOST = 2**62
-_NO_SLOT, _VISITS = -1, -2  # in ``slot_of``: the feature occurred; it occurs in the rows that are being met
-
-
-class Known(NamedTuple):
-    """What is known of features from number ``first`` on."""
-
-    slot_of: Annotated[np.ndarray, "int32[features]"]  # 0 of one never observed, -1 of one that has no slot yet
-    serials: Annotated[np.ndarray, "int64[features]"]  # serial number of the row of the first occurrence
-    latest: Annotated[np.ndarray, "int32[features]"]  # the latest of the occurrences that are kept, from 1; 0 for none
-    counts: Annotated[np.ndarray, "int64[3]"]  # indices; rows with a first occurrence; 1 if these get slots at once
-
-    @classmethod
-    def create(cls, n_features: int) -> Self:
-        """Nothing is known."""
-        slot_of, latest = np.zeros((2, n_features), np.int32)
-        return cls(slot_of, np.zeros(n_features, np.int64), latest, np.zeros(3, np.int64))
-
-
-class Kept(NamedTuple):
-    """Occurrences that are kept, in the order of the rows."""
-
-    features: Annotated[np.ndarray, "int32[kept]"]
-    serials: Annotated[np.ndarray, "int64[kept]"]  # serial numbers of their rows
-    before: Annotated[np.ndarray, "int32[kept]"]  # the one before of the same feature, from 1; 0 for none
-    ordinals: Annotated[np.ndarray, "int32[kept]"]  # how many of the same feature there are up to here
-    counts: Annotated[np.ndarray, "int64[2]"]  # how many there are; and whose rows have left the log
-
-    @classmethod
-    def create(cls, n_kept: int) -> Self:
-        """None, with capacity for so many."""
-        features, before, ordinals = np.zeros((3, n_kept), np.int32)
-        return cls(features, np.zeros(n_kept, np.int64), before, ordinals, np.zeros(2, np.int64))
 
 
 class Past(NamedTuple):
@@ -86,167 +54,6 @@ class Met(NamedTuple):
     n_slots: int  # there is to be room for
     visited: slice  # slots of features that visit, whose statistics are forgotten once the rows are learned
     n_partial: int  # features with a slot that were not corrected by a replay of their first occurrence, by now
-
-
-class Occurrences(NamedTuple):
-    """Occurrences in some rows, in order, of features without a slot."""
-
-    entries: Annotated[np.ndarray, "int64[occurrences]"]  # of those that are kept, places among the words; -1 of codes
-    again: Annotated[np.ndarray, "int64[occurrences]"]  # features that get a slot, whose occurrences are replayed
-    rows: Annotated[np.ndarray, "int64[occurrences]"]  # serial numbers of the rows where they get it
-    visitors: Annotated[np.ndarray, "int64[occurrences]"]  # features that visit; some of them get a slot later
-    counts: Annotated[np.ndarray, "int64[3]"]  # of entries; of features that get a slot; of visitors
-
-    @classmethod
-    def create(cls, n_entries: int, n_leaving: int) -> Self:
-        """None, with capacity for those in so many entries, and for so many that may leave the log."""
-        entries, again, rows, visitors = np.empty((4, n_entries + n_leaving), np.int64)
-        return cls(entries, again, rows, visitors, np.zeros(3, np.int64))
-
-
-class Limits(NamedTuple):
-    """When features get slots."""
-
-    first: int  # features from this number on have none from the start
-    few: int  # occurrences after which they have one
-    logged: int  # rows in the log
-    begun: int  # serial number of the first of the rows that are met
-
-
-def keep(known, kept, row, feature, entry, occurrences):
-    """Keep an occurrence."""
-    place, before = kept.counts[0], known.latest[feature]
-    kept.features[place], kept.serials[place], kept.before[place] = feature, row, before
-    kept.ordinals[place] = kept.ordinals[before - 1] + 1 if before > 0 else 1
-    kept.counts[0] += 1
-    known.latest[feature] = kept.counts[0]
-    occurrences.entries[occurrences.counts[0]] = entry
-    occurrences.counts[0] += 1
-
-
-def give_slot(known, limits, row, feature, occurrences):
-    """Give a feature a slot, and replay what occurred before the rows that are met."""
-    known.slot_of[feature] = limits.first + known.counts[0]
-    known.counts[0] += 1
-    if known.serials[feature] < limits.begun:
-        occurrences.again[occurrences.counts[1]], occurrences.rows[occurrences.counts[1]] = feature, row
-        occurrences.counts[1] += 1
-
-
-def meet_feature(known, kept, limits, row, is_learned, is_logged, feature, entry, occurrences):
-    """Meet a feature in a row of this serial number, which is learned or not, and is in the log or not."""
-    if known.slot_of[feature] > 0 or (known.slot_of[feature] == 0 and not is_learned):
-        return
-    if known.slot_of[feature] == 0:
-        known.serials[feature] = row
-        if known.counts[2] == 1:
-            give_slot(known, limits, row, feature, occurrences)
-        else:
-            known.slot_of[feature] = _NO_SLOT
-            keep(known, kept, row, feature, entry, occurrences)
-        return
-    n_kept = kept.ordinals[known.latest[feature] - 1]
-    has_left = row - known.serials[feature] > limits.logged
-    if has_left or not is_logged or n_kept + 1 >= limits.few:
-        give_slot(known, limits, row, feature, occurrences)
-        return
-    keep(known, kept, row, feature, entry, occurrences)
-    if known.slot_of[feature] == _NO_SLOT:
-        known.slot_of[feature] = _VISITS
-        occurrences.visitors[occurrences.counts[2]] = feature
-        occurrences.counts[2] += 1
-
-
-def leave_log(known, kept, limits, row, occurrences):
-    """Give slots to features that occurred more than once and whose first row leaves the log."""
-    while kept.counts[1] < kept.counts[0] and kept.serials[kept.counts[1]] <= row - limits.logged:
-        place = kept.counts[1]
-        feature = kept.features[place]
-        if kept.before[place] == 0 and known.slot_of[feature] < 0 and known.latest[feature] > place + 1:
-            give_slot(known, limits, row, feature, occurrences)
-        kept.counts[1] += 1
-
-
-@kernel
-def meet_rows(
-    known: Known,
-    kept: Kept,
-    first: int,
-    few: int,
-    logged: int,
-    weight: Annotated[np.ndarray, "float64[rows]"],
-    codes: Annotated[np.ndarray, "int32[rows, code_columns]"],
-    pointers: Annotated[np.ndarray, "int64[ends]"],
-    features: Annotated[np.ndarray, "int32[words]"],
-    values: Annotated[np.ndarray, "float64[words]"],
-    serials: Annotated[np.ndarray, "int64[rows]"],
-    occurrences: Occurrences,
-) -> None:
-    """Observe the features of rows, which get serial numbers: a row without a first occurrence has that of the next."""
-    limits, is_settled = Limits(first, few, logged, known.counts[1]), known.counts[2] == 1
-    for i in range(len(weight)):
-        row, is_learned, is_logged, n_slots = known.counts[1], weight[i] > 0.0, False, known.counts[0]
-        serials[i] = row
-        if is_learned and not is_settled:
-            for c in range(codes.shape[1]):
-                is_logged = is_logged or (codes[i, c] >= first and known.slot_of[codes[i, c]] == 0)
-            for e in range(pointers[i], pointers[i + 1]):
-                is_new = features[e] >= first and values[e] != 0.0 and known.slot_of[features[e]] == 0
-                is_logged = is_logged or is_new
-        for c in range(codes.shape[1]):
-            if codes[i, c] >= first:
-                meet_feature(known, kept, limits, row, is_learned, is_logged, codes[i, c], -1, occurrences)
-        for e in range(pointers[i], pointers[i + 1]):
-            if features[e] >= first and values[e] != 0.0:
-                meet_feature(known, kept, limits, row, is_learned, is_logged, features[e], e, occurrences)
-        if is_logged:
-            leave_log(known, kept, limits, row, occurrences)
-        if is_logged or (is_settled and known.counts[0] > n_slots):
-            known.counts[1] += 1
-
-
-def slot_in(known, first, serial, is_learned, feature):
-    """The slot of a feature in a row; 0 if it has none there. A row that is not learned does not see later ones."""
-    if feature < first:
-        return feature
-    if feature >= len(known.slot_of) or known.slot_of[feature] <= 0:
-        return 0
-    return known.slot_of[feature] if is_learned or known.serials[feature] < serial else 0
-
-
-@kernel
-def place_rows(
-    known: Known,
-    first: int,
-    serials: Annotated[np.ndarray, "int64[rows]"],
-    weight: Annotated[np.ndarray, "float64[rows]"],
-    codes: Annotated[np.ndarray, "int32[rows, code_columns]"],
-    pointers: Annotated[np.ndarray, "int64[ends]"],
-    features: Annotated[np.ndarray, "int32[words]"],
-    values: Annotated[np.ndarray, "float64[words]"],
-    placed_codes: Annotated[np.ndarray, "int32[rows, code_columns]"],
-    placed_pointers: Annotated[np.ndarray, "int64[ends]"],
-    slots: Annotated[np.ndarray, "int32[words]"],
-    places: Annotated[np.ndarray, "int64[words]"],
-    left_out: Annotated[np.ndarray, "int64[rows]"],
-) -> int:
-    """Write rows with slots instead of features; returns how many words are kept."""
-    n = 0
-    for i in range(len(weight)):
-        placed_pointers[i], left_out[i] = n, 0
-        for c in range(codes.shape[1]):
-            placed_codes[i, c] = slot_in(known, first, serials[i], weight[i] > 0.0, codes[i, c])
-            left_out[i] += 1 if placed_codes[i, c] == 0 and codes[i, c] > 0 else 0
-        for e in range(pointers[i], pointers[i + 1]):
-            if features[e] < first or values[e] != 0.0:
-                slot = slot_in(known, first, serials[i], weight[i] > 0.0, features[e])
-                if slot > 0:
-                    slots[n], places[n] = slot, e
-                    n += 1
-                else:
-                    left_out[i] += 1
-    placed_pointers[len(weight)] = n
-    return n
 
 
 class Alone(NamedTuple):
@@ -332,7 +139,7 @@ class FirstMeetings:
     @property
     def n_without_slot(self) -> int:
         """Features that have no slot though they occurred."""
-        return int(np.count_nonzero(self.known.slot_of == _NO_SLOT))
+        return int(np.count_nonzero(self.known.slot_of == NO_SLOT))
 
     @property
     def is_needed(self) -> bool:
@@ -362,13 +169,13 @@ class FirstMeetings:
         lasts = occurrences.rows[:n_again] - self.known.serials[again] <= LOGGED
         self.n_partial += int(np.count_nonzero(~lasts))
         has_first = np.diff(serials, append=self.known.counts[1]) > 0
-        visitors = visitors[self.known.slot_of[visitors] == _VISITS]
+        visitors = visitors[self.known.slot_of[visitors] == VISITS]
         n_slots = self.n_slots(self.first)
         visited = slice(n_slots, n_slots + len(visitors))
         self.known.slot_of[visitors] = np.arange(visited.start, visited.stop)
         past = self._past(np.concatenate([again[lasts], visitors]), begun)
         placed = self._placed(X, weight, serials)
-        self.known.slot_of[visitors] = _NO_SLOT
+        self.known.slot_of[visitors] = NO_SLOT
         places = np.where(has_first, serials % LOGGED, -1)
         entries = occurrences.entries[: occurrences.counts[0]]
         met = Met(*placed, places, entries, past, None, visited.stop, visited, self.n_partial)
@@ -380,7 +187,7 @@ class FirstMeetings:
         self.known.counts[2] = 1
         if not self.n_without_slot:
             return None
-        having = np.flatnonzero(self.known.slot_of == _NO_SLOT)
+        having = np.flatnonzero(self.known.slot_of == NO_SLOT)
         begun = int(self.known.counts[0])
         self.known.slot_of[having] = (self.first or FIRST) + begun + np.arange(len(having))
         self.known.counts[0] += len(having)
@@ -471,7 +278,7 @@ class FirstMeetings:
         known = np.where(inside, ids, 0)
         slots, serials = self.known.slot_of[known], self.known.serials[known]
         is_logged = (serials < n_met) & (self.known.counts[1] - serials <= LOGGED) & (self.known.latest[known] > 0)
-        return inside & is_logged & ((slots == _NO_SLOT) | (slots >= n_slots))
+        return inside & is_logged & ((slots == NO_SLOT) | (slots >= n_slots))
 
     def n_slots_after(self, X: Block) -> int:
         """Slots that will have been given once rows are learned, at most, visitors being among them."""
@@ -483,7 +290,7 @@ class FirstMeetings:
         slots = known.slot_of.take(met, mode="clip") if len(known.slot_of) else np.zeros(len(met), np.int32)
         slots[met >= len(known.slot_of)] = 0
         counts = np.unique(met[slots == 0], return_counts=True)[1]
-        again = len(np.unique(met[slots == _NO_SLOT]))
+        again = len(np.unique(met[slots == NO_SLOT]))
         return self.n_slots(reach(X)) + again + int(np.count_nonzero(counts > 1 - known.counts[2]))
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -534,10 +341,10 @@ class FirstMeetings:
         """Reserve capacity for so many features, and so many occurrences that are kept."""
         if n_features > len(self.known.slot_of):
             wider = Known.create(max(n_features, 3 * len(self.known.slot_of) // 2))
-            self.known = Known(*map(_taken_over, wider[:3], self.known[:3]), self.known.counts)
+            self.known = Known._make([*map(_taken_over, wider[:3], self.known[:3]), self.known.counts])
         if n_kept > len(self.kept.serials):
             longer = Kept.create(max(n_kept, 3 * len(self.kept.serials) // 2))
-            self.kept = Kept(*map(_taken_over, longer[:4], self.kept[:4]), self.kept.counts)
+            self.kept = Kept._make([*map(_taken_over, longer[:4], self.kept[:4]), self.kept.counts])
 
     def _placed(self, X: Block, weight: np.ndarray, serials: np.ndarray) -> tuple[Block, np.ndarray, np.ndarray]:
         """Rows with slots, the places of their words, and how many entries of each row are left out."""
@@ -554,26 +361,3 @@ def _taken_over(longer: np.ndarray, array: np.ndarray) -> np.ndarray:
     """A longer array that begins with the numbers of another."""
     longer[: len(array)] = array
     return longer
-
-
-def links(features: np.ndarray, latest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each occurrence the one before of the same feature, from 1, and how many there are up to it.
-
-    Writes the last occurrence of each feature to ``latest``.
-
-    Examples
-    --------
-    >>> latest = np.zeros(4, np.int32)
-    >>> links(np.array([3, 1, 3, 3]), latest), latest
-    ((array([0, 0, 1, 3], dtype=int32), array([1, 1, 2, 3], dtype=int32)), array([0, 2, 0, 4], dtype=int32))
-    """
-    order = np.argsort(features, kind="stable")
-    before, ordinals = np.zeros((2, len(features)), np.int32)
-    begins = np.flatnonzero(np.diff(features[order], prepend=-1))
-    lengths = np.diff(begins, append=len(features))
-    before[order[1:]] = order[:-1] + 1
-    before[order[begins]] = 0
-    ordinals[order] = np.arange(len(features)) - np.repeat(begins, lengths) + 1
-    ends = order[begins + lengths - 1]
-    latest[features[ends]] = ends + 1
-    return before, ordinals

@@ -82,7 +82,7 @@ class ModelOptions:
 
     @property
     def replays_first_meetings(self) -> bool:
-        """Whether features get statistics at their second occurrence (:mod:`tunefree.model.meetings`)."""
+        """Whether features get statistics after their first few occurrences (:mod:`tunefree.model.meetings`)."""
         linear = [setting for setting in self.member_settings if not is_kernel(setting.learner)]
         return self.replays and not self.average and all(can_replay(setting) for setting in linear)
 

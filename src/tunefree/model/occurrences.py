@@ -1,0 +1,229 @@
+"""Occurrences of features in rows: which are kept, which features get slots, and rows with slots instead of features.
+
+See :mod:`tunefree.model.meetings`, which tells what for.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple, Self
+
+import numpy as np
+
+from tunefree.core.kernels import kernel
+
+NO_SLOT, VISITS = -1, -2  # in ``slot_of``: the feature occurred; it occurs in the rows that are being met
+
+
+class Known(NamedTuple):
+    """What is known of features from number ``first`` on."""
+
+    slot_of: Annotated[np.ndarray, "int32[features]"]  # 0 of one never observed, -1 of one that has no slot yet
+    serials: Annotated[np.ndarray, "int64[features]"]  # serial number of the row of the first occurrence
+    latest: Annotated[np.ndarray, "int32[features]"]  # the latest of the occurrences that are kept, from 1; 0 for none
+    counts: Annotated[np.ndarray, "int64[3]"]  # indices; rows with a first occurrence; 1 if these get slots at once
+
+    @classmethod
+    def create(cls, n_features: int) -> Self:
+        """Nothing is known."""
+        slot_of, latest = np.zeros((2, n_features), np.int32)
+        return cls(slot_of, np.zeros(n_features, np.int64), latest, np.zeros(3, np.int64))
+
+
+class Kept(NamedTuple):
+    """Occurrences that are kept, in the order of the rows."""
+
+    features: Annotated[np.ndarray, "int32[kept]"]
+    serials: Annotated[np.ndarray, "int64[kept]"]  # serial numbers of their rows
+    before: Annotated[np.ndarray, "int32[kept]"]  # the one before of the same feature, from 1; 0 for none
+    ordinals: Annotated[np.ndarray, "int32[kept]"]  # how many of the same feature there are up to here
+    counts: Annotated[np.ndarray, "int64[2]"]  # how many there are; and whose rows have left the log
+
+    @classmethod
+    def create(cls, n_kept: int) -> Self:
+        """None, with capacity for so many."""
+        features, before, ordinals = np.zeros((3, n_kept), np.int32)
+        return cls(features, np.zeros(n_kept, np.int64), before, ordinals, np.zeros(2, np.int64))
+
+
+class Occurrences(NamedTuple):
+    """Occurrences in some rows, in order, of features without a slot."""
+
+    entries: Annotated[np.ndarray, "int64[occurrences]"]  # of those that are kept, places among the words; -1 of codes
+    again: Annotated[np.ndarray, "int64[occurrences]"]  # features that get a slot, whose occurrences are replayed
+    rows: Annotated[np.ndarray, "int64[occurrences]"]  # serial numbers of the rows where they get it
+    visitors: Annotated[np.ndarray, "int64[occurrences]"]  # features that visit; some of them get a slot later
+    counts: Annotated[np.ndarray, "int64[3]"]  # of entries; of features that get a slot; of visitors
+
+    @classmethod
+    def create(cls, n_entries: int, n_leaving: int) -> Self:
+        """None, with capacity for those in so many entries, and for so many that may leave the log."""
+        entries, again, rows, visitors = np.empty((4, n_entries + n_leaving), np.int64)
+        return cls(entries, again, rows, visitors, np.zeros(3, np.int64))
+
+
+class Limits(NamedTuple):
+    """When features get slots."""
+
+    first: int  # features from this number on have none from the start
+    few: int  # occurrences after which they have one
+    logged: int  # rows in the log
+    begun: int  # serial number of the first of the rows that are met
+
+
+def keep(known, kept, row, feature, entry, occurrences):
+    """Keep an occurrence."""
+    place, before = kept.counts[0], known.latest[feature]
+    kept.features[place], kept.serials[place], kept.before[place] = feature, row, before
+    kept.ordinals[place] = kept.ordinals[before - 1] + 1 if before > 0 else 1
+    kept.counts[0] += 1
+    known.latest[feature] = kept.counts[0]
+    occurrences.entries[occurrences.counts[0]] = entry
+    occurrences.counts[0] += 1
+
+
+def give_slot(known, limits, row, feature, occurrences):
+    """Give a feature a slot, and replay what occurred before the rows that are met."""
+    known.slot_of[feature] = limits.first + known.counts[0]
+    known.counts[0] += 1
+    if known.serials[feature] < limits.begun:
+        occurrences.again[occurrences.counts[1]], occurrences.rows[occurrences.counts[1]] = feature, row
+        occurrences.counts[1] += 1
+
+
+def meet_feature(known, kept, limits, row, is_learned, is_logged, feature, entry, occurrences):
+    """Meet a feature in a row of this serial number, which is learned or not, and is in the log or not."""
+    if known.slot_of[feature] > 0 or (known.slot_of[feature] == 0 and not is_learned):
+        return
+    if known.slot_of[feature] == 0:
+        known.serials[feature] = row
+        if known.counts[2] == 1:
+            give_slot(known, limits, row, feature, occurrences)
+        else:
+            known.slot_of[feature] = NO_SLOT
+            keep(known, kept, row, feature, entry, occurrences)
+        return
+    n_kept = kept.ordinals[known.latest[feature] - 1]
+    has_left = row - known.serials[feature] > limits.logged
+    if has_left or not is_logged or n_kept + 1 >= limits.few:
+        give_slot(known, limits, row, feature, occurrences)
+        return
+    keep(known, kept, row, feature, entry, occurrences)
+    if known.slot_of[feature] == NO_SLOT:
+        known.slot_of[feature] = VISITS
+        occurrences.visitors[occurrences.counts[2]] = feature
+        occurrences.counts[2] += 1
+
+
+def leave_log(known, kept, limits, row, occurrences):
+    """Give slots to features that occurred more than once and whose first row leaves the log."""
+    while kept.counts[1] < kept.counts[0] and kept.serials[kept.counts[1]] <= row - limits.logged:
+        place = kept.counts[1]
+        feature = kept.features[place]
+        if kept.before[place] == 0 and known.slot_of[feature] < 0 and known.latest[feature] > place + 1:
+            give_slot(known, limits, row, feature, occurrences)
+        kept.counts[1] += 1
+
+
+@kernel
+def meet_rows(
+    known: Known,
+    kept: Kept,
+    first: int,
+    few: int,
+    logged: int,
+    weight: Annotated[np.ndarray, "float64[rows]"],
+    codes: Annotated[np.ndarray, "int32[rows, code_columns]"],
+    pointers: Annotated[np.ndarray, "int64[ends]"],
+    features: Annotated[np.ndarray, "int32[words]"],
+    values: Annotated[np.ndarray, "float64[words]"],
+    serials: Annotated[np.ndarray, "int64[rows]"],
+    occurrences: Occurrences,
+) -> None:
+    """Observe the features of rows, which get serial numbers: a row without a first occurrence has that of the next."""
+    limits, is_settled = Limits(first, few, logged, known.counts[1]), known.counts[2] == 1
+    for i in range(len(weight)):
+        row, is_learned, is_logged, n_slots = known.counts[1], weight[i] > 0.0, False, known.counts[0]
+        serials[i] = row
+        if is_learned and not is_settled:
+            for c in range(codes.shape[1]):
+                is_logged = is_logged or (codes[i, c] >= first and known.slot_of[codes[i, c]] == 0)
+            for e in range(pointers[i], pointers[i + 1]):
+                is_new = features[e] >= first and values[e] != 0.0 and known.slot_of[features[e]] == 0
+                is_logged = is_logged or is_new
+        for c in range(codes.shape[1]):
+            if codes[i, c] >= first:
+                meet_feature(known, kept, limits, row, is_learned, is_logged, codes[i, c], -1, occurrences)
+        for e in range(pointers[i], pointers[i + 1]):
+            if features[e] >= first and values[e] != 0.0:
+                meet_feature(known, kept, limits, row, is_learned, is_logged, features[e], e, occurrences)
+        if is_logged:
+            leave_log(known, kept, limits, row, occurrences)
+        if is_logged or (is_settled and known.counts[0] > n_slots):
+            known.counts[1] += 1
+
+
+def slot_in(known, first, serial, is_learned, feature):
+    """The slot of a feature in a row; 0 if it has none there. A row that is not learned does not see later ones."""
+    if feature < first:
+        return feature
+    if feature >= len(known.slot_of) or known.slot_of[feature] <= 0:
+        return 0
+    return known.slot_of[feature] if is_learned or known.serials[feature] < serial else 0
+
+
+@kernel
+def place_rows(
+    known: Known,
+    first: int,
+    serials: Annotated[np.ndarray, "int64[rows]"],
+    weight: Annotated[np.ndarray, "float64[rows]"],
+    codes: Annotated[np.ndarray, "int32[rows, code_columns]"],
+    pointers: Annotated[np.ndarray, "int64[ends]"],
+    features: Annotated[np.ndarray, "int32[words]"],
+    values: Annotated[np.ndarray, "float64[words]"],
+    placed_codes: Annotated[np.ndarray, "int32[rows, code_columns]"],
+    placed_pointers: Annotated[np.ndarray, "int64[ends]"],
+    slots: Annotated[np.ndarray, "int32[words]"],
+    places: Annotated[np.ndarray, "int64[words]"],
+    left_out: Annotated[np.ndarray, "int64[rows]"],
+) -> int:
+    """Write rows with slots instead of features; returns how many words are kept."""
+    n = 0
+    for i in range(len(weight)):
+        placed_pointers[i], left_out[i] = n, 0
+        for c in range(codes.shape[1]):
+            placed_codes[i, c] = slot_in(known, first, serials[i], weight[i] > 0.0, codes[i, c])
+            left_out[i] += 1 if placed_codes[i, c] == 0 and codes[i, c] > 0 else 0
+        for e in range(pointers[i], pointers[i + 1]):
+            if features[e] < first or values[e] != 0.0:
+                slot = slot_in(known, first, serials[i], weight[i] > 0.0, features[e])
+                if slot > 0:
+                    slots[n], places[n] = slot, e
+                    n += 1
+                else:
+                    left_out[i] += 1
+    placed_pointers[len(weight)] = n
+    return n
+
+
+def links(features: np.ndarray, latest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each occurrence the one before of the same feature, from 1, and how many there are up to it.
+
+    Writes the last occurrence of each feature to ``latest``.
+
+    Examples
+    --------
+    >>> latest = np.zeros(4, np.int32)
+    >>> links(np.array([3, 1, 3, 3]), latest), latest
+    ((array([0, 0, 1, 3], dtype=int32), array([1, 1, 2, 3], dtype=int32)), array([0, 2, 0, 4], dtype=int32))
+    """
+    order = np.argsort(features, kind="stable")
+    before, ordinals = np.zeros((2, len(features)), np.int32)
+    begins = np.flatnonzero(np.diff(features[order], prepend=-1))
+    lengths = np.diff(begins, append=len(features))
+    before[order[1:]] = order[:-1] + 1
+    before[order[begins]] = 0
+    ordinals[order] = np.arange(len(features)) - np.repeat(begins, lengths) + 1
+    ends = order[begins + lengths - 1]
+    latest[features[ends]] = ends + 1
+    return before, ordinals
