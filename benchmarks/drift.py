@@ -50,7 +50,7 @@ def labels(rng: np.random.Generator, of: np.ndarray, noise: Any) -> np.ndarray:
 
 
 def made(n: int) -> Iterator[Stream]:
-    """The streams; those at even places are for choosing."""
+    """The streams, of two that are alike one for choosing."""
     place, half = np.arange(n), n // 2
     first, second = (1.0, 1.0, 0.0), (1.0, -1.0, 0.5)
     for k in range(20):
@@ -206,7 +206,7 @@ def on_made(n: int) -> dict[str, Alarms]:
     for stream in made(n):
         table = {f"x{j}": stream.X[:, j] for j in range(COLUMNS)} | {"y": stream.y}
         runs.append((stream, *losses_of(table, "y")))
-    halves, used = (runs[::2], runs[1::2]), {}
+    halves, used = [[run for k, run in enumerate(runs) if (k % 4 in (0, 3)) == first] for first in (True, False)], {}
     for name, constants in DETECTORS.items():
         best = min(constants, key=lambda words: judged(constants[words], halves[0]).rank())
         for words in dict.fromkeys([next(iter(constants)), best]):

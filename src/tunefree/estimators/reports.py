@@ -67,7 +67,7 @@ class Reported:
         check_is_fitted(self)
         trained = self._learned  # type: ignore[attr-defined]
         if trained.rises is None:
-            raise AttributeError("there are no `drifts_`: only `tunefree.train` follows losses in the order of rows")
+            raise AttributeError("there is no drifts_: only `tunefree.train` follows losses in the order of rows")
         return drifts_of(trained)
 
     def history(self) -> Any:

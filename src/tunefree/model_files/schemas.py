@@ -65,7 +65,7 @@ from tunefree.pool.model import FEWEST_FEATURES
 from tunefree.stream.tally import MOST_REASONS
 from tunefree.theory.column_changes import MOST_CHANGES
 from tunefree.theory.evidence import Evidence
-from tunefree.theory.rises import CELLS, MOST_KEPT, ODDS
+from tunefree.theory.rises import BETS, CELLS, MOST_KEPT
 
 BANK = {
     "gamma": SIZE,
@@ -285,7 +285,7 @@ MODEL_ARRAYS = {
     "model.*.expansion.lags": Array("float64", ("m", "K", "n")),
     "order.*": Array("float64|int16", (None,)),
     "rises.counts": Array("int64", (CELLS,), 0),
-    "rises.capital": Array("float64", (len(ODDS),), 0),
+    "rises.capital": Array("float64", (len(BETS),), 0),
     "rises.gain": Array("float64", (1,)),
     "rises.sums": Array("float64", (3,), 0, may_be_infinite=True),
     "rises.start": Array("float64", (4,), may_be_infinite=True),

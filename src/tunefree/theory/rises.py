@@ -3,24 +3,28 @@
 Each loss is ranked among all losses so far. If losses are exchangeable, the rank of the next one is uniform, whatever
 came before: with a share a of the losses larger, and b at least as large, p is uniform from a to b (Vovk, Gammerman,
 Shafer: Algorithmic learning in a random world, 2005, chapters 7 and 8). Where predictions get better and better, p is
-rather larger. Somebody who bets on a small p, at odds c > 1, believes in the cumulative distribution
-F(p) = c p / (1 + (c - 1) p), and has a capital
+rather larger. Somebody who bets on a small p, at odds c and with a power e, believes in the cumulative distribution
 
-    S_t = prod_t (F(b_t) - F(a_t)) / (b_t - a_t) = prod_t c / ((1 + (c - 1) a_t) (1 + (c - 1) b_t)),               (1)
+    F(p) = (c p / (1 + (c - 1) p))^e,    c >= 1,  e <= 1,                                                          (1)
 
-a conformal test martingale that starts at 1 (Volkhonskiy et al. 2017 draw p between a and b instead). The sum over the
-rows s at which betting begins, as in the procedure of Shiryaev and Roberts (for such martingales Vovk et al.: Retrain
-or not retrain, 2021; in general the e-detector e-SR of Shin, Ramdas, Rinaldo 2024), has weights here,
+of which e = 1 is for rises of all losses and c = 1 for a few that are larger than nearly all before. The capital is
 
-    R_t = mean_c sum_s w_s S_t / S_s,    sum_s w_s <= 1,                                                           (2)
+    S_t = prod_t (F(b_t) - F(a_t)) / (b_t - a_t),                                                                  (2)
 
-and so is at most a martingale that starts at 1, too. Without weights, an alarm at 1 / level would have an average run
+a conformal test martingale that starts at 1 (in these chapters p is drawn between a and b; c = 1 is their power
+martingale). The sum over the rows s at which betting begins, as in the procedure of Shiryaev and Roberts (for such
+martingales Vovk et al.: Retrain or not retrain, 2021; in general the e-detector e-SR of Shin, Ramdas, Rinaldo 2024),
+has weights here,
+
+    R_t = mean_(c, e) sum_s w_s S_t / S_s,    sum_s w_s = 1,                                                       (3)
+
+and so is a martingale that starts at 1, too. Without weights, an alarm at 1 / level would have an average run
 length of at least 1 / level, so that a long stream has false alarms for certain. With them, the probability that there
-is ever an alarm is at most ``level``, however long the stream is (Ville's inequality), and an alarm at n rows after the
-beginning comes later by the rows that it takes to gain 1 / w_s, which grows as n (log n)^2. Where R_t reaches
-1 / level, the losses have risen, from the row on at which betting would have gained most, as CUSUM locates it. Then the
-test begins anew with the rows that follow: each further stretch of exchangeable losses has a false alarm with a
-probability of at most ``level``, too.
+is ever an alarm is at most ``level``, however long the stream is (Ville's inequality). The price is that a rise after n
+rows is sure when 1 / w_n times as much was gained, and 1 / w_n grows as n (log n)^2. Where R_t reaches 1 / level, the
+losses have risen, from the row on at which betting would have gained most, as CUSUM locates it. Then the test begins
+anew with the rows that follow: each further stretch of exchangeable losses has a false alarm with a probability of at
+most ``level``, too.
 
 The ratio of two tiny losses tells nothing. So losses below a tenth of a scale, such as the loss of a guess, are equal.
 """
@@ -38,10 +42,9 @@ from tunefree.core.kernels import kernel
 from tunefree.theory.column_changes import Comparison
 
 LEVEL = 0.001  # probability of a false alarm, at most
-ODDS = (1.5, 4.0, 16.0)  # that are bet at: on small rises that last, and on large ones
-_ODDS = np.array(ODDS)
-LOCATING = 1  # that of these whose gain shows where a rise began
-SPACING = 16  # rows between those at which betting begins
+BETS = ((2.0, 1.0), (16.0, 1.0), (1.0, 0.4))  # odds and powers: for small rises that last, for large ones, and for few
+_BETS = np.array(BETS)
+LOCATING = 2  # that of these whose gain shows where a rise began
 CELLS, PER_DOUBLING = 1024, 4  # in which losses are counted
 SMALL = 0.1  # part of the scale below which neither losses nor rises matter
 LEAST = 1.1  # a rise is by this factor at least
@@ -87,7 +90,7 @@ class LossRises:
     >>> test.add(9.0 * losses, np.ones(2000), np.ones(2000), lambda row: (row + 2001, "b.csv", row + 1, None))
     >>> rise = test.rises[0]
     >>> test.count, rise.row, rise.rows, round(rise.loss_before, 2), round(rise.loss, 2)
-    (1, 1995, 17, 1.01, 9.77)
+    (1, 1997, 13, 1.01, 6.13)
     """
 
     def __init__(self) -> None:
@@ -100,8 +103,8 @@ class LossRises:
     def _begin(self) -> None:
         """Know no losses."""
         self.counts = np.zeros(CELLS, np.int64)  # of losses in cells
-        self.capital = np.zeros(len(ODDS))  # of all who bet
-        self.gain = np.zeros(1)  # logarithm of that of betting from the first row on, at the locating odds
+        self.capital = np.zeros(len(BETS))  # of all who bet
+        self.gain = np.zeros(1)  # logarithm of that of betting from the first row on, with the locating bet
         self.sums = np.zeros(3)  # rows, weight, and weighted losses
         self.start = np.zeros(4)  # the least gain so far, and the sums then
         self.place: Place = (0, "", 0, None)  # of the row after that
@@ -176,7 +179,7 @@ def follow(
     scale: Annotated[np.ndarray, "float64[rows]"],
     progress: Annotated[np.ndarray, "int64[3]"],
     counts: Annotated[np.ndarray, "int64[cells]"],
-    capital: Annotated[np.ndarray, "float64[odds]"],
+    capital: Annotated[np.ndarray, "float64[bets]"],
     gain: Annotated[np.ndarray, "float64[1]"],
     sums: Annotated[np.ndarray, "float64[3]"],
     start: Annotated[np.ndarray, "float64[4]"],
@@ -200,8 +203,8 @@ def follow(
         ties = counts[cell] if cell > floor else rows - above
         before, total = _prior(sums[0]), 0.0
         for k in range(len(capital)):
-            odds = _ODDS[k]
-            bet = odds / (1.0 + (odds - 1.0) * above / rows) / (1.0 + (odds - 1.0) * (above + ties) / rows)
+            believed = _believed((above + ties) / rows, k) - _believed(above / rows, k)
+            bet = believed / (ties / rows)
             capital[k] = (capital[k] + before) * bet
             total += capital[k]
             if k == LOCATING:
@@ -212,6 +215,11 @@ def follow(
         if total >= len(capital) / LEVEL:
             progress[0], progress[2] = i + 1, 1
             break
+
+
+def _believed(p, k):
+    """Equation (1)."""
+    return (_BETS[k, 0] * p / (1.0 + (_BETS[k, 0] - 1.0) * p)) ** _BETS[k, 1]
 
 
 def _cell(loss):
@@ -226,11 +234,9 @@ def _sum_from(counts, first):
 
 
 def _prior(rows):
-    """The part of the capital 1 with which betting begins after so many rows; these parts add up to at most 1.
+    """The part of the capital 1 with which betting begins after so many rows; these parts add up to 1.
 
-    Octave k of the rows has 1 / ((k + 1) (k + 2)), and each row of it at which betting begins the same part of that.
+    Octave k of the rows has 1 / ((k + 1) (k + 2)), and each row of it the same part of that.
     """
-    if rows % SPACING:
-        return 0.0
     octave = np.floor(np.log2(rows + 1.0))
-    return 1.0 / ((octave + 1.0) * (octave + 2.0) * max(2.0**octave / SPACING, 1.0))
+    return 1.0 / ((octave + 1.0) * (octave + 2.0) * 2.0**octave)
