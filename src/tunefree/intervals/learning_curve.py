@@ -2,9 +2,9 @@
 
 Row t is predicted by generations of trees that were grown on the b rows up to the last birth, and by online members and
 a mixture that learned all rows before; rows to come are predicted by generations that were grown on all n rows. So the
-expected root E of a residual is a function of r = sqrt(b t), and of n for rows to come. A line in log r, which is what a
-power law nearly is over a few doublings (Hestness et al.: Deep learning scaling is predictable, empirically, 2017), is
-fitted to the roots by weighted least squares,
+expected root E of a residual is a function of r = sqrt(b t), and of n for rows to come. A line in log r, which is what
+a power law nearly is over a few doublings (Hestness et al.: Deep learning scaling is predictable, empirically, 2017),
+is fitted to the roots by weighted least squares,
 
     E(r) = m (1 + s (log r - x)),      m and x the means of the roots and of log r,
 
@@ -17,7 +17,7 @@ It is above 0 where the world changes, and later rows are harder.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,12 +62,12 @@ class LearningCurve(NamedTuple):
 
     def factors(self, numbers: np.ndarray) -> np.ndarray:
         """How much larger (n,) residuals of rows to come are expected to be than those of rows by their numbers."""
-        at_end = 0.5 * np.log(float(min(self.rows, MOST_ROWS)) * self.rows) if self.rows else 0.0
+        at_end = 0.5 * np.log(max(float(min(self.rows, MOST_ROWS)) * self.rows, 1.0))
         expected = self._expected(np.log(rows_learned(numbers)))
         factors: np.ndarray = (self._expected(at_end) / expected) ** 2
         return factors
 
-    def _expected(self, logs: np.ndarray) -> np.ndarray:
+    def _expected(self, logs: Any) -> Any:
         """E(r) over m."""
         return np.maximum(1.0 + self.slope * (logs - self.middle), LEAST)
 
