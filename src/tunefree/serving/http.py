@@ -28,6 +28,7 @@ from tunefree.serving.metrics import Metrics
 from tunefree.serving.openapi import description
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
+from tunefree.serving.sureness import asked_for
 
 SWITCH = 0.001  # seconds after which Python lets another thread go on, so that predictions need not wait for learning
 SMALL = 1 << 16  # bytes of a request that are parsed at once; larger ones in another thread
@@ -124,7 +125,8 @@ class Application:
 
     async def _predict(self, request: Request) -> Answer:
         rows, is_one = await self._rows_of(request)
-        answers = await asyncio.wrap_future(self._service.predictor.submit(rows))
+        layout = asked_for(request.query_params)
+        answers = await asyncio.wrap_future(self._service.predictor.submit(rows, layout))
         return 200, answers[0] if is_one else answers
 
     async def _explain(self, request: Request) -> Answer:

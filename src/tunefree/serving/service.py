@@ -24,6 +24,7 @@ from tunefree.stream.batch import Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
 from tunefree.training import rises
+from tunefree.workflows.prediction import PLAIN, OutputColumns
 
 
 def _silent(event: str, **said: Any) -> None:
@@ -112,15 +113,23 @@ class Service:
         self.learner.close()
         self.store.close()
 
-    def predict(self, rows: list[Row]) -> list[Row]:
+    def predict(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
         """The prediction of each row, with the probabilities of classes, its id, and the columns that were ignored.
+
+        Parameters
+        ----------
+        rows : list of dict
+        layout : OutputColumns, optional
+            Intervals, quantiles and sets that are added to answers.
 
         Raises
         ------
         DataError
             If a row cannot be used.
+        ModelError
+            If the model has no such intervals, or too little evidence for them.
         """
-        return self.predictor.submit(rows).result()
+        return self.predictor.submit(rows, layout).result()
 
     def learn(self, rows: list[Row], request: str | None = None) -> Row:
         """Learn rows with their targets, all of them or, if one cannot be used, none.
