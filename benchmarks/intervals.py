@@ -22,7 +22,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from common import SHARED, parser_of
 from pyarrow import parquet
-from sklearn.datasets import load_diabetes, make_friedman1
+from sklearn.datasets import load_diabetes, make_friedman1, make_friedman3
 from sklearn.model_selection import KFold
 
 from tunefree import TuneFreeClassifier, TuneFreeRegressor
@@ -118,6 +118,13 @@ def wandering(seed: int) -> Rows:
     return X, (slopes * X).sum(axis=1) + rng.normal(size=9000)
 
 
+def turning(seed: int) -> Rows:
+    """A slope that turns by half a circle along the rows, with noise of tails."""
+    rng = np.random.default_rng(seed)
+    X, angle = rng.normal(size=(9000, 5)), np.pi * np.arange(9000) / 9000.0
+    return X, np.cos(angle) * X[:, 0] + np.sin(angle) * X[:, 1] + X[:, 2] ** 2 + rng.standard_t(5.0, size=9000)
+
+
 def noisy(n_classes: int, n: int) -> Callable[[int], Rows]:
     """Classes of which some rows are sure, and others are not."""
 
@@ -159,6 +166,15 @@ HALVES: dict[str, dict[str, Table]] = {
         "census": Table(of_file("census_income_kdd_test", "income", ("instance weight",)), False),
         "spam": Table(of_file("spambase", "type"), False),
     },
+}
+HALVES["fresh"] = {
+    "adult, hours": Table(of_file("adult", "hours-per-week")),
+    "bank, age": Table(of_file("bank_additional_full", "age")),
+    "forest, roadways": Table(of_file("covtype", "Horizontal_Distance_To_Roadways")),
+    "friedman 3": Table(lambda seed: make_friedman3(5000, noise=0.1, random_state=seed)),
+    "electricity, demand": Table(of_file("elec2", "nswdemand", ("vicdemand",))),
+    "letters, edges": Table(of_file("letter_recognition", "x.ege")),
+    "turning slope": Table(turning, in_order=True),
 }
 STREAMS = {
     "electricity, price": Table(of_file("elec2", "nswprice", ("class", "vicprice"), 10**9, True)),

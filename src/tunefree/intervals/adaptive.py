@@ -19,9 +19,9 @@ saturates:
 
     a_t = sum_k w_k a_k + 2 min(tau, 1 - tau) clip(E_t / BUDGET, -1, 1)^3,      E_t = sum_(s < t) (tau - b_s).
 
-Levels of experts are kept within min(tau, 1 - tau) of tau. So for tau of at least 1/2, where E_t is BUDGET or more, a_t is
-1 or more, where the quantile is infinite and no score is above it: E_t is never more than BUDGET + 1. For tau of at most
-1/2 it is likewise never less than -BUDGET - 1. So scores beyond a quantile are, whatever the rows are, at most
+Levels of experts are kept within min(tau, 1 - tau) of tau. So for tau of at least 1/2, where E_t is BUDGET or more,
+a_t is 1 or more, where the quantile is infinite and no score is above it: E_t is never more than BUDGET + 1. For tau of
+at most 1/2 it is likewise never less than -BUDGET - 1. So scores beyond a quantile are, whatever the rows are, at most
 
     min(tau, 1 - tau) T + BUDGET + 1                                                   (as their Proposition 2)
 """

@@ -4,14 +4,15 @@ A row counts if it is evidence: no member can know its observation, and of rows 
 :mod:`tunefree.pool.members`). Its score is that of the mixture's prediction. Weights are relative, so a row of weight 2
 counts like two rows, where a stream goes on like one.
 
-The score of a number is its residual in units that depend on the row (:mod:`tunefree.intervals.widths`). With the losses
-of counts and amounts it is Pearson's residual (McCullagh, Nelder: Generalized linear models, 1989, eq. 2.11)
+The score of a number is its residual in units that depend on the row (:mod:`tunefree.intervals.widths`). With the
+losses of counts and amounts it is Pearson's residual (McCullagh, Nelder: Generalized linear models, 1989, eq. 2.11)
 
     (y - mu) / sqrt(mu^p / w)
 
-of the rate y with the mean mu, where p is the power of the variance, and w the weight, which an exposure multiplies. Such
-a row counts once whatever its weight, for that is its exposure. Where targets may be 0, the score of 0 is the least there
-is, whatever mu: else 0 would be outside of intervals of rows of large means, even where nearly all targets are 0.
+of the rate y with the mean mu, where p is the power of the variance, and w the weight, which an exposure multiplies.
+Such a row counts once whatever its weight, for that is its exposure. Where targets may be 0, the score of 0 is the
+least there is, whatever mu: else 0 would be outside of intervals of rows of large means, even where nearly all targets
+are 0.
 """
 
 from __future__ import annotations

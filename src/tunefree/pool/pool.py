@@ -194,9 +194,7 @@ class Pool:
         curve = self.conformal.curve()
         return curve if self.members.growth is not None else curve._replace(slope=0.0)
 
-    def _quantile(
-        self, level: float, asked: str, code: int | None = None, curve: LearningCurve | None = None
-    ) -> float:
+    def _quantile(self, level: float, asked: str, code: int | None = None, curve: LearningCurve | None = None) -> float:
         """The quantile of the scores of rows to come, of all or of one class."""
         if not self.has_finished:
             return self.conformal.quantile(level, False, asked, code)

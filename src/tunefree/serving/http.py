@@ -31,6 +31,7 @@ from tunefree.serving.openapi import description
 from tunefree.serving.rows import MOST_LETTERS
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
+from tunefree.serving.sureness import asked_for
 
 SWITCH = 0.0001  # seconds after which Python lets another thread go on: a prediction lets go some forty times
 SMALL = 1 << 16  # bytes of a request that are parsed at once; larger ones in another thread
@@ -135,7 +136,8 @@ class Application:
 
     async def _predict(self, request: Request) -> Answer:
         rows, is_one = await self._rows_of(request)
-        answers = await asyncio.wrap_future(self._service.predictor.submit(rows))
+        layout = asked_for(request.query_params)
+        answers = await asyncio.wrap_future(self._service.predictor.submit(rows, layout))
         return 200, answers[0] if is_one else answers
 
     async def _explain(self, request: Request) -> Answer:

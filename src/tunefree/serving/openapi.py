@@ -28,6 +28,17 @@ _KEY = {
 }
 
 
+_SURE = [
+    {"name": name, "in": "query", "schema": {"type": "string"}, "description": said}
+    for name, said in (
+        ("interval", "Coverages, as 0.5,0.9: intervals for numbers, from an end to the other; null if it is infinite."),
+        ("quantiles", "Levels, as 0.1,0.9, of quantiles of numbers."),
+        ("set", "Coverages of sets of classes, the most probable class first."),
+        ("conditional", "class: sets cover the rows of each class."),
+    )
+]
+
+
 def description(state: dict[str, Any]) -> dict[str, Any]:
     """The description for a model.
 
@@ -45,7 +56,7 @@ def description(state: dict[str, Any]) -> dict[str, Any]:
     rows = {"oneOf": [_ROW, {"type": "array", "items": _ROW, "minItems": 1}]}
     target = state["target"]
     paths: dict[str, Any] = {
-        "/predict": {"post": _post("Predict a row, or an array of rows.", rows)},
+        "/predict": {"post": _post("Predict a row, or an array of rows.", rows) | {"parameters": _SURE}},
         "/explain": {"post": _post("What each column contributes to the margin of a row.", rows)},
         "/learn": {"post": _post(f"Learn rows, which have {target!r} among their columns.", rows, [_KEY])},
         "/labels": {

@@ -15,7 +15,9 @@ from tunefree.serving.learner import Published, Tell
 from tunefree.serving.requests import Counts, begun, end
 from tunefree.serving.rows import Reader, answers_of
 from tunefree.serving.settings import Keeping
+from tunefree.serving.sureness import add_sureness
 from tunefree.stream.batch import Refused
+from tunefree.workflows.prediction import PLAIN, OutputColumns
 
 TOGETHER = 256  # rows that are predicted together; of a request that has more, others are predicted in between
 
@@ -26,6 +28,7 @@ class _Asked:
 
     rows: list[Row]
     ids: list[str | None]
+    layout: OutputColumns
     answer: Future[list[Row]] = field(default_factory=begun)
     answers: list[Row] = field(default_factory=list)
 
@@ -64,15 +67,15 @@ class Predictor:
         self._thread = threading.Thread(target=self._run, name="tunefree-predicting", daemon=True)
         self._thread.start()
 
-    def submit(self, rows: list[Row]) -> Future[list[Row]]:
-        """Let rows be predicted.
+    def submit(self, rows: list[Row], layout: OutputColumns = PLAIN) -> Future[list[Row]]:
+        """Let rows be predicted, with intervals, quantiles and sets if the layout has them.
 
         Raises
         ------
         DataError
             If an id cannot be one, or comes twice.
         """
-        asked = _Asked(rows, self._reader.ids_of(rows))
+        asked = _Asked(rows, self._reader.ids_of(rows), layout)
         self._queue.put(asked)
         return asked.answer
 
@@ -132,7 +135,10 @@ class Predictor:
         rows = [row for part in parts for row in part]
         batch, unknown = self._reader.batch(published.encoder, rows, self._odd)
         self._counts.predicted += len(rows)
-        answers = answers_of(published.model, published.model.predict(batch.rows), batch)
+        predictions = published.model.predict(batch.rows)
+        answers = answers_of(published.model, predictions, batch)
+        layouts = [asked.layout for asked, part in zip(group, parts, strict=True) for _ in part]
+        add_sureness(answers, published.model, batch, predictions, layouts)
         for answer, names in zip(answers, unknown, strict=True):
             if names:
                 answer["unknown columns"] = names

@@ -26,6 +26,7 @@ from tunefree.serving.store import Store
 from tunefree.stream.batch import Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
+from tunefree.workflows.prediction import PLAIN, OutputColumns
 
 CATCHING_UP = 60.0  # seconds that a challenger has to learn what it has not yet, and to be saved, to be promoted
 
@@ -124,15 +125,23 @@ class Service:
             self.shadow.close()
         self.store.close()
 
-    def predict(self, rows: list[Row]) -> list[Row]:
+    def predict(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
         """The prediction of each row, with the probabilities of classes, its id, and the columns that were ignored.
+
+        Parameters
+        ----------
+        rows : list of dict
+        layout : OutputColumns, optional
+            Intervals, quantiles and sets that are added to answers.
 
         Raises
         ------
         DataError
             If a row cannot be used.
+        ModelError
+            If the model has no such intervals, or too little evidence for them.
         """
-        return self.predictor.submit(rows).result()
+        return self.predictor.submit(rows, layout).result()
 
     def learn(self, rows: list[Row], request: str | None = None) -> Row:
         """Learn rows with their targets, all of them or, if one cannot be used, none.

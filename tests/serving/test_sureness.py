@@ -1,0 +1,107 @@
+"""Intervals, quantiles and sets in the answers of a service, for requests that ask for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.serving.model import N, rows, write_model
+from tunefree.core.errors import ModelError
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
+from tunefree.serving.openapi import description
+from tunefree.serving.service import Service
+from tunefree.serving.sureness import NAMES, asked_for
+from tunefree.stream.source import open_source
+from tunefree.training.training import train
+from tunefree.workflows.prediction import OutputColumns
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    """A service of numbers, and rows to predict."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=600)
+    table = {"x": x, "y": 2.0 * x + rng.normal(size=600)}
+    with Service(train(open_source(table), Plan(target="y"))) as service:
+        yield service, [{"x": float(value)} for value in x[:300]]
+
+
+def test_intervals_and_quantiles_are_those_of_the_model(numbers):
+    service, sent = numbers
+    answers = service.predict(sent, asked_for({"interval": "0.5,.9", "quantiles": "0.25"}))
+    assert [set(answer) for answer in answers] == [{"prediction", "interval", "quantiles"}] * len(sent)
+    for answer in answers:
+        (low, high), wide = answer["interval"]["0.5"], answer["interval"]["0.9"]
+        assert wide[0] < low < answer["prediction"] < high < wide[1]
+        assert answer["quantiles"] == {"0.25": low}
+    assert service.predict(sent[:1]) == [{"prediction": answers[0]["prediction"]}]
+
+
+def test_requests_that_ask_for_other_things_are_predicted_together(numbers):
+    service, sent = numbers
+    layouts = [
+        OutputColumns(),
+        OutputColumns(interval=(0.8,)),
+        OutputColumns(set=(0.8,)),
+        OutputColumns(quantiles=(0.5,)),
+    ]
+    asked = [service.predictor.submit(sent[:2], layout) for layout in layouts * 5]
+    for place, one in enumerate(asked):
+        if layouts[place % 4].set:
+            with pytest.raises(ModelError, match="`set` is for classes"):
+                one.result()
+        else:
+            keys = [{"prediction"}, {"prediction", "interval"}, set(), {"prediction", "quantiles"}][place % 4]
+            assert [set(answer) for answer in one.result()] == [keys] * 2
+
+
+def test_sets_have_labels_with_the_most_probable_first(tmp_path):
+    path = write_model(tmp_path / "m", learner="pool")
+    with Service(Trained.load(path)) as service:
+        unknown = rows(N, N + 50, "rich")
+        for answer in service.predict(unknown, asked_for({"set": "0.8,.5"})):
+            assert set(answer["set"]) == {"0.8", "0.5"} and set(answer["set"]["0.5"]) <= set(answer["set"]["0.8"])
+            assert not answer["set"]["0.8"] or answer["set"]["0.8"][0] == answer["prediction"]
+
+
+def test_a_single_learner_has_no_intervals(file):
+    with (
+        Service(Trained.load(file)) as service,
+        pytest.raises(ModelError, match="needs the evidence that the pool has"),
+    ):
+        service.predict(rows(N, N + 1, "rich"), asked_for({"set": "0.9"}))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"interval": "90"}, "must lie between 0 and 1, not be 90; for 90 per cent pass 0.9"),
+        ({"interval": "x"}, "`interval` takes numbers with commas between them, not 'x'"),
+        ({"intervals": "0.9"}, "'intervals' cannot be asked for; the names are interval, quantiles, set, conditional"),
+        ({"conditional": "class"}, "has no effect without `set`"),
+        ({"interval": ""}, "takes numbers with commas"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_an_error(parameters, message):
+    with pytest.raises(ModelError, match=message):
+        asked_for(parameters)
+
+
+def test_http_takes_what_is_asked_for_as_parameters(tmp_path, serve):
+    server = serve(write_model(tmp_path / "m", learner="pool"))
+    row = rows(N, N + 1, "rich")[0]
+    status, answer = server.ask("POST", "/predict?set=0.9", row)
+    assert status == 200 and set(answer) == {"prediction", "probabilities", "set"}
+    assert server.ask("POST", "/predict?set=0.9", [row, row])[1] == [answer, answer]
+    assert server.ask("POST", "/predict?sets=0.9", row)[0] == 422
+    status, answer = server.ask("POST", "/predict?interval=0.9", row)
+    assert status == 422 and "is for numbers" in answer["error"]
+    assert [of["name"] for of in server.ask("GET", "/openapi.json")[1]["paths"]["/predict"]["post"]["parameters"]] == [
+        *NAMES
+    ]
+
+
+def test_the_description_names_what_can_be_asked_for():
+    described = description({"columns": ["age"], "target": "rich"})
+    assert [of["name"] for of in described["paths"]["/predict"]["post"]["parameters"]] == list(NAMES)
