@@ -233,6 +233,13 @@ class State:
             target[tuple(placed)] = source[tuple(kept)]
         return other
 
+    def forget(self, features: np.ndarray) -> None:
+        """Know nothing of some features, as of those that were never seen; sums over features stay as they are."""
+        for field in self.fields:
+            for axis in [place for place, name in enumerate(field.axes) if name == FEATURE]:
+                values = np.moveaxis(getattr(self, field.name), axis, 0)
+                values[features[features < len(values)]] = self.settings.get(field.name, field.start)
+
     def arrays(self, n_features: int | None = None) -> dict[str, np.ndarray]:
         """What is saved: a view of each field, without padding, of the first so many features."""
         n = self.n_features if n_features is None else min(n_features, self.n_features)
