@@ -240,12 +240,13 @@ class State:
             target[tuple(placed)] = source[tuple(kept)]
         return other
 
-    def forget(self, features: slice) -> None:
-        """Let some features be as if none of their rows had been seen, in place."""
-        for name in [name for name, axes in BLOCKS.items() if FEATURE in axes]:
-            starts = np.array([field.start for field in fields_in(type(self), name)], DTYPE)
-            block = getattr(self, name)
-            block[features] = starts.reshape(-1, *[1] * (block.ndim - 2))
+    def forget(self, features: slice | np.ndarray) -> None:
+        """Know nothing of some features, as of those that were never seen, in place; sums over features stay."""
+        settings = self.settings
+        for field in self.fields:
+            for axis in [place for place, name in enumerate(field.axes) if name == FEATURE]:
+                values = np.moveaxis(getattr(self, field.name), axis, 0)
+                values[features] = settings.get(field.name, field.start)
 
     def arrays(self, n_features: int | None = None) -> dict[str, np.ndarray]:
         """What is saved: a view of each field, without padding, of the first so many features."""

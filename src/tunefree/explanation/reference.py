@@ -30,7 +30,7 @@ class Reference(NamedTuple):
         growth = model.pool.members.growth if model.options.is_pool else None  # type: ignore[attr-defined]
         columns = Columns() if growth is None else growth.columns
         if rows is None and growth is not None and growth.whole.rows:
-            kept = growth.whole.kept()["columns"]
+            kept = columns.features(growth.whole.kept()["columns"])
             kept = kept[evenly_spaced(len(kept))]
             matrix = np.tile(columns.fills, (len(kept), 1))
             matrix[:, : kept.shape[1]] = kept

@@ -15,12 +15,14 @@ from tunefree.core.kernels import kernel
 from tunefree.core.rows import Block, n_rows
 
 MOST_COLUMNS = 1024  # beyond which rows are too wide for trees
+TURN = 2**31  # beyond all ids of features
 
 
 class Columns:
     """The columns that rows have had so far, each under a key.
 
-    Keys are the numbers of features, and -1 - q for the column of codes number q.
+    Keys are the numbers of features, and -1 - q for the column of codes number q. A category is the id of its feature,
+    to which TURN is added each time that the id is given to another feature.
 
     Attributes
     ----------
@@ -28,6 +30,8 @@ class Columns:
         In the order in which columns came.
     fills : list of float
         What rows have in each where it is not named: 0 where it came in sparse rows, else NaN, nothing known.
+    turns : (d,) array of int64
+        How often each of the first features was forgotten.
 
     Examples
     --------
@@ -39,14 +43,36 @@ class Columns:
     [1, -1]
     """
 
-    def __init__(self, keys: list[int] | None = None, fills: list[float] | None = None) -> None:
+    def __init__(
+        self, keys: list[int] | None = None, fills: list[float] | None = None, turns: np.ndarray | None = None
+    ) -> None:
         self.keys, self.fills = list(keys or []), list(fills or [])
+        self.turns = np.zeros(0, np.int64) if turns is None else turns
         self._place = {key: place for place, key in enumerate(self.keys)}
 
     @property
     def is_for_trees(self) -> bool:
         """Whether rows have columns, and not too many."""
         return 0 < len(self.keys) <= MOST_COLUMNS
+
+    def forget(self, features: np.ndarray) -> None:
+        """Let features be others from here on: trees, and rows that are kept, do not take them for those before."""
+        missing = int(features.max(initial=-1)) + 1 - len(self.turns)
+        self.turns = np.append(self.turns, np.zeros(max(missing, 0), np.int64))
+        self.turns[features] += 1
+
+    def features(self, matrix: np.ndarray) -> np.ndarray:
+        """A matrix (n, c) in which categories are the ids of their features; NaN where these were forgotten."""
+        if not len(self.turns):
+            return matrix
+        found, is_of_codes = matrix.copy(), np.array(self.keys[: matrix.shape[1]]) < 0
+        turns, ids = np.divmod(np.nan_to_num(matrix[:, is_of_codes]).astype(np.int64), TURN)
+        found[:, is_of_codes] = np.where((ids > 0) & (turns == self._turns_of(ids)), ids, np.nan)
+        return found
+
+    def _turns_of(self, ids: np.ndarray) -> np.ndarray:
+        turns: np.ndarray = self.turns.take(ids, mode="clip")
+        return np.where(ids < len(self.turns), turns, 0)
 
     def places(self, keys: np.ndarray) -> list[int]:
         """Where the columns with these keys are among those so far."""
@@ -60,7 +86,7 @@ class Columns:
             self._add(list(range(1, 1 + _n_word_columns(X, of_learned))), 0.0)
         matrix = np.empty((n_rows(X), len(self.fills)))
         matrix[:] = self.fills
-        for keys, values in _columns_of(X):
+        for keys, values in self._columns_of(X):
             known = [k for k, key in enumerate(keys) if key in self._place]
             at = [self._place[keys[k]] for k in known]
             if at and at == list(range(at[0], at[0] + len(keys))):  # as they came
@@ -68,6 +94,17 @@ class Columns:
             else:
                 matrix[:, at] = values[:, known]
         return matrix
+
+    def _columns_of(self, X: Block) -> list[tuple[list[int], np.ndarray]]:
+        """Keys and values (n, k) of the columns of a block."""
+        columns = [(X.columns.tolist(), X.numbers)]
+        if X.codes.size:
+            ids = X.codes.astype(np.int64)
+            of_codes = ids + TURN * self._turns_of(ids) if len(self.turns) else ids
+            columns.append(((-1 - X.code_columns).tolist(), np.where(ids > 0, of_codes, np.nan)))
+        if X.values.size and not X.is_table:
+            columns.append(_of_words(X))
+        return columns
 
     def _add(self, keys: list[int], fill: float) -> None:
         """Know columns, of which rows that do not name them have the fill."""
@@ -89,17 +126,12 @@ def _n_word_columns(X: Block, features: np.ndarray) -> int:
     return 0 if X.is_table else min(int(features.max(initial=0)), MOST_COLUMNS + 1)
 
 
-def _columns_of(X: Block) -> list[tuple[list[int], np.ndarray]]:
-    """Keys and values (n, k) of the columns of a block."""
-    columns = [(X.columns.tolist(), X.numbers)]
-    if X.codes.size:
-        columns.append(((-1 - X.code_columns).tolist(), np.where(X.codes > 0, X.codes, np.nan)))
-    if X.values.size and not X.is_table:
-        words = np.zeros((n_rows(X), _n_word_columns(X, X.features)))
-        row, is_near = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers)), X.features <= words.shape[1]
-        words[row[is_near], X.features[is_near] - 1] = X.values[is_near]
-        columns.append((list(range(1, 1 + words.shape[1])), words))
-    return columns
+def _of_words(X: Block) -> tuple[list[int], np.ndarray]:
+    """Keys and values (n, k) of the columns of words of a block."""
+    words = np.zeros((n_rows(X), _n_word_columns(X, X.features)))
+    row, is_near = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers)), X.features <= words.shape[1]
+    words[row[is_near], X.features[is_near] - 1] = X.values[is_near]
+    return list(range(1, 1 + words.shape[1])), words
 
 
 def _mixed(bits):

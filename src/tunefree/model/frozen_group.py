@@ -47,6 +47,11 @@ class FrozenGroup:
         """What each member predicted of rows, (M, n, K)."""
         return self.group.predict_as(X, self.views, self.reads, self.objectives, self.counts)
 
+    def forget(self, features: np.ndarray) -> None:
+        """Predict as if features had never been seen; see ``LinearGroup.forget``."""
+        for weights, _ in self.reads:
+            weights[features[features < len(weights)]] = 0.0
+
     @property
     def nbytes(self) -> int:
         """Bytes of the weights."""

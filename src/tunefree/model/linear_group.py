@@ -88,6 +88,13 @@ class LinearGroup(MemberGroup):
         self._replay(past)
         return past, self.meetings.replayed(past, "raw")
 
+    def forget(self, features: np.ndarray) -> None:
+        """Know nothing of some features, whose slots are those of their own numbers."""
+        assert self.meetings is None
+        self._weights = None
+        for member in self.members:
+            member.state.forget(features[features < member.state.n_features])
+
     def reduce(self) -> None:
         """Keep what predicts, and leave out all that learning needs.
 

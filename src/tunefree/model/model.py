@@ -155,6 +155,21 @@ class Model(ScoredModel):
         self.ensemble.linear.reserve_slots(n_slots)
         self.record.reserve_features(n_slots, self.n_outputs, self.objective)
 
+    @property
+    def can_forget(self) -> bool:
+        """Whether features can be forgotten: their statistics have the places of their own numbers, and no kernel
+        member keeps rows."""
+        return self.ensemble.linear.meetings is None and not self.kernel_banks
+
+    def forget(self, features: np.ndarray) -> None:
+        """Know nothing of some features (f,), whose numbers others may have from here on.
+
+        Certificates are then of linear models in the features as they are known: in the rows before, those that were
+        forgotten had the value 0.
+        """
+        self.ensemble.linear.forget(features)
+        self.record.evidence.forget(features[features < self.record.evidence.n_features])
+
     def learn(
         self, X: Any, y: Any, weight: np.ndarray, evaluation_weight: np.ndarray | None = None, again: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -72,6 +72,8 @@ ENCODERS: dict[str, Any] = {  # formats of others check what they read
         "na_values": Optional(NAMES),
         "notations": Optional(Mapping(NAMES)),
         "notes": Optional(Sequence(NAMES)),
+        "forgotten": Optional(COUNT),
+        "most": Optional(COUNT),
         "further": Optional(
             {
                 "ignored": NAMES,
@@ -223,6 +225,7 @@ POOL_ARRAYS = {
     "model.pool.conformal.adaptive.weights": Array("float64", ("t", N_STEPS), 0),
     "model.pool.conformal.adaptive.*": Array("float64", ("t",)),
     "model.pool.block": Array("float64", (2,)),
+    "model.pool.turns": Array("int64", (None,), 0, 2**21),
     **of_mixture("model.pool.*"),
     "model.pool.*.leaves.*": Array("float64|float32|int64|int32|bool", may_be_infinite=True),
     "model.pool.*": Array("float64", may_be_infinite=True),

@@ -111,6 +111,11 @@ class Frozen:
         self.next = EARLIEST  # rows from which on the next copy is taken
         self.forget()
 
+    def forget_features(self, features: np.ndarray) -> None:
+        """Let the copy predict as if features had never been seen."""
+        if self.copy is not None:
+            self.copy.linear.forget(features)
+
     def forget(self) -> None:
         """Have no copy."""
         self.copy: Copy | None = None

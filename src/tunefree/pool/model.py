@@ -92,6 +92,10 @@ class PoolModel(Model):
                 self.add_class(label)
         return join_margins(margins, self.n_outputs), np.concatenate(row_losses)
 
+    def forget(self, features: np.ndarray) -> None:
+        super().forget(features)
+        self.pool.forget(features)
+
     def reserve_slots(self, n_slots: int) -> None:
         self._check_learns()
         super().reserve_slots(n_slots)

@@ -245,6 +245,12 @@ class Pool:
             self.mixture.add_class()
             self.frozen.add_class()
 
+    def forget(self, features: np.ndarray) -> None:
+        """Know nothing of some features, whose numbers others may have from here on."""
+        self.frozen.forget_features(features)
+        if self.members.growth is not None:
+            self.members.growth.columns.forget(features)
+
     def reduce(self) -> None:
         """Keep what predicts, and leave out all that learning needs."""
         self.only_predicts, self.waiting = True, Waiting()

@@ -65,6 +65,8 @@ def restore(pool: Pool, arrays: dict[str, np.ndarray], header: dict[str, Any]) -
 def _state_of_growth(growth: Growth) -> State:
     arrays = {f"whole.{name}": array for name, array in growth.whole.save_state().items()}
     arrays |= {f"recent.{name}": array for name, array in growth.recent.save_state().items()}
+    if len(growth.columns.turns):
+        arrays["turns"] = growth.columns.turns.copy()
     header: dict[str, Any] = {"keys": growth.columns.keys, "kept": growth.whole.rows}
     header["sparse"] = [fill == 0.0 for fill in growth.columns.fills]
     of_windows = [[window.is_awake, window.failures, window.birth] for window in growth.windows]
@@ -84,7 +86,8 @@ def _state_of_growth(growth: Growth) -> State:
 
 def _restore_growth(growth: Growth, arrays: dict[str, np.ndarray], header: dict[str, Any], rows: int) -> None:
     fills = [0.0 if is_sparse else np.nan for is_sparse in header["sparse"]]
-    growth.columns, growth.next = Columns(header["keys"], fills), clocks.births(rows)
+    turns = np.array(arrays["turns"]) if "turns" in arrays else None
+    growth.columns, growth.next = Columns(header["keys"], fills, turns), clocks.births(rows)
     growth.whole.restore(under("whole.", arrays), header["kept"])
     growth.recent.restore(under("recent.", arrays), header["kept"])
     growth.kinds, growth.n_ages = tuple(header["kinds"]), header["n_ages"]

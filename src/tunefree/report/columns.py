@@ -96,7 +96,7 @@ def missing_shares(trained: Trained) -> dict[str, float]:
     growth = trained.model.pool.members.growth if isinstance(trained.model, PoolModel) else None
     if growth is None or not growth.whole.rows:
         return {}
-    layout, matrix = Layout.of_encoder(trained.encoder), growth.whole.kept()["columns"]
+    layout, matrix = Layout.of_encoder(trained.encoder), growth.columns.features(growth.whole.kept()["columns"])
     shares = {column.name: 0.0 for column in layout.columns}
     for key, values in zip(growth.columns.keys, matrix.T, strict=False):
         part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]

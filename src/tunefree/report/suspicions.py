@@ -96,11 +96,12 @@ def _sample(trained: Trained) -> Sample | None:
     if growth is None or not growth.whole.rows:
         return None
     layout, kept = Layout.of_encoder(trained.encoder), growth.whole.kept()
-    matrix = kept["columns"]
+    matrix = growth.columns.features(kept["columns"])
     n = len(matrix) // TENTH
     first, last = matrix[:n], matrix[len(matrix) - n :]
     if growth.whole.rows > growth.whole.capacity:
         first, last = matrix, growth.recent.kept(min(growth.recent.rows, growth.recent.capacity))["columns"]
+        last = growth.columns.features(last)
     parts, columns = [], []
     for place, key in enumerate(growth.columns.keys[: matrix.shape[1]]):
         part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -55,6 +55,7 @@ class Batch(NamedTuple):
     groups: np.ndarray | None = None  # (n,) str: names of the groups of the rows
     held: Any = None  # Columns: rows before the position that are yet to come, or None
     exposure: np.ndarray | None = None  # (n,) float64 above 0: what rows were exposed to
+    forgotten: Sequence[tuple[int, np.ndarray]] = ()  # rows before which features were forgotten, and which
 
 
 def as_named(file: str, row: int) -> tuple[str, int]:

@@ -8,14 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import Block, sparse
 from tunefree.stream import keys as dictionary
 from tunefree.stream.columns import Bags, Codes, Words, as_number
-from tunefree.stream.names import FeatureNames, in_order
+from tunefree.stream.names import FeatureNames, Names, in_order, of_strings
 
 MOST_SHARES = 64  # codes of a column that stand for one that is new
 PIECE = 2**20  # bytes of texts whose words are there at a time
+FORGOTTEN = 4  # one part of so many of the features is forgotten at a time
 
 Located = tuple[int, Codes]  # the number of the column that the codes come from, and the codes
 LocatedBags = tuple[int, Bags]
@@ -50,8 +51,20 @@ class _Unknown(NamedTuple):
     members: np.ndarray  # (k, 2) int64: number of the source, place in it
 
 
+class Forgotten(NamedTuple):
+    """Features that were forgotten before a row; their ids may be those of others from there on."""
+
+    row: int  # among those of a chunk
+    ids: np.ndarray  # (f,) int64, ascending
+
+
 class FeatureIds:
     """The ids and names of the features that a table's one-hot codes and words have.
+
+    Where their number is limited, some are forgotten before the first row for whose features there is no room: those
+    of the least evidence, which are the rows that had the feature, halved each time that features are forgotten. So
+    age counts as well as frequency, as in Einziger, Friedman, Manes: TinyLFU (ACM Transactions on Storage 2017, 3.3).
+    Of as much evidence the older ids are forgotten. What is forgotten depends on the rows and their order alone.
 
     Parameters
     ----------
@@ -59,29 +72,121 @@ class FeatureIds:
         The first id.
     hash_bits : int, default=0
         0 for an exact dictionary; else ids are hashes of that many bits, and memory is constant.
+
+    Attributes
+    ----------
+    most : int or None
+        Features that are known at a time; None for no limit.
+    n_forgotten : int
+        How many were forgotten so far.
     """
 
     def __init__(self, first: int, hash_bits: int = 0) -> None:
         self.keys = dictionary.create(first, hash_bits)
         self.names = FeatureNames()
+        self.most: int | None = None
+        self.n_forgotten = 0
+        self._free = np.zeros(0, np.int64)  # places of the dictionary, ascending
+        self._evidence = np.zeros(0)  # (features,) where their number was limited, else none
+        self._events: list[Forgotten] = []
 
     @property
     def n_features(self) -> int:
         return dictionary.n_features(self.keys)
 
+    def limit(self, most: int | None) -> None:
+        """Know so many features at a time from here on; None for no limit."""
+        self.most = None if self.keys.bits else most
+        if self.most is not None:
+            self._track()
+
+    def take_forgotten(self) -> list[Forgotten]:
+        """What was forgotten in the rows of the latest chunk, handed out once."""
+        taken, self._events = self._events, []
+        return taken
+
     def of_chunk(
-        self, n_rows: int, codes: Sequence[Located], bags: Sequence[LocatedBags], learning: bool
+        self,
+        n_rows: int,
+        codes: Sequence[Located],
+        bags: Sequence[LocatedBags],
+        learning: bool,
+        weight: np.ndarray | None = None,
     ) -> tuple[np.ndarray, Triplets]:
-        """The ids of the codes, (n, q) int32, and the words with theirs; unknown ones are added if learning, else 0."""
+        """The ids of the codes, (n, q) int32, and the words with theirs; unknown ones are added if learning, else 0.
+
+        Rows of a weight (n,) of 0 are no evidence that features will come again.
+        """
         if not codes and not bags:
             return np.zeros((n_rows, 0), np.int32), _NO_WORDS
         ids, entries = np.zeros((n_rows, len(codes)), np.int32), []
-        for start, stop in _pieces(n_rows, [own.sizes for _, own in bags]):
-            held = [(place, own._replace(places=own.places[start:stop])) for place, own in codes]
-            words = [(place, own.of_rows(start, stop)) for place, own in bags]
-            ids[start:stop], found = self._of_rows(stop - start, held, words, learning)
-            entries.append(found._replace(rows=found.rows + start))
+        is_limited = learning and self.most is not None
+
+        def held(start: int, stop: int) -> tuple[list[Located], list[LocatedWords]]:
+            of_rows = [(place, part._replace(places=part.places[start:stop])) for place, part in codes]
+            return of_rows, [(place, part.of_rows(start, stop)) for place, part in bags]
+
+        for begin, stop in _pieces(n_rows, [part.sizes for _, part in bags]):
+            start = begin
+            while start < stop or begin == stop:
+                of_rows, end = held(start, stop), stop
+                if is_limited and (fitting := self._rows_with_room(stop - start, *of_rows)) < stop - start:
+                    if not fitting:
+                        self._forget(start)
+                        fitting = self._rows_with_room(stop - start, *of_rows) or self._refuse()
+                    end = start + fitting
+                    of_rows = held(start, end)
+                ids[start:end], words = self._of_rows(end - start, *of_rows, learning)
+                entries.append(words._replace(rows=words.rows + start))
+                if is_limited:
+                    self._count(ids[start:end], words, None if weight is None else weight[start:end])
+                start = end
+                if begin == stop:
+                    break
         return ids, Triplets(*map(np.concatenate, zip(*entries, strict=True)))
+
+    def _rows_with_room(self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords]) -> int:
+        """The first rows for whose features there is room, of so many."""
+        rows, places, _ = _by_row(words, n_rows, len(codes))
+        unknown, room = _unknown(self.keys, codes, words, rows, places), self._room()
+        if len(unknown.rows) <= room:
+            return n_rows
+        order = np.lexsort((unknown.places, unknown.rows))
+        _, first = np.unique(unknown.keys[order], return_index=True)
+        if len(first) <= room:
+            return n_rows
+        return int(unknown.rows[order[np.sort(first)[room]]])
+
+    def _room(self) -> int:
+        return max((self.most or 0) - self.keys.count + len(self._free), 0)
+
+    def _refuse(self) -> int:
+        problem = f"a row has more new categories and words than there is room for, of {self.most:,} in all"
+        raise DataError(problem, remedy="raise `memory_limit`, or hash them (`hash_bits`)")
+
+    def _track(self) -> None:
+        """Have evidence of all features; those of which there was none so far are taken as seen once."""
+        self._evidence = np.append(self._evidence, np.ones(self.keys.count - len(self._evidence)))
+
+    def _count(self, ids: np.ndarray, words: Triplets, weight: np.ndarray | None) -> None:
+        """Add the rows of a weight above 0 to the evidence of their features."""
+        has_weight = np.ones(len(ids), bool) if weight is None else weight > 0.0
+        known = np.concatenate([ids[has_weight].ravel(), words.ids[has_weight[words.rows]]])
+        self._evidence = np.append(self._evidence, np.zeros(self.keys.count - len(self._evidence)))
+        self._evidence += np.bincount(known[known > 0] - self.keys.first, minlength=self.keys.count)
+
+    def _forget(self, row: int) -> None:
+        """Forget the features of the least evidence before a row."""
+        used = np.delete(np.arange(self.keys.count), self._free)
+        order = np.argsort(self._evidence[used], kind="stable")
+        places = np.sort(used[order[: max(len(used) // FORGOTTEN, len(used) + 1 - (self.most or 0))]])
+        self.keys = dictionary.without(self.keys, places)
+        self.names.put(places, of_strings([""] * len(places)), np.full(len(places), -1, np.int32))
+        self._free = np.union1d(self._free, places)
+        self._evidence[places] = 0.0
+        self._evidence /= 2.0
+        self.n_forgotten += len(places)
+        self._events.append(Forgotten(row, self.keys.first + places))
 
     def _of_rows(
         self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords], learning: bool
@@ -107,17 +212,27 @@ class FeatureIds:
         return ids
 
     def _add(self, unknown: _Unknown) -> None:
+        """Know new keys in the order of their first appearance; ids that are free are taken first."""
         if not len(unknown.rows):
             return
         order = np.lexsort((unknown.places, unknown.rows))
-        before = self.keys.first + self.keys.count
-        self.keys, ids = dictionary.lookup(self.keys, unknown.keys[order])
-        is_first = ids > np.maximum.accumulate(np.append(before - 1, ids))[:-1]  # ids are given in this order
-        sources, members = unknown.members[order[is_first]].T
+        _, first = np.unique(unknown.keys[order], return_index=True)
+        order = order[np.sort(first)]
+        places, added = self._free[: len(order)], order[len(self._free) :]
+        if len(places):
+            self.keys = dictionary.placed(self.keys, places, unknown.keys[order[: len(places)]])
+            self.names.put(places, *self._names_of(unknown, order[: len(places)]))
+            self._free = self._free[len(places) :]
+        self.keys, _ = dictionary.lookup(self.keys, unknown.keys[added])
+        self.names.add(*self._names_of(unknown, added))
+
+    def _names_of(self, unknown: _Unknown, chosen: np.ndarray) -> tuple[Names, np.ndarray]:
+        """The names of some of the keys, and their columns."""
+        sources, members = unknown.members[chosen].T
         by_source = np.argsort(sources, kind="stable")
         of_sources = [part.names(members[sources == source]) for source, (_, part) in enumerate(unknown.sources)]
         columns = np.array([column for column, _ in unknown.sources], np.int32)
-        self.names.add(in_order(of_sources, np.argsort(by_source)), columns[sources])
+        return in_order(of_sources, np.argsort(by_source)), columns[sources]
 
     def absorb(self, arrays: dict[str, np.ndarray], columns: np.ndarray) -> None:
         """Know the features of another dictionary too, after one's own and in its order.
@@ -202,7 +317,11 @@ class FeatureIds:
         return self.names.of(np.flatnonzero(self.names.columns() == column)).to_list()
 
     def save(self) -> dict[str, np.ndarray]:
-        return {"keys": dictionary.save(self.keys), **self.names.save()}
+        arrays = {"keys": dictionary.save(self.keys), **self.names.save()}
+        if len(self._evidence):
+            self._track()
+            arrays |= {"evidence": self._evidence.copy(), "free": self._free}
+        return arrays
 
     def load(self, arrays: dict[str, np.ndarray]) -> None:
         """Take over what :meth:`save` gave.
@@ -212,10 +331,16 @@ class FeatureIds:
         ModelError
             If it is of another kind, or keys and names do not fit together.
         """
-        self.keys = dictionary.restore(arrays["keys"], self.keys.first, self.keys.bits)
+        known, free = arrays["keys"], np.array(arrays.get("free", self._free), np.int64)
+        if len(free) and not (free[0] >= 0 and (np.diff(free) > 0).all() and free[-1] < len(known)):
+            raise ModelError("the encoder has free places where there are none")
+        self.keys = dictionary.restore(known, self.keys.first, self.keys.bits, free)
+        self._free, self._evidence = free, np.array(arrays.get("evidence", self._evidence), np.float64)
         self.names = FeatureNames.restore(arrays)
         if not len(self.names) == len(self.names.columns()) == self.keys.count:
             raise ModelError("the encoder has not as many names as features")
+        if len(self._evidence) not in (0, self.keys.count):
+            raise ModelError("the encoder has not as much evidence as features")
 
 
 def sum_duplicates(codes: np.ndarray, words: Triplets) -> tuple[np.ndarray, Triplets]:

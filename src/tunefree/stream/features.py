@@ -316,8 +316,23 @@ class TableEncoder:
         faults.note_all(bad, chunk.file, numbers)
         for note in self.notes if len(numbers) else ():
             bad.note(note.problem, chunk.file, int(numbers[0]), note.column, len(numbers), note.remedy)
-        encoded = self._rows(values, chunk, learning, bad), target, weight, numbers, None, chunk.file
-        return Batch(*encoded, chunk.position, groups=groups, held=chunk.held, exposure=exposure)
+        encoded = self._rows(values, chunk, learning, bad, weight), target, weight, numbers, None, chunk.file
+        of_rows: dict[str, Any] = {"groups": groups, "held": chunk.held, "exposure": exposure}
+        return Batch(*encoded, chunk.position, **of_rows, forgotten=self._ids.take_forgotten())
+
+    def limit_features(self, most: int | None) -> None:
+        """Know so many categories and words at a time from here on, and forget others; None for no limit."""
+        self._ids.limit(most)
+
+    @property
+    def most_features(self) -> int | None:
+        """Categories and words that are known at a time; None for no limit."""
+        return self._ids.most
+
+    @property
+    def n_forgotten(self) -> int:
+        """Categories and words that were forgotten."""
+        return self._ids.n_forgotten
 
     def prepare(self, chunk: Columns, labelled: bool) -> tuple[Columns, bool]:
         """The part of :meth:`encode` that does not depend on other chunks, which is nothing for a table."""
@@ -348,6 +363,10 @@ class TableEncoder:
             header["notations"] = {name: [*notation] for name, notation in self.notations.items()}
         if self.further is not None:
             header["further"] = asdict(self.further)
+        if self.n_forgotten:
+            header["forgotten"] = self.n_forgotten
+        if self.most_features is not None:
+            header["most"] = self.most_features
         return {**self._ids.save(), **self.profile.save()}, header
 
     @classmethod
@@ -363,6 +382,8 @@ class TableEncoder:
         )
         encoder.notes = [Note(*note) for note in header.get("notes", ())]
         encoder.restore_ids(arrays)
+        encoder._ids.n_forgotten = header.get("forgotten", 0)
+        encoder.limit_features(header.get("most"))
         if encoder._ids.names.columns().max(initial=0) >= max(len(encoder.columns), 1):
             raise ModelError("features of the encoder are of columns that it does not have")
         return encoder
@@ -434,7 +455,9 @@ class TableEncoder:
         faults.add(np.flatnonzero(is_missing(names)), group, lambda row: "the group is missing")
         return np.asarray(names.to_numpy(zero_copy_only=False), object)
 
-    def _rows(self, converted: Sequence[Any], chunk: Columns, learning: bool, bad: BadRows) -> rows.Block:
+    def _rows(
+        self, converted: Sequence[Any], chunk: Columns, learning: bool, bad: BadRows, weight: np.ndarray
+    ) -> rows.Block:
         n = chunk.table.num_rows
         parts = [column.parts(values, learning) for column, values in zip(self.columns, converted, strict=True)]
         numbers = np.empty((n, len(self._number_names)))
@@ -443,7 +466,7 @@ class TableEncoder:
         codes = [(place, codes) for place, part in enumerate(parts) for codes in part.codes]
         sources = [MOST_CODES * place + k for place, part in enumerate(parts) for k in range(len(part.codes))]
         bags = [(place, bags) for place, part in enumerate(parts) for bags in part.bags]
-        ids, entries = self._ids.of_chunk(n, codes, bags, learning)
+        ids, entries = self._ids.of_chunk(n, codes, bags, learning, weight)
         observed = [
             column.observed(values, part) for column, values, part in zip(self.columns, converted, parts, strict=True)
         ]

@@ -105,23 +105,59 @@ def ids_of(keys: Keys, known: np.ndarray) -> np.ndarray:
     return np.concatenate([np.arange(keys.first, dtype=np.int32), lookup(keys, known, add=False)[1]])
 
 
+def without(keys: Keys, places: np.ndarray) -> Keys:
+    """The dictionary without the keys at some places, which are free then; the ids of the others stay.
+
+    Examples
+    --------
+    >>> keys, _ = lookup(create(), np.array([70, 50, 90], np.uint64))
+    >>> keys = placed(without(keys, np.array([1])), np.array([1]), np.array([60], np.uint64))
+    >>> lookup(keys, np.array([50, 60, 70, 90], np.uint64), add=False)[1]
+    array([0, 2, 1, 3], dtype=int32)
+    """
+    number_of_place = np.zeros(keys.count, np.int32)
+    used = keys.slots[keys.slots > 0]
+    number_of_place[used - 1] = used
+    number_of_place[places] = 0
+    keys.known[places] = 0
+    fewer = keys._replace(slots=np.zeros_like(keys.slots))
+    move(number_of_place, fewer)
+    return fewer
+
+
+def placed(keys: Keys, places: np.ndarray, array: np.ndarray) -> Keys:
+    """The dictionary with keys that it does not know at places that are free."""
+    keys.known[places] = array
+    move((places + 1).astype(np.int32), keys)
+    return keys
+
+
 def save(keys: Keys) -> np.ndarray:
     """The keys in the order of their ids."""
     return keys.known[: keys.count].copy()
 
 
-def restore(known: np.ndarray, first: int = 1, bits: int = 0) -> Keys:
-    """The dictionary whose keys were saved.
+def restore(known: np.ndarray, first: int = 1, bits: int = 0, free: np.ndarray | None = None) -> Keys:
+    """The dictionary whose keys were saved, of which some places (f,) may be free.
 
     Raises
     ------
     ModelError
         If a key is among them twice.
     """
-    keys, _ = lookup(create(first), known)
-    if keys.count < len(known):
+    if free is None or not len(free):
+        keys, _ = lookup(create(first), known)
+        if keys.count < len(known):
+            raise ModelError("a feature is known twice")
+        return keys._replace(bits=bits)
+    others = np.delete(known, free)
+    if len(np.unique(others)) < len(others):
         raise ModelError("a feature is known twice")
-    return keys._replace(bits=bits)
+    size = _FIRST_SLOTS
+    while size < 2 * len(known):
+        size *= 2
+    keys = Keys(np.zeros(size, np.int32), np.zeros(size // 2, np.uint64), len(known), first, 0)
+    return placed(keys, np.delete(np.arange(len(known)), free), others)
 
 
 @lru_cache(1 << 12)

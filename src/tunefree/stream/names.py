@@ -117,6 +117,23 @@ class FeatureNames:
         self._text += names.text.tobytes()
         self._columns.frombytes(columns.astype(np.intc).tobytes())
 
+    def put(self, places: np.ndarray, names: Names, columns: np.ndarray) -> None:
+        """Have other names at some places.
+
+        Examples
+        --------
+        >>> names = FeatureNames()
+        >>> names.add(of_strings(["colour=red", "colour=blue"]), np.zeros(2, np.int32))
+        >>> names.put(np.array([0]), of_strings(["size=5"]), np.ones(1, np.int32))
+        >>> names.to_list(), names.columns()
+        (['size=5', 'colour=blue'], array([1, 0], dtype=int32))
+        """
+        order, of_columns = np.arange(len(self)), self.columns()
+        order[places], of_columns[places] = len(self) + np.arange(len(places)), columns
+        changed = in_order([self._names(), names], order)
+        self._text, self._ends, self._columns = bytearray(), array("q"), array("i")
+        self.add(changed, of_columns)
+
     def of(self, places: np.ndarray) -> Names:
         """The names at some places."""
         return in_order([self._names()], places)

@@ -85,6 +85,7 @@ def of_named_classes(batch: Batch, bad: BadRows) -> Batch:
     places = np.flatnonzero(usable)
     tags, columns = batch.tags, batch.columns
     return batch._replace(
+        forgotten=[(int(usable[:row].sum()), features) for row, features in batch.forgotten],
         rows=rows_at(batch.rows, places),
         target=batch.target.take(pa.array(places)),
         weight=batch.weight[places],

@@ -20,9 +20,14 @@ from tunefree.core.states import size_of
 from tunefree.model.meetings import FIRST
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
+from tunefree.model.pool import OF_TABLES, OF_TEXTS
 
 SHARE = 4  # of the machine's memory, by default one part of so many
 TOLD = 8  # parts of the limit from one of which on growth is told
+CHECKED = 2**16  # rows after which it is looked anew whether a model whose features are limited has room
+DICTIONARY = 160  # bytes of a category or word in the dictionary, its name and its evidence
+OF_FEATURES = 2  # one part of so many of a pool's limit is for features, the rest for generations and their rows
+FEWEST = 2**11  # features; below, none is forgotten, and training ends where there is no room
 _SMALL, _LARGER = 2**11, 2**12  # features of models that tell what a feature takes
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -96,10 +101,43 @@ class MemoryLimit:
         Bytes; 0 for none.
     tell : function
         Is called with what the user should know.
+    is_stated : bool, default False
+        Whether the user named the limit. Then categories and words of tables are forgotten under it.
+
+    Attributes
+    ----------
+    most : int or None
+        Features that are known at a time; None where none is forgotten.
     """
 
-    def __init__(self, limit: int, tell: Callable[[str], None]) -> None:
+    def __init__(self, limit: int, tell: Callable[[str], None], is_stated: bool = False) -> None:
         self.limit, self.tell, self._told = limit, tell, limit / TOLD
+        self.is_stated, self.most = is_stated, None
+
+    def most_features(self, model: Model) -> int | None:
+        """How many categories and words a model may know at a time; None if none is to be forgotten.
+
+        It depends on nothing but the limit, the members and the outputs, so that a training that is resumed goes on
+        with the same number.
+        """
+        if not self.is_stated or model.kernel_banks:
+            return None
+        sizes = [(member.setting, size_of(member.state.blocks, member.room) // member.room) for member in model.members]
+        others = [sum(size for setting, size in sizes if setting in of_kind) for of_kind in (OF_TEXTS, OF_TABLES)]
+        left_out = min(others) if model.options.is_pool else 0  # as members for the other kind of rows are
+        of_evidence = size_of(model.record.evidence.blocks, model.record.evidence.n_features)
+        of_one = (
+            sum(size for _, size in sizes) - left_out + of_evidence // model.record.evidence.n_features + DICTIONARY
+        )
+        most = self.limit // (OF_FEATURES if model.options.is_pool else 1) // of_one
+        if most >= FEWEST:
+            return most
+        enough = of_one * FEWEST * (OF_FEATURES if model.options.is_pool else 1)
+        self.tell(
+            f"`memory_limit` has room for {most:,} categories and words, too few to forget some of them; "
+            f"{shown(enough + 2**20)} would be enough"
+        )
+        return None
 
     def members_that_fit(self, make: Callable[[int], Model], n_features: int) -> list[Setting] | None:
         """The members with which a model may begin with so many features, None for all; the last are left out first.
@@ -171,7 +209,10 @@ class MemoryLimit:
 
     def _needed(self, model: Model, n_features: int) -> float:
         """Bytes with so many features; room for them doubles."""
+        of_dictionary = DICTIONARY * (self.most or 0)
         rooms = [member.room for member in model.members if hasattr(member, "room")]
         room = max(rooms, default=n_features)
         more = 0.0 if n_features <= room else max(n_features, 2 * room) / room - 1.0
-        return held(model) + more * _of_features(model, min(room, FIRST))  # Newton's matrices do not grow beyond
+        return (
+            of_dictionary + held(model) + more * _of_features(model, min(room, FIRST))
+        )  # Newton's matrices do not grow beyond

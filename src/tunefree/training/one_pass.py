@@ -68,6 +68,8 @@ def one_pass(trained: Trained, pieces: Iterable[Piece], observers: Sequence[Obse
 def learn(trained: Trained, piece: Piece) -> Step:
     """Let a model predict and learn a piece, and add the losses of its rows to the progress."""
     model, progress, weight = trained.model, trained.progress, piece.weight
+    if piece.forgotten is not None:
+        model.forget(piece.forgotten)
     options: dict[str, Any] = {} if piece.groups is None else {"groups": piece.groups}
     if progress.number > 0:
         # Members are evaluated on rows that they have not learned: in further passes these are the ones held out.

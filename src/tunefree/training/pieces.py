@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.rows import part
 from tunefree.model_files.trained import Trained
 from tunefree.pool.groups import digests
 from tunefree.stream.batch import Batch
@@ -38,6 +40,7 @@ class Piece(NamedTuple):
     groups: np.ndarray | None = None  # (n,) digests of groups; None where rows have no groups
     is_held_out: np.ndarray | None = None  # (n,) bool; None where none are held out
     read: Any = None  # Read of rows that come from a source, else None
+    forgotten: np.ndarray | None = None  # (f,) features that are forgotten before the rows are learned
 
 
 class Step(NamedTuple):
@@ -49,6 +52,34 @@ class Step(NamedTuple):
 
 
 Observer = Callable[[Trained, Step], None]  # of a pass
+
+
+def pieces_of(trained: Trained, read: Read, every: int = 0) -> Iterator[Piece]:
+    """The rows of a batch, cut where features are forgotten before a row, and where so many usable rows have come, if
+    that is above 0; each piece when those before are learned.
+
+    What is due after the batch comes with the last piece.
+    """
+    batch, n = read.batch, len(read.batch.weight)
+    before: dict[int, list[np.ndarray]] = {}
+    for row, features in batch.forgotten:
+        before.setdefault(row, []).append(features)
+    further = range(-trained.progress.rows % every, n, every) if every else ()
+    edges = [0, *sorted({*before, *further} - {0}), n]
+    for start, stop in pairwise(edges):
+        of_rows = read if len(edges) == 2 else read._replace(batch=batch_part(batch, start, stop))
+        of_rows = of_rows if stop == n else of_rows._replace(encoder=None, passed=None)
+        piece = piece_of(trained, of_rows)
+        yield piece._replace(forgotten=np.unique(np.concatenate(before[start]))) if start in before else piece
+
+
+def batch_part(batch: Batch, start: int, stop: int) -> Batch:
+    """Rows of a batch from ``start`` up to ``stop``."""
+    of_rows = ("weight", "numbers", "tags", "groups", "exposure")
+    cut = {name: value[start:stop] for name in of_rows if (value := getattr(batch, name)) is not None}
+    target = None if batch.target is None else batch.target.slice(start, stop - start)
+    columns = None if batch.columns is None else batch.columns.slice(start, stop - start)
+    return batch._replace(rows=part(batch.rows, start, stop), target=target, columns=columns, forgotten=(), **cut)
 
 
 def piece_of(trained: Trained, read: Read) -> Piece:

@@ -19,15 +19,16 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import class_of
 from tunefree.stream.batch import BadRows, Batch, Origin, Position, as_named
+from tunefree.stream.formats import TABLE
 from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 from tunefree.training import rare_classes, rises
 from tunefree.training.class_weights import check, share_told, with_weights
-from tunefree.training.memory_limit import MemoryLimit, limit_of
+from tunefree.training.memory_limit import CHECKED, MemoryLimit, limit_of
 from tunefree.training.one_pass import blank, end, learn, one_pass
-from tunefree.training.pieces import Observer, Piece, Read, Step, piece_of
+from tunefree.training.pieces import Observer, Piece, Read, Step, piece_of, pieces_of
 from tunefree.training.reading import (
     ahead,
     batches_from,
@@ -99,7 +100,11 @@ def train(
     checkpoints = Checkpoints(checkpoint, save_every, resume, watcher)
     if plan.passes > 1 and not plan.shuffle:
         source.check_rewindable("train with one pass")
-    plan, unread, limit = with_weights(plan, source), plan.bad_rows(), MemoryLimit(limit_of(memory_limit), watcher.tell)
+    plan, unread, limit = (
+        with_weights(plan, source),
+        plan.bad_rows(),
+        MemoryLimit(limit_of(memory_limit), watcher.tell, memory_limit is not None),
+    )
     with _in_order(source, plan, unread, earlier) as in_order:
         rows = stoppable(in_order, stop)
         checkpoints.begin(rows)
@@ -117,6 +122,8 @@ def train(
     for line in [*repeats_told(trained), *share_told(trained), *rises.rises_told(trained)]:
         watcher.tell(line)
     watcher.end(trained)
+    if source.kind == TABLE:
+        trained.encoder.limit_features(None)
     return trained
 
 
@@ -265,11 +272,15 @@ class _Reader:
         model = trained.model
         for read in ahead(self._reads(trained), is_over=self.stop.is_over):
             n_slots = model.n_slots_after(read.batch.rows)
-            self.limit.make_room(model, n_slots)
+            if not self.limit.most:
+                self.limit.make_room(model, n_slots)
             model.reserve_slots(n_slots)
             model.reserve_features(read.n_features)
             self.stop.begin()
-            yield piece_of(trained, read)
+            for piece in pieces_of(trained, read, CHECKED if self.limit.most else 0):
+                if self.limit.most and trained.progress.rows % CHECKED == 0:
+                    self.limit.make_room(model, n_slots)
+                yield piece
         self.batches = None
         self.bad = replace(self.bad, tally=self.unread.tally.copy().with_columns(self.bad.tally))
 
@@ -296,8 +307,11 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> tuple[Traine
         bad.tally = earlier.progress.tally
         bad.tally.add_all(reader.unread.tally)
         trained, reader.batches = _further(earlier, source, plan, bad)
+        if earlier.progress.position == Position() and source.kind == TABLE and trained.model.can_forget:
+            trained.encoder.limit_features(reader.limit.most_features(trained.model))
     else:
         trained, reader.batches = _blank(source, plan, bad, reader.limit)
+    reader.limit.most = getattr(trained.encoder, "most_features", None)
     progress = trained.progress
     progress.tally, progress.sizes = bad.tally, file_sizes(source)
     progress.digests, progress.times = file_digests(source, progress.sizes), file_times(source)
@@ -324,10 +338,15 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     chosen = task, plan.model_learner, plan.loss, plan.average, dict(plan.settings), view, classes
     kernel = KernelConfig(plan.kernel or "rbf", max_support=plan.max_support, device=plan.device)
 
-    def make(n_features: int, settings: list[Setting] | None = None) -> Model:
-        # Features that are hashed are as many as there is room for, and few are met once.
-        return class_of(plan.model_learner)(*chosen, n_features, kernel, settings, replays=not plan.hash_bits)
+    def make(n_features: int, settings: list[Setting] | None = None, replays: bool = False) -> Model:
+        return class_of(plan.model_learner)(*chosen, n_features, kernel, settings, replays=replays)
 
+    forgets = source.kind == TABLE and not plan.hash_bits
+    most = limit.most_features(make(2)) if forgets else None
+    if most is not None:
+        encoder.limit_features(most)
+    # Features that are hashed or limited are as many as there is room for, and few are met once.
+    make = partial(make, replays=most is None and not plan.hash_bits)
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
     order = TargetSample(task == "regression")
     return blank(
