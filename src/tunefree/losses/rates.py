@@ -37,19 +37,19 @@ def has_rates(name: str | None) -> bool:
     return (name or "").partition(":")[0] in NAMES
 
 
-def logarithm_without_events(total: Any) -> Any:
-    """The logarithm of the rate of rows whose total weight is this, and whose targets are 0.
+def logarithm_of_few(events: Any, total: Any) -> Any:
+    """The logarithm of the rate of rows of which nothing is known but the sum of their events, and their total weight.
 
-    It is the mean (0 + 1/2) / (n + 1/2) of the rate under a prior near that of Jeffreys (An invariant form for the
+    It is the mean (k + 1/2) / (n + 1/2) of the rate under a prior near that of Jeffreys (An invariant form for the
     prior probability in estimation problems, Proceedings of the Royal Society A 186, 1946), in whose denominator 1/2 is
     added so that the first row is predicted, too.
 
     Examples
     --------
-    >>> round(float(np.exp(logarithm_without_events(49.5))), 9)
+    >>> round(float(np.exp(logarithm_of_few(0.0, 49.5))), 9)
     0.01
     """
-    return -np.log1p(2.0 * np.minimum(total, LARGEST))
+    return np.log1p(2.0 * np.minimum(events, LARGEST)) - np.log1p(2.0 * np.minimum(total, LARGEST))
 
 
 def check_has_rates(loss: Any, name: str | None) -> None:
@@ -66,6 +66,21 @@ def check_has_rates(loss: Any, name: str | None) -> None:
         )
 
 
+def are_impossible(loss: Any, y: np.ndarray) -> np.ndarray:
+    """Which targets (n,) the distribution of a loss does not have.
+
+    Examples
+    --------
+    >>> from tunefree.losses import gamma, poisson
+    >>> y = np.array([1.0, 0.0, -1.0])
+    >>> are_impossible(poisson(), y), are_impossible(gamma(), y)
+    (array([False, False,  True]), array([False,  True,  True]))
+    """
+    if not has_log_link(loss):
+        return np.zeros(len(y), bool)
+    return y <= 0.0 if loss.power == 2.0 else y < 0.0
+
+
 def fault_of_targets(loss: Any, y: np.ndarray) -> Fault | None:
     """The first target that the distribution of a loss does not have; None if there is none.
 
@@ -77,9 +92,7 @@ def fault_of_targets(loss: Any, y: np.ndarray) -> Fault | None:
     >>> fault_of_targets(gamma(), np.array([1.0, 0.0])).row
     1
     """
-    if not has_log_link(loss):
-        return None
-    is_bad = y <= 0.0 if loss.power == 2.0 else y < 0.0
+    is_bad = are_impossible(loss, y)
     if not is_bad.any():
         return None
     row = int(np.argmax(is_bad))

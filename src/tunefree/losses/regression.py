@@ -6,7 +6,7 @@ wealth follows the mean absolute deviation, which is 0 at first and may grow wit
 
 With a logarithmic link the margin predicts the logarithm of the target's mean minus that of the running mean. As long
 as all targets are 0 their mean has no logarithm: rows teach nothing, and rows to come are predicted as in
-:func:`tunefree.losses.rates.logarithm_without_events`. Slopes of such a loss grow exponentially. They are taken at the
+:func:`tunefree.losses.rates.logarithm_of_few`. Slopes of such a loss grow exponentially. They are taken at the
 margin that is the nearest to a learner's within the largest distance of the logarithm of a target from that of the
 mean, and one more: beyond it lies no target, so the loss there is less.
 """
@@ -30,7 +30,7 @@ from tunefree.losses.places import (
     SPREAD,
     UNIT,
 )
-from tunefree.losses.rates import logarithm_without_events
+from tunefree.losses.rates import logarithm_of_few
 
 LEAST_RATIO = 1e-300  # of two means
 MARGIN_OF_LOGARITHMS = 0.25  # natural size of what is added to the logarithm of a mean
@@ -69,7 +69,7 @@ class Regression(NamedTuple):
                [5.]])
         """
         if self.unit == 0.0 and has_log_link(self.loss):
-            return np.full(margins.shape, logarithm_without_events(self.mass))
+            return np.full(margins.shape, logarithm_of_few(0.0, self.mass))
         with np.errstate(over="ignore"):
             return np.clip((self.centre + margins) * self.unit, -LARGEST, LARGEST)
 

@@ -220,7 +220,7 @@ POOL_ARRAYS = {
     "model.pool.conformal.adaptive.ordered": Array("float64", (LATEST,)),
     "model.pool.conformal.adaptive.rows": Array("float64", (1,), 0),
     "model.pool.conformal.adaptive.*": Array("float64", ("t",)),
-    "model.pool.balance.sums": Array("float64", (3,), 0),
+    "model.pool.balance.sums": Array("float64", (4,), 0),
     "model.pool.block": Array("float64", (2,)),
     **of_mixture("model.pool.*"),
     "model.pool.*.leaves.*": Array("float64|float32|int64|int32|bool", may_be_infinite=True),

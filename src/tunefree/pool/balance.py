@@ -25,7 +25,7 @@ from tunefree.core.rows import Block, restored, rows_at, saved, together
 from tunefree.core.states import size_of, under
 from tunefree.generations.reservoir import WIDE
 from tunefree.intervals.conformal import HASTE, SURE
-from tunefree.losses.rates import logarithm_without_events
+from tunefree.losses.rates import logarithm_of_few
 from tunefree.pool.members import Members
 from tunefree.pool.slots import TREES, WHOLE, Slot
 from tunefree.pool.weights_record import running
@@ -45,12 +45,13 @@ class Balance:
         Rows whose number it divides are the sample; a power of two.
     blocks, weights : list of block, list of (n,) array
         The sample.
-    sums : (3,) array
-        Of the targets, predictions and squared residuals of rows that are evidence, with their weights.
+    sums : (4,) array
+        Of the targets, predictions and squared residuals of rows that are evidence, with weights w_t, and of the
+        targets of all rows, with their own.
     """
 
     def __init__(self) -> None:
-        self.shift, self.step, self.sums = 0.0, 1, np.zeros(3)
+        self.shift, self.step, self.sums = 0.0, 1, np.zeros(4)
         self.blocks: list[Block] = []
         self.weights: list[np.ndarray] = []
 
@@ -85,12 +86,14 @@ class Balance:
         """The rows of the sample, and their weights."""
         return together(self.blocks), np.concatenate(self.weights)
 
-    def judge(self, logarithms: np.ndarray, y: np.ndarray, evidence: np.ndarray, numbers: np.ndarray) -> None:
+    def judge(
+        self, logarithms: np.ndarray, y: np.ndarray, weight: np.ndarray, evidence: np.ndarray, numbers: np.ndarray
+    ) -> None:
         """Add rows (n,) that were predicted before they were learned to the sums."""
         with np.errstate(over="ignore"):
             means, weights = np.minimum(np.exp(logarithms), MOST_TERM), evidence * numbers.astype(np.float64) ** HASTE
             residuals = np.clip(weights * (np.minimum(y, MOST_TERM) - means), -MOST_TERM, MOST_TERM)
-            terms = np.stack([weights * y, weights * means, residuals**2], axis=1)
+            terms = np.stack([weights * y, weights * means, residuals**2, weight * y], axis=1)
             self.sums = running(self.sums, np.minimum(terms, MOST_TERM**2))
 
     def finish(self, members: Members, rows: int, predict: Callable[[np.ndarray], np.ndarray]) -> None:
@@ -98,7 +101,7 @@ class Balance:
 
         ``predict`` makes logarithms (n, 1) of what members predict, (n, M, 1).
         """
-        targets, predicted, squares = self.sums.tolist()
+        targets, predicted, squares, _ = self.sums.tolist()
         self.shift = self._of_trees(members, rows, predict)
         if predicted > 0.0:
             ends = [targets + sign * SURE * math.sqrt(squares) for sign in (-1.0, 1.0)]
@@ -139,15 +142,19 @@ class Balance:
             self.blocks, self.weights = [restored(under("X.", arrays))], [np.array(arrays["weights"])]
 
 
-def write_rates_without_events(
-    total: float, y: np.ndarray, weight: np.ndarray, evidence: np.ndarray, logarithms: np.ndarray
+def write_before_events(
+    sums: tuple[float, float], y: np.ndarray, weight: np.ndarray, evidence: np.ndarray, logarithms: np.ndarray
 ) -> None:
-    """Write the logarithms (n, 1) predicted of rows up to the first event, where there was none in the total weight."""
+    """Write the logarithms (n, 1) predicted of rows up to the first event that is evidence, where there was none.
+
+    ``sums`` are those of the weighted targets and of the weights of the rows before.
+    """
     events = np.flatnonzero((y > 0.0) & (evidence > 0.0))
     n = int(events[0]) + 1 if len(events) else len(y)
     with np.errstate(over="ignore"):
-        totals = np.minimum(np.cumsum(np.concatenate([[total], weight[: n - 1]])), MOST_TERM)
-    logarithms[:n, 0] = logarithm_without_events(totals)
+        terms = np.stack([weight * y, weight], axis=1)[: n - 1]
+    totals = np.cumsum(np.concatenate([[sums], terms]), axis=0)
+    logarithms[:n, 0] = logarithm_of_few(*totals.T)
 
 
 def _total(logarithms: np.ndarray, weights: np.ndarray) -> float:

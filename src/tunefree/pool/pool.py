@@ -18,10 +18,10 @@ from tunefree.core.rows import n_rows, part
 from tunefree.generations.seen import Seen
 from tunefree.intervals.conformal_record import ConformalRecord, Judged
 from tunefree.intervals.sets import draws_of
-from tunefree.losses.rates import logarithm_without_events
+from tunefree.losses.rates import logarithm_of_few
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.relative import RelativeWeights
-from tunefree.pool.balance import Balance, write_rates_without_events
+from tunefree.pool.balance import Balance, write_before_events
 from tunefree.pool.frozen import FOLLOWING, Frozen
 from tunefree.pool.groups import chunks, of_one_row, starts_of_runs
 from tunefree.pool.members import Ahead, Members
@@ -199,13 +199,18 @@ class Pool:
     def offset(self) -> float:
         """What is added to logarithms that are predicted of rows to come."""
         if self.has_no_events:
-            return float(logarithm_without_events(self.relative.total))
+            return float(logarithm_of_few(*self._sums_of_targets))
         shift = self.balance.shift if self.balance is not None and self.has_finished else 0.0
         return math.log(self.unit) + shift
 
     @property
+    def _sums_of_targets(self) -> tuple[float, float]:
+        """Sums of the weighted targets of logarithms, and of the weights."""
+        return 0.0 if self.balance is None else float(self.balance.sums[3]), self.relative.total
+
+    @property
     def has_no_events(self) -> bool:
-        """Whether logarithms are predicted, and all targets so far were 0."""
+        """Whether logarithms are predicted, and all targets so far that are evidence were 0."""
         return self.balance is not None and not self.mixture.range.highest[0] > 0.0
 
     def finish(self) -> None:
@@ -275,7 +280,7 @@ class Pool:
             start = stop
 
     def _learn_piece(self, X: Any, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None) -> np.ndarray:
-        before, total, has_no_events = self.rows, self.relative.total, self.has_no_events
+        before, sums, has_no_events = self.rows, self._sums_of_targets, self.has_no_events
         learned = self.members.learn(X, y, weight, self.relative.of(weight), before, ahead)
         predictions, evidence, digests, n_repeats, matrix = learned
         self.n_repeats += n_repeats
@@ -286,13 +291,13 @@ class Pool:
         judging = evidence if ahead is None else of_one_row(ahead.groups, evidence)
         mixed = self.mixture.learn(predictions, y, judging)
         if has_no_events:
-            write_rates_without_events(total, y, weight, judging, mixed)
+            write_before_events(sums, y, weight, judging, mixed)
         numbers = before + np.cumsum(weight > 0.0)
         growth = self.members.growth
         columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
         draws = draws_of(X) if self.members.loss is None else np.zeros(len(y))
         if self.balance is not None:
-            self.balance.judge(mixed[:, 0], y, judging, numbers)
+            self.balance.judge(mixed[:, 0], y, weight, judging, numbers)
             if growth is not None:
                 self.balance.observe(X, weight, numbers, len(growth.columns.keys))
         else:

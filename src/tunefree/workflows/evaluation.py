@@ -204,6 +204,7 @@ def evaluate(
     """
     model, reliability, unseen, columns = trained.model, Reliability(), 0, []
     metrics, scores = RunningMetrics(), _Scores(model, loss_of(model.task, trained.plan.loss))
+    bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
     predicted: Any = predict_and_learn if progressive else partial(predict, labelled=True)
     for batch, predictions in predicted(trained, source, bad, kept=[] if by is None else [by]):
         weight = batch.weight
