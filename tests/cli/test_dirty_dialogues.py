@@ -98,9 +98,7 @@ def test_a_training_that_is_resumed_tells_what_was_odd_once(run, data, tmp_path)
         train(source, plan, Stopped(), checkpoint, 100)
     left_out = [own for own in Trained.load(checkpoint).progress.oddities if "left out" in own.problem]
     assert len(left_out) == 2
-    status, out, err = run(
-        "train", *names, "-t", "y", "-o", checkpoint, *QUICK, "--save-every", "100", "--resume"
-    )
+    status, out, err = run("train", *names, "-t", "y", "-o", checkpoint, *QUICK, "--save-every", "100", "--resume")
     assert status == 0, err
     assert Trained.load(checkpoint).progress.oddities == whole.progress.oddities
     assert "note: comments before the header are left out (2 lines of" in out

@@ -198,6 +198,23 @@ def together(blocks: list[Block]) -> Block:
     )
 
 
+def saved(X: Block) -> dict[str, np.ndarray]:
+    """A block as arrays, from which :func:`restored` makes the same.
+
+    Examples
+    --------
+    >>> restored(saved(dense([[1.5]]))).numbers
+    array([[1.5]])
+    """
+    return {name: np.asarray(value) for name, value in X._asdict().items()}
+
+
+def restored(arrays: dict[str, np.ndarray]) -> Block:
+    """The block that :func:`saved` wrote down."""
+    fields: dict[str, Any] = {name: array if array.ndim else array.item() for name, array in arrays.items()}
+    return Block(**fields)
+
+
 def _codes_of(columns: np.ndarray, X: Block) -> np.ndarray:
     """Codes (n, q) of the columns; of those that a block does not have nothing is known."""
     codes = np.zeros((n_rows(X), len(columns)), np.int32)

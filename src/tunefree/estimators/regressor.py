@@ -6,12 +6,17 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+from sklearn.metrics import d2_tweedie_score
+from sklearn.utils import check_array
+from sklearn.utils.validation import _num_samples
 
 from tunefree.estimators import exposures, jobs, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.parameters import documented, estimator
 from tunefree.estimators.predictions import Regressing
+from tunefree.losses import loss_of
+from tunefree.losses.contract import has_log_link
 
 
 @estimator
@@ -81,6 +86,27 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
         """
         predictions = self._predictions(X)
         return exposures.exposed(self._learned.model.responses(predictions), exposure, str(self.loss))
+
+    @documented
+    def score(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> float:
+        """The part of the squared errors, or with the loss of a count or amount of the deviance, that is explained.
+
+        1 is best, and 0 is what the mean of the targets has, with exposures that of the rates. It is the coefficient of
+        determination, R^2, or D^2 as that of scikit-learn's ``PoissonRegressor``.
+
+        Returns
+        -------
+        float
+        """
+        objective = loss_of("regression", str(self.loss))
+        if not has_log_link(objective):
+            exposures.checked(exposure, _num_samples(y), str(self.loss))
+            return float(super().score(X, y, sample_weight))
+        predicted = self.predict(X)
+        targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        weight = validation.weights(sample_weight, len(targets), may_vanish=False)
+        rates, weight = exposures.learnable(targets, weight, exposure, str(self.loss), may_be_zero=True)
+        return float(d2_tweedie_score(rates, predicted, sample_weight=weight, power=objective.power))
 
     @property
     def coef_(self) -> np.ndarray:

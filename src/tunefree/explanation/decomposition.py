@@ -15,7 +15,6 @@ so that contributions add up to the margin.
 
 from __future__ import annotations
 
-import math
 from functools import singledispatch
 from typing import Any
 
@@ -133,7 +132,7 @@ class Decomposition:
         pieces = [part(X, start, start + PIECE) for start in range(0, n_rows(X), PIECE)]
         members = [pool.members.predict(piece, pool.rows)[:, self._places] for piece in pieces]
         margins = np.concatenate([np.empty((0, self.n_outputs)), *map(self._rule.margins, members)])
-        return margins + math.log(pool.unit) if self._rule.is_log else pool.unit * margins
+        return margins + pool.offset if self._rule.is_log else pool.unit * margins
 
     def contributions(self, X: Any) -> np.ndarray:
         """What each term contributes to the margins of rows, (n, terms, K)."""
@@ -156,11 +155,11 @@ class Decomposition:
         for of_part, derivatives in zip(parts, line.integrals(), strict=True):
             contributions += np.einsum("ntk,nqk->ntq", of_part.terms, derivatives, optimize=True)
         contributions[:, 0] = line.margins_at(np.arange(n_rows(X)), np.zeros(n_rows(X)))
-        unit, contributions = self.model.pool.unit, contributions[:, : len(self.names)]  # type: ignore[attr-defined]
+        pool, contributions = self.model.pool, contributions[:, : len(self.names)]  # type: ignore[attr-defined]
         if self._rule.is_log:
-            contributions[:, 0] += math.log(unit)
+            contributions[:, 0] += pool.offset
             return contributions
-        return scaled(contributions, unit)
+        return scaled(contributions, pool.unit)
 
 
 class Line:

@@ -19,7 +19,7 @@ from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of,
 from tunefree.generations.problem import Problem, Rates
 from tunefree.generations.reservoir import hashed
 from tunefree.generations.seen import FREQUENT, without_copies
-from tunefree.losses.tweedie_loss import Tweedie
+from tunefree.losses.contract import has_log_link
 
 
 class Birth(NamedTuple):
@@ -57,7 +57,7 @@ class Generation:
         self.model, self.loss, self.n_late = model, loss, 0  # classes that came after the birth
         n_leaves, n_outputs = growing.n_leaves(model), growing.n_outputs(model)
         objective = objective_of(birth.n_classes, loss)
-        if isinstance(loss, Tweedie) and len(birth.targets):
+        if has_log_link(loss) and len(birth.targets):
             rates = Rates.of(birth.targets, growing.relative(birth.weights))
             objective = objective._replace(
                 grain=float(power_below(rates.dispersion * rates.mean ** (2.0 - loss.power)))

@@ -22,10 +22,10 @@ from tunefree.learners import ALL
 from tunefree.learners.contract import Learner, Scale
 from tunefree.learners.reading import read
 from tunefree.losses import loss_of, objectives
+from tunefree.losses.contract import has_log_link
 from tunefree.losses.kinds import Functions, arrays_of
 from tunefree.losses.loops import Loop
 from tunefree.losses.regression import MARGIN_OF_LOGARITHMS
-from tunefree.losses.tweedie_loss import Tweedie
 
 # Initial wealth of a leaf, per unit of margin: flat between a third and three times these (measured on eight tables).
 WEALTH = {"boosted": 0.03, "randomised": 0.1}
@@ -147,7 +147,7 @@ class LivingLeaves:
     @property
     def predicts_rest(self) -> bool:
         """Whether numbers are learned as what the trees leave of them."""
-        return self.objective.task == "regression" and not isinstance(self.objective.loss, Tweedie)
+        return self.objective.task == "regression" and not has_log_link(self.objective.loss)
 
     def follow(self, leaves: np.ndarray, margins: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Predict rows, and learn each after that.
@@ -293,7 +293,7 @@ def objective_of(n_classes: int, loss: Any) -> Any:
 
     With a logarithmic link nothing is added to the margins.
     """
-    if isinstance(loss, Tweedie):
+    if has_log_link(loss):
         return objectives.regression(loss)._replace(unit=1.0, margin=MARGIN_OF_LOGARITHMS / 16.0, mass=LARGEST)
     if n_classes == 0:
         return objectives.regression(loss)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tunefree.core.numbers import MOST
 from tunefree.losses import Square
-from tunefree.losses.tweedie_loss import Tweedie
+from tunefree.losses.contract import has_log_link
 
 MOST_SCORE = 1e15  # so that single precision has room for sums
 LEAST_DISPERSION = 1e-6  # where all targets are equal
@@ -55,7 +55,7 @@ class Problem(NamedTuple):
     @property
     def has_log_link(self) -> bool:
         """Whether margins are logarithms of the targets' means."""
-        return isinstance(self.loss, Tweedie)
+        return has_log_link(self.loss)
 
     @property
     def rates(self) -> Rates:

@@ -29,8 +29,7 @@ from tunefree.intervals.conformal import check_enough, quantile, recency
 from tunefree.intervals.learning_curve import LearningCurve
 from tunefree.intervals.sets import class_scores
 from tunefree.intervals.widths import Widths
-from tunefree.losses.contract import response
-from tunefree.losses.tweedie_loss import Tweedie
+from tunefree.losses.contract import has_log_link, response
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)  # that are followed on a stream
 TAILS = tuple(sorted((0.5, *((1.0 + sign * coverage) / 2.0 for coverage in COVERAGES for sign in (-1.0, 1.0)))))
@@ -60,7 +59,7 @@ def scores_of(loss: Any, candidates: np.ndarray, y: np.ndarray, units: np.ndarra
     if loss is not None:
         residuals = within(y[:, None] - response(loss, candidates[:, :, 0]))
         scores = np.clip(residuals / units[:, None], -CEILING, CEILING)
-        return np.where(y[:, None] <= 0.0, -CEILING, scores) if isinstance(loss, Tweedie) else scores
+        return np.where(y[:, None] <= 0.0, -CEILING, scores) if has_log_link(loss) else scores
     codes = np.arange(len(y)), y.astype(np.int64)
     return np.stack([class_scores(candidates[:, c], draws)[codes] for c in range(candidates.shape[1])], axis=1)
 
@@ -92,7 +91,7 @@ class ConformalRecord:
 
     def __init__(self, loss: Any) -> None:
         self.loss, self.rows, self.next = loss, 0, FIRST
-        self.power = loss.power if isinstance(loss, Tweedie) else None
+        self.power = loss.power if has_log_link(loss) else None
         self.scores, self.residuals = Reservoir(most=MOST_SCORES), Reservoir(most=MOST_RESIDUALS)
         self.widths: Widths | None = None
         self.adaptive = Adaptive.create(TAILS if self.is_of_numbers else COVERAGES)

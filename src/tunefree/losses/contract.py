@@ -169,6 +169,19 @@ def prediction_of(loss: Any, targets: Any) -> Any:
 
 
 @singledispatch
+def has_log_link(loss: Any) -> bool:
+    """Whether predictions of numbers are logarithms of means; such a loss has the power of the variance as ``power``.
+
+    Examples
+    --------
+    >>> from tunefree.losses import Square, poisson
+    >>> has_log_link(Square()), has_log_link(poisson())
+    (False, True)
+    """
+    return False
+
+
+@singledispatch
 def link(loss: Any, probability: float) -> float:
     """h*(mu), for a probability between 0 and 1; infinite at 0 and 1 for some losses.
 

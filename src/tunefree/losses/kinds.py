@@ -16,6 +16,7 @@ import numpy as np
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import clip, finite
 from tunefree.losses import contract
+from tunefree.losses.contract import has_log_link
 from tunefree.losses.labels import Binary, OneAgainstAll
 from tunefree.losses.multinomial import (
     Multinomial,
@@ -39,7 +40,6 @@ from tunefree.losses.places import (
 )
 from tunefree.losses.regression import Regression, in_grains, number_in_link, observe, prediction_of
 from tunefree.losses.switch import loss_classes, number_of, switch
-from tunefree.losses.tweedie_loss import Tweedie
 
 KINDS: Any = (Binary, OneAgainstAll, Multinomial, Regression)
 BINARY, ONE_AGAINST_ALL, MULTINOMIAL, REGRESSION = range(len(KINDS))
@@ -74,7 +74,7 @@ def arrays_of(objective: Any) -> Arrays:
     if objective.loss is not None:
         code = number_of(objective.loss)
         numbers[LIPSCHITZ], numbers[N_NUMBERS:] = objective.loss.lipschitz, objective.loss
-        numbers[IS_LOG] = isinstance(objective.loss, Tweedie)
+        numbers[IS_LOG] = has_log_link(objective.loss)
     return Arrays(np.array([KINDS.index(type(objective)), code]), numbers)
 
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.numbers import MOST
-from tunefree.losses.tweedie_loss import Tweedie
+from tunefree.core.numbers import LARGEST, MOST
+from tunefree.losses.contract import has_log_link
 
 NAMES = ("poisson", "gamma", "tweedie")
 LOG_LINK = "poisson, gamma or tweedie"
@@ -37,6 +37,21 @@ def has_rates(name: str | None) -> bool:
     return (name or "").partition(":")[0] in NAMES
 
 
+def logarithm_of_few(events: Any, total: Any) -> Any:
+    """The logarithm of the rate of rows of which nothing is known but the sum of their events, and their total weight.
+
+    It is the mean (k + 1/2) / (n + 1/2) of the rate under a prior near that of Jeffreys (An invariant form for the
+    prior probability in estimation problems, Proceedings of the Royal Society A 186, 1946), in whose denominator 1/2 is
+    added so that the first row is predicted, too.
+
+    Examples
+    --------
+    >>> round(float(np.exp(logarithm_of_few(0.0, 49.5))), 9)
+    0.01
+    """
+    return np.log1p(2.0 * np.minimum(events, LARGEST)) - np.log1p(2.0 * np.minimum(total, LARGEST))
+
+
 def check_has_rates(loss: Any, name: str | None) -> None:
     """Raise an error if predictions of a loss are no logarithms, to which an exposure is added.
 
@@ -44,11 +59,26 @@ def check_has_rates(loss: Any, name: str | None) -> None:
     ------
     ModelError
     """
-    if not isinstance(loss, Tweedie):
+    if not has_log_link(loss):
         raise ModelError(
             f"`exposure` is for losses of counts and amounts, not for {name or 'square'}; "
             f"pass `loss` {LOG_LINK}, or leave `exposure` out"
         )
+
+
+def are_impossible(loss: Any, y: np.ndarray) -> np.ndarray:
+    """Which targets (n,) the distribution of a loss does not have.
+
+    Examples
+    --------
+    >>> from tunefree.losses import gamma, poisson
+    >>> y = np.array([1.0, 0.0, -1.0])
+    >>> are_impossible(poisson(), y), are_impossible(gamma(), y)
+    (array([False, False,  True]), array([False,  True,  True]))
+    """
+    if not has_log_link(loss):
+        return np.zeros(len(y), bool)
+    return y <= 0.0 if loss.power == 2.0 else y < 0.0
 
 
 def fault_of_targets(loss: Any, y: np.ndarray) -> Fault | None:
@@ -62,9 +92,7 @@ def fault_of_targets(loss: Any, y: np.ndarray) -> Fault | None:
     >>> fault_of_targets(gamma(), np.array([1.0, 0.0])).row
     1
     """
-    if not isinstance(loss, Tweedie):
-        return None
-    is_bad = y <= 0.0 if loss.power == 2.0 else y < 0.0
+    is_bad = are_impossible(loss, y)
     if not is_bad.any():
         return None
     row = int(np.argmax(is_bad))
@@ -93,7 +121,7 @@ def fault_of_exposures(exposure: np.ndarray) -> Fault | None:
     return Fault(row, f"the exposure is {number}, and exposures are numbers above 0", remedy)
 
 
-def as_rates(loss: Tweedie, y: np.ndarray, weight: np.ndarray, exposure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def as_rates(loss: Any, y: np.ndarray, weight: np.ndarray, exposure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rates (n,) and their weights, which teach what targets with these exposures do.
 
     Examples

@@ -5,9 +5,10 @@ any scale and offset are learned alike. A unit is a power of two, so dividing by
 wealth follows the mean absolute deviation, which is 0 at first and may grow with every target.
 
 With a logarithmic link the margin predicts the logarithm of the target's mean minus that of the running mean. As long
-as all targets are 0 their mean has no logarithm: rows are predicted as 1, and teach nothing. Slopes of such a loss grow
-exponentially. They are taken at the margin that is the nearest to a learner's within the largest distance of the
-logarithm of a target from that of the mean, and one more: beyond it lies no target, so the loss there is less.
+as all targets are 0 their mean has no logarithm: rows teach nothing, and rows to come are predicted as in
+:func:`tunefree.losses.rates.logarithm_of_few`. Slopes of such a loss grow exponentially. They are taken at the
+margin that is the nearest to a learner's within the largest distance of the logarithm of a target from that of the
+mean, and one more: beyond it lies no target, so the loss there is less.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import LARGEST, LARGEST_EXPONENT, bounded, clip, finite, power_below, power_of_two
+from tunefree.losses.contract import has_log_link
 from tunefree.losses.places import (
     CENTRE,
     GRAIN,
@@ -28,6 +30,7 @@ from tunefree.losses.places import (
     SPREAD,
     UNIT,
 )
+from tunefree.losses.rates import logarithm_of_few
 
 LEAST_RATIO = 1e-300  # of two means
 MARGIN_OF_LOGARITHMS = 0.25  # natural size of what is added to the logarithm of a mean
@@ -65,6 +68,8 @@ class Regression(NamedTuple):
         array([[3.],
                [5.]])
         """
+        if self.unit == 0.0 and has_log_link(self.loss):
+            return np.full(margins.shape, logarithm_of_few(0.0, self.mass))
         with np.errstate(over="ignore"):
             return np.clip((self.centre + margins) * self.unit, -LARGEST, LARGEST)
 

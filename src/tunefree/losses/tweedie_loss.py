@@ -22,7 +22,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import LARGEST_EXPONENT, MOST, finite
-from tunefree.losses.contract import curvature, prediction_of, rescaled, response, slope, value
+from tunefree.losses.contract import curvature, has_log_link, prediction_of, rescaled, response, slope, value
 
 LEAST = 2.0**-1022  # what a target of at most 0 counts as, where the deviance of 0 is infinite
 
@@ -127,6 +127,11 @@ def slope_tweedie(loss, y, prediction):
 def curvature_tweedie(loss, y, prediction):
     q, r, target = loss.power - 1.0, 2.0 - loss.power, target_in_domain(loss, y)
     return finite(r * power_of_e(r * prediction) + q * times_power_of_e(target, -q * prediction))
+
+
+@has_log_link.register(Tweedie)
+def has_log_link_tweedie(loss):
+    return True
 
 
 @response.register(Tweedie)

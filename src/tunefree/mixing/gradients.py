@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.losses.tweedie_loss import Tweedie
+from tunefree.losses.contract import has_log_link
 from tunefree.mixing import classes, numbers, rates
 from tunefree.mixing.bases import LEAST
 from tunefree.mixing.corrections import UNIT, weights_of
@@ -48,7 +48,7 @@ class Rule(NamedTuple):
         base = mixture.base.means if is_over else mixture.base.weights
         known = mixture.range if mixture.n_classes == 0 else None
         has_begun = bool(mixture.base.rounds[0] > numbers.BEGUN)
-        of_top, is_log = (top.means if is_over else top.weights).copy(), isinstance(mixture.loss, Tweedie)
+        of_top, is_log = (top.means if is_over else top.weights).copy(), has_log_link(mixture.loss)
         return cls(base.copy(), of_top, corrections, known, has_begun, is_log)
 
     def of_awake(self, awake: list[int]) -> Rule:

@@ -16,6 +16,8 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import CEILING
 from tunefree.core.rows import Block, n_rows, together
+from tunefree.core.rows import restored as restored_block
+from tunefree.core.rows import saved as saved_block
 from tunefree.core.states import size_of, under
 from tunefree.kernel import contract, feature_expansion, kernels
 from tunefree.kernel.backends import at_hand, backend_of
@@ -382,7 +384,7 @@ class KernelBank(MemberGroup):
             rows = self._warmup_rows()
             header["waiting"] = True
             arrays |= {f"waiting.{name}": getattr(rows, name) for name in ("y", "weight", "evaluation_weight")}
-            arrays |= {f"waiting.X.{name}": np.asarray(value) for name, value in rows.X._asdict().items()}
+            arrays |= {f"waiting.X.{name}": array for name, array in saved_block(rows.X).items()}
         for m, member in enumerate(self.members):
             of_member, header_of_member = member.save_state()
             arrays |= {f"{m}.{name}": array for name, array in of_member.items()}
@@ -395,10 +397,8 @@ class KernelBank(MemberGroup):
         self.gamma, self.n_columns = header["gamma"], header["n_columns"]
         self.rows, self.switched = header["rows"], header["switched"]
         if "waiting" in header:
-            of_block = under("waiting.X.", arrays)
-            fields: dict[str, Any] = {name: array if array.ndim else array.item() for name, array in of_block.items()}
             others = (arrays[f"waiting.{name}"] for name in ("y", "weight", "evaluation_weight"))
-            self.waiting = [LabelledRows(Block(**fields), *others)]
+            self.waiting = [LabelledRows(restored_block(under("waiting.X.", arrays)), *others)]
         for m, (member, saved) in enumerate(zip(self.members, header["members"], strict=True)):
             member.restore(under(f"{m}.", arrays), saved)
         if header["frozen"]:

@@ -46,6 +46,11 @@ class RelativeWeights:
         relative = np.divide(scaled * counts, totals, out=np.zeros(len(weight)), where=totals > 0.0)
         return relative.astype(np.float32).astype(np.float64)
 
+    @property
+    def total(self) -> float:
+        """The sum of the weights."""
+        return min(self.unit * self.mass, MOST)
+
     def saved(self) -> dict[str, Any]:
         """The arguments that make the same."""
         return dict(vars(self))

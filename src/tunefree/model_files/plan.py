@@ -340,7 +340,7 @@ class Plan(Parameters):
         from tunefree.stream.batch import BadRows
 
         skipped = self.on_bad_row == SKIP, self.unlabelled == SKIP
-        return BadRows(*skipped, classes=self.classes, target=self.target, names_columns=True)
+        return BadRows(*skipped, classes=self.classes, target=self.target, loss=self.loss, names_columns=True)
 
     def further(self, asked: Plan) -> Plan:
         """The plan for further rows of a model of this plan, which are learned in one pass.

@@ -69,6 +69,7 @@ def _check_linear(trained: Any) -> None:
     only_predicts = False
     if isinstance(model, PoolModel):
         _check_pool(model.pool)
+        _check_balance(model.pool.balance, model)
         only_predicts = model.pool.only_predicts
     is_fixed = [member.fixed is not None for member in model.ensemble.linear.members]
     _fit(is_fixed == [only_predicts] * len(is_fixed), "members learn in a model that only predicts, or the other way")
@@ -106,6 +107,15 @@ def _check_pool(pool: Any) -> None:
     _check_conformal(pool.conformal, pool, n_classes)
     if members.growth is not None:
         _check_growth(members.growth, pool, n_classes)
+
+
+def _check_balance(balance: Any, model: Any) -> None:
+    """Rows of the sample have weights, and columns and features that the model has."""
+    for X, weights in zip(balance.blocks, balance.weights, strict=True) if balance is not None else ():
+        _fit(n_rows(X) == len(weights) and len(weights), "rows of a sample have not a weight each")
+        _fit(reach(X) <= model.n_features, "rows of a sample have features that the model does not have")
+        views = model.ensemble.linear.views.values()
+        _fit(all(len(view.centres) == X.numbers.shape[1] for view in views), "rows of a sample have other columns")
 
 
 def _check_conformal(conformal: Any, pool: Any, n_classes: int) -> None:

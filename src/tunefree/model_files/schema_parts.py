@@ -141,6 +141,7 @@ POOL = {
         "residuals": COUNT,
         "widths": Optional({"mean": SIZE, "n_columns": Number(0, MOST_FEATURES, whole=True)}, may_be_none=True),
     },
+    "balance": Optional({"step": Number(1, 2**62, whole=True), "shift": FINITE}),
     "frozen": {
         "next": TIME,
         "scores": COUNT,
@@ -224,6 +225,7 @@ POOL_ARRAYS = {
     "model.pool.conformal.adaptive.levels": Array("float64", ("t", N_STEPS)),
     "model.pool.conformal.adaptive.weights": Array("float64", ("t", N_STEPS), 0),
     "model.pool.conformal.adaptive.*": Array("float64", ("t",)),
+    "model.pool.balance.sums": Array("float64", (4,), 0),
     "model.pool.block": Array("float64", (2,)),
     "model.pool.turns": Array("int64", (None,), 0, 2**21),
     **of_mixture("model.pool.*"),

@@ -338,6 +338,8 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
             declared |= {f"{prefix}.waiting.X.{name}": array for name, array in BLOCK.items()}
         for points in (f"{prefix}.expansion.support", f"{prefix}.expansion.open"):
             declared |= _points(points, f"{points}.pointers" in arrays)
+    if "balance" in header["model"].get("pool", {}):
+        declared |= {f"model.pool.balance.X.{name}": array for name, array in BLOCK.items()}
     return declared | _arrays_of_learners(header["model"]) | MODEL_ARRAYS | ENCODED
 
 

@@ -13,8 +13,8 @@ from tunefree.generations.columns import MOST_COLUMNS
 from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.seen import FREQUENT, Seen
+from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import measured, regression
-from tunefree.losses.tweedie_loss import Tweedie
 from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import name_of
@@ -92,7 +92,7 @@ class Members:
     @property
     def predicts_logarithms(self) -> bool:
         """Whether predictions are logarithms of numbers."""
-        return isinstance(self.loss, Tweedie)
+        return has_log_link(self.loss)
 
     def begin(self, X: Block, has_groups: bool) -> None:
         """Go on with the linear members that are for rows like these: one kind is for words, the other for columns."""

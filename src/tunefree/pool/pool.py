@@ -20,9 +20,10 @@ from tunefree.intervals.conformal_record import ConformalRecord, Judged
 from tunefree.intervals.learning_curve import LearningCurve
 from tunefree.intervals.sets import draws_of
 from tunefree.losses.contract import response
-from tunefree.losses.tweedie_loss import Tweedie
+from tunefree.losses.rates import logarithm_of_few
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.relative import RelativeWeights
+from tunefree.pool.balance import Balance, write_before_events
 from tunefree.pool.frozen import FOLLOWING, Frozen
 from tunefree.pool.groups import chunks, of_one_row, starts_of_runs
 from tunefree.pool.members import Ahead, Members
@@ -59,6 +60,8 @@ class Pool:
         Weights and losses of the members over the rows, as long as there are generations.
     conformal : ConformalRecord
         How far off the mixture was on rows that are evidence.
+    balance : Balance or None
+        Of a loss with a logarithmic link.
     has_finished : bool
         Whether the pass has ended, and no row was learned since.
     only_predicts : bool
@@ -76,6 +79,7 @@ class Pool:
         self.waiting, self.single_rows = Waiting(), SingleRows()
         self.record = WeightsRecord(len(self.members.names))
         self.conformal = ConformalRecord(self.members.loss)
+        self.balance = Balance() if members.predicts_logarithms else None
         self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
 
     @property
@@ -94,6 +98,8 @@ class Pool:
     def give_up_trees(self) -> None:
         """Go on without generations, and without what is known of them; online members predict from here on."""
         self.members.growth, self.frozen = None, self._new_frozen()
+        if self.balance is not None:
+            self.balance.forget()
         self.conformal.give_up_trees()
 
     def learn(
@@ -135,12 +141,13 @@ class Pool:
             if groups is not None:
                 ahead = self.members.ahead(part(X, first, last), weight[within], groups[within], self.rows)
                 mixed_ahead = self.mixture.predict(ahead.predictions, is_over=False)
+                mixed_ahead += self.offset if self.has_no_events else 0.0
             for start, stop in self._pieces(part(X, first, last), weight[within]):
                 piece = slice(first + start, first + stop)
                 of_rows = part(X, piece.start, piece.stop), np.asarray(y[piece], np.float64) / self.unit, weight[piece]
                 mixed = self._learn_piece(*of_rows, None if ahead is None else ahead.part(start, stop))
                 mixed = mixed if mixed_ahead is None else mixed_ahead[start:stop]
-                yield piece, self._as_targets(mixed)
+                yield piece, self._as_targets(mixed, math.log(self.unit))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict rows to come: log-probabilities (n, classes), or numbers (n, 1).
@@ -156,11 +163,14 @@ class Pool:
             predictions = self.members.predict(rows, self.rows)
             if self.members.growth is not None and not (self.has_finished or self.members.has_groups):
                 self.waiting.keep(self.members.growth.observe(rows).digests, predictions)
-            if self.has_finished and self.frozen.choice != FOLLOWING:
-                mixed.append(self.frozen.predict(predictions))
-            else:
-                mixed.append(self.mixture.predict(predictions, self.has_finished))
-        return self._as_targets(np.concatenate(mixed))
+            mixed.append(self._mixed(predictions))
+        return self._as_targets(np.concatenate(mixed), self.offset)
+
+    def _mixed(self, predictions: np.ndarray) -> np.ndarray:
+        """What is made of members' predictions (n, M, K) of rows to come, in the unit of the targets."""
+        if self.has_finished and self.frozen.choice != FOLLOWING:
+            return self.frozen.predict(predictions)
+        return self.mixture.predict(predictions, self.has_finished)
 
     def quantiles(
         self, X: Any, predictions: np.ndarray, levels: np.ndarray, asked: list[str], exposure: np.ndarray | None = None
@@ -173,7 +183,7 @@ class Pool:
         named, curve = zip(levels.tolist(), asked, strict=True), self._curve()
         scores = np.array([self._quantile(level, name, curve=curve) for level, name in named])
         exposure, loss = np.ones(len(predictions)) if exposure is None else exposure, self.members.loss
-        if isinstance(loss, Tweedie):
+        if self.members.predicts_logarithms:
             predictions, weights, least = predictions - math.log(self.unit), exposure ** (2.0 - loss.power), 0.0
         else:
             predictions, weights, least = predictions / self.unit, exposure, -math.inf
@@ -201,11 +211,29 @@ class Pool:
         curve = self._curve() if curve is None else curve
         return self.frozen.quantile(level, self.conformal.quantile(level, True, asked, code, curve), curve, code)
 
-    def _as_targets(self, mixed: np.ndarray) -> np.ndarray:
-        """Predictions of numbers in the unit of the targets, or their logarithms; log-probabilities have none."""
-        if isinstance(self.members.loss, Tweedie):
-            return mixed + math.log(self.unit)
+    def _as_targets(self, mixed: np.ndarray, offset: float) -> np.ndarray:
+        """Numbers in the unit of the targets, logarithms with an offset, or log-probabilities as they are."""
+        if self.members.predicts_logarithms:
+            return mixed + offset
         return mixed if self.members.width else scaled(mixed, self.unit)
+
+    @property
+    def offset(self) -> float:
+        """What is added to logarithms that are predicted of rows to come."""
+        if self.has_no_events:
+            return float(logarithm_of_few(*self._sums_of_targets))
+        shift = self.balance.shift if self.balance is not None and self.has_finished else 0.0
+        return math.log(self.unit) + shift
+
+    @property
+    def _sums_of_targets(self) -> tuple[float, float]:
+        """Sums of the weighted targets of logarithms, and of the weights."""
+        return 0.0 if self.balance is None else float(self.balance.sums[3]), self.relative.total
+
+    @property
+    def has_no_events(self) -> bool:
+        """Whether logarithms are predicted, and all targets so far that are evidence were 0."""
+        return self.balance is not None and not self.mixture.range.highest[0] > 0.0
 
     def finish(self) -> None:
         """End a pass: the last generation is grown on all rows kept, and predicts from here on."""
@@ -213,6 +241,8 @@ class Pool:
         self.frozen.learn(self.members)
         if self.members.growth is not None and not self.only_predicts:
             self.members.growth.finish(self.rows)
+        if self.balance is not None and not (self.only_predicts or self.has_no_events):
+            self.balance.finish(self.members, self.rows, self._mixed)
 
     def shares(self) -> dict[str, float]:
         """The weights of the members awake in the base of the mixture that predicts rows to come; their sum is 1."""
@@ -257,6 +287,8 @@ class Pool:
         self.frozen.forget()
         self.members.seen = Seen()
         self.conformal.reduce()
+        if self.balance is not None:
+            self.balance.forget()
         if self.members.growth is not None:
             self.members.growth.reduce()
 
@@ -276,7 +308,7 @@ class Pool:
             start = stop
 
     def _learn_piece(self, X: Any, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None) -> np.ndarray:
-        before = self.rows
+        before, sums, has_no_events = self.rows, self._sums_of_targets, self.has_no_events
         learned = self.members.learn(X, y, weight, self.relative.of(weight), before, ahead)
         predictions, evidence, digests, n_repeats, matrix = learned
         self.n_repeats += n_repeats
@@ -286,10 +318,16 @@ class Pool:
             self.waiting.put_back(digests, predictions)
         judging = evidence if ahead is None else of_one_row(ahead.groups, evidence)
         mixed = self.mixture.learn(predictions, y, judging)
+        if has_no_events:
+            write_before_events(sums, y, weight, judging, mixed)
         numbers = before + np.cumsum(weight > 0.0)
         growth = self.members.growth
         columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
         draws = draws_of(X) if self.members.loss is None else np.zeros(len(y))
+        if self.balance is not None:
+            self.balance.judge(mixed[:, 0], y, weight, judging, numbers)
+            if growth is not None:
+                self.balance.observe(X, weight, numbers, len(growth.columns.keys))
         self.conformal.observe(Judged(matrix, mixed, y, judging, numbers, draws, weight), *columns)
         if self.members.growth is not None:
             self.frozen.judge(self.members, X, y, judging, numbers, weight, self.conformal.units_of)
@@ -322,4 +360,5 @@ class Pool:
         """Bytes of all but the online members."""
         growth = self.members.growth
         of_growth = growth.nbytes if growth is not None else 0
-        return of_growth + self.mixture.nbytes + self.frozen.nbytes + self.conformal.nbytes
+        of_balance = 0 if self.balance is None else self.balance.nbytes
+        return of_growth + of_balance + self.mixture.nbytes + self.frozen.nbytes + self.conformal.nbytes

@@ -33,6 +33,9 @@ def save_state(pool: Pool, n_features: int) -> State:
     arrays |= {f"conformal.{name}": array for name, array in of_scores.items()}
     of_frozen, header["frozen"] = pool.frozen.save_state(n_features)
     arrays |= {f"frozen.{name}": array for name, array in of_frozen.items()}
+    if pool.balance is not None:
+        of_balance, header["balance"] = pool.balance.save_state()
+        arrays |= {f"balance.{name}": array for name, array in of_balance.items()}
     if pool.members.growth is not None:
         of_growth, header["growth"] = _state_of_growth(pool.members.growth)
         arrays |= of_growth
@@ -56,6 +59,8 @@ def restore(pool: Pool, arrays: dict[str, np.ndarray], header: dict[str, Any]) -
     pool.record.restore(under("record.", arrays))
     pool.conformal.restore(under("conformal.", arrays), header["conformal"])
     pool.mixture.restore(under("mixture.", arrays))
+    if pool.balance is not None:
+        pool.balance.restore(under("balance.", arrays), header["balance"])
     if members.growth is not None:
         members.growth.has_groups = members.has_groups
         _restore_growth(members.growth, arrays, header["growth"], pool.rows)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError
-from tunefree.core.rows import Block
+from tunefree.core.rows import Block, rows_at
 from tunefree.stream.tally import Reason, Tally
 
 
@@ -57,6 +57,16 @@ class Batch(NamedTuple):
     exposure: np.ndarray | None = None  # (n,) float64 above 0: what rows were exposed to
     forgotten: Sequence[tuple[int, np.ndarray]] = ()  # rows before which features were forgotten, and which
 
+    def at(self, places: np.ndarray) -> Batch:
+        """Some of the rows, in their order."""
+        of_rows = {"weight": self.weight, "numbers": self.numbers, "groups": self.groups, "exposure": self.exposure}
+        picked = {name: array[places] for name, array in of_rows.items() if array is not None}
+        taken = {"target": self.target, "columns": self.columns}
+        picked |= {name: values.take(places) for name, values in taken.items() if values is not None}
+        tags = None if self.tags is None else [self.tags[i] for i in places.tolist()]
+        forgotten = [(int((places < row).sum()), features) for row, features in self.forgotten]
+        return self._replace(rows=rows_at(self.rows, places), tags=tags, forgotten=forgotten, **picked)
+
 
 def as_named(file: str, row: int) -> tuple[str, int]:
     """The place of a row that was not moved."""
@@ -84,6 +94,8 @@ class BadRows:
         Labels, as texts, that a row that can be used has one of; none if all labels can be used.
     target : str, optional
         The column of the labels.
+    loss : str, optional
+        Whose distribution the target of a row that can be used has.
     names_columns : bool, default=False
         Whether there are parameters that say what a column is, such as ``categorical``.
     comparison : Comparison, optional
@@ -98,6 +110,7 @@ class BadRows:
     origin: Origin = as_named
     classes: tuple[str, ...] = ()
     target: str | None = None
+    loss: str | None = None
     names_columns: bool = False
     comparison: Any = None
 

@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 from tunefree.core.numbers import LARGEST
 from tunefree.learners.pistol import CoordinatePiSTOL, PiSTOL
 from tunefree.learners.scinol import ScInOL1, ScInOL2
+from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, Regression
-from tunefree.losses.tweedie_loss import Tweedie
 
 
 def scinol1_bound(weights: ArrayLike, scales: ArrayLike, rounds: int, epsilon: float = 1.0) -> float:
@@ -360,7 +360,7 @@ def _bound_for_softmax(objective, state, u, first, drift):
 
 @_bound_for.register(Regression)
 def _bound_for_numbers(objective, state, u, first, drift):
-    if drift is None or not drift >= 0.0 or isinstance(objective.loss, Tweedie):  # slopes are those of capped margins
+    if drift is None or not drift >= 0.0 or has_log_link(objective.loss):  # slopes are those of capped margins
         return math.inf
     if objective.unit == 0.0:  # no target but 0, which is predicted
         return float(drift)

@@ -37,11 +37,11 @@ from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import LARGEST
 from tunefree.core.rows import Rows, entries_of
 from tunefree.learners.units import exceeds, new_unit
+from tunefree.losses.contract import has_log_link
 from tunefree.losses.kinds import Functions, arrays_of
 from tunefree.losses.loops import Loop
 from tunefree.losses.multinomial import Multinomial
 from tunefree.losses.regression import Regression
-from tunefree.losses.tweedie_loss import Tweedie
 
 _ROUNDING = 2.0**-52
 _NOWHERE, _NO_LOG = np.zeros(0, np.int64), np.zeros((0, 0))
@@ -236,7 +236,7 @@ def frame_of_target(objective):
 
     With a logarithmic link, the logarithm of the mean, and 1.
     """
-    if isinstance(objective.loss, Tweedie):
+    if has_log_link(objective.loss):
         return objective.centre, 1.0
     centre, spread = objective.centre * objective.unit, objective.spread * objective.unit
     return min(max(centre, -LARGEST), LARGEST), min(spread, LARGEST) or min(abs(centre), LARGEST) or 1.0

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import rows_at
 from tunefree.model_files.plan import OF_NUMBERS
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.training.targets import labels_of
@@ -82,14 +81,4 @@ def of_named_classes(batch: Batch, bad: BadRows) -> Batch:
         problem = f"the label {labels.values[labels.codes[i]]!r} is not among the classes {', '.join(bad.classes)}"
         remedy = "correct it, or add it to `classes`" if bad.has_options else "correct it"
         bad.report(problem, batch.file, int(batch.numbers[i]), bad.target, remedy)
-    places = np.flatnonzero(usable)
-    tags, columns = batch.tags, batch.columns
-    return batch._replace(
-        forgotten=[(int(usable[:row].sum()), features) for row, features in batch.forgotten],
-        rows=rows_at(batch.rows, places),
-        target=batch.target.take(pa.array(places)),
-        weight=batch.weight[places],
-        numbers=batch.numbers[places],
-        tags=None if tags is None else [tags[i] for i in places],
-        columns=None if columns is None else columns.take(pa.array(places)),
-    )
+    return batch.at(np.flatnonzero(usable))

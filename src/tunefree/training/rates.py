@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tunefree.core.errors import DataError
 from tunefree.losses import loss_of
-from tunefree.losses.rates import as_rates, fault_of_targets, has_rates
+from tunefree.losses.rates import are_impossible, as_rates, fault_of_targets, has_rates
 from tunefree.model_files.plan import Plan
-from tunefree.stream.batch import Batch
+from tunefree.stream.batch import BadRows, Batch
+from tunefree.training.targets import target_of
 
 
 def as_learned(plan: Plan, batch: Batch, y: Any) -> tuple[Batch, Any]:
@@ -40,3 +43,24 @@ def as_learned(plan: Plan, batch: Batch, y: Any) -> tuple[Batch, Any]:
         return batch, y
     rates, weight = as_rates(loss, y, batch.weight, batch.exposure)
     return batch._replace(weight=weight), rates
+
+
+def of_possible_targets(batch: Batch, bad: BadRows) -> Batch:
+    """The rows whose target the distribution of the loss has that ``bad`` names; others cannot be used.
+
+    Raises
+    ------
+    DataError
+        If there are others, and bad rows are not skipped.
+    """
+    if not has_rates(bad.loss) or batch.target is None or not len(batch.weight):
+        return batch
+    loss, y = loss_of("regression", bad.loss), target_of("regression", batch)
+    is_bad = are_impossible(loss, y)
+    if not is_bad.any():
+        return batch
+    for row in np.flatnonzero(is_bad).tolist():
+        fault = fault_of_targets(loss, y[row : row + 1])
+        assert fault is not None
+        bad.report(fault.problem, batch.file, int(batch.numbers[row]), bad.target, fault.remedy)
+    return batch.at(np.flatnonzero(~is_bad))

@@ -26,6 +26,7 @@ from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
 from tunefree.stream.whole_groups import whole_groups
 from tunefree.training.closed_classes import closed_classes, of_named_classes
+from tunefree.training.rates import of_possible_targets
 from tunefree.training.stopping import Stopped
 from tunefree.training.targets import Guess, target_of, task_of
 
@@ -275,7 +276,7 @@ def encoded(
 
     def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
         bad.tally.add_all(unread)
-        batch = of_named_classes(encoder.finish(prepared.result(), learning, bad), bad)
+        batch = of_possible_targets(of_named_classes(encoder.finish(prepared.result(), learning, bad), bad), bad)
         return batch._replace(columns=_kept(chunk, batch.numbers, kept)) if kept else batch
 
     with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from tunefree.core.errors import DataError, nearest
 from tunefree.losses import loss_of
+from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import chosen
-from tunefree.losses.tweedie_loss import Tweedie
 from tunefree.model.targets import Labels, RunningMetrics, ScoredModel
 from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import BadRows, Batch
@@ -112,7 +112,7 @@ class _Scores:
 
     def __init__(self, model: ScoredModel, loss: Any) -> None:
         self.model, self.tau = model, getattr(loss, "tau", None)
-        self.power = loss.power if isinstance(loss, Tweedie) else None
+        self.power = loss.power if has_log_link(loss) else None
         self.batches: list[dict[str, np.ndarray]] = []
         self.n_scores, self.keeps_scores = 0, True
 
@@ -204,6 +204,7 @@ def evaluate(
     """
     model, reliability, unseen, columns = trained.model, Reliability(), 0, []
     metrics, scores = RunningMetrics(), _Scores(model, loss_of(model.task, trained.plan.loss))
+    bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
     predicted: Any = predict_and_learn if progressive else partial(predict, labelled=True)
     for batch, predictions in predicted(trained, source, bad, kept=[] if by is None else [by]):
         weight = batch.weight

@@ -1,0 +1,169 @@
+"""The sum of predicted means is that of the targets: the balance of a pool that no longer learns.
+
+Wuthrich: Bias regularization in neural network models for general insurance pricing (European Actuarial Journal 10,
+2020): a model of means is balanced if its predictions of the rows that it learned are as large in total as their
+targets. Boosted trees of all rows are (:mod:`tunefree.generations.boosted`). A mixture of logarithms is not, so a
+constant is added to them when the pass ends, which makes its predictions of a sample of the rows as large in total as
+those of the newest boosted trees. Targets of the sample would be a worse measure: they vary more than predictions do.
+
+Where the mean has changed along the stream, the sum over all rows is not what the latest ones tell. So the constant is
+the nearest that the evidence does not refute: with predictions mu_t of rows t that nobody had learned, and weights
+w_t = t^2, as those of the mixture in their means, it lies between the logarithms of
+
+    (sum w_t y_t -/+ SURE sqrt(sum w_t^2 (y_t - mu_t)^2)) / sum w_t mu_t.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tunefree.core.rows import Block, restored, rows_at, saved, together
+from tunefree.core.states import size_of, under
+from tunefree.generations.reservoir import WIDE
+from tunefree.intervals.conformal import HASTE, SURE
+from tunefree.losses.rates import logarithm_of_few
+from tunefree.pool.members import Members
+from tunefree.pool.slots import TREES, WHOLE, Slot
+from tunefree.pool.weights_record import running
+
+MOST_ROWS = 2**13  # of the sample; of rows of more than WIDE columns it has fewer
+MOST_TERM = 1e145  # of a sum, so that sums of squares are finite
+
+
+class Balance:
+    """What decides by which constant the logarithms that a pool predicts are raised.
+
+    Attributes
+    ----------
+    shift : float
+        The constant.
+    step : int
+        Rows whose number it divides are the sample; a power of two.
+    blocks, weights : list of block, list of (n,) array
+        The sample.
+    sums : (4,) array
+        Of the targets, predictions and squared residuals of rows that are evidence, with weights w_t, and of the
+        targets of all rows, with their own.
+    """
+
+    def __init__(self) -> None:
+        self.shift, self.step, self.sums = 0.0, 1, np.zeros(4)
+        self.blocks: list[Block] = []
+        self.weights: list[np.ndarray] = []
+
+    @property
+    def n_sampled(self) -> int:
+        """Rows in the sample."""
+        return sum(map(len, self.weights))
+
+    def observe(self, X: Block, weight: np.ndarray, numbers: np.ndarray, n_columns: int) -> None:
+        """Let rows of a weight above 0 be candidates for the sample.
+
+        Parameters
+        ----------
+        X : block of rows
+        weight, numbers : (n,) arrays
+            ``numbers`` count the rows learned with each.
+        n_columns : int
+            Of the rows so far.
+        """
+        rows = np.flatnonzero((weight > 0.0) & (numbers % self.step == 0))
+        if len(rows):
+            self.blocks.append(together([rows_at(X, rows)]))
+            self.weights.append(weight[rows])
+        most = MOST_ROWS * WIDE // max(n_columns, WIDE)
+        while self.n_sampled > most:
+            self.step *= 2
+            sample, weights = self.sample()
+            rows = np.arange(1, len(weights), 2)  # numbers of the sample are all multiples of the step before
+            self.blocks, self.weights = [rows_at(sample, rows)], [weights[rows]]
+
+    def sample(self) -> tuple[Block, np.ndarray]:
+        """The rows of the sample, and their weights."""
+        return together(self.blocks), np.concatenate(self.weights)
+
+    def judge(
+        self, logarithms: np.ndarray, y: np.ndarray, weight: np.ndarray, evidence: np.ndarray, numbers: np.ndarray
+    ) -> None:
+        """Add rows (n,) that were predicted before they were learned to the sums."""
+        with np.errstate(over="ignore"):
+            means, weights = np.minimum(np.exp(logarithms), MOST_TERM), evidence * numbers.astype(np.float64) ** HASTE
+            residuals = np.clip(weights * (np.minimum(y, MOST_TERM) - means), -MOST_TERM, MOST_TERM)
+            terms = np.stack([weights * y, weights * means, residuals**2, weight * y], axis=1)
+            self.sums = running(self.sums, np.minimum(terms, MOST_TERM**2))
+
+    def finish(self, members: Members, rows: int, predict: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Know the constant for predictions of rows to come, after so many rows.
+
+        ``predict`` makes logarithms (n, 1) of what members predict, (n, M, 1).
+        """
+        targets, predicted, squares, _ = self.sums.tolist()
+        self.shift = self._of_trees(members, rows, predict)
+        if predicted > 0.0:
+            ends = [targets + sign * SURE * math.sqrt(squares) for sign in (-1.0, 1.0)]
+            low, high = (math.log(end / predicted) if end > 0.0 else -math.inf for end in ends)
+            self.shift = min(max(self.shift, low), high) if high > -math.inf else self.shift
+
+    def _of_trees(self, members: Members, rows: int, predict: Callable[[np.ndarray], np.ndarray]) -> float:
+        """By how much logarithms are below those of the newest boosted trees; 0 without such trees."""
+        growth = members.growth
+        if growth is None or not growth.awake.get((WHOLE, TREES[0])) or not self.blocks:
+            return 0.0
+        X, weights = self.sample()
+        predictions = members.predict(X, rows)
+        of_trees = predictions[:, members.slots[Slot(WHOLE, TREES[0], 0, 0)], 0]
+        return _total(of_trees, weights) - _total(predict(predictions)[:, 0], weights)
+
+    def forget(self) -> None:
+        """Keep what predicts."""
+        self.blocks, self.weights = [], []
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+        return size_of([self.blocks, self.weights, self.sums])
+
+    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restore` makes the same."""
+        arrays, header = {"sums": self.sums}, {"step": self.step, "shift": self.shift}
+        if self.blocks:
+            X, weights = self.sample()
+            arrays |= {"weights": weights} | {f"X.{name}": array for name, array in saved(X).items()}
+        return arrays, header
+
+    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Take over what :meth:`save_state` gave."""
+        self.sums, self.step, self.shift = np.array(arrays["sums"]), header["step"], header["shift"]
+        if "weights" in arrays:
+            self.blocks, self.weights = [restored(under("X.", arrays))], [np.array(arrays["weights"])]
+
+
+def write_before_events(
+    sums: tuple[float, float], y: np.ndarray, weight: np.ndarray, evidence: np.ndarray, logarithms: np.ndarray
+) -> None:
+    """Write the logarithms (n, 1) predicted of rows up to the first event that is evidence, where there was none.
+
+    ``sums`` are those of the weighted targets and of the weights of the rows before.
+    """
+    events = np.flatnonzero((y > 0.0) & (evidence > 0.0))
+    n = int(events[0]) + 1 if len(events) else len(y)
+    with np.errstate(over="ignore"):
+        terms = np.stack([weight * y, weight], axis=1)[: n - 1]
+    totals = np.cumsum(np.concatenate([[sums], terms]), axis=0)
+    logarithms[:n, 0] = logarithm_of_few(*totals.T)
+
+
+def _total(logarithms: np.ndarray, weights: np.ndarray) -> float:
+    """The logarithm of the sum of means, by weight.
+
+    Examples
+    --------
+    >>> round(_total(np.log([2.0, 4.0]), np.array([1.0, 0.5])), 9) == round(math.log(4.0), 9)
+    True
+    """
+    peak = float(logarithms.max())
+    return peak + math.log(float(weights @ np.exp(logarithms - peak)))
