@@ -96,8 +96,17 @@ def test_predictions_are_those_of_the_estimator(run, tmp_path, kind, form):  # n
         assert figures["loss"] == pytest.approx(np.mean((estimator.predict(X) - y) ** 2))
 
 
-@pytest.mark.parametrize("loss", ["hinge", "smoothed-hinge", "squared-hinge", "square"])
-@pytest.mark.parametrize("kind", ["two", "three"])
+@pytest.mark.parametrize(
+    ("kind", "loss"),
+    [
+        *(("two", loss) for loss in ("hinge", "smoothed-hinge", "squared-hinge", "square")),
+        ("three", "hinge"),
+        *(
+            pytest.param("three", loss, marks=pytest.mark.slow)
+            for loss in ("smoothed-hinge", "squared-hinge", "square")
+        ),
+    ],
+)
 def test_losses_that_are_no_log_loss(run, tmp_path, loss, kind):  # noqa: F811
     columns, X, y = table(kind)
     parquet.write_table(pa.table(columns), tmp_path / "d.parquet")

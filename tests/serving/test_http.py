@@ -159,7 +159,7 @@ def test_two_trainings_of_one_file(file, run, tmp_path):  # noqa: F811
 
 
 def test_clients_that_are_slow_or_many_are_ended(file, serve):
-    server = serve(file, "--read-timeout", 0.5, "--idle-timeout", 1, "--max-connections", 100)
+    server = serve(file, "--read-timeout", 0.5, "--idle-timeout", 3, "--max-connections", 100)
     slow = [connected(server, HALF) for _ in range(60)]
     idle = [connected(server) for _ in range(30)]
     many = [connected(server) for _ in range(60)]
