@@ -6,7 +6,7 @@ USE_STAMP := $(VENV)/.use
 DEV_STAMP := $(VENV)/.dev
 
 .DEFAULT_GOAL := demo
-.PHONY: docs demo test test-all test-bounds fuzz check kernels bench lock clean
+.PHONY: docs demo test test-all test-bounds fuzz check kernels bench history lock clean
 
 demo: $(USE_STAMP)  ## train on real data, compare with tuned logistic regression, write a model and predictions
 	$(VENV)/bin/tunefree demo --output demo-output
@@ -44,7 +44,11 @@ kernels: $(DEV_STAMP)  ## the LLVM text of all compiled functions, by the oldest
 
 bench: $(DEV_STAMP)  ## the figures of the README and of the documents
 	$(RUN) -m pip install --quiet --constraint requirements.lock --editable '.[bench]'
-	for claim in $(filter-out benchmarks/kernel_gpu.py,$(shell grep -l __main__ benchmarks/*.py)); do echo "== $$claim"; $(RUN) $$claim || exit 1; done
+	for claim in $(filter-out benchmarks/kernel_gpu.py benchmarks/history.py,$(shell grep -l __main__ benchmarks/*.py)); do echo "== $$claim"; $(RUN) $$claim || exit 1; done
+
+history: $(DEV_STAMP)  ## processor time over that of peers, appended to benchmarks/history.csv; fails if a ratio rose 1.3 times
+	$(RUN) -m pip install --quiet --constraint requirements.lock --editable '.[bench,river]'
+	$(RUN) benchmarks/history.py --compare
 
 lock: $(DEV_STAMP)  ## pin the present versions of all dependencies
 	$(RUN) -m pip install --quiet uv

@@ -1,10 +1,9 @@
-"""A record of speed: the processor time of tunefree over that of a peer, one line for each kind of work.
+"""A record of speed: processor time of tunefree over that of a peer, a line for each kind of work, in history.csv.
 
-Each record has commit, date, machine and ratio, and is appended to ``benchmarks/history.csv`` as soon as it is measured.
+Each line has commit, date, machine and ratio, and is appended to ``benchmarks/history.csv`` as soon as it is measured.
 ``--compare`` ends with status 1 if a ratio is more than 1.3 times that of the last record on the same machine.
-tunefree and the peer are run in turn, and medians are divided; over several tables it is the geometric mean of ratios.
-Seconds are those of the processor, of child processes too. Kinds whose peer or data are missing are left out.
-``--lines "CSV,JSON lines"`` selects kinds. ``--quick`` writes nothing.
+tunefree and the peer run in turn, and medians are divided; over several tables it is the geometric mean of ratios.
+Kinds without their peer or data are left out, ``--lines "CSV,JSON lines"`` selects some, and ``--quick`` keeps none.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import json
 import math
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -50,7 +50,7 @@ Record = dict[str, Any]
 
 def processor() -> float:
     """Seconds of the processor so far, of this process and of child processes that have ended."""
-    return sum(os.times()[:4])
+    return sum(sum(resource.getrusage(whose)[:2]) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def spent(work: Callable[[], object]) -> float:
@@ -63,6 +63,11 @@ def spent(work: Callable[[], object]) -> float:
 def command(*arguments: object) -> Callable[[], float]:
     """Runs a command, which must succeed."""
     return partial(spent, partial(process_seconds, [str(argument) for argument in arguments]))
+
+
+def seconds_of(function: Callable[..., Any], *arguments: Any) -> float:
+    """The seconds among the figures that a function of another benchmark returns."""
+    return function(*arguments)["seconds"]
 
 
 def svmlight(quick: bool, folder: Path) -> Iterator[Runs]:
@@ -88,7 +93,7 @@ def newsgroups(quick: bool, folder: Path) -> Iterator[Runs]:
     options = ("--oaa", problem.n_classes, "--loss_function", "logistic", "--quiet")
     yield {
         "Vowpal Wabbit": command(*vowpal.VOWPAL, "-d", folder / "train.vw", *options),
-        "pool": lambda: measured("train", split)["seconds"],
+        "pool": partial(seconds_of, measured, "train", split),
     }
 
 
@@ -97,8 +102,8 @@ def tables(peer: str, names: Sequence[str], quick: bool, folder: Path) -> Iterat
     for name in ("iris",) if quick else names:
         split = sets.table(name)
         yield {
-            peer: lambda split=split: peers.boosting(peer.lower(), split)["seconds"],
-            "pool": lambda split=split: measured("train", split)["seconds"],
+            peer: partial(seconds_of, peers.boosting, peer.lower(), split),
+            "pool": partial(seconds_of, measured, "train", split),
         }
 
 
@@ -112,6 +117,12 @@ def rows_of_river(predicts: bool, quick: bool, folder: Path) -> Iterator[Runs]:
     rows = list(Phishing())[: 20 if quick else None]
     models = {"river": next(iter(OF_RIVER.values())), "pool": TuneFreeClassifier}
     yield {name: partial(spent, partial(by_river, make, rows, predicts)) for name, make in models.items()}
+
+
+def predict_each(model: Any, rows: Sequence[Any]) -> None:
+    """Predict rows one at a time."""
+    for row in rows:
+        model.predict_proba(row)
 
 
 def batches_of_one(frames: bool, quick: bool, folder: Path) -> Iterator[Runs]:
@@ -129,10 +140,7 @@ def batches_of_one(frames: bool, quick: bool, folder: Path) -> Iterator[Runs]:
     rows = [data[i : i + 1] for i in range(FIRST, FIRST + n)]
     for model in models.values():
         model.fit(data[:FIRST], y[:FIRST]).predict_proba(rows[0])
-    yield {
-        name: partial(spent, lambda model=model: [model.predict_proba(row) for row in rows])
-        for name, model in models.items()
-    }
+    yield {name: partial(spent, partial(predict_each, model, rows)) for name, model in models.items()}
 
 
 def generated(suffix: str, rows: int) -> Path:
@@ -183,7 +191,7 @@ LINES: dict[str, Callable[[bool, Path], Iterator[Runs]]] = {
     "tables over LightGBM": partial(tables, "LightGBM", [*sets.CHOSEN, *sets.OTHER[:-1]]),  # eleven, without covtype
     "tables over CatBoost": partial(tables, "CatBoost", sets.CHOSEN),
     "learn_one": partial(rows_of_river, False),
-    "predict_proba_one, learn_one": partial(rows_of_river, True),
+    "predict_proba_one and learn_one": partial(rows_of_river, True),
     "array of one row": partial(batches_of_one, False),
     "frame of one row": partial(batches_of_one, True),
     "CSV": partial(read, "csv"),
@@ -245,23 +253,23 @@ def rise(record: Record, earlier: list[Record]) -> float | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and append each record; then compare."""
+    """Measure, print and append each record."""
     parser = parser_of(__doc__)
     parser.add_argument("--compare", action="store_true", help=f"fail if a ratio rose {LEAST_RISE} times")
     parser.add_argument("--lines", type=names_in, default=tuple(LINES), help="kinds of work; all if left out")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each, in turn")
     options = parser.parse_args(arguments)
+    if unknown := set(options.lines) - LINES.keys():
+        parser.error(f"no kind of work is called {', '.join(sorted(unknown))}; there are {', '.join(LINES)}")
     earlier, source, risen = kept(PATH), origin(), []
     for line in options.lines:
         try:
             with tempfile.TemporaryDirectory() as folder:
-                work = measure(
-                    line, options.quick, 1 if options.quick or line == "tests" else options.repeats, Path(folder)
-                )
+                repeats = 1 if options.quick or line == "tests" else options.repeats
+                records = [source | record for record in measure(line, options.quick, repeats, Path(folder))]
         except (ModuleNotFoundError, FileNotFoundError) as error:
             print(f"{line}: left out, {error}", flush=True)
             continue
-        records = [source | record for record in work]
         for record in records:
             change = rise(record, earlier)
             risen += [record["line"]] if change is not None and change > LEAST_RISE else []

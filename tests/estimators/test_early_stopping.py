@@ -96,8 +96,11 @@ def test_predictions_are_those_of_the_estimator(run, tmp_path, kind, form):  # n
         assert figures["loss"] == pytest.approx(np.mean((estimator.predict(X) - y) ** 2))
 
 
-@pytest.mark.parametrize("loss", ["hinge", "smoothed-hinge", "squared-hinge", "square"])
-@pytest.mark.parametrize("kind", ["two", "three"])
+LOSSES = ("hinge", "smoothed-hinge", "squared-hinge", "square")
+OF_THREE_CLASSES = [pytest.param("three", loss, marks=() if loss == "hinge" else pytest.mark.slow) for loss in LOSSES]
+
+
+@pytest.mark.parametrize(("kind", "loss"), [*(("two", loss) for loss in LOSSES), *OF_THREE_CLASSES])
 def test_losses_that_are_no_log_loss(run, tmp_path, loss, kind):  # noqa: F811
     columns, X, y = table(kind)
     parquet.write_table(pa.table(columns), tmp_path / "d.parquet")

@@ -93,6 +93,7 @@ def test_few_rows_are_enough(circles, n):
     assert np.isfinite(model.predict_proba(X)).all()
 
 
+@pytest.mark.all_trees  # whose share of the figure is large
 def test_curves_are_fitted(circles):
     X, _ = circles
     y = 1e3 * np.sin(3.0 * X[:, 0]) + 1e5

@@ -41,8 +41,8 @@ class Reader(LiveReport):
 def test_pages_of_a_training_and_the_same_model(tmp_path, monkeypatch):
     monkeypatch.setattr(live, "REST", 0.0)  # so that copies do not depend on how long one takes
     monkeypatch.setattr(frames, "rows_of_a_chunk", lambda n_columns: 60)
-    table = {name: values for name, values in people(1500).items() if name != "pay"}
-    table["name"] = [f"p{i % 300}" for i in range(1500)]  # features that come later
+    table = {name: values for name, values in people(900).items() if name != "pay"}
+    table["name"] = [f"p{i % 300}" for i in range(900)]  # features that come later
     plan, reader = Plan(target="rich", learner="scinol2"), Reader()
     watched = train(open_source(table), plan, Watchers([reader]))
     assert model_bytes(watched, tmp_path / "a") == model_bytes(train(open_source(table), plan), tmp_path / "b")

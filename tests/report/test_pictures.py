@@ -128,7 +128,7 @@ def picture(target):
     return explanation.picture_of(model, explanation.terms_of(model))
 
 
-@pytest.mark.parametrize("target", ["rich", "mood", "pay"])
+@pytest.mark.parametrize("target", ["rich", pytest.param("mood", marks=pytest.mark.slow), "pay"])
 def test_curves_are_drawn(tmp_path, target):
     pytest.importorskip("matplotlib")
     drawn = picture(target)

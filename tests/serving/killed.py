@@ -46,8 +46,8 @@ def kill_at(point, number):
     setattr(owner, name, counted)
 
 
-def main(folder, model, point, number):
-    kill_at(point, int(number))
+def learn(folder, model):
+    """Learn rows, every other one by its label; yields the place of each that was acknowledged."""
     with Service(Trained.load(model), Path(folder), keeping=Keeping(save_every=25, keep_versions=10**6)) as service:
         for place, row in enumerate(rows(N, N + 60)):
             if place % 2:
@@ -55,7 +55,13 @@ def main(folder, model, point, number):
                 service.label([{"id": place, "rich": row["rich"]}], request=f"r{place}")
             else:
                 service.learn([row], request=f"r{place}")
-            print(place, flush=True)
+            yield place
+
+
+def main(folder, model, point, number):
+    kill_at(point, int(number))
+    for place in learn(folder, model):
+        print(place, flush=True)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.serving.model import N, rows
 from tests.serving.undisturbed import check_store
 from tests.waiting import NEVER, until
@@ -112,29 +113,28 @@ def test_a_full_disk_is_503_and_what_is_sent_again_is_learned_once(file, serve, 
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == N * len(statuses)
 
 
-def test_a_second_server_and_a_training_are_told_who_writes(file, serve, tmp_path):
+def test_a_second_server_and_a_training_are_told_who_writes(file, serve, run, tmp_path):  # noqa: F811
     server = serve(file, "-o", tmp_path / "s")
-    command = [sys.executable, "-m", "tunefree.cli", "serve", str(tmp_path / "s"), "--port", "0"]
-    ended = subprocess.run(command, capture_output=True, text=True)
-    assert ended.returncode == 2 and f"process {server.process.pid} writes it" in ended.stderr
+    status, _, err = run("serve", tmp_path / "s", "--port", 0)
+    assert status == 2 and f"process {server.process.pid} writes it" in err
     lines = [json.dumps(row) for row in rows(N, N + 50)]
     (tmp_path / "more.jsonl").write_text("\n".join(lines))
-    train = [sys.executable, "-m", "tunefree.cli", "train", str(tmp_path / "more.jsonl"), "-o", str(tmp_path / "s")]
+    train = ("train", tmp_path / "more.jsonl", "-o", tmp_path / "s")
     for words, message in (
-        (["--from", str(tmp_path / "s")], f"process {server.process.pid} writes it"),
-        ([], "let its model go on by --from"),
+        (("--from", tmp_path / "s"), f"process {server.process.pid} writes it"),
+        ((), "let its model go on by --from"),
     ):
-        ended = subprocess.run([*train, *words], capture_output=True, text=True)
-        assert ended.returncode == 2 and message in ended.stderr
+        status, _, err = run(*train, *words)
+        assert status == 2 and message in err
     assert server.ask("POST", "/learn", rows(N, N + 10))[0] == 200
     assert server.end(signal.SIGKILL) == -signal.SIGKILL  # so that rows are in the journal alone
-    ended = subprocess.run([*train, "--from", str(tmp_path / "s")], capture_output=True, text=True)
-    assert ended.returncode == 0 and "it is version 3 of" in ended.stdout, ended.stderr
+    status, out, err = run(*train, "--from", tmp_path / "s")
+    assert status == 0 and "it is version 3 of" in out, err
     server = serve(tmp_path / "s")
     assert [version["n_rows"] for version in server.ask("GET", "/versions")[1]] == [N, N + 10, N + 60]
 
 
-def test_two_trainings_of_one_file(file, tmp_path):
+def test_two_trainings_of_one_file(file, run, tmp_path):  # noqa: F811
     """The first waits for its rows; the second is told, and does not undo what the first learned."""
     train = [
         sys.executable,
@@ -150,8 +150,8 @@ def test_two_trainings_of_one_file(file, tmp_path):
     ]
     first = subprocess.Popen([*train, "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until((tmp_path / f".{file.name}.lock").exists)
-    second = subprocess.run([*train, "-"], input="", capture_output=True, text=True)
-    assert second.returncode == 2 and f"process {first.pid} writes it; wait until it ends" in second.stderr
+    status, _, err = run("train", "-", "--from", file, "-o", file, "--format", "json")
+    assert status == 2 and f"process {first.pid} writes it; wait until it ends" in err
     _, printed = first.communicate("\n".join(json.dumps(row) for row in rows(N, N + 50)))
     assert first.returncode == 0, printed
     assert Trained.load(file).progress.progressive[0].rows == N + 50
@@ -159,7 +159,7 @@ def test_two_trainings_of_one_file(file, tmp_path):
 
 
 def test_clients_that_are_slow_or_many_are_ended(file, serve):
-    server = serve(file, "--read-timeout", 0.5, "--idle-timeout", 1, "--max-connections", 100)
+    server = serve(file, "--read-timeout", 0.5, "--idle-timeout", 3, "--max-connections", 100)
     slow = [connected(server, HALF) for _ in range(60)]
     idle = [connected(server) for _ in range(30)]
     many = [connected(server) for _ in range(60)]
@@ -320,18 +320,16 @@ def test_who_may_ask(file, serve, tmp_path):
         (["--id", "rich"], "--id rich: 'rich' is the target, the weight or the group of the model; name another"),
     ],
 )
-def test_options_that_cannot_be(file, options, message):
+def test_options_that_cannot_be(file, run, options, message):  # noqa: F811
     words = [option.format(file=file, folder=file.parent) for option in options]
-    command = [sys.executable, "-m", "tunefree.cli", "serve", str(file), "--port", "0", *words]
-    ended = subprocess.run(command, capture_output=True, text=True)
-    assert ended.returncode == 2 and message in " ".join(ended.stderr.split()), ended.stderr
+    status, _, err = run("serve", file, "--port", 0, *words)
+    assert status == 2 and message in " ".join(err.split()), err
 
 
-def test_a_port_that_is_taken(file, serve):
-    server = serve(file)
-    command = [sys.executable, "-m", "tunefree.cli", "serve", str(file), "--port", str(server.port)]
-    ended = subprocess.run(command, capture_output=True, text=True)
-    assert ended.returncode == 2 and "cannot be listened on" in ended.stderr and "Traceback" not in ended.stderr
+def test_a_port_that_is_taken(file, run):  # noqa: F811
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        status, _, err = run("serve", file, "--port", taken.getsockname()[1])
+    assert status == 2 and "cannot be listened on" in err and "Traceback" not in err
 
 
 def test_versions_over_http(file, serve, tmp_path):
@@ -381,6 +379,9 @@ def test_what_is_told(file, serve, tmp_path):
     assert server.ask("POST", "/explain?class=no", {"age": 3.0, "job": "pilot"})[1]["class"] == "no"
 
 
-def test_a_server_that_keeps_nothing_says_so(file, serve, tmp_path):
-    assert "is lost when the server ends; --output" in "".join(serve(file).plain)
-    assert "lost" not in "".join(serve(file, "-o", tmp_path / "s").plain)
+def test_a_server_that_keeps_nothing_says_so(file, run, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("tunefree.serving.http.serve", lambda service, limits: service.close())
+    status, _, err = run("serve", file)
+    assert status == 0 and "is lost when the server ends; --output" in err
+    status, _, err = run("serve", file, "-o", tmp_path / "s")
+    assert status == 0 and "lost" not in err
