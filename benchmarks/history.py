@@ -1,6 +1,7 @@
 """A record of speed: processor time of tunefree over that of a peer, a line for each kind of work, in history.csv.
 
-Each line has commit, date, machine and ratio, and is appended to ``benchmarks/history.csv`` as soon as it is measured.
+Each line has commit, date, machine and ratio, and is appended to ``benchmarks/history.csv`` once it is
+measured.
 ``--compare`` ends with status 1 if a ratio is more than 1.3 times that of the last record on the same machine.
 tunefree and the peer run in turn, and medians are divided; over several tables it is the geometric mean of ratios.
 Kinds without their peer or data are left out, ``--lines "CSV,JSON lines"`` selects some, and ``--quick`` keeps none.

@@ -156,7 +156,7 @@ class Pool:
         remembers what it predicted of the latest rows (:mod:`tunefree.pool.waiting`).
         """
         if n_rows(X) == 1 and (of_row := self.single_rows.predict(self, X)) is not None:
-            return self._as_targets(of_row)
+            return self._as_targets(of_row, self.offset)
         mixed = [np.empty((0, max(self.members.width, 1)))]
         for start in range(0, n_rows(X), PIECE):
             rows = part(X, start, min(start + PIECE, n_rows(X)))

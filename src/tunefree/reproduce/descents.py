@@ -152,16 +152,16 @@ def not_falling(lines: list[Errors]) -> list[str]:
 
 def without_minimum(lines: list[Errors]) -> list[str]:
     """Sentences on the values of theta without a minimum of the test error, and on its sharpness for large steps."""
-    lines = []
+    sentences = []
     if flat := [f"{line.theta:g}" for line in lines if line.rise < LEAST_RISE]:
-        lines.append(
+        sentences.append(
             f"The test error has no pronounced minimum for theta = {', '.join(flat)}: at the end it is less than 0.1 "
             "percentage points above its minimum."
         )
     if not lines[0].rise > lines[-1].rise:
-        lines.append(
+        sentences.append(
             f"The minimum is not sharper for theta = {lines[0].theta:g} than for theta = {lines[-1].theta:g}: the test "
             f"error rises by {100 * lines[0].rise:.2f} and {100 * lines[-1].rise:.2f} percentage points from its "
             "minimum to the end."
         )
-    return lines
+    return sentences

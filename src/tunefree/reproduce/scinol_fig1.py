@@ -253,9 +253,9 @@ def _name_ends(whole: Any, zoomed: Any, lines: list[Line], best: list[Line]) -> 
     """Label each learner at its median rate in (a), and at its best rate, if within the panel, in (b)."""
     middle = []
     for line in best:
-        ends = sorted(other.end for other in lines if other.method == line.method)
+        losses = sorted(other.end for other in lines if other.method == line.method)
         method = line.method
-        middle.append(drawing.EndLabel(ends[len(ends) // 2], method.title, method.style.color, method.is_ours))
+        middle.append(drawing.EndLabel(losses[len(losses) // 2], method.title, method.style.color, method.is_ours))
     drawing.label_ends(whole, middle)
     ends = []
     for line in best:
