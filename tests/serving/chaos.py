@@ -85,12 +85,12 @@ class Chaos:
     seconds : float
     rate : float
         Requests a second that clients try to send.
-    every : float
+    pause : float
         Seconds between disturbances, on the average.
     """
 
-    def __init__(self, folder, seconds, rate, every, learner="scinol2", save_every=300):
-        self.folder, self.seconds, self.rate, self.every = folder, seconds, rate, every
+    def __init__(self, folder, seconds, rate, pause, learner="scinol2", save_every=300):
+        self.folder, self.seconds, self.rate, self.pause = folder, seconds, rate, pause
         self.file = write_model(folder / "m", learner=learner)
         kept = ("--keep-versions", 10**6, "--save-every", save_every, "--read-timeout", 2, "--label-days", 1)
         self.arguments = (self.file, "-o", folder / "s", *kept)
@@ -151,7 +151,7 @@ class Chaos:
         """Kill the server or the challenger, or let its files have no further bytes for a while."""
         start, unlimited = time.monotonic(), resource.RLIM_INFINITY
         while (now := time.monotonic() - start) < self.seconds:
-            time.sleep(min(random.uniform(0.2, 1.8) * self.every, self.seconds - now))
+            time.sleep(min(random.uniform(0.2, 1.8) * self.pause, self.seconds - now))
             self._note_memory()
             if (what := random.random()) < 0.3:
                 resource.prlimit(self.server.process.pid, resource.RLIMIT_FSIZE, (4096, unlimited))
@@ -232,12 +232,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--rate", type=float, default=500.0)
-    parser.add_argument("--every", type=float, default=12.0, help="seconds between disturbances")
+    parser.add_argument("--pause", type=float, default=12.0, help="seconds between disturbances")
     parser.add_argument("--learner", default="scinol2")
     parser.add_argument("--save-every", type=int, default=2000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        of_run = options.rate, options.every, options.learner, options.save_every
+        of_run = options.rate, options.pause, options.learner, options.save_every
         chaos = Chaos(Path(folder), 60.0 * options.minutes, *of_run)
         start = time.monotonic()
         chaos.run()

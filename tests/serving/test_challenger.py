@@ -13,6 +13,7 @@ from tests.serving.model import N, plan, rows, table, write_model
 from tests.serving.undisturbed import learned_from
 from tunefree.core.errors import ModelError
 from tunefree.model_files.trained import Trained
+from tunefree.serving import shadow
 from tunefree.serving.place import Place
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Admission, Keeping
@@ -71,8 +72,8 @@ def test_it_learns_what_the_served_model_learns(tmp_path, learner):
         place = service.shadow.place
     saved = Place.read(tmp_path / "s")
     assert saved == place
-    made = learned_from(tmp_path / "s", Trained.load(file), after=3, path=tmp_path / "u")
-    assert made == 140 and (tmp_path / "u").read_bytes() == saved.file(tmp_path / "s").read_bytes()
+    n_learned = learned_from(tmp_path / "s", Trained.load(file), after=3, path=tmp_path / "u")
+    assert n_learned == 140 and (tmp_path / "u").read_bytes() == saved.file(tmp_path / "s").read_bytes()
 
 
 @pytest.mark.parametrize("whose", ["service", "challenger"])
@@ -101,9 +102,25 @@ def test_killed_at_any_moment_it_loses_nothing(tmp_path, serve, whose):
         assert time.monotonic() < until, state
         time.sleep(0.1)
     assert state["rows learned here"] == 400 and server.end() == 0
-    made = learned_from(tmp_path / "s", Trained.load(tmp_path / "s" / "incoming" / "new.model"), 0, tmp_path / "u")
-    assert made == 400
+    n_learned = learned_from(tmp_path / "s", Trained.load(tmp_path / "s" / "incoming" / "new.model"), 0, tmp_path / "u")
+    assert n_learned == 400
     assert (tmp_path / "u").read_bytes() == Place.read(tmp_path / "s").file(tmp_path / "s").read_bytes()
+
+
+def test_a_process_that_was_killed_is_started_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(shadow, "RESTART", 0.2)
+    with begun(tmp_path) as service:
+        challenge(service)
+        learn(service, 0, 20)
+        caught_up(service)
+        service.shadow._process.kill()
+        learn(service, 20, 40)
+        until = time.monotonic() + 60
+        while (state := service.state()["challenger"])["cannot learn"] or state["rows behind"]:
+            service.between(service.learner.write_losses)
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert state["rows learned here"] == 40
 
 
 def test_which_is_better_is_known_and_the_better_is_promoted(tmp_path):

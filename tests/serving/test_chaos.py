@@ -12,12 +12,12 @@ pytest.importorskip("starlette")
 pytest.importorskip("prometheus_client")
 pytest.importorskip("httptools")
 
-SECONDS, RATE, EVERY = 45.0, 200.0, 3.0
+SECONDS, RATE, PAUSE = 45.0, 200.0, 3.0
 
 
 @pytest.mark.slow
 def test_chaos(tmp_path):
     random.seed(7)
-    chaos = Chaos(tmp_path, SECONDS, RATE, EVERY)
+    chaos = Chaos(tmp_path, SECONDS, RATE, PAUSE)
     chaos.run()
     assert chaos.check() > 100

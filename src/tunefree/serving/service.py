@@ -287,14 +287,17 @@ class Service:
             If there is no challenger, or it cannot learn or be saved.
         """
 
-        def load() -> Trained:
+        def promote() -> int:
             self.learner.write_losses()
-            return self._challenger().model(self.learner.sequence, CATCHING_UP)
+            shadow = self._challenger()
+            model = shadow.model(self.learner.sequence, CATCHING_UP)
+            number = self._take(model, f"the challenger {shadow.place.name} was promoted")
+            self._drop()
+            return number
 
         self.between(self.learner.write_losses)
         self._challenger().model(self.learner.sequence, CATCHING_UP)  # while rows are still learned
-        number = self._replaced(load, f"the challenger {self._challenger().place.name} was promoted")
-        self.drop_challenger()
+        number: int = self.between(promote)
         return number
 
     def drop_challenger(self) -> None:
@@ -306,13 +309,13 @@ class Service:
             If there is none.
         """
 
-        def drop() -> None:
-            self._challenger().close()
-            assert self.store.folder is not None
-            forget(self.store.folder)
-            self.shadow, self.store.needed_after, self.learner.is_followed = None, None, False
+        self.between(self._drop)
 
-        self.between(drop)
+    def _drop(self) -> None:
+        self._challenger().close()
+        assert self.store.folder is not None
+        forget(self.store.folder)
+        self.shadow, self.store.needed_after, self.learner.is_followed = None, None, False
 
     def _challenger(self) -> Shadow:
         if self.shadow is None:
@@ -321,17 +324,16 @@ class Service:
 
     def _replaced(self, load: Callable[[], Trained], reason: str) -> int:
         """Go on with another model; returns the number of its version."""
+        number: int = self.between(lambda: self._take(load(), reason))
+        return number
 
-        def replace() -> int:
-            model = load()
-            check_serves(model)
-            number = self.learner.replace(model, reason)
-            self.odd.comparison = None
-            for reader in self._readers:
-                reader.plan = model.plan
-            return number
-
-        number: int = self.between(replace)
+    def _take(self, model: Trained, reason: str) -> int:
+        """Go on with another model, while nothing is learned; returns the number of its version."""
+        check_serves(model)
+        number = self.learner.replace(model, reason)
+        self.odd.comparison = None
+        for reader in self._readers:
+            reader.plan = model.plan
         return number
 
     def between(self, function: Any) -> Any:

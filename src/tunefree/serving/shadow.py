@@ -20,6 +20,7 @@ from tunefree.serving.place import Place
 from tunefree.theory.superiority import Superiority
 
 ENDING = 60.0  # seconds that the process has to save its model
+RESTART = 10.0  # seconds until a process that was killed is started again
 LARGEST = 700.0  # logarithm of evidence that is told
 
 
@@ -47,40 +48,51 @@ class Shadow:
         place = Place.read(Path(following.folder))
         assert place is not None
         self.place, self._saved, self._folder, self._tell = place, place.sequence, Path(following.folder), tell
-        self._on_saved, self._changed, self._is_ending = saved, threading.Condition(), False
-        self._is_running = False
+        self._on_saved, self._changed, self._is_ending = saved, threading.Condition(), threading.Event()
+        self._following, self._is_running = following, False
         self.broken: str | None = None
         self.failure: str | None = None
-        command = [sys.executable, "-W", "ignore", "-m", "tunefree.serving.challenger"]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self._say(following._asdict())
+        self._process = self._started()
         self._reading = threading.Thread(target=self._read, name="tunefree-challenger", daemon=True)
         self._reading.start()
 
-    def _say(self, message: Any) -> None:
-        assert self._process.stdin is not None
-        with suppress(OSError):  # if it has ended, its output says so
-            print(json.dumps(message), file=self._process.stdin, flush=True)
+    def _started(self) -> subprocess.Popen[str]:
+        command = [sys.executable, "-W", "ignore", "-m", "tunefree.serving.challenger"]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        _say(process, self._following._asdict())
+        return process
 
     def _read(self) -> None:
-        """Take note of what the process says, until it ends."""
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            said = json.loads(line)
+        """Take note of what the process says until it ends; one that was killed is started again."""
+        while True:
+            assert self._process.stdout is not None
+            with self._process.stdout as lines:
+                for line in lines:
+                    if line.endswith("\n"):  # it may have been killed in between
+                        self._take(json.loads(line))
+            status = self._process.wait()
+            if self._is_ending.is_set():
+                return
             with self._changed:
-                if "cannot learn" in said:
-                    self.broken = said["cannot learn"]
-                elif "cannot be saved" in said:
-                    self.failure = said["cannot be saved"]
-                    self._tell("challenger not saved", problem=self.failure)
-                else:
-                    self._note(said.pop("saved"), said)
-                self._changed.notify_all()
-        status = self._process.wait()
-        with self._changed:
-            if not self._is_ending:
                 self.broken = self.broken or f"its process ended with status {status}"
-                self._tell("challenger ended", problem=self.broken)
+                self._changed.notify_all()
+            self._tell("challenger ended", problem=self.broken)
+            if status >= 0 or self._is_ending.wait(RESTART):
+                return
+            with self._changed:
+                if self._is_ending.is_set():
+                    return
+                self._process, self.broken = self._started(), None
+
+    def _take(self, said: dict[str, Any]) -> None:
+        with self._changed:
+            if "cannot learn" in said:
+                self.broken = said["cannot learn"]
+            elif "cannot be saved" in said:
+                self.failure = said["cannot be saved"]
+                self._tell("challenger not saved", problem=self.failure)
+            else:
+                self._note(said.pop("saved"), said)
             self._changed.notify_all()
 
     def _note(self, saved: int, state: dict[str, Any]) -> None:
@@ -112,7 +124,7 @@ class Shadow:
             If it is not so far in time, or cannot be saved.
         """
         self.failure = None
-        self._say(sequence)
+        _say(self._process, sequence)
         with self._changed:
             self._changed.wait_for(lambda: self._saved >= sequence or self.broken or self.failure, seconds)
         if self._saved >= sequence:
@@ -122,7 +134,8 @@ class Shadow:
 
     def close(self) -> None:
         """Let the process save its model, and end."""
-        self._is_ending = True
+        with self._changed:
+            self._is_ending.set()
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
@@ -131,8 +144,6 @@ class Shadow:
         except subprocess.TimeoutExpired:  # nothing is lost: the journal has what it has learned since
             self._process.kill()
         self._reading.join()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
 
     def state(self) -> Row:
         """How the challenger compares with the model that is served, on the rows that both predicted."""
@@ -152,3 +163,9 @@ class Shadow:
             "cannot learn": self.broken,
             "cannot be saved": self.failure,
         }
+
+
+def _say(process: subprocess.Popen[str], message: Any) -> None:
+    assert process.stdin is not None
+    with suppress(OSError):  # if it has ended, its output says so
+        print(json.dumps(message), file=process.stdin, flush=True)
