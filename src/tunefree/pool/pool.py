@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -252,7 +253,9 @@ class Pool:
 
     def _learn_piece(self, X: Any, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None) -> np.ndarray:
         before = self.rows
-        learned = self.members.learn(X, y, weight, self.relative.of(weight), before, ahead)
+        is_alone = len(y) == 1 and ahead is None and weight[0] > 0.0
+        learn_row = partial(self.single_rows.learn, self) if is_alone else None
+        learned = self.members.learn(X, y, weight, self.relative.of(weight), before, ahead, learn_row)
         predictions, evidence, digests, n_repeats, matrix = learned
         self.n_repeats += n_repeats
         if self.only_members_learn:
