@@ -386,9 +386,9 @@ class SingleRows:
     def learn(
         self, pool: Any, X: Block, y: float, weight: float, evidence: float, matrix: np.ndarray
     ) -> np.ndarray | None:
-        """Let members learn a row, as :meth:`tunefree.pool.members.Members.learn` does; None if that is to be done there.
+        """Let members learn a row, as :meth:`tunefree.pool.members.Members.learn` does; None if that is to do it.
 
-        ``weight`` is relative to those of rows before, and ``evidence`` the same, or 0 where a member may know the row.
+        ``weight`` is relative to those of rows before; ``evidence`` is the same, or 0 where a member may know the row.
         """
         if not self._lock.acquire(blocking=False):
             return None
