@@ -49,6 +49,11 @@ def scores_of(candidates: np.ndarray, y: np.ndarray, units: np.ndarray, draws: n
     return np.stack([class_scores(candidates[:, c], draws)[codes] for c in range(candidates.shape[1])], axis=1)
 
 
+def units_of(widths: Widths | None, matrix: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+    """The units (n,) of the scores of rows by their columns and predictions; 1 before there are widths."""
+    return np.ones(len(predictions)) if widths is None else widths.of(matrix, within(predictions))
+
+
 class ConformalRecord:
     """Scores of the rows of a pass, and widths of residuals.
 
@@ -116,7 +121,7 @@ class ConformalRecord:
 
     def widths_of(self, matrix: np.ndarray, predictions: np.ndarray) -> np.ndarray:
         """The widths (n,) of rows by their columns and predictions; 1 before there are any."""
-        return np.ones(len(predictions)) if self.widths is None else self.widths.of(matrix, within(predictions))
+        return units_of(self.widths, matrix, predictions)
 
     def give_up_trees(self) -> None:
         """Go on without columns: all rows have one width."""

@@ -271,7 +271,7 @@ class Pool:
         if not self.members.predicts_logarithms:
             self.conformal.observe(Judged(matrix, mixed, y, judging, numbers, draws), *columns)
         if self.members.growth is not None:
-            self.frozen.judge(self.members, X, y, judging, numbers, self.conformal.widths_of)
+            self.frozen.judge(self.members, X, y, judging, numbers, self.conformal.widths)
             judged: Any = slice(None) if evidence.all() else evidence > 0.0  # all: no copy of the predictions
             groups = None if ahead is None else ahead.groups[judged]
             self._judge(predictions[judged], mixed[judged], y[judged], evidence[judged], groups)
