@@ -184,7 +184,7 @@ def test_rows_that_other_workers_learned_between_do_not_matter():
         judged = Judged(*of_rows, np.ones(n), first + np.arange(n), np.zeros(n), np.ones(n))
         record.observe(judged, [1, 2], [math.nan, math.nan])
     assert record.next > record.rows == 1_000_400
-    bound = record.quantile(0.9, True, "") * record.units_of(np.zeros((1, 2)), np.zeros(1), np.ones(1))[0]
+    bound = record.quantile(0.9, True, "") * record.units.of(np.zeros((1, 2)), np.zeros(1), np.ones(1))[0]
     assert bound == pytest.approx(1.28, abs=0.3)
 
 

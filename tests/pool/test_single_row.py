@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from tunefree.core.rows import Block, dense, part, sparse, table
+from tunefree.core.rows import Block, dense, part, rows_at, sparse, table
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
 from tunefree.pool.published import published
@@ -79,6 +79,40 @@ def test_rows_that_are_predicted_and_then_learned(n_classes: int) -> None:
         for model in (alone, by_two):
             learn(model, n_classes, pair)
     assert alone.pool.single_rows._row is not None
+
+
+@pytest.mark.parametrize(("n_classes", "loss"), [(0, "square"), (0, "poisson"), (2, None), (3, None)])
+def test_a_model_that_learned_rows_one_at_a_time_has_the_bytes_of_one_that_learned_them_together(
+    n_classes: int, loss: str | None
+) -> None:
+    """Rows with weights and copies; through births of generations, and a column that is missing now and then."""
+    task = "classification" if n_classes else "regression"
+    models = PoolModel(task, loss=loss), PoolModel(task, loss=loss)
+    rng, X = np.random.default_rng(0), rows_of(600, 1)
+    X = X._replace(numbers=np.where(rng.random(X.numbers.shape) < 0.1, 0.0, X.numbers))
+    X = rows_at(X, np.r_[:500, 480:500, 520:600])  # copies are no evidence
+    y, weight = targets_of(X, n_classes), np.where(rng.random(600) < 0.1, 0.0, rng.random(600))
+    is_in_use = 0
+
+    def learn_part(model: PoolModel, start: int, stop: int) -> None:
+        targets = Labels.of(y[start:stop].tolist()) if n_classes else y[start:stop]
+        model.learn(part(X, start, stop), targets, weight[start:stop])
+
+    for model in models:
+        learn_part(model, 0, 250)
+    for i in range(250, 600):
+        learn_part(models[0], i, i + 1)
+        is_in_use += models[0].pool.single_rows._row is not None
+        if i % 5 == 0:
+            models[0].predict(part(X, i, i + 1))  # a row that waits is evidence as it was predicted
+            models[0].pool.waiting.rows.clear()
+    learn_part(models[1], 250, 600)
+    (one, of_one), (other, of_other) = (model.save_state() for model in models)
+    assert {name: array.tobytes() for name, array in one.items()} == {
+        name: array.tobytes() for name, array in other.items()
+    }
+    assert repr(of_one) == repr(of_other)
+    assert is_in_use > 300
 
 
 def test_rows_of_arrays_and_sparse_rows() -> None:

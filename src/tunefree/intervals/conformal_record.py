@@ -64,6 +64,20 @@ def scores_of(loss: Any, candidates: np.ndarray, y: np.ndarray, units: np.ndarra
     return np.stack([class_scores(candidates[:, c], draws)[codes] for c in range(candidates.shape[1])], axis=1)
 
 
+class Units(NamedTuple):
+    """The units of residuals: widths by columns, or standard deviations by the power of the variance."""
+
+    widths: Widths | None  # None before there are any
+    power: float | None  # of counts and amounts
+
+    def of(self, matrix: np.ndarray, predictions: np.ndarray, exposures: np.ndarray) -> np.ndarray:
+        """The units (n,) of rows by their columns, predictions and exposures; 1 before there are widths."""
+        if self.power is not None:
+            logs = 0.5 * (self.power * predictions - np.log(np.maximum(exposures, LEAST)))
+            return np.exp(np.clip(logs, -LOG_CEILING, LOG_CEILING))
+        return np.ones(len(predictions)) if self.widths is None else self.widths.of(matrix, within(predictions))
+
+
 class ConformalRecord:
     """Scores of the rows of a pass, and widths of residuals.
 
@@ -125,7 +139,7 @@ class ConformalRecord:
 
     def _learn(self, rows: Judged, fills: list[float]) -> None:
         digests = rows.numbers.astype(np.uint64)
-        units = self.units_of(rows.matrix, rows.predictions[:, 0], rows.exposures)
+        units = self.units.of(rows.matrix, rows.predictions[:, 0], rows.exposures)
         scores = scores_of(self.loss, rows.predictions[:, None], rows.targets, units, rows.draws)[:, 0]
         columns = (units if self.is_of_numbers else rows.targets)[:, None]
         weights = rows.weights if self.power is None else np.ones(len(scores))
@@ -137,12 +151,10 @@ class ConformalRecord:
             self.scores.add(columns, scores, weights, digests, [0.0])
             follow(self.adaptive, np.ascontiguousarray(scores))
 
-    def units_of(self, matrix: np.ndarray, predictions: np.ndarray, exposures: np.ndarray) -> np.ndarray:
-        """The units (n,) of residuals of rows by their columns, predictions and exposures; 1 before there are any."""
-        if self.power is not None:
-            logs = 0.5 * (self.power * predictions - np.log(np.maximum(exposures, LEAST)))
-            return np.exp(np.clip(logs, -LOG_CEILING, LOG_CEILING))
-        return np.ones(len(predictions)) if self.widths is None else self.widths.of(matrix, within(predictions))
+    @property
+    def units(self) -> Units:
+        """The units of residuals, as they are now."""
+        return Units(self.widths, self.power)
 
     def curve(self) -> LearningCurve:
         """How residuals become smaller, or larger, along the rows; of classes, counts and amounts it is flat."""

@@ -160,6 +160,12 @@ class LinearGroup(MemberGroup):
             for member in self.members:
                 member.state.forget(met.visited)
 
+    def has_learned_row(self, entries: Rows, weight: np.ndarray) -> None:
+        """Take note of a row that members have learned otherwise than by :meth:`learn`, without meeting a feature."""
+        self._weights, self._latest = None, (entries, None)
+        for member in self.members:
+            member.count(weight)
+
     def predict(self, X: Any) -> np.ndarray:
         for name in self._views_of_members() - {"raw"}:
             self._view(name, X)

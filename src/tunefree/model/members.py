@@ -129,7 +129,7 @@ class Member:
 
         ``met`` tells what was left out of them; :meth:`replay` comes before.
         """
-        self._count(weight)
+        self.count(weight)
         if met is None:
             learned = self.state, self.objective, X, y, weight, predictions
             self.objective = passes.learn(*learned, offsets=self.offsets)
@@ -139,7 +139,7 @@ class Member:
         of_rows = X, y, weight, predictions, met.left_out, met.places, self.log, self.offsets
         self.objective = passes.learn(self.state, self.objective, *of_rows)
 
-    def _count(self, weight: np.ndarray) -> None:
+    def count(self, weight: np.ndarray) -> None:
         """Count rows that are learned."""
         self.rows += int(np.count_nonzero(weight > 0.0))
         self.mass = running_sum(self.mass, weight)

@@ -15,11 +15,12 @@ import numpy as np
 from tunefree.core.fields import padded
 from tunefree.core.kernels import Kernel, kernel
 from tunefree.core.numbers import bounded
+from tunefree.core.programs import Call
 from tunefree.core.rows import Row, Rows, entries_of
 from tunefree.learners import ALL
 from tunefree.learners.averaging import with_averages
 from tunefree.learners.contract import Learner, Scale
-from tunefree.losses.kinds import Functions, arrays_of
+from tunefree.losses.kinds import Arrays, Functions, arrays_of
 from tunefree.losses.loops import Loop
 
 OF_ROW = 4  # numbers in a log before the gradient of a row: those of its scale, and what features shared
@@ -165,6 +166,7 @@ def all_kernels() -> list[Kernel]:
 
 
 _NONE, _NO_LOG, _NO_OFFSETS = np.zeros(0, np.int64), np.zeros((0, OF_ROW)), np.zeros(0)
+NOTHING_MET = _NONE, _NONE, _NO_LOG  # where no feature is left out
 
 
 def learn(
@@ -184,12 +186,18 @@ def learn(
     Entries that are left out, and the places of rows in the log, are those of :class:`tunefree.model.meetings.Met`.
     ``offsets`` (K,) are added to the learner's weights of the constant.
     """
-    scratch, arrays = np.zeros((3, padded(state.n_outputs))), arrays_of(objective)
-    of_rows = entries_of(X), numbers_of(y), numbers_of(weight), predictions, left_out, places, log
-    added = _NO_OFFSETS if offsets is None else offsets
-    run = pass_of("learn", type(state), state.n_outputs == 1)
-    run(state, *arrays, *of_rows, added, scratch)
+    arrays, of_rows = arrays_of(objective), (entries_of(X), numbers_of(y), numbers_of(weight), predictions)
+    run, *arguments = call_on(state, arrays, of_rows, (left_out, places, log), offsets)
+    run(*arguments)
     return arrays.restored(objective)
+
+
+def call_on(
+    state: Learner, objective: Arrays, rows: tuple[Any, ...], met: tuple[np.ndarray, ...], offsets: np.ndarray | None
+) -> Call:
+    """The call in which a learner learns rows: entries, targets and weights, and the predictions, which are written."""
+    scratch, added = np.zeros((3, padded(state.n_outputs))), _NO_OFFSETS if offsets is None else offsets
+    return pass_of("learn", type(state), state.n_outputs == 1), state, *objective, *rows, *met, added, scratch
 
 
 def numbers_of(array: np.ndarray) -> np.ndarray:

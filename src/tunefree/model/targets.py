@@ -156,6 +156,8 @@ def running_sum(start: float, terms: np.ndarray) -> float:
     """A sum that goes on term by term, so that it does not depend on how rows come in batches."""
     if not len(terms):
         return start
+    if len(terms) == 1:
+        return min(start + float(terms[0]), MOST_SUMMED)
     terms = terms.astype(np.float64)  # a copy
     with np.errstate(over="ignore"):
         terms[0] += start

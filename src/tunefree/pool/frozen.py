@@ -10,18 +10,17 @@ than SURE standard errors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import n_rows, rows_at
+from tunefree.core.rows import n_rows, rows_at, together
 from tunefree.core.states import under
 from tunefree.generations.clocks import FIRST
 from tunefree.generations.generation import Generation, restored_all, save_all
 from tunefree.generations.reservoir import Reservoir
 from tunefree.intervals.conformal import quantile, recency, wider
-from tunefree.intervals.conformal_record import MOST_SCORES, scores_of
+from tunefree.intervals.conformal_record import MOST_SCORES, Units, scores_of
 from tunefree.intervals.learning_curve import LearningCurve
 from tunefree.intervals.sets import draws_of
 from tunefree.mixing.mixture import Mixture
@@ -30,13 +29,25 @@ from tunefree.pool.members import Members
 
 EARLIEST = 4 * FIRST  # rows of the first copy
 MOST_ROWS = 1024  # that a copy predicts, of those until the next
+TOGETHER = 64  # rows that a copy predicts together at least, where they come one by one
 JUDGED = 512  # rows that a copy has learned at least, if it is to count
 MUCH, SURE = 0.98, 2.0
 MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
 FOLLOWING, N_CHOICES = 2, 3  # choice of the mixture that follows the stream, the last one
 _OF_ROWS = ("weights", "numbers", "units", "draws")  # beside predictions and targets, under their names in files
-Units = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 State = tuple[dict[str, np.ndarray], dict[str, Any]]
+
+
+class _Waiting(NamedTuple):
+    """Rows that a copy will predict."""
+
+    members: Members
+    units: Units  # of their scores
+    X: Any
+    targets: np.ndarray  # (n,)
+    weights: np.ndarray  # (n,)
+    numbers: np.ndarray  # (n,) uint64
+    exposures: np.ndarray  # (n,)
 
 
 class Copy(NamedTuple):
@@ -113,12 +124,14 @@ class Frozen:
 
     def forget_features(self, features: np.ndarray) -> None:
         """Let the copy predict as if features had never been seen."""
+        self._predict_waiting()  # which know them
         if self.copy is not None:
             self.copy.linear.forget(features)
 
     def forget(self) -> None:
         """Have no copy."""
         self.copy: Copy | None = None
+        self.waiting: list[_Waiting] = []  # rows that it will predict
         self.predicted: list[np.ndarray] = []  # (n, M + 1, K) by the generations of the copy, and by its mixture
         self.targets: list[np.ndarray] = []  # (n,)
         self.weights: list[np.ndarray] = []  # (n,)
@@ -171,28 +184,45 @@ class Frozen:
     ) -> None:
         """Let the copy predict some rows, whose numbers (n,) count those learned before, which will be evidence.
 
-        ``units`` gives those of the scores (n,) of rows from their columns, predictions of numbers, and exposures.
+        The copy does not change, so rows wait until it can predict many together. ``units`` are those of the scores of
+        these rows.
         """
         if self.copy is None:
             return
         thinning = max(self.copy.rows // MOST_ROWS, 1)
         rows = np.flatnonzero((evidence > 0.0) & (numbers % thinning == 0))
         if len(rows):
-            of_rows = rows_at(X, rows)
-            predictions, following = self.copy.predict(members, of_rows)
-            self.predicted.append(np.concatenate([predictions[:, self.places], following[:, None]], axis=1))
-            self.targets.append(y[rows])
-            self.weights.append(evidence[rows])
-            self.numbers.append(numbers[rows].astype(np.uint64))
-            self.units.append(units(members.matrix(of_rows), following[:, 0], exposures[rows]))
-            self.draws.append(draws_of(of_rows))
+            if self.waiting and self.waiting[0].units.widths is not units.widths:
+                self._predict_waiting()
+            of_rows = rows_at(X, rows), y[rows], evidence[rows], numbers[rows].astype(np.uint64), exposures[rows]
+            self.waiting.append(_Waiting(members, units, *of_rows))
+            logs_features = members.ensemble.linear.meetings is not None  # for some time, see FrozenGroup
+            if logs_features or sum(len(of.targets) for of in self.waiting) >= TOGETHER:
+                self._predict_waiting()
+
+    def _predict_waiting(self) -> None:
+        """Let the copy predict the rows that wait."""
+        if not self.waiting or self.copy is None:
+            return
+        members, units = self.waiting[0][:2]
+        of_rows = self.waiting[0].X if len(self.waiting) == 1 else together([waiting.X for waiting in self.waiting])
+        predictions, following = self.copy.predict(members, of_rows)
+        self.predicted.append(np.concatenate([predictions[:, self.places], following[:, None]], axis=1))
+        self.targets += [waiting.targets for waiting in self.waiting]
+        self.weights += [waiting.weights for waiting in self.waiting]
+        self.numbers += [waiting.numbers for waiting in self.waiting]
+        exposures = np.concatenate([waiting.exposures for waiting in self.waiting])
+        self.units.append(units.of(members.matrix(of_rows), following[:, 0], exposures))
+        self.draws.append(draws_of(of_rows))
+        self.waiting = []
 
     def learn(self, members: Members) -> None:
         """Judge the frozen mixture by the rows that the copy predicted, and learn these in their order."""
+        self._predict_waiting()
         if self.predicted and self.copy is not None:
-            together, y = np.concatenate(self.predicted), np.concatenate(self.targets)
+            predicted, y = np.concatenate(self.predicted), np.concatenate(self.targets)
             weights = np.concatenate(self.weights)
-            of_born, following = np.ascontiguousarray(together[:, :-1]), together[:, -1]
+            of_born, following = np.ascontiguousarray(predicted[:, :-1]), predicted[:, -1]
             if self.copy.rows >= JUDGED:
                 candidates = np.stack([self.mixture.predict(of_born), self.mixture.mean(of_born), following], axis=1)
                 losses = np.minimum(weights[:, None] * members.losses(candidates, y), MOST_LOSS)
@@ -232,6 +262,7 @@ class Frozen:
 
     def save_state(self, n_features: int) -> State:
         """Arrays and a header from which :meth:`restore` makes the same."""
+        self._predict_waiting()
         arrays = {f"mixture.{name}": array for name, array in self.mixture.save_state().items()}
         header: dict[str, Any] = {"next": self.next, "copy": None}
         arrays |= {"losses": self.losses, "squares": self.squares}

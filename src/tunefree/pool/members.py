@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,26 +148,47 @@ class Members:
         return Ahead(self.predict(X, rows), np.repeat(is_known, lengths), groups)
 
     def learn(
-        self, X: Any, y: np.ndarray, weight: np.ndarray, relative: np.ndarray, rows: int, ahead: Ahead | None = None
+        self,
+        X: Any,
+        y: np.ndarray,
+        weight: np.ndarray,
+        relative: np.ndarray,
+        rows: int,
+        ahead: Ahead | None = None,
+        learn_row: Callable[..., np.ndarray | None] | None = None,
     ) -> Learned:
         """Predict rows, of which so many were learned before, and learn each of a weight above 0 after that.
 
         Weights relative to those before are for learners that go on; rows are kept with their weights as they are.
-        Rows of groups are judged by what was predicted of them ``ahead``.
+        Rows of groups are judged by what was predicted of them ``ahead``. Of one row ``learn_row`` may do the same in
+        less time (:mod:`tunefree.pool.single_row`).
         """
-        predictions, learned = self.asleep(len(y)), weight > 0.0
+        learned = weight > 0.0
         observed = self._observe(X, learned, ahead)
         is_known, n_repeats = self._known(observed.digests, weight, ahead)
         evidence = np.where(is_known, 0.0, relative)
-        has_two = self.loss is None and self.ensemble.linear.n_outputs == 1
-        targets = np.ascontiguousarray(np.where(y == 1.0, 1.0, -1.0) if has_two else y)
-        self.place_online(predictions, self.ensemble.learn(LabelledRows(X, targets, relative, evidence)), rows)
+        predictions = None
+        if learn_row is not None:
+            predictions = learn_row(X, float(y[0]), float(relative[0]), float(evidence[0]), observed.matrix)
+        if predictions is None:
+            predictions = self._learn_rows(X, y, relative, evidence, rows, observed.matrix)
         if self.growth is not None:
-            self.follow(self.growth.generations(), observed.matrix, y, evidence, predictions)
             kept = Observed(observed.matrix[learned], observed.digests[learned])
             self.growth.add(kept, y[learned], weight[learned])
         judged = predictions if ahead is None else ahead.predictions
         return Learned(judged, evidence, observed.digests, n_repeats, observed.matrix)
+
+    def _learn_rows(
+        self, X: Any, y: np.ndarray, relative: np.ndarray, evidence: np.ndarray, rows: int, matrix: np.ndarray
+    ) -> np.ndarray:
+        """Let members learn rows; what they predicted before, (n, M, K)."""
+        predictions = self.asleep(len(y))
+        has_two = self.loss is None and self.ensemble.linear.n_outputs == 1
+        targets = np.ascontiguousarray(np.where(y == 1.0, 1.0, -1.0) if has_two else y)
+        self.place_online(predictions, self.ensemble.learn(LabelledRows(X, targets, relative, evidence)), rows)
+        if self.growth is not None:
+            self.follow(self.growth.generations(), matrix, y, evidence, predictions)
+        return predictions
 
     def _observe(self, X: Any, learned: np.ndarray, ahead: Ahead | None) -> Observed:
         """Rows as generations see them; empty ones where there are none."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -187,7 +188,7 @@ class Pool:
             predictions, weights, least = predictions - math.log(self.unit), exposure ** (2.0 - loss.power), 0.0
         else:
             predictions, weights, least = predictions / self.unit, exposure, -math.inf
-        units = self.conformal.units_of(self.members.matrix(X), predictions, weights)
+        units = self.conformal.units.of(self.members.matrix(X), predictions, weights)
         means = np.asarray(response(loss, predictions))
         order, bounds = np.argsort(levels, kind="stable"), np.empty((len(predictions), len(levels)))
         with np.errstate(over="ignore"):
@@ -310,6 +311,9 @@ class Pool:
     def _learn_piece(self, X: Any, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None) -> np.ndarray:
         before, sums, has_no_events = self.rows, self._sums_of_targets, self.has_no_events
         learned = self.members.learn(X, y, weight, self.relative.of(weight), before, ahead)
+        is_alone = len(y) == 1 and ahead is None and weight[0] > 0.0
+        learn_row = partial(self.single_rows.learn, self) if is_alone else None
+        learned = self.members.learn(X, y, weight, self.relative.of(weight), before, ahead, learn_row)
         predictions, evidence, digests, n_repeats, matrix = learned
         self.n_repeats += n_repeats
         if self.only_members_learn:
@@ -330,7 +334,7 @@ class Pool:
                 self.balance.observe(X, weight, numbers, len(growth.columns.keys))
         self.conformal.observe(Judged(matrix, mixed, y, judging, numbers, draws, weight), *columns)
         if self.members.growth is not None:
-            self.frozen.judge(self.members, X, y, judging, numbers, weight, self.conformal.units_of)
+            self.frozen.judge(self.members, X, y, judging, numbers, weight, self.conformal.units)
             judged: Any = slice(None) if evidence.all() else evidence > 0.0  # all: no copy of the predictions
             groups = None if ahead is None else ahead.groups[judged]
             self._judge(predictions[judged], mixed[judged], y[judged], evidence[judged], groups)

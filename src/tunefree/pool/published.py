@@ -60,7 +60,8 @@ def published(model: Model) -> Model:
 def _shared(pool: Pool) -> Iterator[Any]:
     """The parts of a pool that are not copied."""
     yield from (pool.members.seen, pool.record, pool.members.ensemble.options, pool.frozen.copy)
-    yield from (pool.frozen.predicted, pool.frozen.targets, pool.frozen.weights, pool.waiting)
+    yield from (pool.frozen.predicted, pool.frozen.targets, pool.frozen.weights, pool.frozen.waiting)
+    yield pool.waiting
     growth = pool.members.growth
     if growth is not None:
         yield from (growth.whole, growth.recent, growth.pending)

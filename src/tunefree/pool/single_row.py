@@ -10,7 +10,7 @@ members of kernels, is left to that.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -23,6 +23,7 @@ from tunefree.generations.columns import digests_of
 from tunefree.generations.leaves import LivingLeaves, add_weights, finite_sum, log_probabilities
 from tunefree.generations.linear import STRENGTHS, Linear
 from tunefree.losses.kinds import arrays_of
+from tunefree.model import passes
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.passes import score_rows
 from tunefree.model.views import KERNELS
@@ -47,6 +48,7 @@ class LinearRow:
 
     def __init__(self, group: LinearGroup, X: Block) -> None:
         p = X.numbers.shape[1]
+        self.n_features, self.states = group.n_features, [member.state for member in group.members]
         self.group, self.first, self.room = group, 1 + p, max(ROOM, 2 * (X.codes.size + X.values.size))
         self.columns, self.constant = X.columns.tobytes(), X.constant
         names = ["raw", *sorted({member.setting.view for member in group.members} - {"raw"})]
@@ -55,44 +57,61 @@ class LinearRow:
         self.values = np.zeros((len(names), self.first + self.room))  # in each view
         self.values[:, 0] = X.constant
         self.pointers, self.words = np.zeros(2, np.int64), np.zeros(self.room)
-        self.shown, nothing = np.zeros((len(names), self.room)), np.zeros(1)
+        self.shown, self.target, self.weight = np.zeros((len(names), self.room)), np.zeros(1), np.zeros(1)
         numbers = [of_view[1 : self.first].reshape(1, p) for of_view in self.values]
         self.views = [group.views[name] for name in names[1:]]
         self.seeing = Program(
             [
-                (KERNELS[type(view)], view, nothing, numbers[0], self.pointers, self.words, numbers[k], self.shown[k])
+                (
+                    KERNELS[type(view)],
+                    view,
+                    self.weight,
+                    numbers[0],
+                    self.pointers,
+                    self.words,
+                    numbers[k],
+                    self.shown[k],
+                )
                 for k, view in enumerate(self.views, 1)
             ]
         )
         self.latest = group.weights()
         self.read = [(weights.copy(), units.copy()) for weights, units in self.latest]
         self.margins = np.empty((len(group.members), 1, group.n_outputs))
-        self.calls = list(self._scoring(dict(zip(names, self.values, strict=True))))
+        self.start, of_views = np.zeros(1, np.int64), dict(zip(names, self.values, strict=True))
+        seen = [of_views[member.setting.view] for member in group.members]
+        rows = [Rows(self.start, self.end, self.indices, values) for values in seen]
+        scored = zip(self.read, rows, self.margins, strict=True)
+        self.scoring = Program([(score_rows, *read, row, margins) for read, row, margins in scored])
+        self.objectives = Objectives(group.members)
+        self.learning = Program([*self._learning(rows)]) if group.meetings is None else None
 
-    def _scoring(self, values: dict[str, np.ndarray]) -> Any:
-        """The calls that score the row."""
-        start = np.zeros(1, np.int64)
-        for member, (weights, units), margins in zip(self.group.members, self.read, self.margins, strict=True):
-            row = Rows(start, self.end, self.indices, values[member.setting.view])
-            yield score_rows, weights, units, row, margins
+    def _learning(self, rows: list[Rows]) -> Iterator[Call]:
+        """The calls in which members learn the row."""
+        for member, row, arrays, predictions in zip(
+            self.group.members, rows, self.objectives.arrays, self.margins, strict=True
+        ):
+            of_row = row, self.target, self.weight, predictions
+            yield passes.call_on(member.state, arrays, of_row, passes.NOTHING_MET, member.offsets)
 
-    def takes(self, X: Block) -> bool:
-        """Whether a row is like the one that this was made for, and members have as many weights as then."""
+    def is_like(self, X: Block) -> bool:
+        """Whether a row is like the one that this was made for, and members have the same memory as then."""
         is_alike = X.columns.tobytes() == self.columns and X.constant == self.constant
-        if not is_alike or self.room < X.codes.size + X.values.size:
+        if not is_alike or self.room < X.codes.size + X.values.size or self.n_features != self.group.n_features:
             return False
+        return all(member.state is state for member, state in zip(self.group.members, self.states, strict=True))
+
+    def _know_weights(self) -> None:
+        """Take over the weights of members where they have changed."""
         weights = self.group.weights()
         if weights is not self.latest:
-            pairs = list(zip(weights, self.read, strict=True))
-            if any(new[0].shape != old[0].shape for new, old in pairs):
-                return False
-            for new, old in pairs:
+            for new, old in zip(weights, self.read, strict=True):
                 old[0][:], old[1][:] = new
             self.latest = weights
-        return True
 
-    def write(self, X: Block) -> None:
-        """Write down a row as the views show it."""
+    def write(self, X: Block, weight: float = 0.0) -> None:
+        """Write down a row as the views show it, which learn it if it has a weight."""
+        self.weight[0] = weight
         raw, first, n_words = self.values[0], self.first, X.values.size
         raw[1:first] = X.numbers[0]
         last = first + X.codes.size
@@ -108,14 +127,56 @@ class LinearRow:
         if n_words:
             self.values[1:, words] = self.shown[1:, :n_words]
 
-    def predictions(self) -> np.ndarray:
-        """What each member predicts, (m, K), from the margins on; NaN where that is no finite number."""
+    def predict(self, X: Block) -> np.ndarray:
+        """What each member predicts of a row, (m, K), NaN where that is no finite number."""
+        self._know_weights()
+        self.write(X)
+        self.scoring.run()
         if self.group.members[0].objective.task == "classification":
             of_members = self.margins[:, 0]
         else:
             margins = zip(self.group.members, self.margins, strict=True)
             of_members = np.concatenate([member.objective.predictions_of(of_member) for member, of_member in margins])
-        return np.where(np.isfinite(of_members).all(axis=1, keepdims=True), of_members, np.nan)
+        return _finite(of_members)
+
+    def learn(self, X: Block, target: float, weight: float) -> np.ndarray:
+        """Let members learn a row; returns what each predicted before, (m, K), NaN where that is no finite number."""
+        assert self.learning is not None
+        self.objectives.know()
+        self.write(X, weight)
+        self.target[0] = target
+        self.learning.run()
+        self.objectives.tell()
+        end = int(self.end[0])
+        row = Rows(self.start.copy(), self.end.copy(), self.indices[:end].copy(), self.values[0, :end].copy())
+        self.group.has_learned_row(row, self.weight)
+        return _finite(self.margins[:, 0])
+
+
+def _finite(predictions: np.ndarray) -> np.ndarray:
+    """Predictions (m, K) of members, NaN where one is no finite number."""
+    return np.where(np.isfinite(predictions).all(axis=1, keepdims=True), predictions, np.nan)
+
+
+class Objectives:
+    """The objectives of members, or of what learns on leaves, as arrays that kernels change."""
+
+    def __init__(self, members: Sequence[Any]) -> None:
+        self.members = members
+        self.latest = [member.objective for member in members]
+        self.arrays = list(map(arrays_of, self.latest))
+
+    def know(self) -> None:
+        """Take over those of now."""
+        for place, member in enumerate(self.members):
+            if member.objective is not self.latest[place]:
+                self.latest[place] = member.objective
+                self.arrays[place].numbers[:] = arrays_of(member.objective).numbers
+
+    def tell(self) -> None:
+        """Let members know theirs after a row that was learned."""
+        for place, (member, arrays) in enumerate(zip(self.members, self.arrays, strict=True)):
+            member.objective = self.latest[place] = arrays.restored(member.objective)
 
 
 class GenerationsRow:
@@ -130,7 +191,7 @@ class GenerationsRow:
     """
 
     def __init__(self, growth: Growth, slots: dict[Slot, int]) -> None:
-        awake = list(growth.generations())
+        awake, self.has_classes = list(growth.generations()), growth.n_classes > 0
         of_trees = [named for named in awake if not isinstance(named[3].model, Linear)]
         of_linear = [named for named in awake if isinstance(named[3].model, Linear)]
         of_columns = [
@@ -162,16 +223,17 @@ class GenerationsRow:
 
     def _following(self) -> Iterator[Call]:
         """The calls by which what learns on leaves predicts."""
-        self.added, nothing = np.zeros((len(self.living), 1, self.n_outputs)), np.zeros(1)
-        self.objectives = [part.objective for part, _ in self.living]
-        self.arrays = list(map(arrays_of, self.objectives))
+        self.added, self.weight = np.zeros((len(self.living), 1, self.n_outputs)), np.zeros(1)
+        self.targets, self.objectives = np.zeros((len(self.living), 1)), Objectives([part for part, _ in self.living])
         self.trees_of_living, rest = [tree for _, tree in self.living], np.zeros((1, self.n_outputs))
         self.are_living = all(isinstance(part, LivingLeaves) for part, _ in self.living)
         self.are_complete = self.are_living and not any(part.predicts_rest for part, _ in self.living)
-        for (part, tree), arrays, written in zip(self.living, self.arrays, self.added, strict=True):
+        for (part, tree), arrays, target, written in zip(
+            self.living, self.objectives.arrays, self.targets, self.added, strict=True
+        ):
             if isinstance(part, LivingLeaves):
                 offsets = rest if part.predicts_rest else self.margins[tree]
-                yield part.call_on(arrays, self.leaves[tree], offsets, nothing, nothing, written)
+                yield part.call_on(arrays, self.leaves[tree], offsets, target, self.weight, written)
             elif len(part.levels):
                 yield add_weights, part.levels, self.leaves[tree], written
 
@@ -192,9 +254,13 @@ class GenerationsRow:
         of_slots += [(*named, version) for *named, _ in of_linear for version in range(len(STRENGTHS))]
         return [slots.get(Slot._make(named)) for named in of_slots]
 
-    def predictions(self, matrix: np.ndarray) -> np.ndarray:
-        """Margins, or numbers, (predictions, K) of a row (1, c) under the keys of the columns so far."""
-        self._know_objectives()
+    def follow(self, matrix: np.ndarray, y: float = 0.0, weight: float = 0.0) -> np.ndarray:
+        """Margins, or numbers, (predictions, K) of a row (1, c) under the keys of the columns so far.
+
+        It is learned after that if it has a weight; ``y`` is the number of its class, or a number.
+        """
+        self.objectives.know()
+        self.weight[0] = weight
         np.take(matrix[0], self.sources, out=self.gathered)
         self.sums[:], self.added[:], self.scores[:] = self.starts, 0.0, 0.0
         self.walking.run()
@@ -206,16 +272,21 @@ class GenerationsRow:
             of_columns = linear.design(self.columns, slice(None), *self.standards)[0, 1:]
             for features, start, stop in self.features:
                 features[0, 1:] = of_columns[start:stop]
+        if weight > 0.0:
+            self._write_targets(y)
         self.following.run()
+        if weight > 0.0:
+            self.objectives.tell()
         shape = -1, self.n_outputs
         return np.concatenate([part.reshape(shape) for part in (self.margins, self._of_leaves(), self.scores)])
 
-    def _know_objectives(self) -> None:
-        """Take over what learners on leaves have learned of their objectives."""
-        for place, (part, _) in enumerate(self.living):
-            if part.objective is not self.objectives[place]:
-                self.objectives[place] = part.objective
-                self.arrays[place].numbers[:] = arrays_of(part.objective).numbers
+    def _write_targets(self, y: float) -> None:
+        """Write down the target of a row as learners on leaves take it."""
+        if self.are_complete:
+            self.targets[:] = y if self.n_outputs > 1 or not self.has_classes else 1.0 if y == 1.0 else -1.0
+        else:
+            with np.errstate(over="ignore"):
+                self.targets[:] = np.clip(y - self.margins[self.trees_of_living, 0], -1e300, 1e300)
 
     def _of_leaves(self) -> np.ndarray:
         """What learners on leaves predict, (learners, K)."""
@@ -244,7 +315,6 @@ class SingleRow:
         self.members, self.linear = members, LinearRow(members.ensemble.linear, X)
         growth = members.growth if members.growth is not None and members.growth.awake else None
         self.generations = None if growth is None else GenerationsRow(growth, members.slots)
-        self.scoring = Program(self.linear.calls)
         places = [*members.online_places, *([] if self.generations is None else self.generations.places)]
         self.kept = [k for k, place in enumerate(places) if place is not None]
         self.places = [place for place in places if place is not None]
@@ -259,19 +329,28 @@ class SingleRow:
 
     def predict(self, X: Block, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What members predict, (1, M, K), and the mixture of that, (1, K): arrays that the next row overwrites."""
-        self.linear.write(X)
-        self.scoring.run()
-        predicted = self.linear.predictions()
-        if self.generations is not None:
-            predicted = np.concatenate([predicted, self.generations.predictions(matrix)])
-        predicted = predicted[self.kept]
-        if self.members.loss is None:
-            predicted = log_probabilities(predicted, self.members.width, 0)  # which know all classes
-        self.written[0, self.places] = predicted
+        predicted = self.linear.predict(X)
+        self._write([predicted] if self.generations is None else [predicted, self.generations.follow(matrix)])
         if self.born is not None:
             self.born[:] = self.written[:, self.places_born]
         self.mixing.run()
         return self.written, self.mixed
+
+    def learn(self, X: Block, y: float, weight: float, evidence: float, matrix: np.ndarray) -> np.ndarray:
+        """Let members learn a row, generations with its weight as evidence; what they predicted before, (1, M, K)."""
+        has_two = self.members.loss is None and self.linear.group.n_outputs == 1
+        predicted = [self.linear.learn(X, (1.0 if y == 1.0 else -1.0) if has_two else y, weight)]
+        if self.generations is not None:
+            predicted.append(self.generations.follow(matrix, y, evidence))
+        self._write(predicted)
+        return self.written.copy()
+
+    def _write(self, predicted: list[np.ndarray]) -> None:
+        """Write down what linear members predict, and then generations, each (predictions, K)."""
+        of_members = np.concatenate(predicted)[self.kept]
+        if self.members.loss is None:
+            of_members = log_probabilities(of_members, self.members.width, 0)  # which know all classes
+        self.written[0, self.places] = of_members
 
 
 class SingleRows:
@@ -304,6 +383,22 @@ class SingleRows:
         finally:
             self._lock.release()
 
+    def learn(
+        self, pool: Any, X: Block, y: float, weight: float, evidence: float, matrix: np.ndarray
+    ) -> np.ndarray | None:
+        """Let members learn a row, as :meth:`tunefree.pool.members.Members.learn` does; None if that is to do it.
+
+        ``weight`` is relative to those of rows before; ``evidence`` is the same, or 0 where a member may know the row.
+        """
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            if not self._is_ready(pool, X) or self._row is None or self._row.linear.learning is None:
+                return None
+            return self._row.learn(X, y, weight, evidence, matrix)
+        finally:
+            self._lock.release()
+
     def _is_ready(self, pool: Any, X: Block) -> bool:
         """Whether there are arrays for this row, after making them where they are due."""
         held = _held(pool)
@@ -312,7 +407,7 @@ class SingleRows:
             self._key, self._held, self._met, self._row = key, held, 0, None
         if not is_foreseen(pool, X):
             return False
-        if self._row is None or not self._row.linear.takes(X):
+        if self._row is None or not self._row.linear.is_like(X):
             self._met += 1
             self._row = SingleRow(pool, X) if self._met > LIKE else None
             self._met = 0 if self._met > LIKE else self._met
