@@ -180,19 +180,13 @@ def _lbfgs(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.nda
 
 def _newton(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Newton's method from some weights, with steps halved until the objective falls."""
-    n_outputs, d = problem.n_outputs, X.shape[1]
     codes, Y = _labels(problem)
     value = _objective(X, codes, problem.weights, penalty, weights)
     for _ in range(STEPS):
         P = _probabilities(X @ weights)
         gradient = X.T @ ((P - Y) * problem.weights[:, None]) + penalty[:, None] * weights
-        hessian = np.empty((n_outputs, d, n_outputs, d))
-        for k in range(n_outputs):
-            for m in range(k + 1):
-                curvature = problem.weights * P[:, k] * ((1.0 if k == m else 0.0) - P[:, m])
-                hessian[k, :, m] = hessian[m, :, k] = (X * curvature[:, None]).T @ X
-        flat = hessian.reshape(n_outputs * d, n_outputs * d) + np.diag(np.tile(penalty, n_outputs) + 1e-9)
-        step = np.linalg.solve(flat, gradient.T.reshape(-1)).reshape(n_outputs, d).T
+        hessian = _hessian(X, P, problem.weights) + np.diag(np.tile(penalty, P.shape[1]) + 1e-9)
+        step = np.linalg.solve(hessian, gradient.T.reshape(-1)).reshape(P.shape[1], -1).T
         size = 1.0
         while size > 1e-4:
             after = _objective(X, codes, problem.weights, penalty, weights - size * step)
@@ -203,6 +197,24 @@ def _newton(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.nd
             break
         weights, value = weights - size * step, after
     return weights
+
+
+def _hessian(X: np.ndarray, P: np.ndarray, row_weights: np.ndarray) -> np.ndarray:
+    """Second derivatives (K d, K d) of the log-loss: sum of h (diag(p) - p p') x x', at probabilities p of rows.
+
+    Blocks of two classes are those of one product of a matrix with itself, of which BLAS computes half.
+    """
+    (n, d), n_outputs = X.shape, P.shape[1]
+    hessian = np.empty((n_outputs * d, n_outputs * d))
+    if n_outputs > 1:
+        shares = (np.sqrt(row_weights)[:, None] * P)[:, :, None] * X[:, None, :]
+        of_rows = shares.reshape(n, n_outputs * d)
+        hessian[:] = -(of_rows.T @ of_rows)
+    for k in range(n_outputs):
+        of_rows = X * np.sqrt(row_weights * P[:, k] * (1.0 - P[:, k]))[:, None]
+        block = slice(k * d, (k + 1) * d)
+        hessian[block, block] = of_rows.T @ of_rows
+    return hessian
 
 
 def _objective(

@@ -142,14 +142,19 @@ def meet_rows(
     """Observe the features of rows, which get serial numbers: a row without a first occurrence has that of the next."""
     limits, is_settled = Limits(first, few, logged, known.counts[1]), known.counts[2] == 1
     for i in range(len(weight)):
-        row, is_learned, is_logged, n_slots = known.counts[1], weight[i] > 0.0, False, known.counts[0]
-        serials[i] = row
-        if is_learned and not is_settled:
-            for c in range(codes.shape[1]):
-                is_logged = is_logged or (codes[i, c] >= first and known.slot_of[codes[i, c]] == 0)
-            for e in range(pointers[i], pointers[i + 1]):
-                is_new = features[e] >= first and values[e] != 0.0 and known.slot_of[features[e]] == 0
-                is_logged = is_logged or is_new
+        row, is_learned, n_slots = known.counts[1], weight[i] > 0.0, known.counts[0]
+        serials[i], n_new, n_open = row, 0, 0
+        for c in range(codes.shape[1]):
+            if codes[i, c] >= first:
+                n_open += 1 if known.slot_of[codes[i, c]] <= 0 else 0
+                n_new += 1 if known.slot_of[codes[i, c]] == 0 else 0
+        for e in range(pointers[i], pointers[i + 1]):
+            if features[e] >= first and values[e] != 0.0:
+                n_open += 1 if known.slot_of[features[e]] <= 0 else 0
+                n_new += 1 if known.slot_of[features[e]] == 0 else 0
+        if n_open == 0:  # as in most rows, once most features are known
+            continue
+        is_logged = n_new > 0 and is_learned and not is_settled
         for c in range(codes.shape[1]):
             if codes[i, c] >= first:
                 meet_feature(known, kept, limits, row, is_learned, is_logged, codes[i, c], -1, occurrences)

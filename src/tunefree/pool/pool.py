@@ -35,7 +35,8 @@ from tunefree.pool.waiting import Waiting
 from tunefree.pool.weights_record import WeightsRecord, running
 from tunefree.pool.windows import BLOCK, Rises
 
-PIECE = 2048  # rows that members learn at a time
+PIECE = 2048  # rows that members learn at a time, but
+WORDS = 2**17  # no more words than these, whose features take statistics while their rows are learned
 GREAT = 1e100  # a first target beyond is a unit of the targets, whose squares would not be finite
 UNGROUPED = "rows learned before had no groups; leave groups= out for these, or begin a new model with them"
 
@@ -302,7 +303,9 @@ class Pool:
                 self.give_up_trees()
             event = (self.rows // BLOCK + 1) * BLOCK
             event = event if members.growth is None else min(event, members.growth.event())
-            stop = min(start + PIECE, int(np.searchsorted(counts, event - begun)) + 1, len(weight))
+            n_within = int(np.searchsorted(X.pointers[start + 1 :], X.pointers[start] + WORDS, "right"))
+            most = start + min(PIECE, max(n_within, 1))
+            stop = min(most, int(np.searchsorted(counts, event - begun)) + 1, len(weight))
             if start < first_wide < stop:
                 stop = first_wide
             yield start, stop
