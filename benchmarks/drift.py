@@ -2,9 +2,10 @@
 
 Losses are those of the pool, each row predicted before it is learned. In 20 made streams of 10,000 rows it is known
 where what is to be learned changes: abruptly, gradually, again and again, only in its noise, only in the share of a
-class; or never, though a column of no use may change. The constants of ADWIN and Page-Hinkley are chosen on the first
-half of these streams, by errors and then by delay; the second half was run once. Only alarms at which losses had risen
-count. An alarm before a change, or a second one after it, is false; a change without one before the next is missed.
+class; or never, though a column of no use may change. The constants of ADWIN and Page-Hinkley are chosen on half of
+these streams, by errors and then by delay; with these the other half was run once. Only alarms at which losses had
+risen count. An alarm before a change, or a second one after it, is false; a change without one before the next is
+missed.
 Three real streams are taken in their order and in a random one, in which all alarms are false.
 """
 

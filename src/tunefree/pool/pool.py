@@ -313,7 +313,6 @@ class Pool:
 
     def _learn_piece(self, X: Any, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None) -> np.ndarray:
         before, sums, has_no_events = self.rows, self._sums_of_targets, self.has_no_events
-        learned = self.members.learn(X, y, weight, self.relative.of(weight), before, ahead)
         is_alone = len(y) == 1 and ahead is None and weight[0] > 0.0
         learn_row = partial(self.single_rows.learn, self) if is_alone else None
         learned = self.members.learn(X, y, weight, self.relative.of(weight), before, ahead, learn_row)

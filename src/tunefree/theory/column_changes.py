@@ -85,7 +85,8 @@ class _Binned(NamedTuple):
     """Values of two samples, in bins."""
 
     codes: np.ndarray  # (n + m,) int64
-    bins: list[Bin]
+    n_bins: int
+    is_rare: bool  # whether the first bin is that of the rare categories
 
 
 def compared(
@@ -118,44 +119,43 @@ def compared(
     n, m = len(before), len(after)
     if min(n, m) < FEWEST:
         return None
-    both = np.concatenate([before, after])
-    is_before = np.arange(n + m) < n
-    level = LEVEL / (2 * both.shape[1] - 1)
-    target = _binned(both[:, 0], is_category[0], min(n, m) / (n + m), RELATED_BINS)
+    both, is_before = np.concatenate([before, after]), np.arange(n + m) < n
+    share, level = min(n, m) / (n + m), LEVEL / (2 * both.shape[1] - 1)
+    target = _binned(both[:, 0], is_category[0], share, RELATED_BINS)
     changes, least = [], 0.0
-    for c in range(both.shape[1]):
-        values = _binned(both[:, c], is_category[c], min(n, m) / (n + m), BINS)
-        changes += _of_values(int(keys[c]), values, is_before, level)
-        if not c and changes:
-            distance, error = _distance(*_counts(target.codes, is_before, len(target.bins)))
-            least = distance + 2.0 * error
-        if c:
-            few = _binned(both[:, c], is_category[c], min(n, m) / (n + m), RELATED_BINS)
-            changes += [
-                change
-                for change in _of_relation(int(keys[c]), few, target, is_before, level)
-                if change.distance > least
-            ]
+    for c, (key, values, of_categories) in enumerate(zip(keys, both.T.copy(), is_category, strict=True)):
+        binned = _binned(values, of_categories, share, BINS)
+        changes += _of_values(int(key), values, of_categories, binned, is_before, level)
+        if c == 0:
+            distance, error = _distance(*_counts(target.codes, is_before, target.n_bins))
+            least = distance + 2.0 * error if changes else 0.0
+        else:
+            few = _binned(values, of_categories, share, RELATED_BINS)
+            relation = _of_relation(int(key), few, target, is_before, level)
+            changes += [change for change in relation if change.distance > least]
     changes.sort(key=lambda change: -change.distance)
     return Comparison(n, m, both.shape[1], changes[:MOST_CHANGES])
 
 
-def _of_values(key: int, values: _Binned, is_before: np.ndarray, level: float) -> list[Change]:
+def _of_values(
+    key: int, values: np.ndarray, is_category: bool, binned: _Binned, is_before: np.ndarray, level: float
+) -> list[Change]:
     """The change of a column's values, if it is beyond chance."""
-    x, y = _counts(values.codes, is_before, len(values.bins))
-    if chdtrc(len(x) - 1, _chi_square(x, y)) > level or len(x) < 2:
+    x, y = _counts(binned.codes, is_before, binned.n_bins)
+    if len(x) < 2 or chdtrc(len(x) - 1, _chi_square(x, y)) > level:
         return []
     p, q = x / x.sum(), y / y.sum()
     b = int(np.argmax(np.abs(p - q)))
-    return [Change(key, False, *_distance(x, y), values.bins[b], float(p[b]), float(q[b]))]
+    held = _bin(values[binned.codes == b], is_category, binned.is_rare and b == 0)
+    return [Change(key, False, *_distance(x, y), held, float(p[b]), float(q[b]))]
 
 
 def _of_relation(key: int, values: _Binned, target: _Binned, is_before: np.ndarray, level: float) -> list[Change]:
     """The change of a column's relation to the target, if it is beyond chance."""
     statistic, degrees, distance, variance, rows = 0.0, 0, 0.0, 0.0, 0
-    for b in range(len(values.bins)):
+    for b in range(values.n_bins):
         here = values.codes == b
-        x, y = _merged(*_counts(target.codes[here], is_before[here], len(target.bins)))
+        x, y = _merged(*_counts(target.codes[here], is_before[here], target.n_bins))
         if len(x) < 2:
             continue
         of_bin, error = _distance(x, y)
@@ -202,14 +202,14 @@ def _binned(values: np.ndarray, is_category: bool, share: float, most: int) -> _
     """Values in bins that have EXPECTED rows or more in the smaller sample, which has this share of all rows."""
     bin_of = (_categories if is_category else _numbers)(values, EXPECTED / share, most)
     kept, codes = np.unique(bin_of, return_inverse=True)
-    return _Binned(codes, [_bin(code, values[bin_of == code], is_category) for code in kept.tolist()])
+    return _Binned(codes, len(kept), bool(kept[0] == RARE))
 
 
-def _bin(code: int, values: np.ndarray, is_category: bool) -> Bin:
-    """The bin of this code, with these values."""
+def _bin(values: np.ndarray, is_category: bool, is_rare: bool) -> Bin:
+    """The bin that has these values."""
     known = values[values != MISSING]
-    if code == RARE or not len(known):
-        return Bin("rare" if code == RARE else "missing")
+    if is_rare or not len(known):
+        return Bin("rare" if is_rare else "missing")
     return Bin("category" if is_category else "numbers", float(known.min()), float(known.max()))
 
 

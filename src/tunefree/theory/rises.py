@@ -219,7 +219,9 @@ def follow(
 
 def _believed(p, k):
     """Equation (1)."""
-    return (_BETS[k, 0] * p / (1.0 + (_BETS[k, 0] - 1.0) * p)) ** _BETS[k, 1]
+    odds, power = _BETS[k]
+    share = odds * p / (1.0 + (odds - 1.0) * p)
+    return share if power == 1.0 else share**power
 
 
 def _cell(loss):
