@@ -182,6 +182,11 @@ class Pool:
             bounds[:, order] = np.sort((means[:, None] + units[:, None] * scores) * scale, axis=1)
         return np.maximum(bounds, least)
 
+    def check_evidence(self, levels: list[float]) -> None:
+        """Raise a ModelError if there is too little evidence for a quantile of one of these levels."""
+        for level in levels:
+            self._quantile(level, f"the quantile {level:g}")
+
     def threshold(self, coverage: float, asked: str, code: int | None = None) -> float:
         """What scores of classes (:mod:`tunefree.intervals.sets`) in a set are at most, of all or of one class."""
         return self._quantile(coverage, asked, code)
