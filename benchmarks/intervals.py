@@ -3,9 +3,11 @@
 Prints a line a table: coverage of rows to come with its standard error, and the mean width of intervals over that of
 the best of three ways around LightGBM with its defaults: split conformal prediction, CV+ with five folds (Barber,
 Candes, Ramdas, Tibshirani 2021), and conformalised quantile regression (Romano, Patterson, Candes 2019), each with a
-fifth of the rows held out; or the mean size of sets over that of adaptive sets around LightGBM. ``--half chosen`` has
-the tables that constants were chosen on, ``--half other`` those that were run once. ``--part streams`` prints coverage
-along streams, and the worst window of 2,000 rows; ``--part time`` what is spent on intervals during ``fit``.
+fifth of the rows held out; or the mean size of sets over that of the smaller of two kinds around LightGBM: adaptive
+sets, and these with the penalty that the pool's have. ``--half chosen`` has the tables that constants were chosen on,
+``--half other`` those that were run after that, and on which one choice was made again, ``--half fresh`` those that
+were run last. ``--part streams`` prints coverage along streams, and the worst window of 2,000 rows; ``--part time``
+what is spent on intervals during ``fit``.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from tunefree import TuneFreeClassifier, TuneFreeRegressor
 from tunefree.core.rows import dense
 from tunefree.intervals.conformal import quantile
 from tunefree.intervals.conformal_record import ConformalRecord
-from tunefree.intervals.sets import class_scores, draws_of
+from tunefree.intervals.sets import PENALTY, class_scores, draws_of
 
 COVERAGES = (0.8, 0.9, 0.95)
 SEEDS = 3
@@ -137,6 +139,22 @@ def noisy(n_classes: int, n: int) -> Callable[[int], Rows]:
     return rows
 
 
+def fourfold(seed: int) -> Rows:
+    """Noise that is four times as much in every other 5,000 rows."""
+    rng = np.random.default_rng(seed)
+    X, spread = rng.normal(size=(30_000, 6)), np.where(np.arange(30_000) // 5000 % 2 == 0, 0.5, 2.0)
+    return X, 2.0 * X[:, 0] + np.sin(2.0 * X[:, 1]) + spread * rng.normal(size=30_000)
+
+
+def in_circles(seed: int) -> Rows:
+    """A slope that turns three times, noise that comes and goes, and a column that matters from row 17,000 on."""
+    rng = np.random.default_rng(seed)
+    X, angle = rng.normal(size=(30_000, 6)), 2.0 * np.pi * np.arange(30_000) / 10_000.0
+    turned = np.cos(angle) * X[:, 0] + np.sin(angle) * X[:, 1]
+    y = 2.0 * turned + (1.0 + 0.5 * np.sin(angle / 1.7)) * rng.standard_t(4.0, size=30_000)
+    return X, y + np.where(np.arange(30_000) < 17_000, 0.0, 3.0 * X[:, 2])
+
+
 HALVES: dict[str, dict[str, Table]] = {
     "chosen": {
         "california": Table(of_file("california_housing", "MedHouseVal")),
@@ -180,6 +198,8 @@ STREAMS = {
     "electricity, price": Table(of_file("elec2", "nswprice", ("class", "vicprice"), 10**9, True)),
     "flights": Table(of_file("flights_3m", "delay", most=40_000, in_order=True)),
     "electricity, up or down": Table(of_file("elec2", "class", (), 10**9, True), False),
+    "noise that changes fourfold": Table(fourfold),
+    "slopes that turn, and one that comes": Table(in_circles),
 }
 
 
@@ -253,18 +273,22 @@ def quantile_regression(X: np.ndarray, y: np.ndarray, new: np.ndarray) -> np.nda
     return np.stack(ends, 1)
 
 
-def of_lightgbm(model: Any, rows: np.ndarray) -> np.ndarray:
+def of_lightgbm(model: Any, rows: np.ndarray, has_penalty: bool) -> np.ndarray:
     """Scores (n, K) of classes."""
-    return class_scores(np.log(np.maximum(model.predict_proba(rows), 1e-300)), draws_of(dense(rows)))
+    probabilities = model.predict_proba(rows)
+    scores = class_scores(np.log(np.maximum(probabilities, 1e-300)), draws_of(dense(rows)))
+    return scores if has_penalty else (scores - PENALTY * (1.0 - probabilities)) / (1.0 - PENALTY)
 
 
-def adaptive_sets(X: np.ndarray, y: np.ndarray, new: np.ndarray, classes: np.ndarray) -> np.ndarray:
+def adaptive_sets(
+    X: np.ndarray, y: np.ndarray, new: np.ndarray, classes: np.ndarray, has_penalty: bool = False
+) -> np.ndarray:
     """Adaptive sets of LightGBM, with a fifth of the rows held out."""
     from lightgbm import LGBMClassifier
 
     n = 4 * len(y) // 5
     model = LGBMClassifier(verbose=-1, n_jobs=1).fit(X[:n], y[:n])
-    held, to_come = (of_lightgbm(model, rows) for rows in (X[n:], new))
+    held, to_come = (of_lightgbm(model, rows, has_penalty) for rows in (X[n:], new))
     is_known = np.isin(y[n:], model.classes_)
     codes = np.searchsorted(model.classes_, y[n:][is_known])
     scores = held[is_known][np.arange(len(codes)), codes]
@@ -301,7 +325,8 @@ def of_table(name: str, table: Table, seeds: int, most: int) -> tuple[str, np.nd
             ways = (split_conformal, cross_validated, quantile_regression)
             of_ways = np.stack([judged(table, way(*rows), y_new, None) for way in ways])
         else:
-            of_ways = judged(table, adaptive_sets(*rows, classes), y_new, classes)[None]
+            kinds = (adaptive_sets(*rows, classes, has_penalty) for has_penalty in (False, True))
+            of_ways = np.stack([judged(table, sets, y_new, classes) for sets in kinds])
         others.append(of_ways)
     mean, of_others = np.mean(ours, axis=0), np.mean(others, axis=0)
     ratios = mean[1] / of_others[:, 1].min(axis=0)

@@ -216,3 +216,53 @@ def test_texts_and_wide_rows_have_intervals_of_one_width():
     bounds = TuneFreeRegressor().fit(X, y).predict_interval(X, 0.8)
     widths = bounds[:, 1] - bounds[:, 0]
     np.testing.assert_allclose(widths, widths[0])
+
+
+@pytest.mark.usefixtures("few_trees")
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie"])
+def test_intervals_of_counts_and_amounts_are_of_their_exposures_and_not_below_0(loss):
+    rng = np.random.default_rng(0)
+    n = 2400
+    X, exposure = rng.normal(size=(n, 3)), rng.uniform(0.2, 1.0, n)
+    mean = 4.0 * np.exp(0.4 * X[:, 0]) * exposure
+    y = {
+        "poisson": lambda: rng.poisson(mean).astype(float),
+        "gamma": lambda: rng.gamma(2.0, mean / 2.0),
+        "tweedie": lambda: rng.gamma(np.maximum(rng.poisson(mean), 1e-9)),
+    }[loss]()
+    learned, new = slice(1600), slice(1600, None)
+    model = TuneFreeRegressor(loss=loss).fit(X[learned], y[learned], exposure=exposure[learned])
+    bounds = model.predict_interval(X[new], LEVELS, exposure=exposure[new])
+    assert (bounds >= 0.0).all() and (bounds[..., 1] >= bounds[..., 0]).all()
+    parts = covered(bounds, y[new])
+    assert (parts > LEVELS - 3.5 * np.sqrt(LEVELS * (1.0 - LEVELS) * (1.8 / 1600 + 1.0 / 800))).all()
+    above = (y[new, None] > bounds[..., 1]).mean(axis=0)
+    np.testing.assert_allclose(above, (1.0 - LEVELS) / 2.0, atol=0.06)
+    np.testing.assert_array_equal(
+        model.predict(X[new], quantiles=[0.1, 0.9], exposure=exposure[new]),
+        model.predict_interval(X[new], 0.8, exposure=exposure[new]),
+    )
+    of_one = model.predict_interval(X[new], exposure=1.0)
+    np.testing.assert_array_equal(of_one, model.predict_interval(X[new]))
+    with pytest.raises(ValueError, match="exposure has the shape"):
+        model.predict_interval(X[new], exposure=exposure)
+    with pytest.raises(ValueError, match="the exposure is 0"):
+        model.predict_interval(X[new], exposure=0.0)
+
+
+@pytest.mark.usefixtures("few_trees")
+def test_where_nearly_all_counts_are_0_they_are_in_all_intervals():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1500, 2))
+    y = rng.poisson(0.05 * np.exp(X[:, 0])).astype(float)
+    bounds = TuneFreeRegressor(loss="poisson").fit(X, y).predict_interval(X, [0.5, 0.9, 0.98])
+    assert (bounds[..., 0] == 0.0).all() and (bounds[:, 2, 1] > 1.0).any()
+
+
+@pytest.mark.usefixtures("few_trees")
+def test_an_exposure_has_no_effect_on_other_losses_and_is_refused(regressor):
+    X, _ = numbers(10)
+    with pytest.raises(ModelError, match="`exposure` is for losses of counts and amounts"):
+        regressor.predict_interval(X, exposure=2.0)
+    with pytest.raises(ModelError, match="`exposure` is for losses of counts and amounts"):
+        regressor.predict(X, quantiles=0.5, exposure=2.0)

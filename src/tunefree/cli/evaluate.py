@@ -28,6 +28,14 @@ def evaluate(
             "--progressive", help="Let the model learn each row after it has predicted it; its file stays as it is."
         ),
     ] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="C",
+            help="Measure intervals of this coverage, as 0.9, too: how many rows they hold, their width and score.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Metrics of a model on data with known targets, with 95 % confidence intervals.
@@ -46,6 +54,8 @@ def evaluate(
     tunefree evaluate people.model test.csv --by education
 
     tunefree evaluate people.model next.csv --progressive
+
+    tunefree evaluate prices.model test.csv --interval .9 --by region
     """
     from tunefree.cli.display import show
     from tunefree.model_files.trained import load
@@ -54,6 +64,6 @@ def evaluate(
 
     bad = bad_rows_of(plan)
     trained = load(model, "linear" if progressive else None)
-    result = evaluation.evaluate(trained, files.source(plan), bad, by, progressive)
+    result = evaluation.evaluate(trained, files.source(plan), bad, by, progressive, interval)
     tell_of_rows(bad)
     show([*performance.evaluation(trained, result, by), *(rows.rows_of(bad) if json else [])], json)

@@ -22,7 +22,7 @@ from tunefree.core.errors import ModelError
 
 HASTE = 2.0  # the score of row t of n counts like (t / n)^HASTE, as do the weights of the mixture in their means
 
-SURE = 1.0  # standard errors
+SURE, SURE_BY_CURVE = 3.0, 1.0  # standard errors; the latter where scores follow a learning curve
 MORE = "learn more rows, or ask for less"
 
 
@@ -106,8 +106,10 @@ def quantile(scores: np.ndarray, weights: np.ndarray, level: float) -> float:
     return float(scores[order[place]]) if place < len(scores) else math.inf
 
 
-def wider(bound: float, scores: np.ndarray, weights: np.ndarray, level: float) -> float:
+def wider(bound: float, scores: np.ndarray, weights: np.ndarray, level: float, sure: float = SURE) -> float:
     """A quantile of other scores in place of one, where more of them are beyond this than chance explains.
+
+    Chance explains what is within so many standard errors.
 
     Examples
     --------
@@ -121,6 +123,6 @@ def wider(bound: float, scores: np.ndarray, weights: np.ndarray, level: float) -
     is_beyond = scores < bound if level < 0.5 else scores > bound
     beyond = float(weights[is_beyond].sum()) / evidence
     error = math.sqrt(tail * (1.0 - tail) * float((weights**2).sum())) / evidence
-    if beyond - tail <= SURE * error:
+    if beyond - tail <= sure * error:
         return bound
     return min(bound, quantile(scores, weights, level)) if level < 0.5 else max(bound, quantile(scores, weights, level))

@@ -160,7 +160,7 @@ class ConformalRecord:
         """How residuals become smaller, or larger, along the rows; of classes, counts and amounts it is flat."""
         kept = self.scores.kept()
         if self.widths is None or not len(kept["targets"]):
-            return LearningCurve(0.0, 0.0, self.rows)
+            return LearningCurve(0.0, 0.0, self.rows, is_known=False)
         numbers = kept["digests"].astype(np.float64)
         roots = np.sqrt(np.abs(kept["targets"])) * np.sqrt(kept["columns"][:, 0])
         weights = kept["weights"] * recency(numbers, self.rows)

@@ -42,6 +42,7 @@ class LearningCurve(NamedTuple):
     slope: float  # s
     middle: float  # x
     rows: int  # n
+    is_known: bool = True  # whether residuals tell of it; else it is flat
 
     @classmethod
     def fitted(cls, numbers: np.ndarray, roots: np.ndarray, weights: np.ndarray, rows: int) -> LearningCurve:

@@ -99,6 +99,20 @@ def draw_gain(axes: Any, looked: Any, hits: Any, titles: tuple[str, str]) -> Non
     finish(axes, [], titles)
 
 
+def draw_coverage(
+    axes: Any, asked: Sequence[float], covered: Sequence[float], low: Sequence[float], high: Sequence[float]
+) -> None:
+    """Draw the parts of rows that were covered, less those asked for, with the band that chance explains."""
+    x = np.array(asked)
+    off, ends = np.array(covered) - x, np.array([low, high]) - x
+    axes.axhline(0.0, color=SOFT, linewidth=0.8)
+    axes.fill_between(x, *ends, color=SOFT, alpha=0.25, linewidth=0)
+    axes.plot(x, off, "o-", color=BLUE, linewidth=1.2, markersize=4.5)
+    axes.set_xlim(0.0, 1.0)
+    few_ticks(axes.yaxis, np.concatenate([off, *ends]), 5)
+    finish(axes, [], ("coverage asked for", "covered less asked for"))
+
+
 def draw_scatter(axes: Any, x: np.ndarray, y: np.ndarray, titles: tuple[str, str]) -> None:
     """Draw points, and a line at the height 0."""
     axes.axhline(0.0, color=SOFT, linewidth=0.8)

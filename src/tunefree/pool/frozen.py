@@ -19,7 +19,8 @@ from tunefree.core.states import under
 from tunefree.generations.clocks import FIRST
 from tunefree.generations.generation import Generation, restored_all, save_all
 from tunefree.generations.reservoir import Reservoir
-from tunefree.intervals.conformal import quantile, recency, wider
+from tunefree.intervals.conformal import SURE as SURE_OF_SCORES
+from tunefree.intervals.conformal import SURE_BY_CURVE, quantile, recency, wider
 from tunefree.intervals.conformal_record import MOST_SCORES, Units, scores_of
 from tunefree.intervals.learning_curve import LearningCurve
 from tunefree.intervals.sets import draws_of
@@ -168,7 +169,7 @@ class Frozen:
             return of_stream
         scores = kept["columns"][counts, self.choice] * curve.factors(numbers[counts])
         if self.choice == FOLLOWING:
-            return wider(of_stream, scores, weights, level)
+            return wider(of_stream, scores, weights, level, SURE_BY_CURVE if curve.is_known else SURE_OF_SCORES)
         of_copies = quantile(scores, weights, level)
         return of_copies if np.isfinite(of_copies) else of_stream
 

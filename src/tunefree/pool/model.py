@@ -156,6 +156,16 @@ class PoolModel(Model):
         asked = [f"coverage {coverage:g}" for coverage in np.repeat(coverages, 2).tolist()]
         return self.pool.quantiles(X, predictions[:, 0], levels, asked, exposure).reshape(len(predictions), -1, 2)
 
+    def has_intervals(self, coverage: float) -> bool:
+        """Whether there are intervals of this coverage: targets are numbers, and there is evidence enough."""
+        if self.task != "regression":
+            return False
+        try:
+            self.pool.check_evidence([(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0])
+        except ModelError:
+            return False
+        return True
+
     def sets(self, X: Any, margins: np.ndarray, coverages: np.ndarray, by_class: bool = False) -> np.ndarray:
         """Which classes (n, c, K) are in the sets of rows with these margins.
 

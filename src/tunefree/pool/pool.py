@@ -182,7 +182,8 @@ class Pool:
         ``asked`` says of each level, in the message of an error, what was asked for. With the losses of counts and
         amounts logarithms are predicted, targets are at least 0, and rows may have exposures (n,).
         """
-        named, curve = zip(levels.tolist(), asked, strict=True), self._curve()
+        named = zip(levels.tolist(), asked, strict=True)
+        curve = self._curve() if self.has_finished else None
         scores = np.array([self._quantile(level, name, curve=curve) for level, name in named])
         exposure, loss = np.ones(len(predictions)) if exposure is None else exposure, self.members.loss
         if self.members.predicts_logarithms:
@@ -197,6 +198,11 @@ class Pool:
             bounds[:, order] = np.sort((means[:, None] + units[:, None] * scores) * scale, axis=1)
         return np.maximum(bounds, least)
 
+    def check_evidence(self, levels: list[float]) -> None:
+        """Raise a ModelError if there is too little evidence for a quantile of one of these levels."""
+        for level in levels:
+            self._quantile(level, f"the quantile {level:g}")
+
     def threshold(self, coverage: float, asked: str, code: int | None = None) -> float:
         """What scores of classes (:mod:`tunefree.intervals.sets`) in a set are at most, of all or of one class."""
         return self._quantile(coverage, asked, code)
@@ -204,7 +210,7 @@ class Pool:
     def _curve(self) -> LearningCurve:
         """How scores become smaller, or larger, along the rows; without trees there is nothing that lags behind."""
         curve = self.conformal.curve()
-        return curve if self.members.growth is not None else curve._replace(slope=0.0)
+        return curve if self.members.growth is not None else curve._replace(slope=0.0, is_known=False)
 
     def _quantile(self, level: float, asked: str, code: int | None = None, curve: LearningCurve | None = None) -> float:
         """The quantile of the scores of rows to come, of all or of one class."""

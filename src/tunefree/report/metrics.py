@@ -6,11 +6,13 @@ from tunefree.report.document import Fact
 from tunefree.report.formats import MEASURE, PERCENT, Format
 from tunefree.workflows.metrics import Measure
 
-SHARES = ("error", "balanced_error", "coverage")  # written in per cent
+SHARES = ("error", "balanced_error", "coverage", "interval_coverage")  # written in per cent
 TITLES = {"log_loss": "log-loss", "auc": "area under ROC curve", "f1": "F1", "r2": "R2", "brier": "Brier score"}
+TITLES |= {"interval_coverage": "covered by intervals", "interval_width": "mean width of intervals"}
 TITLES |= {"d2": "D2", "gini": "Gini index", "actual_over_expected": "actual / expected"}
 BRIEF_TITLES = {"auc": "ROC area", "mean_absolute_error": "absolute error", "root_mean_squared_error": "RMSE"}
 OF_SLICES = ("error", "log_loss", "auc", "mean_absolute_error", "root_mean_squared_error", "coverage")
+OF_INTERVALS = ("interval_coverage", "interval_width", "interval_score")
 OF_SLICES_OF_COUNTS = ("deviance", "d2", "actual_over_expected", "gini")
 INTERVALS = (
     "Intervals: 95 %, if rows are independent; Wilson's for shares of rows, else by a jackknife over 20 groups of rows."

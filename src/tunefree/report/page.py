@@ -12,6 +12,7 @@ from tunefree.core import storage
 from tunefree.core.parameters import as_options
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import files
+from tunefree.pool.model import PoolModel
 from tunefree.report.document import Chart, Document, Fact, Note, Section
 from tunefree.report.formats import COUNT
 from tunefree.report.guarantees import guarantees
@@ -29,6 +30,7 @@ from tunefree.workflows.explanation import terms_of
 
 NO_CHARTS = "The charts of this report need matplotlib, which is not installed: pip install 'tunefree[plot]'."
 MOST_TILES = 6  # numbers that come first
+INTERVAL = 0.9  # coverage of the intervals that are measured
 OF_TESTS = ("log_loss", "error", "mean_absolute_error", "r2")  # metrics among them
 
 
@@ -63,7 +65,9 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
     bad = BadRows() if bad is None else bad
     tested = None
     if test is not None:
-        tested = evaluate(trained, test if hasattr(test, "rewindable") else open_source(test), bad)
+        source, model = test if hasattr(test, "rewindable") else open_source(test), trained.model
+        has_intervals = isinstance(model, PoolModel) and model.has_intervals(INTERVAL)
+        tested = evaluate(trained, source, bad, interval=INTERVAL if has_intervals else None)
     decomposition = terms_of(trained)
     skipped = [Skipped("Training data", trained.progress.tally), Skipped("Test data", bad.tally)]
     sections: list[Section | None] = [

@@ -15,10 +15,12 @@ from tunefree.plotting.style import BLUE, LEADER, shortened, span
 from tunefree.report.document import Block, Chart, Column, Fact, Facts, Section, Table
 from tunefree.report.drifts import blocks_of_drifts, facts_of_drifts
 from tunefree.report.formats import COUNT, SIX, text, weight
+from tunefree.report.intervals import intervals
 from tunefree.report.learned import losses, tables_of_passes
 from tunefree.report.metrics import (
     BRIEF_TITLES,
     INTERVALS,
+    OF_INTERVALS,
     OF_SLICES,
     OF_SLICES_OF_COUNTS,
     facts_of_measures,
@@ -84,7 +86,7 @@ def evaluation(trained: Trained, tested: Evaluation, by: str | None = None, titl
     blocks: list[Block] = [Facts(facts, title, INTERVALS if has_intervals else "")]
     blocks += [_lift(tested)] if tested.lift else []
     if tested.confusion is None:
-        blocks.append(_residuals(tested))
+        blocks += [_residuals(tested), *intervals(tested)]
     else:
         labels = trained.model.classes
         blocks += [_confusion(labels, tested), *reliability(tested, labels), *_gain(labels, tested)]
@@ -153,7 +155,7 @@ def _lift(tested: Evaluation) -> Table:
 def _slices(tested: Evaluation, by: str) -> Table:
     """The metrics of each slice, with their intervals; people see the main ones."""
     names = list(tested.measures)
-    shown = OF_SLICES if tested.scored.rated is None else OF_SLICES_OF_COUNTS
+    shown = (OF_SLICES if tested.scored.rated is None else OF_SLICES_OF_COUNTS) + OF_INTERVALS
     columns = [Column(by, _value, "value", has_words=True), Column("rows", COUNT)]
     columns += [
         Column(BRIEF_TITLES.get(name) or title_of(name), format_of(name).with_half, name, name in shown)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tunefree.core.errors import DataError, nearest
+from tunefree.core.errors import DataError, ModelError, nearest
 from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import chosen
@@ -21,6 +21,7 @@ from tunefree.training.rates import as_learned
 from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of
 from tunefree.workflows.count_metrics import Decile, Rated, lift
+from tunefree.workflows.interval_metrics import Covered, IntervalScores
 from tunefree.workflows.metrics import MOST_SCORES, OF_ROWS, Measure, Metrics, Scored, measures
 from tunefree.workflows.prediction import predict
 from tunefree.workflows.progressive import predict_and_learn
@@ -50,6 +51,7 @@ class Evaluation(NamedTuple):
     slices: list[Slice]  # by the values of a column
     classes: list[ClassReliability]  # the rarest first
     scored: Scored  # the rows
+    covered: list[Covered]  # by intervals of several coverages; none unless asked for
 
     @property
     def lift(self) -> list[Decile]:
@@ -136,10 +138,19 @@ class _Scores:
         self.batches.append({"weight": weight, **counted, **kept, **means})
 
     def add_numbers(
-        self, y: np.ndarray, weight: np.ndarray, predictions: np.ndarray, losses: np.ndarray, exposure: np.ndarray
+        self,
+        y: np.ndarray,
+        weight: np.ndarray,
+        predictions: np.ndarray,
+        losses: np.ndarray,
+        exposure: np.ndarray,
+        further: dict[str, np.ndarray],
     ) -> None:
-        """Rows of numbers; those of counts have exposures, which the sample weights have multiplied."""
-        means = {"loss": losses, "mean_absolute_error": self.model.errors(y, predictions)}
+        """Rows of numbers; those of counts have exposures, which the sample weights have multiplied.
+
+        ``further`` has what rows add to further metrics that are means.
+        """
+        means = {"loss": losses, "mean_absolute_error": self.model.errors(y, predictions), **further}
         if self.tau is not None:
             means["coverage"] = (y <= predictions[:, 0]).astype(np.float64)
         kept = {"exposure": exposure} if self.power is not None else {}
@@ -168,7 +179,12 @@ class _Scores:
 
 
 def evaluate(
-    trained: Trained, source: Source, bad: BadRows, by: str | None = None, progressive: bool = False
+    trained: Trained,
+    source: Source,
+    bad: BadRows,
+    by: str | None = None,
+    progressive: bool = False,
+    interval: float | None = None,
 ) -> Evaluation:
     """Losses, errors and calibration of a model on a source with known targets.
 
@@ -184,6 +200,8 @@ def evaluate(
         A column of a table, for each of whose values the model is evaluated as well.
     progressive : bool, default False
         Whether the model learns each row after it has predicted it; it must be a Trained, which is changed.
+    interval : float, optional
+        The coverage of intervals of numbers that are measured, too.
 
     Returns
     -------
@@ -193,6 +211,8 @@ def evaluate(
     ------
     DataError
         If there are no rows, one cannot be used, or there is no such column.
+    ModelError
+        If the model has no intervals, or it is to learn as well: these would know the rows.
 
     Examples
     --------
@@ -205,6 +225,9 @@ def evaluate(
     model, reliability, unseen, columns = trained.model, Reliability(), 0, []
     metrics, scores = RunningMetrics(), _Scores(model, loss_of(model.task, trained.plan.loss))
     bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
+    intervals = None if interval is None else IntervalScores(model, interval)
+    if intervals is not None and progressive:
+        raise ModelError("`interval` is for a model that stays as it is; leave `progressive` out, or see `certify`")
     predicted: Any = predict_and_learn if progressive else partial(predict, labelled=True)
     for batch, predictions in predicted(trained, source, bad, kept=[] if by is None else [by]):
         weight = batch.weight
@@ -225,7 +248,8 @@ def evaluate(
             losses["log_loss"] = model.log_losses(y, predictions)
             scores.add_classes(y, weight, predictions, probabilities, losses)
         else:
-            scores.add_numbers(y, weight, predictions, row_losses, exposure)
+            further = {} if intervals is None else intervals.add(batch, predictions, y, weight)
+            scores.add_numbers(y, weight, predictions, row_losses, exposure, further)
     if metrics.rows == 0:
         raise no_rows(source)
     if unseen == metrics.rows and not progressive:
@@ -237,7 +261,8 @@ def evaluate(
     confusion = None if scored.codes is None else Metrics(scored).confusion(scored.weight)
     slices = [] if by is None else _slices(scored, by, columns)
     classes = class_reliability(scored, model.classes)
-    return Evaluation(metrics, unseen, reliability.error(), measures(scored), confusion, slices, classes, scored)
+    of_rows = measures(scored), confusion, slices, classes, scored
+    return Evaluation(metrics, unseen, reliability.error(), *of_rows, [] if intervals is None else intervals.curve())
 
 
 def _note_unseen(

@@ -17,7 +17,7 @@ NORMAL = 1.96  # that of the normal distribution
 LEAST_ROWS = 2 * GROUPS  # for intervals that come from leaving out groups
 MOST_RANKED = 20  # classes up to which the area under curves has an interval
 MOST_SCORES = 2**27  # probabilities that are kept for these areas: 1 GiB
-PROPORTIONS = ("error", "coverage")  # shares of rows
+PROPORTIONS = ("error", "coverage", "interval_coverage")  # shares of rows
 UNIT = ("balanced_error", "f1", "auc", "average_precision")  # others between 0 and 1
 
 OF_ROWS = ("codes", "chosen", "scores", "targets", "predictions")  # arrays of scored rows that some have
