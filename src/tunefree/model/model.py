@@ -150,6 +150,13 @@ class Model(ScoredModel):
         self.ensemble.linear.reserve_features(self.n_features)
         self.reserve_slots(self.n_slots)
 
+    def reserve_exactly(self, n_slots: int) -> None:
+        """Reserve capacity for so many statistics, and no more."""
+        for member in self.ensemble.linear.members:
+            if n_slots > member.room:
+                member.resize(n_slots, self.n_outputs)
+        self.record.reserve_exactly(n_slots, self.n_outputs, self.objective)
+
     def reserve_slots(self, n_slots: int) -> None:
         """Reserve capacity for so many statistics: none are copied while rows are learned, see `n_slots_after`."""
         self.ensemble.linear.reserve_slots(n_slots)

@@ -51,6 +51,11 @@ class FirstPassRecord:
         """Reserve capacity for at least so many features."""
         self.evidence = _with_room(self.evidence, n_features, n_outputs, objective)
 
+    def reserve_exactly(self, n_features: int, n_outputs: int, objective: Any) -> None:
+        """Reserve capacity for so many features, and no more."""
+        if n_features > self.evidence.n_features:
+            self.evidence = widened(self.evidence, n_features, n_outputs, objective)
+
     def add_outputs(self, n_outputs: int, objective: Any) -> None:
         """Have more outputs; ``objective`` is that of the predictions from now on."""
         split = self.log.shape[1] == 1 < n_outputs

@@ -179,7 +179,8 @@ class FeatureIds:
         """Forget the features of the least evidence before a row."""
         used = np.delete(np.arange(self.keys.count), self._free)
         order = np.argsort(self._evidence[used], kind="stable")
-        places = np.sort(used[order[: max(len(used) // FORGOTTEN, len(used) + 1 - (self.most or 0))]])
+        kept = (self.most or 0) - (self.most or 0) // FORGOTTEN
+        places = np.sort(used[order[: max(len(used) - kept, 0)]])
         self.keys = dictionary.without(self.keys, places)
         self.names.put(places, of_strings([""] * len(places)), np.full(len(places), -1, np.int32))
         self._free = np.union1d(self._free, places)

@@ -4,6 +4,10 @@ What they take grows with the features and doubles at a time. It is told while i
 pool puts to sleep what predicts least for its memory, part by part, and each is told. If nothing is left to give up,
 training ends with an error before the memory is taken; hashing features to fewer is then what remains. What rows, the
 reader and the dictionary of features take is not counted.
+
+Under a limit that the user names, a stream of tables may bring new categories and words for ever: as many are known at
+a time as have room, with their names, in half of a pool's limit or all of a single learner's, and others are forgotten
+(:mod:`tunefree.stream.feature_ids`). Room for all is taken at once, so memory does not grow along the stream.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ CHECKED = 2**16  # rows after which it is looked anew whether a model whose feat
 DICTIONARY = 160  # bytes of a category or word in the dictionary, its name and its evidence
 OF_FEATURES = 2  # one part of so many of a pool's limit is for features, the rest for generations and their rows
 FEWEST = 2**11  # features; below, none is forgotten, and training ends where there is no room
-_SMALL, _LARGER = 2**11, 2**12  # features of models that tell what a feature takes
+SMALL, _LARGER = 2**11, 2**12  # features of models that tell what a feature takes
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -125,17 +129,16 @@ class MemoryLimit:
         sizes = [(member.setting, size_of(member.state.blocks, member.room) // member.room) for member in model.members]
         others = [sum(size for setting, size in sizes if setting in of_kind) for of_kind in (OF_TEXTS, OF_TABLES)]
         left_out = min(others) if model.options.is_pool else 0  # as members for the other kind of rows are
-        of_evidence = size_of(model.record.evidence.blocks, model.record.evidence.n_features)
-        of_one = (
-            sum(size for _, size in sizes) - left_out + of_evidence // model.record.evidence.n_features + DICTIONARY
-        )
-        most = self.limit // (OF_FEATURES if model.options.is_pool else 1) // of_one
+        evidence = model.record.evidence
+        of_evidence = size_of(evidence.blocks, evidence.n_features) // evidence.n_features
+        parts = OF_FEATURES if model.options.is_pool else 1
+        of_one = parts * (sum(size for _, size in sizes) - left_out + of_evidence + DICTIONARY)
+        most = self.limit * 15 // 16 // of_one  # something is kept of the stream, whatever the features
         if most >= FEWEST:
             return most
-        enough = of_one * FEWEST * (OF_FEATURES if model.options.is_pool else 1)
         self.tell(
-            f"`memory_limit` has room for {most:,} categories and words, too few to forget some of them; "
-            f"{shown(enough + 2**20)} would be enough"
+            f"{shown(self.limit)} (`memory_limit`) have room for {most:,} categories and words, so none is forgotten; "
+            f"from {shown(of_one * FEWEST + 2**20)} on, there is room for enough of them to forget others"
         )
         return None
 
@@ -155,9 +158,9 @@ class MemoryLimit:
         """
         if not self.limit or n_features <= _LARGER:
             return None
-        small, larger = make(_SMALL), make(_LARGER)
-        step = n_features / (_LARGER - _SMALL)
-        sizes = [[size_of(getattr(member, "state", ())) for member in own.members] for own in (small, larger)]
+        small, larger = make(SMALL), make(_LARGER)
+        step = n_features / (_LARGER - SMALL)
+        sizes = [[size_of(getattr(member, "state", ())) for member in model.members] for model in (small, larger)]
         of_members = {k: step * (more - less) for k, (less, more) in enumerate(zip(*sizes, strict=True))}
         needed, left = step * (held(larger) - held(small)), [k for k, size in of_members.items() if size > 0.0]
         while needed > self.limit and len(left) > 1:
@@ -201,7 +204,8 @@ class MemoryLimit:
         if needed > self._told:
             self._told = 2.0 * needed
             of_trees = 2 * _of_generations(model) > needed
-            hint = "generations take most of it" if of_trees else "`hash_bits` bounds their number"
+            hint = "some are forgotten when there are more" if self.most else "`hash_bits` bounds their number"
+            hint = "generations take most of it" if of_trees else hint
             self.tell(
                 f"the model has {n_features:,} features and takes {shown(needed)} of the {shown(self.limit)} of "
                 f"`memory_limit`; {hint}"
@@ -213,6 +217,5 @@ class MemoryLimit:
         rooms = [member.room for member in model.members if hasattr(member, "room")]
         room = max(rooms, default=n_features)
         more = 0.0 if n_features <= room else max(n_features, 2 * room) / room - 1.0
-        return (
-            of_dictionary + held(model) + more * _of_features(model, min(room, FIRST))
-        )  # Newton's matrices do not grow beyond
+        further = more * _of_features(model, min(room, FIRST))  # Newton's matrices do not grow beyond
+        return of_dictionary + held(model) + further

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import os
 import queue
@@ -9,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +49,13 @@ class Reading(NamedTuple):
     file: str  # that holds the first rows, for messages
 
 
-def begin(source: Source, plan: Plan, bad: BadRows, labelled: bool = True) -> Reading:
+def begin(
+    source: Source,
+    plan: Plan,
+    bad: BadRows,
+    labelled: bool = True,
+    most_features: Callable[[str, Sequence[Any]], int | None] | None = None,
+) -> Reading:
     """Read the first batch of a source, and find from it the task, the classes and the encoder.
 
     Parameters
@@ -58,6 +66,8 @@ def begin(source: Source, plan: Plan, bad: BadRows, labelled: bool = True) -> Re
         What happens to rows that cannot be used.
     labelled : bool, default True
         Whether there must be a target.
+    most_features : function, optional
+        From the task and the classes to how many categories and words a table's encoder is to know at a time.
 
     Returns
     -------
@@ -88,24 +98,32 @@ def begin(source: Source, plan: Plan, bad: BadRows, labelled: bool = True) -> Re
     if first is None:
         raise no_rows(source)
     _check_ignored(source, plan, first, bad)
+    if most_features is not None:  # which is known when the first rows have been encoded, and holds for these too
+        of_trial = replace(bad, tally=bad.tally.copy())
+        trial = copy.deepcopy(encoder).encode(first, True, of_trial, labelled)
+        encoder.limit_features(most_features(*_problem(plan, trial, of_trial)[:2]))
     batch = encoder.encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         first, batch = chunk, encoder.encode(chunk, True, bad, labelled)  # no row of those before could be used
-    guess = None if plan.task or batch.target is None else task_of(batch.target)
-    if guess is not None and (plan.classes or plan.class_weight) and guess.can_be_classes:
-        guess = Guess("classification", "classes that are named")
-    task = guess.task if guess is not None else plan.task or "classification"
-    if plan.classes:
-        classes, batch = closed_classes(plan.classes, task, batch.target), of_named_classes(batch, bad)
-    else:
-        has_classes = task == "classification" and batch.target is not None
-        classes = sorted(target_of(task, batch).values) if has_classes else []
+    task, classes, guess, batch = _problem(plan, batch, bad)
     rest = encoded(encoder, chunks, bad, learning=True, labelled=labelled)
     is_table = source.kind == TABLE
     usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
     batches = itertools.chain([batch] if len(batch.weight) else [], rest)
     of_first = first.table if is_table else None, usable, batch.target
     return Reading(task, classes, encoder, batches, guess, *of_first, batch.file)
+
+
+def _problem(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Guess | None, Batch]:
+    """The task, the classes and what guessed the task, of first rows; and those of them whose class is named."""
+    guess = None if plan.task or batch.target is None else task_of(batch.target)
+    if guess is not None and (plan.classes or plan.class_weight) and guess.can_be_classes:
+        guess = Guess("classification", "classes that are named")
+    task = guess.task if guess is not None else plan.task or "classification"
+    if plan.classes:
+        return task, closed_classes(plan.classes, task, batch.target), guess, of_named_classes(batch, bad)
+    has_classes = task == "classification" and batch.target is not None and len(batch.weight) > 0
+    return task, sorted(target_of(task, batch).values) if has_classes else [], guess, batch
 
 
 def _check_ignored(source: Source, plan: Plan, first: Any, bad: BadRows) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from tunefree.core.errors import DataError
 from tunefree.losses.rates import has_rates
 from tunefree.model.kernel_bank import KernelConfig
-from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.pool import usual_view
 from tunefree.model_files.column_samples import ColumnSamples
@@ -26,7 +26,7 @@ from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 from tunefree.training import rare_classes, rises
 from tunefree.training.class_weights import check, share_told, with_weights
-from tunefree.training.memory_limit import CHECKED, MemoryLimit, limit_of
+from tunefree.training.memory_limit import CHECKED, SMALL, MemoryLimit, limit_of
 from tunefree.training.one_pass import blank, end, learn, one_pass
 from tunefree.training.pieces import Observer, Piece, Read, Step, piece_of, pieces_of
 from tunefree.training.reading import (
@@ -272,7 +272,10 @@ class _Reader:
         model = trained.model
         for read in ahead(self._reads(trained), is_over=self.stop.is_over):
             n_slots = model.n_slots_after(read.batch.rows)
-            if not self.limit.most:
+            if self.limit.most:
+                n_slots = max(n_slots, 1 + read.batch.rows.numbers.shape[1] + self.limit.most)
+                model.reserve_exactly(n_slots)
+            else:
                 self.limit.make_room(model, n_slots)
             model.reserve_slots(n_slots)
             model.reserve_features(read.n_features)
@@ -329,24 +332,23 @@ def _further(earlier: Trained, source: Source, plan: Plan, bad: BadRows) -> tupl
 
 def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:
     """A model that has seen nothing, and the batches to learn."""
-    reading = begin(source, plan, bad)
+    view = plan.view or usual_view(plan.learner)
+    kernel = KernelConfig(plan.kernel or "rbf", max_support=plan.max_support, device=plan.device)
+
+    def made(task: str, classes: Sequence[Any], n_features: int, settings: Any = None, replays: bool = False) -> Model:
+        chosen = task, plan.model_learner, plan.loss, plan.average, dict(plan.settings), view, classes
+        return class_of(plan.model_learner)(*chosen, n_features, kernel, settings, replays=replays)
+
+    forgets = limit.is_stated and source.kind == TABLE and not plan.hash_bits
+    most = (lambda task, classes: limit.most_features(made(task, classes, SMALL))) if forgets else None
+    reading = begin(source, plan, bad, most_features=most)
     task, classes, encoder, batches, *_ = reading
     check(plan, task, classes, complete=bool(plan.classes))
     if not any(not oddity.rows for oddity in bad.tally.oddities()):  # before rows were moved, their order told more
         note_roles(reading, bad)
-    view = plan.view or usual_view(plan.learner)
-    chosen = task, plan.model_learner, plan.loss, plan.average, dict(plan.settings), view, classes
-    kernel = KernelConfig(plan.kernel or "rbf", max_support=plan.max_support, device=plan.device)
-
-    def make(n_features: int, settings: list[Setting] | None = None, replays: bool = False) -> Model:
-        return class_of(plan.model_learner)(*chosen, n_features, kernel, settings, replays=replays)
-
-    forgets = source.kind == TABLE and not plan.hash_bits
-    most = limit.most_features(make(2)) if forgets else None
-    if most is not None:
-        encoder.limit_features(most)
+    is_limited = forgets and encoder.most_features is not None
     # Features that are hashed or limited are as many as there is room for, and few are met once.
-    make = partial(make, replays=most is None and not plan.hash_bits)
+    make = partial(made, task, classes, replays=not (is_limited or plan.hash_bits))
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
     order = TargetSample(task == "regression")
     return blank(

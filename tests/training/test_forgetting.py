@@ -1,0 +1,132 @@
+"""Streams of categories and words without end, under a memory limit: some are forgotten, the same in any batches."""
+
+from __future__ import annotations
+
+import re
+import signal
+
+import numpy as np
+import pytest
+
+from tests.training.test_stopping import Asking
+from tunefree.core import storage
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
+from tunefree.report.learned import summary
+from tunefree.stream.feature_ids import FeatureIds
+from tunefree.stream.source import open_source
+from tunefree.training.memory_limit import held, limit_of
+from tunefree.training.stopping import Interrupted, Stop
+from tunefree.training.training import learn_more, train
+from tunefree.training.watching import SilentWatcher
+
+SCINOL = Plan(target="y", learner="scinol2", weight="w")
+LIMIT = "700K"
+
+
+def stream(n: int, seed: int = 0) -> list[str]:
+    """CSV lines, the header first: ids come into use at a steady rate and fade, a few words stay for ever."""
+    random = np.random.default_rng(seed)
+    t = np.arange(n)
+    ids = np.maximum(t // 8 - random.geometric(1 / 100, n), 0)
+    words = random.integers(0, 30, (n, 3))
+    effects = random.normal(size=n // 8 + 1)
+    y = np.where(effects[ids] + (words[:, 0] % 2) + random.normal(size=n) > 0.5, "yes", "no")
+    w = np.where(random.random(n) < 0.05, 0, 1)
+    rows = zip(ids.tolist(), words.tolist(), w.tolist(), y.tolist(), strict=True)
+    lines = [f"c{a},word{b} word{c} more{d} text number{a},{e},{f}\n" for a, (b, c, d), e, f in rows]
+    return ["id,note,w,y\n", *lines]
+
+
+def written(path, lines, cuts):
+    """Files with the rows between cuts, as a source reads one after the other."""
+    paths = []
+    for number, (start, stop) in enumerate(zip([1, *cuts], [*cuts, len(lines)], strict=True)):
+        paths.append(path / f"{len(cuts)}-{number}.csv")
+        paths[-1].write_text(lines[0] + "".join(lines[start:stop]))
+    return paths
+
+
+def test_features_are_forgotten_by_evidence_and_age():
+    from tunefree.stream.columns import Codes
+    from tunefree.stream.names import one_by_one
+
+    ids = FeatureIds(first=1)
+    ids.limit(4)
+
+    def of(*keys):
+        array = np.array(keys, np.uint64)
+        codes = Codes(np.arange(len(keys)), array, one_by_one(lambda k: f"k{keys[k]}"))
+        return ids.of_chunk(len(keys), [(0, codes)], [], True)[0][:, 0].tolist()
+
+    assert of(7, 8, 9) == [1, 2, 3] and of(7, 9, 6) == [1, 3, 4] and ids.take_forgotten() == []
+    assert of(8, 5) == [2, 4]  # 6 was seen once, as 8 before this chunk; the older of those seen least goes
+    assert [(one.row, one.ids.tolist()) for one in ids.take_forgotten()] == [(1, [4])]
+    assert ids.names.to_list() == ["k7", "k8", "k9", "k5"] and ids.n_forgotten == 1
+
+
+@pytest.mark.parametrize("plan", [SCINOL, Plan(target="y", weight="w")])
+def test_batches_do_not_matter(tmp_path, plan):
+    lines, limit = stream(9000), LIMIT if plan.learner == "scinol2" else "4M"
+    models = []
+    for cuts in ([3000], [3000, 3100, 5003, 8999]):  # the first batch is the same
+        trained = train(open_source(written(tmp_path, lines, cuts)), plan, SilentWatcher(), memory_limit=limit)
+        trained.save(tmp_path / "m")
+        models.append(storage.load(tmp_path / "m")[0])
+    assert models[0].keys() == models[1].keys()
+    assert all(models[1][name].tobytes() == array.tobytes() for name, array in models[0].items())
+    assert trained.encoder.n_forgotten > 500
+    assert held(trained.model) <= limit_of(limit)
+    Trained.load(tmp_path / "m").save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
+
+
+def test_a_checkpoint_forgets_as_the_whole_would(tmp_path):
+    lines = stream(9000)
+    paths = written(tmp_path, lines, list(range(501, 9000, 500)))
+    whole = train(open_source(paths), SCINOL, SilentWatcher(), memory_limit=LIMIT)
+    whole.save(tmp_path / "whole")
+    stop = Stop()
+    with pytest.raises(Interrupted):
+        train(open_source(paths), SCINOL, Asking(stop, 14), tmp_path / "kept", memory_limit=LIMIT, stop=stop)
+    kept = Trained.load(tmp_path / "kept")
+    assert kept.encoder.n_forgotten > 0 and 128 + signal.SIGTERM == 143
+    (tmp_path / "rest.csv").write_text(lines[0] + "".join(lines[1 + kept.progress.rows :]))
+    learn_more(kept, open_source(tmp_path / "rest.csv"), watcher=SilentWatcher(), memory_limit=LIMIT).save(
+        tmp_path / "m"
+    )
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_what_is_forgotten_is_told_and_costs_little(tmp_path):
+    source = open_source(written(tmp_path, stream(9000), []))
+    limited = train(source, SCINOL, SilentWatcher(), memory_limit="900K")
+    unlimited = train(source, SCINOL, SilentWatcher())
+    loss, best = (trained.progress.progressive[0].mean_loss() for trained in (limited, unlimited))
+    assert loss <= 1.01 * best
+    told = " ".join(str(block) for block in summary(limited, tmp_path / "m"))
+    assert re.search(rf"features forgotten', value={limited.encoder.n_forgotten}", told)
+    assert "features forgotten" not in " ".join(str(block) for block in summary(unlimited, tmp_path / "m"))
+
+
+def test_a_model_goes_on_without_a_limit(tmp_path):
+    lines = stream(9000)
+    trained = train(open_source(written(tmp_path, lines, [])), SCINOL, SilentWatcher(), memory_limit=LIMIT)
+    known = trained.encoder.n_features
+    more = learn_more(trained, open_source(written(tmp_path, stream(3000, 1), [1000])), watcher=SilentWatcher())
+    assert more.encoder.n_features >= known and more.progress.progressive[0].rows == 12_000
+    more.save(tmp_path / "m")
+    limited = Trained.load(tmp_path / "m")
+    again = learn_more(
+        limited, open_source(written(tmp_path, lines, [2000])), watcher=SilentWatcher(), memory_limit=LIMIT
+    )
+    assert again.encoder.n_forgotten > trained.encoder.n_forgotten
+
+
+def test_a_limit_that_is_too_small_says_what_would_be_enough(tmp_path):
+    watcher = Asking(Stop(), 0)
+    with pytest.raises(Exception, match="`memory_limit`"):
+        train(open_source(written(tmp_path, stream(9000), [])), SCINOL, watcher, memory_limit="100K")
+    enough = re.search(r"from (\d+) MiB on", " ".join(watcher.told))
+    assert enough is not None
+    train(open_source(written(tmp_path, stream(9000), [])), SCINOL, watcher, memory_limit=f"{enough[1]}M")
