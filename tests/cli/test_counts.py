@@ -73,6 +73,23 @@ def test_bad_rows_are_named(run, files, column, value, message):  # noqa: F811
     assert status != 0 and message in " ".join(errors.split()) and "row 7" in errors
 
 
+def test_rows_that_a_loss_cannot_learn_are_skipped_and_counted(run, files):  # noqa: F811
+    table = {name: list(values) for name, values in policies(200).items()}
+    table["claims"][6], table["years"][8], table["years"][9] = -1, 0.0, None
+    good = {name: [v for k, v in enumerate(values) if k not in (6, 8, 9)] for name, values in table.items()}
+    csv.write_csv(pa.table(table), files / "bad.csv")
+    csv.write_csv(pa.table(good), files / "good.csv")
+    models = {name: str(files / f"{name}.model") for name in ("bad", "good")}
+    for name, model in models.items():
+        status, output, errors = run(*TRAIN, str(files / f"{name}.csv"), "--on-bad-row", "skip", "-o", model)
+        assert status == 0
+        assert ("3 bad rows" in output + errors) == (name == "bad"), output + errors
+    predicted = [tunefree.load(model).predict({"age": [30.0], "area": ["north"]}).tolist() for model in models.values()]
+    assert predicted[0] == predicted[1]
+    found = run("evaluate", models["good"], str(files / "bad.csv"), "--on-bad-row", "skip", "--json")[1]
+    assert json.loads(found)["rows"] == 197
+
+
 def test_options_without_effect_are_errors(run, files):  # noqa: F811
     data = str(files / "0.csv")
     for options, message in (

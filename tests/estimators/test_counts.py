@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.linear_model import PoissonRegressor
-from sklearn.metrics import mean_poisson_deviance
+from sklearn.metrics import d2_tweedie_score, mean_poisson_deviance, r2_score
+from sklearn.model_selection import cross_validate
 
 import tunefree
 from tunefree import IterativeRegularizationRegressor, OnlineRegressor, TuneFreeRegressor
@@ -128,6 +130,83 @@ def test_a_stream_that_begins_with_zeros_and_one_row():
     X = np.zeros((50, 1))
     model.partial_fit(X, np.zeros(50)).partial_fit([[1.0]], [3.0])
     assert 0.0 < model.predict([[0.0]])[0] < 3.0
+
+
+@pytest.mark.parametrize("loss", ["poisson", "tweedie:1.5"])
+@pytest.mark.parametrize("estimator", [TuneFreeRegressor, OnlineRegressor])
+def test_a_stream_of_zeros_has_a_rate_near_zero_in_the_unit_of_the_exposure(estimator, loss):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    for exposure in (0.01, 1.0, 100.0):
+        model = estimator(loss=loss).partial_fit(X, np.zeros(200), exposure=np.full(200, exposure))
+        weight = 200 * exposure ** (2.0 - float(loss.partition(":")[2] or 1.0))
+        assert model.predict(X[:2]) == pytest.approx(0.5 / (weight + 0.5), rel=1e-6)
+
+
+def test_rows_of_zeros_and_of_no_weight_tell_as_much_as_they_weigh():
+    model = TuneFreeRegressor(loss="poisson").partial_fit([[0.0]] * 3, [0.0, 0.0, 5.0], sample_weight=[1.0, 1.0, 0.0])
+    assert model.predict([[0.0]]) == pytest.approx(0.2)
+    model.partial_fit([[0.0]], [3.0])  # of a row that is no evidence, since it repeats
+    assert model.predict([[0.0]]) == pytest.approx(1.0)
+    _, contributions = model.explain([[0.0]])
+    assert contributions.sum() == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["gamma", "tweedie:1.5"])
+def test_one_value_is_predicted(loss):
+    model = TuneFreeRegressor(loss=loss).fit(np.arange(30.0)[:, None], np.full(30, 7.0))
+    assert model.predict([[0.0], [50.0]]) == pytest.approx(7.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["poisson", "tweedie:1.5", "gamma"])
+def test_predictions_are_as_large_in_total_as_the_targets(loss):
+    X, y, exposure, _ = counts()
+    y = y + 0.5 if loss == "gamma" else y
+    model = TuneFreeRegressor(loss=loss).fit(X, y)
+    assert model.predict(X).sum() == pytest.approx(y.sum(), rel=1e-3)
+    model = TuneFreeRegressor(loss=loss).fit(X, y, exposure=exposure)
+    rel = 1e-3 if loss == "poisson" else 0.03  # others weigh rates by another power of the exposure
+    assert model.predict(X, exposure=exposure).sum() == pytest.approx(y.sum(), rel=rel)
+
+
+def test_the_sum_over_the_past_does_not_outweigh_what_the_latest_rows_tell():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6000, 2)), rng.poisson(np.where(np.arange(6000) < 3000, 1.0, 4.0)).astype(float)
+    model = TuneFreeRegressor(loss="poisson", shuffle=False).fit(X, y)
+    assert model.predict(X).mean() == pytest.approx(4.0, rel=0.1)
+
+
+def test_a_stream_that_goes_on_from_a_file_is_balanced_as_if_it_had_not_stopped(tmp_path):
+    X, y, exposure, _ = counts(1200)
+    first = TuneFreeRegressor(loss="poisson").partial_fit(X[:700], y[:700], exposure=exposure[:700])
+    first.save(tmp_path / "first.model")
+    whole = first.partial_fit(X[700:], y[700:], exposure=exposure[700:])
+    resumed = tunefree.load(tmp_path / "first.model").partial_fit(X[700:], y[700:], exposure=exposure[700:])
+    for model in (whole, resumed):
+        model._learned.model.freeze()
+    assert whole.predict(X).tolist() == resumed.predict(X).tolist()
+    assert whole.predict(X, exposure=exposure).sum() == pytest.approx(y.sum(), rel=1e-3)
+
+
+def test_scores_are_d2_of_the_deviance_with_exposures():
+    X, y, exposure, _ = counts(600)
+    model = OnlineRegressor(loss="poisson").fit(X, y, exposure=exposure)
+    score = model.score(X, y, exposure=exposure)
+    assert score == model.score(X, y / exposure, sample_weight=exposure)
+    predicted = model.predict(X)
+    assert score == pytest.approx(d2_tweedie_score(y / exposure, predicted, sample_weight=exposure, power=1))
+    other = OnlineRegressor().fit(X, y)
+    assert other.score(X, y) == r2_score(y, other.predict(X))
+    with pytest.raises(ModelError, match="`exposure` is for losses"):
+        other.score(X, y, exposure=exposure)
+
+
+def test_exposures_are_routed():
+    X, y, exposure, _ = counts(400)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = OnlineRegressor(loss="poisson").set_fit_request(exposure=True).set_score_request(exposure=True)
+        scores = cross_validate(model, X, y, params={"exposure": exposure}, cv=2, error_score="raise")["test_score"]
+    fold = OnlineRegressor(loss="poisson").fit(X[200:], y[200:], exposure=exposure[200:])
+    assert scores[0] == fold.score(X[:200], y[:200], exposure=exposure[:200])
 
 
 def test_copies_and_weights_are_the_same_with_exposures():

@@ -22,6 +22,22 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Rows of one value of this column belong together: intervals are for independent groups.",
+            show_default=False,
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Another model of counts: a table by decile of the ratio of what the two predict.",
+            show_default=False,
+        ),
+    ] = None,
     progressive: Annotated[
         bool,
         typer.Option(
@@ -44,7 +60,7 @@ def evaluate(
     average precision (of the second of two classes; of more, the mean over classes, each against the others), and the
     confusion matrix. Numbers: the loss, mean absolute and root mean squared error, R2, and for quantiles the share of
     targets at or below the prediction. Intervals are for independent rows: Wilson's for shares of rows, and else those
-    of a jackknife over 20 groups of rows.
+    of a jackknife over 20 parts of the rows; with --group all are of that, and groups stay whole.
 
     The calibration error compares the probability of each row's most probable class with how often it is right: the
     mean distance, over 15 bins of equally many rows (by weight) in the order of that probability. Rows of the rarest
@@ -56,14 +72,20 @@ def evaluate(
     tunefree evaluate people.model next.csv --progressive
 
     tunefree evaluate prices.model test.csv --interval .9 --by region
+
+    tunefree evaluate claims.model test.csv --against other.model
     """
     from tunefree.cli.display import show
     from tunefree.model_files.trained import load
-    from tunefree.report import performance, rows
+    from tunefree.report import counts, performance, rows
     from tunefree.workflows import evaluation
 
     bad = bad_rows_of(plan)
     trained = load(model, "linear" if progressive else None)
-    result = evaluation.evaluate(trained, files.source(plan), bad, by, progressive, interval)
+    result = evaluation.evaluate(trained, files.source(plan), bad, by, progressive, interval, group)
     tell_of_rows(bad)
-    show([*performance.evaluation(trained, result, by), *(rows.rows_of(bad) if json else [])], json)
+    blocks = performance.evaluation(trained, result, by)
+    if against is not None:
+        other = evaluation.evaluate(load(against), files.source(plan), bad_rows_of(plan))
+        blocks.append(counts.double_lift(evaluation.compared_lift(result, other), (str(model), against)))
+    show([*blocks, *(rows.rows_of(bad) if json else [])], json)

@@ -12,6 +12,7 @@ from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
 from tunefree.plotting.style import BLUE, LEADER, shortened, span
+from tunefree.report.counts import by_decile
 from tunefree.report.document import Block, Chart, Column, Fact, Facts, Section, Table
 from tunefree.report.drifts import blocks_of_drifts, facts_of_drifts
 from tunefree.report.formats import COUNT, SIX, text, weight
@@ -19,12 +20,12 @@ from tunefree.report.intervals import intervals
 from tunefree.report.learned import losses, tables_of_passes
 from tunefree.report.metrics import (
     BRIEF_TITLES,
-    INTERVALS,
     OF_INTERVALS,
     OF_SLICES,
     OF_SLICES_OF_COUNTS,
     facts_of_measures,
     format_of,
+    intervals_named,
     title_of,
 )
 from tunefree.report.reliability import reliability
@@ -82,9 +83,11 @@ def evaluation(trained: Trained, tested: Evaluation, by: str | None = None, titl
     if tested.confusion is not None:
         facts.append(Fact("calibration error", tested.calibration_error, SIX))
     facts += [Fact("rows of unseen classes", tested.unseen, COUNT)] if tested.unseen else []
+    if tested.scored.groups is not None:
+        facts.append(Fact("groups", len(np.unique(tested.scored.groups)), COUNT))
     has_intervals = any(measure.low is not None for measure in tested.measures.values())
-    blocks: list[Block] = [Facts(facts, title, INTERVALS if has_intervals else "")]
-    blocks += [_lift(tested)] if tested.lift else []
+    blocks: list[Block] = [Facts(facts, title, intervals_named(tested.scored) if has_intervals else "")]
+    blocks += by_decile(tested)
     if tested.confusion is None:
         blocks += [_residuals(tested), *intervals(tested)]
     else:
@@ -141,15 +144,6 @@ def _confusion(classes: list[Any], tested: Evaluation) -> Table:
     columns += [Column(str(label), weight, f"predicted_{label}") for label in classes]
     shown = None if len(classes) <= FEW_CLASSES else ()
     return Table("Confusion matrix", columns, rows, key="confusion", shown=shown, is_wide=len(classes) > 4)
-
-
-def _lift(tested: Evaluation) -> Table:
-    """What was predicted and what happened, by decile of the predicted rate."""
-    names = {"exposure": "exposure", "predicted": "predicted", "actual": "actual"}
-    columns = [Column("decile", COUNT), *(Column(title, SIX, key) for key, title in names.items())]
-    columns.append(Column("actual / expected", SIX, "actual_over_expected"))
-    rows = [[number, *decile] for number, decile in enumerate(tested.lift, 1)]
-    return Table("By decile of the prediction", columns, rows, key="lift")
 
 
 def _slices(tested: Evaluation, by: str) -> Table:

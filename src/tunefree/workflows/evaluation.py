@@ -12,6 +12,7 @@ from tunefree.core.errors import DataError, ModelError, nearest
 from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import chosen
+from tunefree.losses.rates import LOG_LINK
 from tunefree.model.targets import Labels, RunningMetrics, ScoredModel
 from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import BadRows, Batch
@@ -20,7 +21,7 @@ from tunefree.stream.source import Source
 from tunefree.training.rates import as_learned
 from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of
-from tunefree.workflows.count_metrics import Decile, Rated, lift
+from tunefree.workflows.count_metrics import Decile, DoubleDecile, Rated, double_lift, lift
 from tunefree.workflows.interval_metrics import Covered, IntervalScores
 from tunefree.workflows.metrics import MOST_SCORES, OF_ROWS, Measure, Metrics, Scored, measures
 from tunefree.workflows.prediction import predict
@@ -185,6 +186,7 @@ def evaluate(
     by: str | None = None,
     progressive: bool = False,
     interval: float | None = None,
+    group: str | None = None,
 ) -> Evaluation:
     """Losses, errors and calibration of a model on a source with known targets.
 
@@ -202,6 +204,8 @@ def evaluate(
         Whether the model learns each row after it has predicted it; it must be a Trained, which is changed.
     interval : float, optional
         The coverage of intervals of numbers that are measured, too.
+    group : str, optional
+        A column of a table: rows of one value belong together, and intervals are for independent groups.
 
     Returns
     -------
@@ -222,14 +226,16 @@ def evaluate(
     >>> found.metrics.mean_error(), found.measures["auc"].value, found.confusion.tolist()
     (0.0, 1.0, [[100.0, 0.0], [0.0, 100.0], [0.0, 0.0]])
     """
-    model, reliability, unseen, columns = trained.model, Reliability(), 0, []
+    model, reliability, unseen = trained.model, Reliability(), 0
+    kept = list(dict.fromkeys(name for name in (by, group) if name is not None))
+    columns: dict[str, list[Any]] = {name: [] for name in kept}
     metrics, scores = RunningMetrics(), _Scores(model, loss_of(model.task, trained.plan.loss))
     bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
     intervals = None if interval is None else IntervalScores(model, interval)
     if intervals is not None and progressive:
         raise ModelError("`interval` is for a model that stays as it is; leave `progressive` out, or see `certify`")
     predicted: Any = predict_and_learn if progressive else partial(predict, labelled=True)
-    for batch, predictions in predicted(trained, source, bad, kept=[] if by is None else [by]):
+    for batch, predictions in predicted(trained, source, bad, kept=kept):
         weight = batch.weight
         batch, y = as_learned(trained.plan, batch, target_of(model.task, batch))
         exposure = weight if batch.exposure is None else weight * batch.exposure
@@ -240,7 +246,8 @@ def evaluate(
         if is_unseen.any() and not progressive and model.task == "classification":
             _note_unseen(model.classes, y, batch, is_unseen, bad, trained.plan.target)
         metrics.add(weight, np.where(is_unseen, 0.0, row_losses), errors)
-        columns += [] if by is None else [batch.columns.column(0)]
+        for place, name in enumerate(kept):
+            columns[name].append(batch.columns.column(place))
         if model.task == "classification":
             probabilities = model.probabilities(predictions)
             reliability.add(probabilities.max(axis=1), model.errors(y, probabilities) == 0.0, weight)
@@ -253,16 +260,21 @@ def evaluate(
     if metrics.rows == 0:
         raise no_rows(source)
     if unseen == metrics.rows and not progressive:
-        remedy = f"check the target; {nearest(y.values[0], model.classes, 'classes')}"
-        raise DataError(
-            "no row has a label that the model knows", source.name, column=trained.plan.target, remedy=remedy
-        )
+        raise _no_class(trained, y, source)
     scored = scores.scored()
+    if group is not None:
+        scored = scored._replace(groups=_groups(group, columns[group], source))
     confusion = None if scored.codes is None else Metrics(scored).confusion(scored.weight)
-    slices = [] if by is None else _slices(scored, by, columns)
+    slices = [] if by is None else _slices(scored, by, columns[by])
     classes = class_reliability(scored, model.classes)
     of_rows = measures(scored), confusion, slices, classes, scored
     return Evaluation(metrics, unseen, reliability.error(), *of_rows, [] if intervals is None else intervals.curve())
+
+
+def _no_class(trained: Trained, y: Labels, source: Source) -> DataError:
+    """The error where the model knows the label of no row."""
+    remedy = f"check the target; {nearest(y.values[0], trained.model.classes, 'classes')}"
+    return DataError("no row has a label that the model knows", source.name, column=trained.plan.target, remedy=remedy)
 
 
 def _note_unseen(
@@ -277,7 +289,37 @@ def _note_unseen(
         bad.note(problem, batch.file, int(batch.numbers[rows[0]]), target, len(rows))
 
 
+def compared_lift(tested: Evaluation, other: Evaluation) -> list[DoubleDecile]:
+    """What two models of counts predict of the same rows, and what happened, by decile of the ratio of the two.
+
+    Raises
+    ------
+    ModelError
+        If a model is of another loss, or the rows are not the same.
+    """
+    first, second = tested.scored, other.scored
+    if first.rated is None or second.rated is None:
+        raise ModelError(f"two models are compared by rates if both are of a loss with a logarithmic link: {LOG_LINK}")
+    exposures = first.rated.exposure, second.rated.exposure
+    if not (np.array_equal(*exposures) and np.array_equal(first.targets, second.targets)):
+        raise ModelError("the models have other targets, exposures or weights; compare models of the same columns")
+    assert first.targets is not None
+    assert first.predictions is not None
+    assert second.predictions is not None
+    return double_lift(first.rated, first.targets, first.predictions, second.predictions)
+
+
 def _slices(scored: Scored, by: str, columns: list[Any]) -> list[Slice]:
     """The metrics of each slice of the rows by a column."""
     values = pa.chunked_array([decoded(column) for column in columns]).combine_chunks()
     return [Slice(value, len(rows), measures(scored.part(rows))) for value, rows in slices_of(by, values)]
+
+
+def _groups(column: str, parts: list[Any], source: Source) -> np.ndarray:
+    """The numbers (n,) of the groups of rows."""
+    values = pa.chunked_array([decoded(part) for part in parts]).combine_chunks()
+    if values.null_count:
+        problem, remedy = f"{values.null_count:,} rows have no group", "give each one, or leave these rows out"
+        raise DataError(problem, source.name, column=column, remedy=remedy)
+    codes = values.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    return np.asarray(codes, np.int64)

@@ -86,6 +86,8 @@ class Scored(NamedTuple):
     n_classes : int
     rated : Rated, optional
         Of a loss of counts; targets and predictions are then rates.
+    groups : (n,) array of int, optional
+        Numbers of the groups of rows, from 0, which only together are independent of others.
     """
 
     weight: np.ndarray
@@ -97,10 +99,11 @@ class Scored(NamedTuple):
     predictions: np.ndarray | None = None
     n_classes: int = 0
     rated: Rated | None = None
+    groups: np.ndarray | None = None
 
     def part(self, rows: np.ndarray) -> Scored:
         """Some of the rows."""
-        arrays = {name: getattr(self, name) for name in ("weight", *OF_ROWS)}
+        arrays = {name: getattr(self, name) for name in ("weight", "groups", *OF_ROWS)}
         cut = {name: array[rows] for name, array in arrays.items() if array is not None}
         rated = None if self.rated is None else self.rated.part(rows)
         return self._replace(means={name: values[rows] for name, values in self.means.items()}, rated=rated, **cut)
@@ -163,12 +166,14 @@ class Metrics:
 
 
 def measures(scored: Scored) -> dict[str, Measure]:
-    """Metrics of scored rows with 95 % confidence intervals, for independent rows.
+    """Metrics of scored rows with 95 % confidence intervals, for independent rows or groups.
 
     Shares of rows have Wilson's interval, with Kish's effective number of rows where rows have weights. The others have
     that of the delete-a-group jackknife (Kott 2001): rows are dealt to 20 groups at random, the metric is computed
     without each of them, and the interval is Student's t with 19 degrees of freedom; of metrics between 0 and 1 on the
     scale of log-odds. There is none with fewer than 40 rows, and for the areas under curves with more than 20 classes.
+    Groups of rows stay whole: they are dealt instead of rows, shares of rows have the interval of the others, and there
+    is none with fewer than 40 groups.
 
     Parameters
     ----------
@@ -188,19 +193,30 @@ def measures(scored: Scored) -> dict[str, Measure]:
     metrics, weight = Metrics(scored), scored.weight
     whole = metrics.of(weight)
     without: list[dict[str, float]] = []
-    if len(weight) >= LEAST_ROWS:
-        group = np.random.default_rng(0).permutation(len(weight)) % GROUPS
+    part_of = _parts_of(scored)
+    if part_of is not None:
         ranked = len(metrics.rankings) <= MOST_RANKED
-        without = [metrics.of(np.where(group == left_out, 0.0, weight), ranked) for left_out in range(GROUPS)]
+        without = [metrics.of(np.where(part_of == left_out, 0.0, weight), ranked) for left_out in range(GROUPS)]
     measures: dict[str, Measure] = {}
     for name, value in whole.items():
-        if name in PROPORTIONS:
+        if name in PROPORTIONS and scored.groups is None:
             measures[name] = Measure(value, *wilson(value, weight))
         else:
             measures[name] = Measure(
                 value, *_jackknife(name, value, [others.get(name, math.nan) for others in without])
             )
     return measures
+
+
+def _parts_of(scored: Scored) -> np.ndarray | None:
+    """The part (n,) of each row, all rows of a group in one; None where there are too few rows or groups."""
+    groups = np.arange(len(scored.weight)) if scored.groups is None else scored.groups
+    present = np.unique(groups)
+    if len(present) < LEAST_ROWS:
+        return None
+    of_groups = np.random.default_rng(0).permutation(len(present)) % GROUPS
+    parts: np.ndarray = of_groups[np.searchsorted(present, groups)]
+    return parts
 
 
 def _mean(values: np.ndarray, weight: np.ndarray) -> float:
@@ -258,7 +274,7 @@ def _jackknife(name: str, value: float, without: list[float]) -> tuple[float | N
     left = np.array([value, *without])
     if len(left) == 1 or np.isnan(left).any():
         return None, None
-    unit = name in UNIT
+    unit = name in (*UNIT, *PROPORTIONS)
     if unit and (left.min() <= 0.0 or left.max() >= 1.0):
         return None, None
     left = np.log(left / (1.0 - left)) if unit else left
