@@ -8,8 +8,9 @@ import pytest
 from tests.explanation.models import assert_adds_up, features, rows_of, table, trained
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, sparse
-from tunefree.explanation.decomposition import Decomposition
+from tunefree.explanation.decomposition import Decomposition, Line
 from tunefree.explanation.importance import importance
+from tunefree.explanation.members import Member, Part
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
@@ -188,3 +189,24 @@ def test_importance_needs_rows():
     with pytest.raises(ModelError, match="keeps no rows"):
         importance(Decomposition(model, layout(4)))
     assert importance(Decomposition(model, layout(4), dense(X))).names[0] == "x0"
+
+
+class Wave:
+    """In the place of a mixture: b sin(40 a) of two members a and b."""
+
+    def margins(self, members):
+        a, b = members[:, :, 0].T
+        return (b * np.sin(40.0 * a))[:, None]
+
+    def linearised(self, members):
+        a, b = members[:, :, 0].T
+        derivatives = np.stack([40.0 * b * np.cos(40.0 * a), np.sin(40.0 * a)], axis=1)
+        return self.margins(members), lambda: derivatives[:, None, :, None]
+
+
+def test_lines_are_halved_where_the_mixture_bends_sharply():
+    parts = [Part(np.zeros(1), np.ones((1, 1, 1))) for _ in range(2)]
+    of_a, of_b = Line(Wave(), [0, 1], parts, [Member(place, [place], 0, 1, 0) for place in range(2)]).integrals()
+    integral = (1.0 - np.cos(40.0)) / 40.0  # of sin(40 t) from 0 to 1
+    assert of_b.item() == pytest.approx(integral, abs=1e-5)
+    assert of_a.item() == pytest.approx(np.sin(40.0) - integral, abs=1e-5)
