@@ -272,3 +272,18 @@ def test_over_http(tmp_path, serve):
     assert "tunefree_challenger" not in server.ask("GET", "/metrics")[1].decode()
     assert server.ask("POST", "/versions", {"drop challenger": True}, **bearer)[0] == 422
     assert server.end() == 0
+
+
+def test_numbers_with_weights(tmp_path):
+    whole = table(0, N) | {"importance": [float(place % 3) for place in range(N)]}
+    options = {"target": "age", "task": "regression", "weight": "importance", "learner": "pool"}
+    train(open_source(whole), plan(**options)).save(tmp_path / "m")
+    with Service(Trained.load(tmp_path / "m"), tmp_path / "s", keeping=ALL) as service:
+        (tmp_path / "s" / "incoming" / "new.model").write_bytes((tmp_path / "m").read_bytes())
+        service.challenge("new.model")
+        sent = [{**row, "importance": float(place % 3)} for place, row in enumerate(rows(0, 60))]
+        for start in range(0, 60, 10):
+            service.learn(sent[start : start + 10])
+        state = caught_up(service)
+        assert state["rows compared"] == 40 and state["loss"] == state["loss of the served model"] > 0.0
+        assert state["is better"] is None
