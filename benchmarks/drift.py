@@ -50,7 +50,7 @@ def labels(rng: np.random.Generator, of: np.ndarray, noise: Any) -> np.ndarray:
     return np.where(of + noise * rng.logistic(size=len(of)) > 0.0, "yes", "no")
 
 
-def made(n: int) -> Iterator[Stream]:
+def streams_of(n: int) -> Iterator[Stream]:
     """The streams, of two that are alike one for choosing."""
     place, half = np.arange(n), n // 2
     first, second = (1.0, 1.0, 0.0), (1.0, -1.0, 0.5)
@@ -188,7 +188,7 @@ DETECTORS: dict[str, dict[str, Alarms]] = {
 }  # the first constants of each are the defaults
 
 
-def told(name: str, outcome: Outcome, microseconds: float) -> None:
+def print_row(name: str, outcome: Outcome, microseconds: float) -> None:
     """A row of the table."""
     delay = f"{np.median(outcome.delays):,.0f}, {np.mean(outcome.delays):,.0f}" if outcome.delays else "-"
     print(f"| {name} | {outcome.false} | {outcome.missed} | {delay} | {microseconds:.2f} |", flush=True)
@@ -204,7 +204,7 @@ def timed(alarms: Alarms, runs: Sequence[tuple[Stream, np.ndarray, np.ndarray]])
 def on_made(n: int) -> dict[str, Alarms]:
     """Print the table of the made streams; returns the detectors with their defaults, and as they were chosen."""
     runs = []
-    for stream in made(n):
+    for stream in streams_of(n):
         table = {f"x{j}": stream.X[:, j] for j in range(COLUMNS)} | {"y": stream.y}
         runs.append((stream, *losses_of(table, "y")))
     halves, used = [[run for k, run in enumerate(runs) if (k % 4 in (0, 3)) == first] for first in (True, False)], {}
@@ -217,7 +217,7 @@ def on_made(n: int) -> dict[str, Alarms]:
         print(f"\n| {title}: {n_changes} changes | false | missed | delay: median, mean | us a loss |")
         print("|---|---|---|---|---|")
         for name, alarms in used.items():
-            told(name, *timed(alarms, half))
+            print_row(name, *timed(alarms, half))
     for stream, losses, scale in runs:
         outcomes = [judged(alarms, [(stream, losses, scale)]) for alarms in used.values()]
         print(stream.kind, *(f"{o.false} false, {o.missed} missed, {o.delays}" for o in outcomes), sep=" | ")

@@ -41,14 +41,14 @@ def test_false_alarms_are_as_rare_as_stated(kind):
 
 def test_a_rise_is_seen_where_it_begins_with_the_losses_before_and_after():
     rng = np.random.default_rng(0)
-    found = []
+    losses_after = []
     for _ in range(20):
         (rise,) = looked_at(np.concatenate([0.5 * rng.exponential(size=700), 1.5 * rng.exponential(size=300)])).rises
         assert abs(rise.row - 701) < 50 and rise.row_in_file == rise.row and rise.file == "a.csv"
         assert rise.rows_before == rise.row - 1 and rise.row + rise.rows <= 1001
         assert rise.loss_before == pytest.approx(0.5, abs=0.1)
-        found.append(rise.loss)
-    assert np.mean(found) == pytest.approx(1.5, abs=0.4)
+        losses_after.append(rise.loss)
+    assert np.mean(losses_after) == pytest.approx(1.5, abs=0.4)
 
 
 def test_ratios_of_tiny_losses_tell_nothing():

@@ -144,7 +144,7 @@ def end(trained: Any) -> None:
         trained.rises.place = (row, EARLIER, row, time)
 
 
-def rises_told(trained: Any) -> list[str]:
+def warnings_of_rises(trained: Any) -> list[str]:
     """A line on the largest rise of the loss, and how many more there were; none otherwise.
 
     Parameters
@@ -156,10 +156,10 @@ def rises_told(trained: Any) -> list[str]:
         return []
     rise = max(known, key=lambda rise: rise["loss"] - rise["loss_before"])
     others = trained.rises.count - 1
-    told = f"; {others:,} smaller rise{'s' if others > 1 else ''} in `tunefree inspect`" if others else ""
+    rest = f"; {others:,} smaller rise{'s' if others > 1 else ''} in `tunefree inspect`" if others else ""
     time = f", {rise['time']}" if rise["time"] else ""
     where = f"{rise['file']}, row {rise['row_in_file']}{time}"
-    return [RISE.format(**rise, where=where, changed_most=changed_most(rise), level=LEVEL, others=told)]
+    return [RISE.format(**rise, where=where, changed_most=changed_most(rise), level=LEVEL, others=rest)]
 
 
 def changed_most(rise: dict[str, Any]) -> str:

@@ -119,7 +119,7 @@ def train(
         check(plan, trained.model.task, getattr(trained.model, "classes", ()), complete=True)
         _check_mean(trained, rows)
         end(trained)
-    for line in [*repeats_told(trained), *share_told(trained), *rises.rises_told(trained)]:
+    for line in [*repeats_told(trained), *share_told(trained), *rises.warnings_of_rises(trained)]:
         watcher.tell(line)
     watcher.end(trained)
     if source.kind == TABLE:

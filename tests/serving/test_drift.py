@@ -1,0 +1,45 @@
+"""A service says where the loss rose, when, and which columns changed most."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+
+import numpy as np
+
+from tunefree.model_files.plan import Plan
+from tunefree.serving.metrics import GAUGES
+from tunefree.serving.service import Service
+from tunefree.stream.source import open_source
+from tunefree.training.training import train
+
+N = 1500
+
+
+def stream():
+    """Rows whose target follows a column, and the other way round from row N on."""
+    a = np.random.default_rng(0).normal(size=N + 700).round(4)
+    return {"a": a, "y": np.where((a > 0.0) ^ (np.arange(len(a)) >= N), "yes", "no")}
+
+
+def test_a_rise_is_in_the_state_and_in_the_metrics():
+    table = stream()
+    rows = [{"a": float(a), "y": str(y)} for a, y in zip(table["a"], table["y"], strict=True)]
+    trained = train(open_source({name: values[:N] for name, values in table.items()}), Plan("y", learner="scinol2"))
+    service, began = Service(trained), time.time()
+    rose_at, rose_row = (GAUGES[name][1] for name in ("loss_rose_seconds", "loss_rose_row"))
+    try:
+        assert service.state()["drifts"] == [] and math.isnan(rose_at(service)) and math.isnan(rose_row(service))
+        service.learn(rows[N : N + 100])
+        service.settle()
+        (rise,) = service.state()["drifts"]
+        assert abs(rise["row"] - N - 1) < 20 and service.state()["rises of the loss"] == 1
+        assert rose_row(service) == rise["row"] and began <= rose_at(service) <= time.time()
+        service.learn(rows[N + 100 :])
+        service.settle()
+        (rise,) = service.state()["drifts"]
+        assert rise["rows_compared"][1] == 512 and rise["changed"][0]["column"] == "a"
+        json.dumps(service.state())
+    finally:
+        service.close()
