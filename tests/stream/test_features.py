@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
-from tunefree.core.rows import n_rows
+from tunefree.core.rows import entries_of, n_rows, part
 from tunefree.stream.batch import BadRows, Columns, Position
+from tunefree.stream.booleans import Boolean
 from tunefree.stream.chunks import row_numbers, with_row_numbers
 from tunefree.stream.columns import (
+    Category,
     Faults,
     cast,
     family,
@@ -466,3 +468,55 @@ def test_adult_has_the_features_that_pandas_counts():
         for value, count in strings[column].value_counts(dropna=False).items():
             known = not (pd.isna(value) or value == "?")
             assert total[names.index(f"{column}={value}" if known else f"{column}[missing]")] == count
+
+
+# -- one row
+
+
+ONE_BY_ONE = {
+    Category("a", numbers=True): ("x", " x ", "", None, "nan", "?", "é", 1, True, 1.0, 0.0, -0.0, "1", "true"),
+    Category("b"): ("x", None, True, "\u2003x\u2003", "x"),
+    Boolean("c"): (True, False, None, "true", "0", " F ", "perhaps"),
+    Boolean("d", words=True): ("yes", "No", "perhaps", None, True),
+}
+
+
+@pytest.mark.parametrize("column", ONE_BY_ONE, ids=lambda column: column.name)
+def test_values_that_are_remembered_are_converted_as_before(column):
+    for value in ONE_BY_ONE[column] * 2:
+        for array in (pa.array([value]), pa.array([value]).dictionary_encode()):
+            seen, found, expected = Faults(), Faults(), Faults()
+            fresh = Boolean(column.name, column.words) if column.kind == "boolean" else Category(column.name, True)
+            index, values = fresh.encoded(array, expected)
+            converted = column.convert(array, found)
+            assert (converted.index.tolist(), converted.values.to_pylist()) == (index.tolist(), values.to_pylist())
+            assert found == expected
+            seen.add([0], "another column", lambda row: "cannot be used")
+            assert column.convert(array, seen).index.tolist() == index.tolist()
+            assert column.convert(array, again := Faults()).index.tolist() == index.tolist()
+            assert again == expected
+
+
+def test_frames_of_one_row_are_encoded_as_one_of_many():
+    rng, n = np.random.default_rng(0), 400
+    day = np.datetime64("2020-01-01")
+    columns = {
+        "number": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
+        "whole": rng.integers(0, 5, n),
+        "job": [None if draw < 0.1 else "abcdefgh"[int(8 * draw)] for draw in rng.random(n)],
+        "good": rng.random(n) < 0.5,
+        "day": day + rng.integers(0, 900, n),
+        "text": [" ".join(rng.choice(list("uvwxyz"), 6)) for _ in range(n)],
+    }
+    first, later = ({name: values[some] for name, values in columns.items()} for some in (slice(200), slice(200, n)))
+    later["job"] = ["new" if job == "a" else job for job in later["job"]]
+    encoder = TableEncoder.infer(chunk_of(first), text=["text"])
+    encoder.encode(chunk_of(first), True, BadRows())
+    many = encoder.encode(chunk_of(later), False, BadRows()).rows
+    for i in list(range(n - 200)) * 2:
+        alone = chunk_of({name: values[i : i + 1] for name, values in later.items()})
+        expected = entries_of(part(many, i, i + 1))
+        kept = entries_of(encoder.encode(alone, False, BadRows()).rows)
+        of_one, of_many = kept.values != 0.0, expected.values != 0.0
+        assert kept.indices[of_one].tolist() == expected.indices[of_many].tolist()
+        assert kept.values[of_one].tobytes() == expected.values[of_many].tobytes()

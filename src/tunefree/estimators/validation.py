@@ -23,6 +23,7 @@ from tunefree.pool.groups import digests as digests_of_labels
 
 BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
 MOST_FEATURES = 2**31 - 2  # features are numbered from 1 by int32
+WHOLE = "biu"  # kinds of types of labels that are whole numbers
 FEW_ROUNDS = 2**16  # below this many rounds in all, a row of weight k is always learned in k rounds
 
 
@@ -36,6 +37,8 @@ def quiet() -> Any:
 
 def class_labels(y: np.ndarray) -> None:
     """Raise scikit-learn's error unless these are labels of classes; it casts them to integers, however large."""
+    if len(y) == 1 and y.dtype.kind in WHOLE:
+        return
     with quiet():
         check_classification_targets(y)
 
@@ -67,6 +70,13 @@ def _is_sound(estimator: Any, X: Any) -> bool:
     )
 
 
+def _are_sound(y: Any, n_rows: int, is_numeric: bool) -> bool:
+    """Likewise of targets, or labels."""
+    if type(y) is not np.ndarray or y.shape != (n_rows,):
+        return False
+    return y.dtype == np.float64 and bool(np.isfinite(y).all()) if is_numeric else y.dtype.kind in WHOLE
+
+
 def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     """What scikit-learn's ``validate_data`` returns; where a number is missing, the error says what takes such rows."""
     try:
@@ -96,6 +106,8 @@ def labelled(
     if reset:
         tables.forget(estimator)
         estimator._is_sparse = sparse.issparse(X)
+    elif _is_sound(estimator, X) and _are_sound(y, len(X), y_numeric):
+        return tables.as_learned(estimator, X), y
     with quiet():
         X, y = _validated(estimator, X, y, reset=reset, y_numeric=y_numeric)
         return tables.as_learned(estimator, canonical(X)), _complete(y, y_numeric)
