@@ -16,7 +16,7 @@ def fed(X, cuts=(), begun=None, samples=None):
         part = X[start:stop]
         samples.add(len(part), lambda rows, part=part: samples.matrix(dense(part[rows]), part[rows, 0]))
         if stop == begun:
-            samples.begin(0, 30)
+            samples.begin(30)
     return samples
 
 

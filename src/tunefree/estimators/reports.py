@@ -40,7 +40,7 @@ class Reported:
 
     @property
     def drifts_(self) -> list[dict[str, Any]]:
-        """Where the loss rose along the stream, the first rise first, and which columns changed most there.
+        """Where the loss rose along the stream, the latest 64 rises, and which columns changed most there.
 
         A sequential test of level 0.001 for the whole stream, and anew after each rise, for independent rows. It is
         known of models of :func:`tunefree.train`, and of these as long as they go on by rows of files.

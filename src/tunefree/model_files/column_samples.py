@@ -37,8 +37,6 @@ class ColumnSamples:
         Rows so far.
     began : int
         The row from 0 at which a rise began after which there are not enough rows yet; -1 if there is none.
-    number : int
-        The place of this rise among all.
 
     Examples
     --------
@@ -47,14 +45,14 @@ class ColumnSamples:
     >>> X = rng.normal(size=(2000, 2))
     >>> X[1500:, 1] += 2.0
     >>> samples.add(1600, lambda rows: samples.matrix(dense(X[rows]), X[rows, 0]))
-    >>> samples.begin(0, 100)
+    >>> samples.begin(100)
     >>> [(change.key, round(change.distance, 1)) for change in samples.comparison().changes]
     [(2, 0.7)]
     """
 
     def __init__(self, is_of_classes: bool = False) -> None:
         self.is_of_classes, self.columns = is_of_classes, Columns()
-        self.rows, self.began, self.number = 0, -1, 0
+        self.rows, self.began = 0, -1
         self.keys = np.empty(0, np.uint64)  # of the rows in the sample, ascending: their numbers times GOLDEN
         self.sample, self.latest, self.before = (np.empty((0, 1), np.float32) for _ in range(3))
 
@@ -93,10 +91,10 @@ class ColumnSamples:
         latest[numbers[last] % SAMPLE] = values[len(drawn) :]
         self.latest, self.rows = latest, self.rows + n
 
-    def begin(self, number: int, rows: int) -> None:
+    def begin(self, rows: int) -> None:
         """A rise that began so many rows ago is sure: the sample before it is set aside, and begins anew."""
         numbers = self.keys * np.uint64(_INVERSE)
-        self.number, self.began = number, self.rows - rows
+        self.began = self.rows - rows
         self.before = self.sample[numbers < np.uint64(self.began)]
         self.keys, self.sample = self.keys[:0], self.sample[:0]
 
@@ -142,7 +140,7 @@ class ColumnSamples:
             "columns": self.columns.keys,
             "fills": [None if fill != fill else fill for fill in self.columns.fills],
         }
-        header |= {"is_of_classes": self.is_of_classes, "rows": self.rows, "began": self.began, "number": self.number}
+        header |= {"is_of_classes": self.is_of_classes, "rows": self.rows, "began": self.began}
         return {name: getattr(self, name).copy() for name in ARRAYS}, header
 
     @classmethod
@@ -150,7 +148,7 @@ class ColumnSamples:
         """The samples that :meth:`save_state` wrote down."""
         samples = cls(header["is_of_classes"])
         samples.columns = Columns(header["columns"], [np.nan if fill is None else fill for fill in header["fills"]])
-        samples.rows, samples.began, samples.number = header["rows"], header["began"], header["number"]
+        samples.rows, samples.began = header["rows"], header["began"]
         for name in ARRAYS:
             setattr(samples, name, np.array(arrays[name]))
         return samples

@@ -52,7 +52,7 @@ def _check_samples(trained: Any) -> None:
         _fit(samples.sample.shape[1] <= 1 + len(samples.columns.keys), "samples have columns that are not named")
         _fit(len(samples.latest) == min(samples.rows, SAMPLE), "the latest rows are not as many as there were")
         _fit(samples.began < max(samples.rows, 1), "a rise began after the last row")
-        _fit(samples.began < 0 or samples.number < len(rises.rises), "a rise is compared that is not there")
+        _fit(samples.began < 0 or rises.rises, "a rise is compared that is not there")
 
 
 def _check_linear(trained: Any) -> None:

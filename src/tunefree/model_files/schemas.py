@@ -153,7 +153,6 @@ SAMPLES = {
     "is_of_classes": Flag(),
     "rows": COUNT,
     "began": Number(-1, 2**62, whole=True),
-    "number": Number(0, MOST_KEPT - 1, whole=True),
 }
 
 # Types of labels; NumPy's strings are as long as the longest.

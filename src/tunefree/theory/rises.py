@@ -48,7 +48,7 @@ LOCATING = 2  # that of these whose gain shows where a rise began
 CELLS, PER_DOUBLING = 1024, 4  # in which losses are counted
 SMALL = 0.1  # part of the scale below which neither losses nor rises matter
 LEAST = 1.1  # a rise is by this factor at least
-MOST_KEPT = 64  # rises; later ones are only counted
+MOST_KEPT = 64  # of the latest rises; those before are only counted
 STATE = ("counts", "capital", "gain", "sums", "start", "scale")  # of a test
 ARRAYS = (*STATE, "targets")
 
@@ -77,7 +77,7 @@ class LossRises:
     Attributes
     ----------
     rises : list of Rise
-        The first MOST_KEPT.
+        The latest MOST_KEPT.
     count : int
         How many there were.
 
@@ -143,16 +143,14 @@ class LossRises:
                 self._begin()
 
     def _kept(self, least: float) -> Rise | None:
-        """Keep a rise, if it is large enough to matter and there is room."""
+        """Keep a rise, if it is large enough to matter."""
         rows, weight, loss = self.sums - self.start[1:]
         before = float(self.start[3] / self.start[2]) if self.start[2] > 0.0 else math.inf
         mean = float(loss / weight)
         if not (mean >= LEAST * before and mean - before >= least and math.isfinite(mean)):
             return None
         self.count += 1
-        if len(self.rises) == MOST_KEPT:
-            return None
-        self.rises.append(Rise(*self.place, int(rows), mean, int(self.start[1]), before))
+        self.rises = [*self.rises, Rise(*self.place, int(rows), mean, int(self.start[1]), before)][-MOST_KEPT:]
         return self.rises[-1]
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

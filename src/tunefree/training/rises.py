@@ -71,31 +71,31 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
         samples.add(len(rows), lambda chosen: samples.matrix(rows_at(piece.X, rows[chosen]), targets[rows[chosen]]))
 
     def observe(rows: np.ndarray, rise: Rise | None) -> None:
-        rows = starts[rows]
+        rows, latest = starts[rows], -1 if rise is None else -2
         if 0 < samples.needed <= len(rows):
             after, rows = np.split(rows, [samples.needed])
             add(after)
-            _compare(trained)
+            _compare(trained, latest)
         add(rows)
         if rise is not None:
-            _compare(trained, rise.rows)
-            samples.begin(len(rises.rises) - 1, rise.rows)
+            _compare(trained, latest, rise.rows)
+            samples.begin(rise.rows)
             if not samples.needed:
                 _compare(trained)
 
     rises.add(losses, weight, scale, place, observe)
 
 
-def _compare(trained: Any, beyond: int = 0) -> None:
+def _compare(trained: Any, latest: int = -1, beyond: int = 0) -> None:
     """Keep what changed at a rise after which there are enough rows, or the next one begins."""
     if trained.samples.began >= 0:
-        trained.rises.rises[trained.samples.number] = _latest(trained, beyond)
+        trained.rises.rises[latest] = _compared(trained, latest, beyond)
         trained.samples.end()
 
 
-def _latest(trained: Any, beyond: int = 0) -> Rise:
+def _compared(trained: Any, latest: int = -1, beyond: int = 0) -> Rise:
     """The rise that is not compared yet, with what changed by the rows so far."""
-    rise = trained.rises.rises[trained.samples.number]
+    rise = trained.rises.rises[latest]
     return replace(rise, comparison=trained.samples.comparison(beyond, _moments(trained.encoder)))
 
 
@@ -145,7 +145,7 @@ def end(trained: Any) -> None:
 
 
 def warnings_of_rises(trained: Any) -> list[str]:
-    """A line on the largest rise of the loss, and how many more there were; none otherwise.
+    """A line on the largest rise of the loss, and how many others there were; none otherwise.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def warnings_of_rises(trained: Any) -> list[str]:
         return []
     rise = max(known, key=lambda rise: rise["loss"] - rise["loss_before"])
     others = trained.rises.count - 1
-    rest = f"; {others:,} smaller rise{'s' if others > 1 else ''} in `tunefree inspect`" if others else ""
+    rest = f"; {others:,} other rise{'s' if others > 1 else ''} in `tunefree inspect`" if others else ""
     time = f", {rise['time']}" if rise["time"] else ""
     where = f"{rise['file']}, row {rise['row_in_file']}{time}"
     return [RISE.format(**rise, where=where, changed_most=changed_most(rise), level=LEVEL, others=rest)]
@@ -189,7 +189,7 @@ def changed_most(rise: dict[str, Any]) -> str:
 
 
 def drifts_of(trained: Any) -> list[dict[str, Any]]:
-    """The first rises of the loss, with what changed most, for programs.
+    """The latest rises of the loss, with what changed most, for programs.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def drifts_of(trained: Any) -> list[dict[str, Any]]:
         return []
     known = list(trained.rises.rises)
     if trained.samples.began >= 0:
-        known[trained.samples.number] = _latest(trained)
+        known[-1] = _compared(trained)
     layout = Layout.of_encoder(trained.encoder)
     return [_described(rise, trained, layout) for rise in known]
 

@@ -69,7 +69,7 @@ class TrainingDisplay(Watcher):
         metrics = progress.progressive[-1]
         done = f"pass {progress.number + 1}, " if trained.plan.passes > 1 else ""
         line = f"{done}{progress.rows:,} rows, {self.rows / max(now - self.began, 1e-3):,.0f} rows/s, "
-        line += f"progressive loss {metrics.mean_loss():.4g}"
+        line += f"progressive loss {metrics.mean_loss():.4g}{_rises(trained)}"
         if self.task is not None:
             share = self.share(progress.position)
             total = None if share is None else trained.plan.passes
@@ -91,6 +91,14 @@ class TrainingDisplay(Watcher):
     def close(self) -> None:
         if self.bar.live.is_started:  # a bar that was never shown prints a blank line
             self.bar.stop()  # which shows the cursor again
+
+
+def _rises(trained: Trained) -> str:
+    """How often the loss rose so far, and where last."""
+    if trained.rises is None or not trained.rises.count:
+        return ""
+    times = "once" if trained.rises.count == 1 else f"{trained.rises.count:,} times"
+    return f", which rose {times}, last from row {trained.rises.rises[-1].row:,} on"
 
 
 class PowersOfTwo:
