@@ -42,7 +42,7 @@ def interrupt(monkeypatch, after, written=None):
                 time.sleep(0.2)
             yield read
 
-    monkeypatch.setattr(training, "ahead", lambda batches, is_over: begun(reads(batches, is_over=is_over)))
+    monkeypatch.setattr(training, "ahead", lambda batches, is_over: begun(reads(batches), is_over=is_over))
 
 
 def test_ctrl_c_without_a_checkpoint(run, data, tmp_path, monkeypatch):  # noqa: F811

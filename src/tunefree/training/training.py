@@ -122,7 +122,7 @@ def train(
         watcher.tell(line)
     watcher.end(trained)
     if source.kind == TABLE:
-        trained.encoder.limit_features(None)
+        trained.encoder.ids.limit(None)
     return trained
 
 
@@ -310,10 +310,10 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> tuple[Traine
         bad.tally.add_all(reader.unread.tally)
         trained, reader.batches = _further(earlier, source, plan, bad)
         if earlier.progress.position == Position() and source.kind == TABLE and trained.model.can_forget:
-            trained.encoder.limit_features(reader.limit.most_features(trained.model))
+            trained.encoder.ids.limit(reader.limit.most_features(trained.model))
     else:
         trained, reader.batches = _blank(source, plan, bad, reader.limit)
-    reader.limit.most = getattr(trained.encoder, "most_features", None)
+    reader.limit.most = trained.encoder.ids.most if source.kind == TABLE else None
     progress = trained.progress
     progress.tally, progress.sizes = bad.tally, file_sizes(source)
     progress.digests, progress.times = file_digests(source, progress.sizes), file_times(source)
@@ -345,7 +345,7 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     check(plan, task, classes, complete=bool(plan.classes))
     if not any(not oddity.rows for oddity in bad.tally.oddities()):  # before rows were moved, their order told more
         note_roles(reading, bad)
-    is_limited = forgets and encoder.most_features is not None
+    is_limited = forgets and encoder.ids.most is not None
     # Features that are hashed or limited are as many as there is room for, and few are met once.
     make = partial(made, task, classes, replays=not (is_limited or plan.hash_bits))
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
