@@ -2,25 +2,34 @@
 
 The rows are svmlight text of two classes, in which each id occurs twice. Each model is learned in a process of its own.
 Memory does not depend on what else the machine does.
+
+With ``--endless`` a stream of rows comes through a pipe, of which each tenth row has a category that is new: learned
+with a limit and without one. How long ago the category of a row was new is drawn so that its logarithm is uniform: no
+category is ever the last of its kind, and all become rare.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 from common import FOLDER, parser_of
 
 import tunefree
+from tunefree.training.training import train
+from tunefree.training.watching import SilentWatcher
 
 MODELS = (("scinol2", 2_000_000), ("scinol2", 10_000_000), ("pool", 1_000_000), ("pool", 2_000_000))
 PER_ROW = 40
+PER_CATEGORY, BLOCK = 10, 100_000  # rows of a stream for each new category, and that are written at a time
 MEBIBYTE = 2**20
 
 
@@ -55,13 +64,64 @@ def learn(learner: str, data: str) -> None:
         print(json.dumps({"peak": learned, "saving": peak() - learned, "file": path.stat().st_size / MEBIBYTE}))
 
 
+def endless(n_rows: int, file: TextIO) -> None:
+    """Write so many rows of categories without end as CSV."""
+    random, n_categories = np.random.default_rng(0), n_rows // PER_CATEGORY
+    effects, of_places = random.normal(size=n_categories + 1), random.normal(size=200)
+    file.write("id,place,amount,y\n")
+    for start in range(0, n_rows, BLOCK):
+        rows = start + np.arange(min(BLOCK, n_rows - start))
+        newest = rows // PER_CATEGORY + 1
+        ids = newest - np.minimum(np.exp(random.random(len(rows)) * np.log(newest)), newest).astype(np.int64)
+        places, amounts = np.minimum(random.zipf(1.3, len(rows)) - 1, 199), random.normal(size=len(rows))
+        odds = effects[ids] + of_places[places] + 0.5 * amounts
+        y = np.where(random.random(len(rows)) < 1.0 / (1.0 + np.exp(-odds)), "yes", "no")
+        columns = zip(ids.tolist(), places.tolist(), amounts.tolist(), y.tolist(), strict=True)
+        file.write("".join(f"c{i},p{place},{amount:.3f},{label}\n" for i, place, amount, label in columns))
+
+
+def learn_endless(n_rows: str, limit: str) -> None:
+    """Learn a stream of categories without end from a pipe; print the peak and the loss as JSON."""
+    with subprocess.Popen([sys.executable, __file__, "--stream", n_rows], stdout=subprocess.PIPE) as stream:
+        assert stream.stdout is not None
+        os.dup2(stream.stdout.fileno(), 0)
+        source, plan = tunefree.open_source("-"), tunefree.Plan(target="y")
+        trained = train(source, plan, SilentWatcher(), memory_limit=None if limit == "none" else limit)
+    known, loss = trained.encoder.n_features, trained.progress.progressive[0].mean_loss()
+    figures = {"peak": peak(), "loss": loss, "known": known, "forgotten": trained.encoder.ids.n_forgotten}
+    print(json.dumps(figures))
+
+
+def show_endless(n_rows: int, limit: str) -> None:
+    """Print the table of a stream of categories without end."""
+    print("| limit | rows | MiB at the peak | loss | features at the end | forgotten |\n|---|---|---|---|---|---|")
+    for name in (limit, "none"):
+        command = [sys.executable, __file__, "--learn-endless", str(n_rows), name]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        of_run = json.loads(done.stdout.splitlines()[-1])
+        counts = f"{of_run['known']:,} | {of_run['forgotten']:,}"
+        print(f"| {name} | {n_rows:,} | {of_run['peak']:,.0f} | {of_run['loss']:.5f} | {counts} |", flush=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table of docs/reliability.md."""
+    """Print the table of docs/reliability.md, or of a stream of categories without end."""
     parser = parser_of(__doc__)
+    parser.add_argument("--endless", nargs=2, metavar=("ROWS", "LIMIT"), help="a stream of categories without end")
+    parser.add_argument("--learn-endless", nargs=2, metavar=("ROWS", "LIMIT"), help="of one limit, in this process")
+    parser.add_argument("--stream", type=int, metavar="ROWS", help="only write the stream")
     parser.add_argument("--one", nargs=2, metavar=("LEARNER", "FILE"), help="of one model, in this process")
     options = parser.parse_args(arguments)
     if options.one:
         learn(*options.one)
+        return
+    if options.stream:
+        endless(options.stream, sys.stdout)
+        return
+    if options.learn_endless:
+        learn_endless(*options.learn_endless)
+        return
+    if options.endless:
+        show_endless(int(options.endless[0]), options.endless[1])
         return
     print("| model | features | MiB at the peak | more while saving | file |\n|---|---|---|---|---|")
     for learner, n_features in ((name, 1000) for name in ("scinol2", "pool")) if options.quick else MODELS:

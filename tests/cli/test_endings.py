@@ -53,8 +53,8 @@ def test_ctrl_c_without_a_checkpoint(run, data, tmp_path, monkeypatch):  # noqa:
 def test_ctrl_c_with_a_checkpoint_and_resumed(run, data, tmp_path, monkeypatch):  # noqa: F811
     parts = tmp_path / "parts"
     parts.mkdir()
-    for number in range(4):
-        csv.write_csv(csv.read_csv(data).slice(500 * number, 500), parts / f"{number}.csv")
+    for number in range(12):  # more than are read ahead
+        csv.write_csv(csv.read_csv(data).slice(167 * number, 167), parts / f"{number:02d}.csv")
     command = ("train", parts, "-t", "rich", "-o", tmp_path / "m", *QUICK, "--save-every", 100)
     assert run(*command)[0] == 0
     whole = (tmp_path / "m").read_bytes()

@@ -66,6 +66,7 @@ OF_TRAINING = {
     "stream/frames.py": {"numeric"},  # of frames, which commands do not read
     "stream/columns.py": {"categorical", "ignore"},
     "stream/delimited.py": {"categorical"},
+    "stream/feature_ids.py": {"hash_bits", "memory_limit"},  # where rows are learned
     "stream/features.py": {"categorical", "numeric"},
     "stream/partitions.py": {"ignore"},  # noted in training only
     "stream/svmlight.py": {"hash_bits"},

@@ -75,7 +75,7 @@ def test_batches_do_not_matter(tmp_path, plan):
         models.append(storage.load(tmp_path / "m")[0])
     assert models[0].keys() == models[1].keys()
     assert all(models[1][name].tobytes() == array.tobytes() for name, array in models[0].items())
-    assert trained.encoder.n_forgotten > 500
+    assert trained.encoder.ids.n_forgotten > 500
     assert held(trained.model) <= limit_of(limit)
     Trained.load(tmp_path / "m").save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
@@ -90,7 +90,7 @@ def test_a_checkpoint_forgets_as_the_whole_would(tmp_path):
     with pytest.raises(Interrupted):
         train(open_source(paths), SCINOL, Asking(stop, 14), tmp_path / "kept", memory_limit=LIMIT, stop=stop)
     kept = Trained.load(tmp_path / "kept")
-    assert kept.encoder.n_forgotten > 0 and 128 + signal.SIGTERM == 143
+    assert kept.encoder.ids.n_forgotten > 0 and 128 + signal.SIGTERM == 143
     (tmp_path / "rest.csv").write_text(lines[0] + "".join(lines[1 + kept.progress.rows :]))
     learn_more(kept, open_source(tmp_path / "rest.csv"), watcher=SilentWatcher(), memory_limit=LIMIT).save(
         tmp_path / "m"
@@ -105,7 +105,7 @@ def test_what_is_forgotten_is_told_and_costs_little(tmp_path):
     loss, best = (trained.progress.progressive[0].mean_loss() for trained in (limited, unlimited))
     assert loss <= 1.01 * best
     told = " ".join(str(block) for block in summary(limited, tmp_path / "m"))
-    assert re.search(rf"features forgotten', value={limited.encoder.n_forgotten}", told)
+    assert re.search(rf"features forgotten', value={limited.encoder.ids.n_forgotten}", told)
     assert "features forgotten" not in " ".join(str(block) for block in summary(unlimited, tmp_path / "m"))
 
 
@@ -116,11 +116,8 @@ def test_a_model_goes_on_without_a_limit(tmp_path):
     more = learn_more(trained, open_source(written(tmp_path, stream(3000, 1), [1000])), watcher=SilentWatcher())
     assert more.encoder.n_features >= known and more.progress.progressive[0].rows == 12_000
     more.save(tmp_path / "m")
-    limited = Trained.load(tmp_path / "m")
-    again = learn_more(
-        limited, open_source(written(tmp_path, lines, [2000])), watcher=SilentWatcher(), memory_limit=LIMIT
-    )
-    assert again.encoder.n_forgotten > trained.encoder.n_forgotten
+    again = learn_more(Trained.load(tmp_path / "m"), open_source(written(tmp_path, lines, [2000])), memory_limit="2M")
+    assert again.encoder.ids.n_forgotten > trained.encoder.ids.n_forgotten and again.encoder.ids.most is None
 
 
 def test_a_limit_that_is_too_small_says_what_would_be_enough(tmp_path):

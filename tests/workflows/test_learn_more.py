@@ -219,7 +219,6 @@ def test_a_complete_model_is_no_checkpoint_and_a_checkpoint_no_model(days, tmp_p
         train(source, plan, None, tmp_path / "c", resume=True)
     with pytest.raises(KeyboardInterrupt):
         train(source, plan, Stop(300), tmp_path / "c", 100)
-    with pytest.raises(ModelError, match="`resume=True`"):
-        learn_more(Trained.load(tmp_path / "c"), source)
+    assert learn_more(Trained.load(tmp_path / "c"), source).progress.complete  # as the rows that follow
     with pytest.raises(DataError, match="missing"):
         learn_more(train(source, plan), open_source({"age": [1.0], "rich": ["yes"]}))

@@ -106,7 +106,7 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
     skipped = {"rows skipped": "skipped", "rows without a label, skipped": "unlabelled"}
     facts += [Fact(name, n, COUNT, key) for name, key in skipped.items() if (n := getattr(progress, key))]
     facts += [Fact("features", model.n_features, COUNT, "n_features")]
-    forgotten = getattr(trained.encoder, "n_forgotten", 0)
+    forgotten = trained.encoder.ids.n_forgotten if trained.kind == "table" else 0
     facts += [Fact("features forgotten", forgotten, COUNT, "n_forgotten")] if forgotten else []
     facts += [Fact("classes", model.classes, first(MOST_CLASSES))] if model.classes else []
     facts += facts_of_columns(trained)

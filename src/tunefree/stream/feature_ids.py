@@ -317,6 +317,11 @@ class FeatureIds:
         """The names of the features that come from a column."""
         return self.names.of(np.flatnonzero(self.names.columns() == column)).to_list()
 
+    def numbers(self) -> dict[str, int]:
+        """What is saved beside the arrays, where features are or were forgotten."""
+        of_ids = {"forgotten": self.n_forgotten or None, "most": self.most}
+        return {name: number for name, number in of_ids.items() if number is not None}
+
     def save(self) -> dict[str, np.ndarray]:
         arrays = {"keys": dictionary.save(self.keys), **self.names.save()}
         if len(self._evidence):

@@ -70,6 +70,8 @@ class TableEncoder:
         What is to be said of the rows, see :mod:`tunefree.stream.file_notation`.
     further : Further or None
         What is done with columns that come later; None if they are left out.
+    ids : FeatureIds
+        The features of categories and words.
     profile : Profile
         What the columns held in the rows learned.
     observes : bool
@@ -108,7 +110,7 @@ class TableEncoder:
         self.target, self.weight, self.group, self.hash_bits = target, weight, group, hash_bits
         self.target_family, self.exposure = target_family, exposure
         self._number_names = [name for column in self.columns for name in column.names()]
-        self._ids = FeatureIds(1 + len(self._number_names), hash_bits)
+        self.ids = FeatureIds(1 + len(self._number_names), hash_bits)
         self.profile, self.observes = Profile(len(self.columns)), True  # not in a second pass over the same rows
 
     @classmethod
@@ -210,28 +212,28 @@ class TableEncoder:
             self.further.rows += header["further"]["rows"]
         self.target_family = self.target_family or header["target_family"]
         numbers = np.array([places[column["name"]] for column in header["columns"]] or [0], np.int32)
-        self._ids.absorb(arrays, numbers)
+        self.ids.absorb(arrays, numbers)
         self.profile.absorb(arrays, numbers)
 
     def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray | None:
         """The features of an encoder that was absorbed, by their ids there; None if its columns were others."""
         same = self.state()[1]["columns"] == header["columns"]
-        return self._ids.ids_of(arrays) if same else None
+        return self.ids.ids_of(arrays) if same else None
 
     def restore_ids(self, arrays: dict[str, np.ndarray]) -> None:
         """Know the features and the profile of an encoder of the same columns, whose :meth:`state` has these arrays."""
-        self._ids.load(arrays)
+        self.ids.load(arrays)
         self.profile = Profile.restore(arrays, len(self.columns))
 
     def categories(self, column: int) -> list[str]:
         """The categories that a column has had, by its number."""
         stem = f"{self.columns[column].name}="
-        return [name.removeprefix(stem) for name in self._ids.names_of(column) if name.startswith(stem)]
+        return [name.removeprefix(stem) for name in self.ids.names_of(column) if name.startswith(stem)]
 
     @property
     def n_features(self) -> int:
         """The largest feature there may be so far, plus 1."""
-        return self._ids.n_features
+        return self.ids.n_features
 
     @property
     def has_numeric_target(self) -> bool:
@@ -243,7 +245,7 @@ class TableEncoder:
         known = ["(constant)", *self._number_names]
         if self.hash_bits:
             return known + [f"#{k}" for k in range(self.n_features - len(known))]
-        return known + self._ids.names.to_list()
+        return known + self.ids.names.to_list()
 
     def column_of(self) -> np.ndarray:
         """For each feature the number of its column in ``columns``; -1 for the constant and for hashed features."""
@@ -251,7 +253,7 @@ class TableEncoder:
         places = np.full(self.n_features, -1, np.int32)
         places[1 : 1 + len(numbers)] = numbers
         if not self.hash_bits:
-            places[1 + len(numbers) :] = self._ids.names.columns()
+            places[1 + len(numbers) :] = self.ids.names.columns()
         return places
 
     def types(self) -> dict[str, Any]:
@@ -318,21 +320,7 @@ class TableEncoder:
             bad.note(note.problem, chunk.file, int(numbers[0]), note.column, len(numbers), note.remedy)
         encoded = self._rows(values, chunk, learning, bad, weight), target, weight, numbers, None, chunk.file
         of_rows: dict[str, Any] = {"groups": groups, "held": chunk.held, "exposure": exposure}
-        return Batch(*encoded, chunk.position, **of_rows, forgotten=self._ids.take_forgotten())
-
-    def limit_features(self, most: int | None) -> None:
-        """Know so many categories and words at a time from here on, and forget others; None for no limit."""
-        self._ids.limit(most)
-
-    @property
-    def most_features(self) -> int | None:
-        """Categories and words that are known at a time; None for no limit."""
-        return self._ids.most
-
-    @property
-    def n_forgotten(self) -> int:
-        """Categories and words that were forgotten."""
-        return self._ids.n_forgotten
+        return Batch(*encoded, chunk.position, **of_rows, forgotten=self.ids.take_forgotten())
 
     def prepare(self, chunk: Columns, labelled: bool) -> tuple[Columns, bool]:
         """The part of :meth:`encode` that does not depend on other chunks, which is nothing for a table."""
@@ -363,11 +351,8 @@ class TableEncoder:
             header["notations"] = {name: [*notation] for name, notation in self.notations.items()}
         if self.further is not None:
             header["further"] = asdict(self.further)
-        if self.n_forgotten:
-            header["forgotten"] = self.n_forgotten
-        if self.most_features is not None:
-            header["most"] = self.most_features
-        return {**self._ids.save(), **self.profile.save()}, header
+        header |= self.ids.numbers()
+        return {**self.ids.save(), **self.profile.save()}, header
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
@@ -382,9 +367,9 @@ class TableEncoder:
         )
         encoder.notes = [Note(*note) for note in header.get("notes", ())]
         encoder.restore_ids(arrays)
-        encoder._ids.n_forgotten = header.get("forgotten", 0)
-        encoder.limit_features(header.get("most"))
-        if encoder._ids.names.columns().max(initial=0) >= max(len(encoder.columns), 1):
+        encoder.ids.n_forgotten = header.get("forgotten", 0)
+        encoder.ids.limit(header.get("most"))
+        if encoder.ids.names.columns().max(initial=0) >= max(len(encoder.columns), 1):
             raise ModelError("features of the encoder are of columns that it does not have")
         return encoder
 
@@ -466,7 +451,7 @@ class TableEncoder:
         codes = [(place, codes) for place, part in enumerate(parts) for codes in part.codes]
         sources = [MOST_CODES * place + k for place, part in enumerate(parts) for k in range(len(part.codes))]
         bags = [(place, bags) for place, part in enumerate(parts) for bags in part.bags]
-        ids, entries = self._ids.of_chunk(n, codes, bags, learning, weight)
+        ids, entries = self.ids.of_chunk(n, codes, bags, learning, weight)
         observed = [
             column.observed(values, part) for column, values, part in zip(self.columns, converted, parts, strict=True)
         ]
@@ -474,10 +459,10 @@ class TableEncoder:
             self.profile.add(observed, n)
         elif not learning and self.profile.rows:
             bad.comparison = bad.comparison or Comparison(self)
-            unknown = self._ids.unknown(codes, ids)
+            unknown = self.ids.unknown(codes, ids)
             bad.comparison.add(observed, unknown, chunk.file, row_numbers(chunk))
             if unknown:
-                entries = self._ids.with_averages(codes, ids, entries, self.profile.drawn)
+                entries = self.ids.with_averages(codes, ids, entries, self.profile.drawn)
                 self._fill(numbers, codes, ids)
         return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, entries.sparse(n), sources)
 

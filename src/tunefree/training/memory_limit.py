@@ -28,7 +28,7 @@ from tunefree.model.pool import OF_TABLES, OF_TEXTS
 
 SHARE = 4  # of the machine's memory, by default one part of so many
 TOLD = 8  # parts of the limit from one of which on growth is told
-CHECKED = 2**16  # rows after which it is looked anew whether a model whose features are limited has room
+CHECKED = 2**12  # rows after which it is looked anew whether a model whose features are limited has room
 DICTIONARY = 160  # bytes of a category or word in the dictionary, its name and its evidence
 OF_FEATURES = 2  # one part of so many of a pool's limit is for features, the rest for generations and their rows
 FEWEST = 2**11  # features; below, none is forgotten, and training ends where there is no room

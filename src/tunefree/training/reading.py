@@ -101,7 +101,7 @@ def begin(
     if most_features is not None:  # which is known when the first rows have been encoded, and holds for these too
         of_trial = replace(bad, tally=bad.tally.copy())
         trial = copy.deepcopy(encoder).encode(first, True, of_trial, labelled)
-        encoder.limit_features(most_features(*_problem(plan, trial, of_trial)[:2]))
+        encoder.ids.limit(most_features(*_problem(plan, trial, of_trial)[:2]))
     batch = encoder.encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         first, batch = chunk, encoder.encode(chunk, True, bad, labelled)  # no row of those before could be used

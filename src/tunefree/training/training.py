@@ -100,42 +100,40 @@ def train(
     checkpoints = Checkpoints(checkpoint, save_every, resume, watcher)
     if plan.passes > 1 and not plan.shuffle:
         source.check_rewindable("train with one pass")
-    plan, unread, limit = (
-        with_weights(plan, source),
-        plan.bad_rows(),
-        MemoryLimit(limit_of(memory_limit), watcher.tell, memory_limit is not None),
-    )
+    limit = MemoryLimit(limit_of(memory_limit), watcher.tell, memory_limit is not None)
+    plan, unread = with_weights(plan, source), plan.bad_rows()
     with _in_order(source, plan, unread, earlier) as in_order:
         rows = stoppable(in_order, stop)
         checkpoints.begin(rows)
+        noted, copied = partial(note, origin=rows.origin), partial(_copy, watcher)
+        observers: list[Observer] = [noted, watcher.step, checkpoints.save, copied]
         try:
             trained, reader = _begun(_Reader(rows, unread, watcher, checkpoints, limit, stop), plan, earlier)
             watcher.begin(trained, rows)
-            _learn_passes(trained, reader)
+            while trained.progress.number < plan.passes:
+                trained.encoder.observes = trained.progress.number == 0
+                one_pass(trained, reader.pieces(trained), observers)
+                trained.progress.end_pass()
+                trained.held = None
         except Stopped:
             checkpoints.stop()
             raise Interrupted("the training was asked to end", stop.number) from None
-        check_learned(trained.model, trained.progress.progressive[0].rows, rows)
-        check(plan, trained.model.task, getattr(trained.model, "classes", ()), complete=True)
-        _check_mean(trained, rows)
-        end(trained)
-    for line in [*repeats_told(trained), *share_told(trained), *rises.warnings_of_rises(trained)]:
-        watcher.tell(line)
-    watcher.end(trained)
-    if source.kind == TABLE:
-        trained.encoder.limit_features(None)
+        _end(trained, rows, watcher)
     return trained
 
 
-def _learn_passes(trained: Trained, reader: _Reader) -> None:
-    """Learn the rows of a source in one or several passes."""
-    noted, copied = partial(note, origin=reader.source.origin), partial(_copy, reader.watcher)
-    observers: list[Observer] = [noted, reader.watcher.step, reader.checkpoints.save, copied]
-    while trained.progress.number < trained.plan.passes:
-        trained.encoder.observes = trained.progress.number == 0
-        one_pass(trained, reader.pieces(trained), observers)
-        trained.progress.end_pass()
-        trained.held = None
+def _end(trained: Trained, source: Source, watcher: Watcher) -> None:
+    """End a training whose rows have all been learned, unless they were too few, and tell what is odd about them."""
+    plan, model = trained.plan, trained.model
+    check_learned(model, trained.progress.progressive[0].rows, source)
+    check(plan, model.task, getattr(model, "classes", ()), complete=True)
+    _check_mean(trained, source)
+    end(trained)
+    if source.kind == TABLE:
+        trained.encoder.ids.limit(None)
+    for line in [*repeats_told(trained), *share_told(trained), *rises.warnings_of_rises(trained)]:
+        watcher.tell(line)
+    watcher.end(trained)
 
 
 def _check_mean(trained: Trained, source: Source) -> None:
@@ -311,10 +309,10 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> tuple[Traine
         bad.tally.add_all(reader.unread.tally)
         trained, reader.batches = _further(earlier, source, plan, bad)
         if earlier.progress.position == Position() and source.kind == TABLE and trained.model.can_forget:
-            trained.encoder.limit_features(reader.limit.most_features(trained.model))
+            trained.encoder.ids.limit(reader.limit.most_features(trained.model))
     else:
         trained, reader.batches = _blank(source, plan, bad, reader.limit)
-    reader.limit.most = getattr(trained.encoder, "most_features", None)
+    reader.limit.most = trained.encoder.ids.most if source.kind == TABLE else None
     progress = trained.progress
     progress.tally, progress.sizes = bad.tally, file_sizes(source)
     progress.digests, progress.times = file_digests(source, progress.sizes), file_times(source)
@@ -346,7 +344,7 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     check(plan, task, classes, complete=bool(plan.classes))
     if not any(not oddity.rows for oddity in bad.tally.oddities()):  # before rows were moved, their order told more
         note_roles(reading, bad)
-    is_limited = forgets and encoder.most_features is not None
+    is_limited = forgets and encoder.ids.most is not None
     # Features that are hashed or limited are as many as there is room for, and few are met once.
     make = partial(made, task, classes, replays=not (is_limited or plan.hash_bits))
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
