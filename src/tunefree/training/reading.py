@@ -92,6 +92,7 @@ def begin(source: Source, plan: Plan, bad: BadRows, labelled: bool = True) -> Re
     if guess is not None and (plan.classes or plan.class_weight) and guess.can_be_classes:
         guess = Guess("classification", "classes that are named")
     task = guess.task if guess is not None else plan.task or "classification"
+    batch = of_possible_targets(batch, bad) if task == "regression" else batch
     if plan.classes:
         classes, batch = closed_classes(plan.classes, task, batch.target), of_named_classes(batch, bad)
     else:
