@@ -164,8 +164,8 @@ def test_predictions_are_as_large_in_total_as_the_targets(loss):
     model = TuneFreeRegressor(loss=loss).fit(X, y)
     assert model.predict(X).sum() == pytest.approx(y.sum(), rel=1e-3)
     model = TuneFreeRegressor(loss=loss).fit(X, y, exposure=exposure)
-    rel = 1e-3 if loss == "poisson" else 0.03  # others weigh rates by another power of the exposure
-    assert model.predict(X, exposure=exposure).sum() == pytest.approx(y.sum(), rel=rel)
+    weight = exposure ** (1.0 - {"poisson": 1.0, "gamma": 2.0}.get(loss, 1.5))  # of the amounts, in rates
+    assert (weight * model.predict(X, exposure=exposure)).sum() == pytest.approx((weight * y).sum(), rel=1e-3)
 
 
 def test_the_sum_over_the_past_does_not_outweigh_what_the_latest_rows_tell():

@@ -120,6 +120,7 @@ def _problem(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Gu
     if guess is not None and (plan.classes or plan.class_weight) and guess.can_be_classes:
         guess = Guess("classification", "classes that are named")
     task = guess.task if guess is not None else plan.task or "classification"
+    batch = of_possible_targets(batch, bad) if task == "regression" else batch
     if plan.classes:
         return task, closed_classes(plan.classes, task, batch.target), guess, of_named_classes(batch, bad)
     has_classes = task == "classification" and batch.target is not None and len(batch.weight) > 0
