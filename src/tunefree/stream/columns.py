@@ -60,7 +60,7 @@ class Words(NamedTuple):
 class Categories(NamedTuple):
     """The categories that a column holds in the rows of a chunk."""
 
-    index: np.ndarray  # (n,) int32: the place of each row's category in the list, -1 for none
+    places: np.ndarray  # (n,) int32: the place of each row's category in the list, -1 for none
     values: Array  # of strings: the list
     keys: np.ndarray  # (k + 1,) uint64: those of the categories, and the last one of a missing one
 
@@ -261,7 +261,7 @@ class Category:
 
     def observed(self, converted: Categories, parts: Parts) -> Observed:
         codes = parts.codes
-        return Observed(converted.index < 0, None, (lambda rows: codes[0].numbers(rows)) if codes else None)
+        return Observed(converted.places < 0, None, (lambda rows: codes[0].numbers(rows)) if codes else None)
 
     def parts(self, converted: Categories, learning: bool) -> Parts:
         index, values, keys = converted
