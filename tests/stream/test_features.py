@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
 from tunefree.core.rows import entries_of, n_rows, part
+from tunefree.stream.arrays import cast
 from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.booleans import Boolean
 from tunefree.stream.chunks import row_numbers, with_row_numbers
 from tunefree.stream.columns import (
     Category,
     Faults,
-    cast,
     family,
 )
 from tunefree.stream.features import TableEncoder
