@@ -124,12 +124,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser_of(__doc__).parse_args(arguments)
     repeats, most = (1, 20) if options.quick else (REPEATS, ROWS)
     rows = list(islice(datasets.Phishing(), most if options.quick else None))
-    for title, way in WAYS.items():
-        compare(title, OF_RIVER, lambda make, way=way: by_river(make, rows, *way), repeats)
+    for title, (predicts, learns) in WAYS.items():
+        compare(title, OF_RIVER, partial(by_river, rows=rows, predicts=predicts, learns=learns), repeats)
     for name, make in OF_RIVER.items():
         print(f"progressive log-loss    {name:<36}{progressive_loss(make, rows):8.4f}")
-    for title, way in WAYS.items():
-        compare(title, OF_SCIKIT_LEARN, lambda make, way=way: by_scikit_learn(make, most, *way), repeats)
+    for title, (predicts, learns) in WAYS.items():
+        measure = partial(by_scikit_learn, n_rows=most, predicts=predicts, learns=learns)
+        compare(title, OF_SCIKIT_LEARN, measure, repeats)
     compare("predicted in frames", OF_FRAMES, lambda make: by_frames(make, most), repeats)
 
 

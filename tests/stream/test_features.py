@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from tunefree.core.errors import DataError
 from tunefree.core.rows import entries_of, n_rows, part
+from tunefree.stream.arrays import cast
 from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.booleans import Boolean
 from tunefree.stream.chunks import row_numbers, with_row_numbers
 from tunefree.stream.columns import (
     Category,
     Faults,
-    cast,
     family,
 )
 from tunefree.stream.features import TableEncoder
@@ -489,11 +489,11 @@ def test_values_that_are_remembered_are_converted_as_before(column):
             fresh = Boolean(column.name, column.words) if column.kind == "boolean" else Category(column.name, True)
             index, values = fresh.encoded(array, expected)
             converted = column.convert(array, found)
-            assert (converted.index.tolist(), converted.values.to_pylist()) == (index.tolist(), values.to_pylist())
+            assert (converted.places.tolist(), converted.values.to_pylist()) == (index.tolist(), values.to_pylist())
             assert found == expected
             seen.add([0], "another column", lambda row: "cannot be used")
-            assert column.convert(array, seen).index.tolist() == index.tolist()
-            assert column.convert(array, again := Faults()).index.tolist() == index.tolist()
+            assert column.convert(array, seen).places.tolist() == index.tolist()
+            assert column.convert(array, again := Faults()).places.tolist() == index.tolist()
             assert again == expected
 
 

@@ -387,7 +387,7 @@ def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows
             array = chunk.table.column(column.name)
             gaps[column.name] += array.null_count
             if array.type == pa.float64():
-                gaps[column.name] += np.count_nonzero(np.isnan(to_numpy(array, 0.0)))
+                gaps[column.name] += int(np.isnan(to_numpy(array, 0.0)).sum())
             elif pa.types.is_floating(array.type):
                 gaps[column.name] += pc.sum(pc.is_nan(array)).as_py() or 0
     return rows

@@ -150,6 +150,29 @@ def beyond_doubles(array: Any) -> bool:
     return bool(max(-ends["min"], ends["max"]) > 2**53)
 
 
+def cast(array: Any, to: Any, safe: bool = False) -> tuple[Any, list[int]]:
+    """Cast; elements that do not fit become null and their places are listed."""
+    try:
+        return array.cast(to, safe=safe), []
+    except pa.ArrowInvalid:
+        failed = _unfit(array, to, safe, 0)
+    mask = np.zeros(len(array), bool)
+    mask[failed] = True
+    return pc.if_else(of_booleans(mask), pa.nulls(len(array), array.type), array).cast(to, safe=safe), failed
+
+
+def _unfit(array: Any, to: Any, safe: bool, start: int) -> list[int]:
+    """Places of the elements that cannot be cast, found by halving."""
+    try:
+        array.cast(to, safe=safe)
+        return []
+    except pa.ArrowInvalid:
+        if len(array) == 1:
+            return [start]
+        half = len(array) // 2
+        return _unfit(array[:half], to, safe, start) + _unfit(array[half:], to, safe, start + half)
+
+
 def _unpacked(data: Any, array: Any) -> np.ndarray:
     start, stop = array.offset, array.offset + len(array)
     if start == stop:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import is_missing, text_at, to_numpy
+from tunefree.stream.arrays import cast, is_missing, text_at, to_numpy
 from tunefree.stream.columns import (
     NA_VALUES,
     Array,
@@ -20,7 +20,6 @@ from tunefree.stream.columns import (
     Observed,
     Parts,
     blank_to_null,
-    cast,
     decoded,
     family,
     missing_codes,

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import DTYPES, bytes_of, is_missing, of_booleans, of_strings, to_booleans, to_numpy
+from tunefree.stream.arrays import DTYPES, bytes_of, cast, is_missing, of_booleans, of_strings, to_booleans, to_numpy
 from tunefree.stream.batch import BadRows
 from tunefree.stream.keys import hash_name, hash_strings
 from tunefree.stream.names import NamesOf, one_by_one
@@ -60,7 +60,7 @@ class Words(NamedTuple):
 class Categories(NamedTuple):
     """The categories that a column holds in the rows of a chunk."""
 
-    index: np.ndarray  # (n,) int32: the place of each row's category in the list, -1 for none
+    places: np.ndarray  # (n,) int32: the place of each row's category in the list, -1 for none
     values: Array  # of strings: the list
     keys: np.ndarray  # (k + 1,) uint64: those of the categories, and the last one of a missing one
 
@@ -261,7 +261,7 @@ class Category:
 
     def observed(self, converted: Categories, parts: Parts) -> Observed:
         codes = parts.codes
-        return Observed(converted.index < 0, None, (lambda rows: codes[0].numbers(rows)) if codes else None)
+        return Observed(converted.places < 0, None, (lambda rows: codes[0].numbers(rows)) if codes else None)
 
     def parts(self, converted: Categories, learning: bool) -> Parts:
         index, values, keys = converted
@@ -437,29 +437,6 @@ def valid_utf8(array: Array, column: str, faults: Faults) -> Array:
         strings, failed = cast(decoded(array).cast(pa.binary()), pa.string(), safe=True)
     faults.add(failed, column, lambda row: "the text is not UTF-8")
     return strings
-
-
-def cast(array: Array, to: Any, safe: bool = False) -> tuple[Array, list[int]]:
-    """Cast; elements that do not fit become null and their places are listed."""
-    try:
-        return array.cast(to, safe=safe), []
-    except pa.ArrowInvalid:
-        failed = _unfit(array, to, safe, 0)
-    mask = np.zeros(len(array), bool)
-    mask[failed] = True
-    return pc.if_else(of_booleans(mask), pa.nulls(len(array), array.type), array).cast(to, safe=safe), failed
-
-
-def _unfit(array: Array, to: Any, safe: bool, start: int) -> list[int]:
-    """Places of the elements that cannot be cast, found by halving."""
-    try:
-        array.cast(to, safe=safe)
-        return []
-    except pa.ArrowInvalid:
-        if len(array) == 1:
-            return [start]
-        half = len(array) // 2
-        return _unfit(array[:half], to, safe, start) + _unfit(array[half:], to, safe, start + half)
 
 
 _FAMILIES: tuple[tuple[str, Callable[[Any], bool]], ...] = (

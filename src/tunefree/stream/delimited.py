@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import of_booleans, of_strings, to_batch, to_booleans
+from tunefree.stream.arrays import cast, of_booleans, of_strings, to_batch, to_booleans
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.beginnings import guessed_delimiter, is_plain_number, look_like_values
 from tunefree.stream.booleans import truths
@@ -23,7 +23,6 @@ from tunefree.stream.columns import (
     MISSING,
     Fault,
     Faults,
-    cast,
     not_a_number,
     without_words,
 )

@@ -196,7 +196,8 @@ class FeatureIds:
         if learning and not self.keys.bits:
             self._add(_unknown(self.keys, codes, words, rows, places))
         ids, start = np.zeros((n_rows, len(codes)), np.int32), 0
-        known = self._lookup(_join([part.keys for _, part in (*codes, *words)], np.uint64))
+        keys = [*(column.keys for _, column in codes), *(part.keys for _, part in words)]
+        known = self._lookup(_join(keys, np.uint64))
         for place, (_, column) in enumerate(codes):
             of_column = known[start : start + len(column.keys)]
             ids[:, place] = np.append(of_column, np.int32(0))[column.places]  # the last is for place -1
