@@ -157,9 +157,12 @@ class ConformalRecord:
         return Units(self.widths, self.power)
 
     def curve(self) -> LearningCurve:
-        """How residuals become smaller, or larger, along the rows; of classes, counts and amounts it is flat."""
+        """How residuals become smaller, or larger, along the rows; of classes, counts and amounts it is flat.
+
+        So it is where a quantile is predicted, not a middle: about it residuals do not become small by learning.
+        """
         kept = self.scores.kept()
-        if self.widths is None or not len(kept["targets"]):
+        if self.widths is None or not len(kept["targets"]) or getattr(self.loss, "tau", 0.5) != 0.5:
             return LearningCurve(0.0, 0.0, self.rows, is_known=False)
         numbers = kept["digests"].astype(np.float64)
         roots = np.sqrt(np.abs(kept["targets"])) * np.sqrt(kept["columns"][:, 0])
