@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+from typing import Any
+
+_ARENA_MAX = -8  # M_ARENA_MAX in malloc.h of glibc
 
 
 def memory() -> int:
@@ -17,3 +21,14 @@ def memory() -> int:
     if "SC_PHYS_PAGES" not in names or "SC_PAGE_SIZE" not in names:
         return 0
     return max(os.sysconf("SC_PHYS_PAGES"), 0) * max(os.sysconf("SC_PAGE_SIZE"), 0)
+
+
+def share_freed_memory() -> None:
+    """Let threads that begin from here on take memory that others gave back, where the C library can do so.
+
+    Each thread has an arena of its own else (``M_ARENA_MAX`` of glibc), and what is free in one is lost to the others.
+    """
+    library: Any = ctypes.CDLL(None) if os.name == "posix" else None
+    mallopt = getattr(library, "mallopt", None)
+    if mallopt is not None:
+        mallopt(_ARENA_MAX, 1)

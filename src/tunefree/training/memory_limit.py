@@ -117,6 +117,8 @@ class MemoryLimit:
     def __init__(self, limit: int, tell: Callable[[str], None], is_stated: bool = False) -> None:
         self.limit, self.tell, self._told = limit, tell, limit / TOLD
         self.is_stated, self.most = is_stated, None
+        if is_stated:
+            machine.share_freed_memory()
 
     def most_features(self, model: Model) -> int | None:
         """How many categories and words a model may know at a time; None if none is to be forgotten.
