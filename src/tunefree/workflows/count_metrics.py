@@ -109,8 +109,8 @@ def lift(rated: Rated, rates: np.ndarray, predicted: np.ndarray) -> list[Decile]
     [0.0, 2.0, 1.0, 1.0]
     """
     return [
-        Decile(*sums[:3], sums[2] / sums[1] if sums[1] > 0.0 else math.nan)
-        for sums in _by_decile(rated.exposure, predicted, predicted, rates)
+        Decile(exposure, expected, actual, actual / expected if expected > 0.0 else math.nan)
+        for exposure, expected, actual in _by_decile(rated.exposure, predicted, predicted, rates)
     ]
 
 

@@ -300,10 +300,11 @@ def compared_lift(tested: Evaluation, other: Evaluation) -> list[DoubleDecile]:
     first, second = tested.scored, other.scored
     if first.rated is None or second.rated is None:
         raise ModelError(f"two models are compared by rates if both are of a loss with a logarithmic link: {LOG_LINK}")
+    assert first.targets is not None
+    assert second.targets is not None
     exposures = first.rated.exposure, second.rated.exposure
     if not (np.array_equal(*exposures) and np.array_equal(first.targets, second.targets)):
         raise ModelError("the models have other targets, exposures or weights; compare models of the same columns")
-    assert first.targets is not None
     assert first.predictions is not None
     assert second.predictions is not None
     return double_lift(first.rated, first.targets, first.predictions, second.predictions)
