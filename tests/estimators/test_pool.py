@@ -72,6 +72,7 @@ def fitted(request):
     return request.param().fit(product()[0], targets(request.param))
 
 
+@pytest.mark.all_trees  # whose share of the figure is large
 def test_they_learn_what_no_linear_model_can(fitted):
     X = product(1)[0]
     assert fitted.score(X, targets(type(fitted), 1)) > 0.75

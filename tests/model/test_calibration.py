@@ -223,6 +223,15 @@ def test_log_losses_are_those_of_the_probabilities():
     assert (np.isnan(model.log_losses(Labels.of(strange), margins)) == (y == "a")).all()
 
 
+@pytest.mark.parametrize("rows", [1, 50])
+def test_a_late_class_begins_as_improbable_as_it_was_in_the_rows_so_far(rows):
+    known, margins = Calibration.create(2), np.zeros((1, 3))
+    calibration.learn(known, np.ones((40, 2)), np.arange(40) % 2, np.ones(40))
+    late = calibration.log_odds(calibration.add_classes(known, 3, rows), margins)
+    new = calibration.log_odds(calibration.add_classes(known, 3, 0), margins)
+    np.testing.assert_allclose(late - new, [[0.0, 0.0, -np.log(rows)]])
+
+
 @pytest.fixture(scope="module")
 def census(tmp_path_factory):
     """Evaluations on the test set of the census data, by learner and loss."""

@@ -28,6 +28,9 @@ def test_ids_are_those_of_a_dict_however_batches_are_cut(values, cut, first):
     assert dictionary.n_features(whole) == first + len(expected)
     again = dictionary.restore(dictionary.save(whole), first)
     assert dictionary.lookup(again, array, add=False)[1].tolist() == ids.tolist()
+    backwards = np.array(list(expected)[::-1], np.uint64)
+    kept = [*range(first), *(expected[value] for value in backwards.tolist())]  # ids before the first are those of both
+    assert dictionary.ids_of(whole, backwards).tolist() == kept
 
 
 def test_growing_over_many_sizes():
