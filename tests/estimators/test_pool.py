@@ -73,7 +73,9 @@ def fitted(request):
 
 
 @pytest.mark.all_trees  # whose share of the figure is large
-def test_they_learn_what_no_linear_model_can(fitted):
+@pytest.mark.parametrize("cls", BOTH)
+def test_they_learn_what_no_linear_model_can(cls):
+    fitted = cls().fit(product()[0], targets(cls))
     X = product(1)[0]
     assert fitted.score(X, targets(type(fitted), 1)) > 0.75
     assert cross_val_score(fitted, product()[0], targets(type(fitted)), cv=3).min() > 0.7

@@ -15,6 +15,8 @@ from tunefree.losses import Absolute, Square
 N = len(columns())
 each_kind, each_task = pytest.mark.parametrize("kind", KINDS), pytest.mark.parametrize("task", TASKS)
 
+pytestmark = pytest.mark.all_trees
+
 
 def margins(kind, rows, X=None):
     return growing.apply(growing.grow(kind, rows, 3), rows.columns if X is None else X)[1][0]

@@ -123,6 +123,7 @@ def test_a_second_server_and_a_training_are_told_who_writes(file, serve, run, tm
     for words, message in (
         (("--from", tmp_path / "s"), f"process {server.process.pid} writes it"),
         ((), "let its model go on by --from"),
+        (("--from", file), "let its model go on by --from"),
     ):
         status, _, err = run(*train, *words)
         assert status == 2 and message in err
