@@ -1,13 +1,16 @@
 """Rows of a stream in bounded memory, from which it is seen what changed where the loss rises.
 
-Kept are a sample of the rows since the last rise, spread evenly as that of :mod:`tunefree.stream.profile` is, and the
-latest rows. Where a rise is sure, the sample, without rows after the beginning of the rise, is what was before; the
-rows from there on are what is after, until there are enough of these. Nothing depends on where a stream is cut.
+A row is known by its number. Of each rise, before is a sample of the rows since the rise before, spread evenly as that
+of :mod:`tunefree.stream.profile` is, without rows after the beginning; after are the rows from the beginning on, the
+latest ones where there are too many. Numbers of rows are chosen first, and then values are taken of the rows that are
+held, all at once. Rows are held for the sample that goes on, for a rise that may have begun, and for rises that will
+be compared. Nothing depends on where a stream is cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,11 +19,21 @@ from tunefree.core.rows import Block
 from tunefree.generations.columns import Columns
 from tunefree.stream.profile import GOLDEN, LARGEST
 from tunefree.theory.column_changes import MISSING, TARGET, Comparison, compared
+from tunefree.theory.rises import Rise
 
 SAMPLE = 512  # rows before, and rows after
 MOST_COLUMNS = 256  # the first ones that came
-ARRAYS = ("keys", "sample", "latest", "before")
-_INVERSE = pow(GOLDEN, -1, 2**64)
+ARRAYS = ("numbers", "values", "sample")
+
+
+@dataclass
+class Compared:
+    """The rows by which a rise will be compared."""
+
+    row: int  # of the stream, from 1, at which the rise began
+    before: np.ndarray  # (n,) numbers of rows
+    start: int  # number of the first row after
+    stop: int  # one more than that of the last, which may be still to come
 
 
 class ColumnSamples:
@@ -35,8 +48,12 @@ class ColumnSamples:
     ----------
     rows : int
         Rows so far.
-    began : int
-        The row from 0 at which a rise began after which there are not enough rows yet; -1 if there is none.
+    numbers, values : (h,) array of int64, (h, 1 + c) array of float32
+        The rows that are held, in their order.
+    sample : (n,) array of int64
+        Numbers of rows since the last rise.
+    waiting : list of Compared
+        Rises that are not compared yet.
 
     Examples
     --------
@@ -44,17 +61,17 @@ class ColumnSamples:
     >>> rng, samples = np.random.default_rng(0), ColumnSamples()
     >>> X = rng.normal(size=(2000, 2))
     >>> X[1500:, 1] += 2.0
-    >>> samples.add(1600, lambda rows: samples.matrix(dense(X[rows]), X[rows, 0]))
-    >>> samples.begin(100)
-    >>> [(change.key, round(change.distance, 1)) for change in samples.comparison().changes]
+    >>> rise = Rise(1501, "a.csv", 1501, None, 100, 2.0, 1500, 1.0)
+    >>> samples.add(2000, [(1600, rise)], 0, {1501}, lambda rows: samples.matrix(dense(X[rows]), X[rows, 0]))
+    >>> [(change.key, round(change.distance, 1)) for change in samples.comparison(samples.waiting[0]).changes]
     [(2, 0.7)]
     """
 
     def __init__(self, is_of_classes: bool = False) -> None:
-        self.is_of_classes, self.columns = is_of_classes, Columns()
-        self.rows, self.began = 0, -1
-        self.keys = np.empty(0, np.uint64)  # of the rows in the sample, ascending: their numbers times GOLDEN
-        self.sample, self.latest, self.before = (np.empty((0, 1), np.float32) for _ in range(3))
+        self.is_of_classes, self.columns, self.rows = is_of_classes, Columns(), 0
+        self.numbers, self.values = np.empty(0, np.int64), np.empty((0, 1), np.float32)
+        self.sample = np.empty(0, np.int64)
+        self.waiting: list[Compared] = []
 
     def matrix(self, X: Block, targets: np.ndarray) -> np.ndarray:
         """Targets and columns (n, 1 + c) of rows; MISSING where nothing is known."""
@@ -62,93 +79,129 @@ class ColumnSamples:
         held = np.clip(np.column_stack([targets, values]), -LARGEST, LARGEST)
         return np.where(np.isnan(held), MISSING, held).astype(np.float32)
 
-    @property
-    def needed(self) -> int:
-        """Rows after which there are enough after a rise; 0 if none are needed."""
-        return max(self.began + SAMPLE - self.rows, 0) if self.began >= 0 else 0
-
-    def add(self, n: int, matrix: Callable[[np.ndarray], np.ndarray]) -> None:
+    def add(
+        self,
+        n: int,
+        rises: Sequence[tuple[int, Rise]],
+        rows_since: int,
+        chosen: set[int],
+        matrix: Callable[[np.ndarray], np.ndarray],
+    ) -> None:
         """Add rows.
 
         Parameters
         ----------
         n : int
+        rises : sequence of (int, Rise)
+            Each with how many of these rows made it sure.
+        rows_since : int
+            The latest rows, with which the next rise may have begun.
+        chosen : set of int
+            The rows of the stream at which the rises began, of all so far, that are to be compared.
         matrix : callable
-            From places among the n rows to what :meth:`matrix` makes of the rows there.
+            From places among the n rows, ascending, to what :meth:`matrix` makes of the rows there.
         """
-        numbers = np.arange(self.rows, self.rows + n)
-        keys = numbers.astype(np.uint64) * np.uint64(GOLDEN)
-        drawn = np.flatnonzero(keys < self.keys[-1]) if len(self.keys) == SAMPLE else np.arange(n)
-        drawn = drawn[np.argsort(keys[drawn])[:SAMPLE]]
-        last = np.arange(max(n - SAMPLE, 0), n)
-        values = matrix(np.concatenate([drawn, last]))
+        first, start, sample = self.rows, self.rows, self.sample
+        for place, rise in rises:
+            sure = first + place
+            began = sure - rise.rows
+            for other in self.waiting:
+                if other.stop > sure:  # rows of the next rise are not those of the one before
+                    other.stop = max(min(other.stop, began), other.start)
+            if rise.row in chosen:
+                sample = _drawn(sample, start, sure)
+                after = max(began, sure - SAMPLE)
+                self.waiting.append(Compared(rise.row, sample[sample < began], after, after + SAMPLE))
+            start, sample = sure, sample[:0]
+        self.rows, self.sample = first + n, _drawn(sample, start, first + n)
+        self.waiting = [one for one in self.waiting if one.row in chosen]
+        held = self._needed(rows_since)
+        fresh = held[np.searchsorted(held, first) :]
+        values = matrix(fresh - first)
         self._widen(values.shape[1])
-        if len(drawn):
-            keys = np.concatenate([self.keys, keys[drawn]])
-            order = np.argsort(keys)[:SAMPLE]
-            self.keys, self.sample = keys[order], np.concatenate([self.sample, values[: len(drawn)]])[order]
-        latest = np.pad(self.latest, ((0, min(self.rows + n, SAMPLE) - len(self.latest)), (0, 0)))
-        latest[numbers[last] % SAMPLE] = values[len(drawn) :]
-        self.latest, self.rows = latest, self.rows + n
+        kept = np.isin(self.numbers, held, assume_unique=True)
+        self.numbers, self.values = held, np.concatenate([self.values[kept], values])
 
-    def begin(self, rows: int) -> None:
-        """A rise that began so many rows ago is sure: the sample before it is set aside, and begins anew."""
-        numbers = self.keys * np.uint64(_INVERSE)
-        self.began = self.rows - rows
-        self.before = self.sample[numbers < np.uint64(self.began)]
-        self.keys, self.sample = self.keys[:0], self.sample[:0]
+    def _needed(self, rows_since: int) -> np.ndarray:
+        """Numbers of the rows that have to be held, ascending."""
+        ranges = [(self.rows - min(rows_since, SAMPLE), self.rows), *((one.start, one.stop) for one in self.waiting)]
+        numbers = [np.arange(start, min(stop, self.rows)) for start, stop in ranges]
+        return np.unique(np.concatenate([self.sample, *(one.before for one in self.waiting), *numbers]))
 
-    def end(self) -> None:
-        """The rise was compared."""
-        self.began, self.before = -1, self.before[:0]
+    def settle(self, compared_rows: set[int], rows_since: int) -> None:
+        """Rises were compared, which began at these rows of the stream; ``rows_since`` as in :meth:`add`."""
+        self.waiting = [one for one in self.waiting if one.row not in compared_rows]
+        held = self._needed(rows_since)
+        self.values = self.values[np.isin(self.numbers, held, assume_unique=True)]
+        self.numbers = held
 
-    def comparison(self, beyond: int = 0, but: frozenset[int] = frozenset()) -> Comparison | None:
-        """What changed at the rise, by the rows so far; None if these are too few, or there is none.
+    def is_complete(self, one: Compared) -> bool:
+        """Whether no row to come belongs to those after a rise."""
+        return one.stop <= self.rows
+
+    def comparison(self, one: Compared, but: frozenset[int] = frozenset()) -> Comparison:
+        """What changed at a rise, by the rows so far; columns of which nothing is known in these are left out.
 
         Parameters
         ----------
-        beyond : int, default 0
-            The latest rows that are left out, since they belong to the next rise.
+        one : Compared
         but : set of int
             Keys of columns that are not compared.
         """
-        before, latest, began, rows = self.before, self.latest, self.began, self.rows
-        if began < 0:
-            return None
-        after = latest[np.arange(max(began, rows - len(latest)), rows - beyond) % SAMPLE]
-        keys = [TARGET, *self.columns.keys[:MOST_COLUMNS]][: min(before.shape[1], after.shape[1])]
-        is_category = [self.is_of_classes, *(key < 0 for key in keys[1:])]
-        places = [c for c, key in enumerate(keys) if key not in but]
-        of_places = [keys[c] for c in places], [is_category[c] for c in places]
-        return compared(before[:, places], after[:, places], *of_places)
+        start, stop = np.searchsorted(self.numbers, [one.start, one.stop])
+        before, after = self.values[np.isin(self.numbers, one.before)], self.values[start:stop]
+        keys, fills = [TARGET, *self.columns.keys[:MOST_COLUMNS]], self._fills()
+        is_known = (before != fills).any(axis=0) | (after != fills).any(axis=0)
+        places = [c for c, key in enumerate(keys[: len(fills)]) if c == 0 or (is_known[c] and key not in but)]
+        is_category = [self.is_of_classes if c == 0 else keys[c] < 0 for c in places]
+        return compared(before[:, places], after[:, places], [keys[c] for c in places], is_category)
+
+    def _fills(self) -> np.ndarray:
+        """What rows that are held have where nothing was named: MISSING, or 0 of words."""
+        fills = np.array([np.nan, *self.columns.fills[:MOST_COLUMNS]], np.float32)[: self.values.shape[1]]
+        return np.where(np.isnan(fills), np.float32(MISSING), fills)
 
     def _widen(self, width: int) -> None:
         """Have columns that came later, of which rows before have the fill."""
-        if width == self.sample.shape[1]:
-            return
-        fills = np.array([0.0, *self.columns.fills[:MOST_COLUMNS]])
-        fills = np.where(np.isnan(fills), MISSING, fills).astype(np.float32)
-        for name in ("sample", "latest", "before"):
-            narrow = getattr(self, name)
-            wide = np.tile(fills[:width], (len(narrow), 1))
-            wide[:, : narrow.shape[1]] = narrow
-            setattr(self, name, wide)
+        narrow = self.values
+        if width > narrow.shape[1]:
+            self.values = np.empty((len(narrow), width), np.float32)
+            self.values[:] = self._fills()
+            self.values[:, : narrow.shape[1]] = narrow
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same samples."""
         header = {
             "columns": self.columns.keys,
             "fills": [None if fill != fill else fill for fill in self.columns.fills],
+            "waiting": [{"row": one.row, "start": one.start, "stop": one.stop} for one in self.waiting],
         }
-        header |= {"is_of_classes": self.is_of_classes, "rows": self.rows, "began": self.began}
-        return {name: getattr(self, name).copy() for name in ARRAYS}, header
+        header |= {"is_of_classes": self.is_of_classes, "rows": self.rows}
+        arrays = {name: getattr(self, name).copy() for name in ARRAYS}
+        return arrays | {f"before.{k}": one.before.copy() for k, one in enumerate(self.waiting)}, header
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> ColumnSamples:
         """The samples that :meth:`save_state` wrote down."""
         samples = cls(header["is_of_classes"])
         samples.columns = Columns(header["columns"], [np.nan if fill is None else fill for fill in header["fills"]])
-        samples.rows, samples.began = header["rows"], header["began"]
+        samples.rows = header["rows"]
         for name in ARRAYS:
             setattr(samples, name, np.array(arrays[name]))
+        samples.waiting = [
+            Compared(before=np.array(arrays[f"before.{k}"]), **one) for k, one in enumerate(header["waiting"])
+        ]
         return samples
+
+
+def _drawn(sample: np.ndarray, start: int, stop: int) -> np.ndarray:
+    """The SAMPLE numbers of least keys among those of a sample and of the rows from start up to stop, ascending."""
+    numbers = np.arange(start, stop)
+    keys, of_sample = (rows.astype(np.uint64) * np.uint64(GOLDEN) for rows in (numbers, sample))
+    if len(sample) == SAMPLE:
+        numbers = numbers[keys < of_sample.max()]
+    numbers = np.concatenate([sample, numbers])
+    if len(numbers) <= SAMPLE:
+        return numbers
+    keys = numbers.astype(np.uint64) * np.uint64(GOLDEN)
+    return np.sort(numbers[np.argpartition(keys, SAMPLE)[:SAMPLE]])

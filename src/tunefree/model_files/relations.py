@@ -47,12 +47,19 @@ def _check_samples(trained: Any) -> None:
     rises, samples = trained.rises, trained.samples
     _fit((rises is None) == (samples is None), "rises of the loss and samples of the columns go together")
     if samples is not None:
-        _fit(len(samples.keys) == len(samples.sample), "a row in a sample has no number, or the other way")
+        _fit(len(samples.numbers) == len(samples.values), "a row that is held has no number, or the other way")
+        _fit((np.diff(samples.numbers) > 0).all(), "rows that are held are not in their order")
+        _fit(samples.numbers.max(initial=-1) < samples.rows, "a row is held that did not come yet")
         _fit(len(samples.columns.keys) == len(samples.columns.fills), "a column of a sample has no fill")
-        _fit(samples.sample.shape[1] <= 1 + len(samples.columns.keys), "samples have columns that are not named")
-        _fit(len(samples.latest) == min(samples.rows, SAMPLE), "the latest rows are not as many as there were")
-        _fit(samples.began < max(samples.rows, 1), "a rise began after the last row")
-        _fit(samples.began < 0 or rises.rises, "a rise is compared that is not there")
+        _fit(0 < samples.values.shape[1] <= 1 + len(samples.columns.keys), "samples have columns that are not named")
+        of_samples = np.concatenate([samples.sample, *(one.before for one in samples.waiting)])
+        _fit(np.isin(of_samples, samples.numbers).all(), "a row of a sample is not held")
+        for one in samples.waiting:
+            _fit(one.start <= one.stop <= one.start + SAMPLE, "rows after a rise are not in their order, or too many")
+            after = np.arange(one.start, min(one.stop, samples.rows))
+            _fit(np.isin(after, samples.numbers).all(), "a row after a rise is not held")
+        rows = {rise.row for rise in rises.rises}
+        _fit(rows.issuperset(one.row for one in samples.waiting), "a rise is to be compared that is not there")
 
 
 def _check_linear(trained: Any) -> None:

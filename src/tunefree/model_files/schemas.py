@@ -65,7 +65,7 @@ from tunefree.pool.model import FEWEST_FEATURES
 from tunefree.stream.tally import MOST_REASONS
 from tunefree.theory.column_changes import MOST_CHANGES
 from tunefree.theory.evidence import Evidence
-from tunefree.theory.rises import BETS, CELLS, MOST_KEPT
+from tunefree.theory.rises import BETS, CELLS, LATEST, MOST_KEPT
 
 BANK = {
     "gamma": SIZE,
@@ -150,9 +150,9 @@ RISES = {
 SAMPLES = {
     "columns": Sequence(Number(-MOST_FEATURES, MOST_FEATURES, whole=True), MOST_COLUMNS + 1),
     "fills": Sequence(Number(may_be_none=True), MOST_COLUMNS + 1),
+    "waiting": Sequence(dict.fromkeys(("row", "start", "stop"), COUNT), LATEST + 1),
     "is_of_classes": Flag(),
     "rows": COUNT,
-    "began": Number(-1, 2**62, whole=True),
 }
 
 # Types of labels; NumPy's strings are as long as the longest.
@@ -292,10 +292,10 @@ MODEL_ARRAYS = {
     "rises.start": Array("float64", (4,), may_be_infinite=True),
     "rises.scale": Array("float64", (2,), 0, may_be_infinite=True),
     "rises.targets": Array("float64", (2,)),
-    "samples.keys": Array("uint64", (None,)),
-    "samples.sample": Array("float32", (None, "s"), may_be_infinite=True),
-    "samples.latest": Array("float32", (None, "s"), may_be_infinite=True),
-    "samples.before": Array("float32", (None, "s"), may_be_infinite=True),
+    "samples.numbers": Array("int64", (None,), 0),
+    "samples.values": Array("float32", (None, None), may_be_infinite=True),
+    "samples.sample": Array("int64", (None,), 0),
+    "samples.before.#": Array("int64", (None,), 0),
     "held.rows": Array("uint8", (None,)),
 }
 

@@ -22,17 +22,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc
 
 LEVEL = 0.001  # probability that a column is beyond it by chance, of all columns together
-BINS, RELATED_BINS = (
-    10,
-    4,
-)  # of a column, at most: of its values alone, and where its relation to the target is compared
+BINS, RELATED_BINS = 10, 4  # of a column, at most: of its values alone, and where relations are compared
 EXPECTED = 5.0  # rows of the smaller sample in each bin, at least (Cochran 1954)
 FEWEST = 40  # rows of the smaller sample
 MOST_CHANGES = 12  # that are kept, of all columns
@@ -82,16 +79,28 @@ class Comparison:
 
 
 class _Binned(NamedTuple):
-    """Values of two samples, in bins."""
+    """Values of several columns in bins."""
 
-    codes: np.ndarray  # (n + m,) int64
-    n_bins: int
-    is_rare: bool  # whether the first bin is that of the rare categories
+    codes: np.ndarray  # (c, rows) int64
+    n_bins: np.ndarray  # (c,) int64
+    is_rare: np.ndarray  # (c,) bool: whether the first bin of a column is that of the rare categories
 
 
-def compared(
-    before: np.ndarray, after: np.ndarray, keys: Sequence[int], is_category: Sequence[bool]
-) -> Comparison | None:
+class _Tests(NamedTuple):
+    """What differs between two samples, of each column."""
+
+    statistic: np.ndarray  # (c,) equation (2)
+    degrees: np.ndarray  # (c,) of its chi-square distribution; 0 where there is no test
+    distance: np.ndarray  # (c,) equation (1)
+    error: np.ndarray  # (c,)
+
+    def are_beyond(self, level: float) -> np.ndarray:
+        """Which columns (c,) differ by more than chance would let them."""
+        is_tested = self.degrees > 0
+        return is_tested & (chdtrc(np.where(is_tested, self.degrees, 1), self.statistic) <= level)
+
+
+def compared(before: np.ndarray, after: np.ndarray, keys: Sequence[int], is_category: Sequence[bool]) -> Comparison:
     """Compare two samples of rows.
 
     Parameters
@@ -104,8 +113,8 @@ def compared(
 
     Returns
     -------
-    Comparison or None
-        None if a sample has fewer than FEWEST rows.
+    Comparison
+        Of no columns if a sample has fewer than FEWEST rows.
 
     Examples
     --------
@@ -118,91 +127,104 @@ def compared(
     """
     n, m = len(before), len(after)
     if min(n, m) < FEWEST:
-        return None
-    both, is_before = np.concatenate([before, after]), np.arange(n + m) < n
-    share, level = min(n, m) / (n + m), LEVEL / (2 * both.shape[1] - 1)
-    target = _binned(both[:, 0], is_category[0], share, RELATED_BINS)
-    changes, least = [], 0.0
-    for c, (key, values, of_categories) in enumerate(zip(keys, both.T.copy(), is_category, strict=True)):
-        binned = _binned(values, of_categories, share, BINS)
-        changes += _of_values(int(key), values, of_categories, binned, is_before, level)
-        if c == 0:
-            distance, error = _distance(*_counts(target.codes, is_before, target.n_bins))
-            least = distance + 2.0 * error if changes else 0.0
-        else:
-            few = _binned(values, of_categories, share, RELATED_BINS)
-            relation = _of_relation(int(key), few, target, is_before, level)
-            changes += [change for change in relation if change.distance > least]
-    changes.sort(key=lambda change: -change.distance)
-    return Comparison(n, m, both.shape[1], changes[:MOST_CHANGES])
+        return Comparison(n, m, 0, [])
+    both, of_categories = np.concatenate([before, after]).T.copy(), np.asarray(is_category, bool)
+    share, level = min(n, m) / (n + m), LEVEL / (2 * len(both) - 1)
+    binned, related = (_binned(both, of_categories, EXPECTED / share, most) for most in (BINS, RELATED_BINS))
+    x, y = _counts(binned.codes, BINS + 1, n)
+    of_values, of_relations = _values(x, y), _relations(related, n)
+    is_changed, is_related = of_values.are_beyond(level), of_relations.are_beyond(level)
+    least = of_values.distance[0] + 2.0 * of_values.error[0] if is_changed[0] else 0.0
+    is_related[0] = False
+    is_related &= of_relations.distance > least
+    changes = [(float(of_values.distance[c]), 2 * c) for c in np.flatnonzero(is_changed)]
+    changes += [(float(of_relations.distance[c]), 2 * c + 1) for c in np.flatnonzero(is_related)]
+    kept = []
+    for distance, place in sorted(changes, key=lambda change: (-round(change[0], 12), change[1]))[:MOST_CHANGES]:
+        c, is_relation = divmod(place, 2)
+        error = float((of_relations if is_relation else of_values).error[c])
+        change = Change(int(keys[c]), bool(is_relation), distance, error)
+        kept.append(change if is_relation else _with_bin(change, both[c], bool(of_categories[c]), binned, c, x, y))
+    return Comparison(n, m, len(both), kept)
 
 
-def _of_values(
-    key: int, values: np.ndarray, is_category: bool, binned: _Binned, is_before: np.ndarray, level: float
-) -> list[Change]:
-    """The change of a column's values, if it is beyond chance."""
-    x, y = _counts(binned.codes, is_before, binned.n_bins)
-    if len(x) < 2 or chdtrc(len(x) - 1, _chi_square(x, y)) > level:
-        return []
-    p, q = x / x.sum(), y / y.sum()
+def _with_bin(
+    change: Change, values: np.ndarray, is_category: bool, binned: _Binned, c: int, x: np.ndarray, y: np.ndarray
+) -> Change:
+    """A change with the bin of column c in which shares differ most."""
+    p, q = x[c] / x[c].sum(), y[c] / y[c].sum()
     b = int(np.argmax(np.abs(p - q)))
-    held = _bin(values[binned.codes == b], is_category, binned.is_rare and b == 0)
-    return [Change(key, False, *_distance(x, y), held, float(p[b]), float(q[b]))]
+    held = _bin(values[binned.codes[c] == b], is_category, bool(binned.is_rare[c]) and b == 0)
+    return replace(change, bin=held, before=float(p[b]), after=float(q[b]))
 
 
-def _of_relation(key: int, values: _Binned, target: _Binned, is_before: np.ndarray, level: float) -> list[Change]:
-    """The change of a column's relation to the target, if it is beyond chance."""
-    statistic, degrees, distance, variance, rows = 0.0, 0, 0.0, 0.0, 0
-    for b in range(values.n_bins):
-        here = values.codes == b
-        x, y = _merged(*_counts(target.codes[here], is_before[here], target.n_bins))
-        if len(x) < 2:
-            continue
-        of_bin, error = _distance(x, y)
-        statistic, degrees = statistic + _chi_square(x, y), degrees + len(x) - 1
-        count = int(x.sum() + y.sum())
-        distance, variance, rows = distance + count * of_bin, variance + (count * error) ** 2, rows + count
-    if not degrees or chdtrc(degrees, statistic) > level:
-        return []
-    return [Change(key, True, distance / rows, math.sqrt(variance) / rows)]
+def _values(x: np.ndarray, y: np.ndarray) -> _Tests:
+    """Tests of the values of columns, by counts (c, bins) before and after."""
+    return _Tests(_chi_square(x, y), np.count_nonzero(x + y, axis=-1) - 1, *_distance(x, y))
 
 
-def _counts(codes: np.ndarray, is_before: np.ndarray, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
-    return tuple(np.bincount(codes[rows], minlength=n_bins) for rows in (is_before, ~is_before))  # type: ignore[return-value]
+def _relations(binned: _Binned, n: int) -> _Tests:
+    """Tests of the relations of columns to the first one, the target, by the first n rows and the others."""
+    width = RELATED_BINS + 1
+    codes = binned.codes * width + binned.codes[0]
+    x, y = (count.reshape(-1, width, width) for count in _counts(codes, width**2, n))
+    x, y = _merged(x, y)
+    degrees = np.count_nonzero(x + y, axis=-1) - 1
+    is_used = degrees > 0
+    statistic, (distance, error) = np.where(is_used, _chi_square(x, y), 0.0).sum(axis=1), _distance(x, y)
+    weight = np.where(is_used, (x + y).sum(axis=-1), 0)
+    total = np.maximum(weight.sum(axis=1), 1)
+    mean, deviation = (weight * distance).sum(axis=1) / total, np.sqrt(((weight * error) ** 2).sum(axis=1)) / total
+    return _Tests(statistic, np.where(is_used, degrees, 0).sum(axis=1), mean, deviation)
+
+
+def _counts(codes: np.ndarray, width: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """How often each column (c, rows) has each code below the width: (c, width) of the first n rows and the others."""
+    shifted, size = codes + width * np.arange(len(codes))[:, None], width * len(codes)
+    before, after = (np.bincount(part.reshape(-1), minlength=size) for part in (shifted[:, :n], shifted[:, n:]))
+    return before.reshape(-1, width), after.reshape(-1, width)
 
 
 def _merged(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Counts in which bins that are too rare for a test are one; no bins where a sample has too few rows."""
-    n, m = int(x.sum()), int(y.sum())
-    if min(n, m) < 2.0 * EXPECTED:
-        return x[:0], y[:0]
-    is_rare = (x + y) * min(n, m) < EXPECTED * (n + m)
-    rare = [x[is_rare].sum(), y[is_rare].sum()]
-    if sum(rare) * min(n, m) < EXPECTED * (n + m):
-        return x[~is_rare], y[~is_rare]
-    return np.append(x[~is_rare], rare[0]), np.append(y[~is_rare], rare[1])
+    """Counts (..., bins) in which those that are too rare for a test are one, the last; all 0 of samples too small."""
+    n, m = x.sum(axis=-1, keepdims=True), y.sum(axis=-1, keepdims=True)
+    fewer, all_rows = np.minimum(n, m), n + m
+    is_rare = (x + y) * fewer < EXPECTED * all_rows
+    rare = [np.where(is_rare, counts, 0).sum(axis=-1, keepdims=True) for counts in (x, y)]
+    is_kept = sum(rare) * fewer >= EXPECTED * all_rows
+    merged = (
+        np.where(fewer < 2.0 * EXPECTED, 0, np.concatenate([np.where(is_rare, 0, c), is_kept * r], axis=-1))
+        for c, r in zip((x, y), rare, strict=True)
+    )
+    return next(merged), next(merged)
 
 
-def _chi_square(x: np.ndarray, y: np.ndarray) -> float:
-    """Equation (2)."""
-    ratio = math.sqrt(y.sum() / x.sum())
-    return float(((ratio * x - y / ratio) ** 2 / (x + y)).sum())
+def _chi_square(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Equation (2) of counts (..., bins)."""
+    n, m = (np.maximum(counts.sum(axis=-1, keepdims=True), 1) for counts in (x, y))
+    ratio = np.sqrt(m / n)
+    statistic: np.ndarray = ((ratio * x - y / ratio) ** 2 / np.maximum(x + y, 1)).sum(axis=-1)
+    return statistic
 
 
-def _distance(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Equation (1)."""
-    n, m = int(x.sum()), int(y.sum())
-    p, q = x / n, y / m
+def _distance(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Equation (1) of counts (..., bins)."""
+    n, m = (np.maximum(counts.sum(axis=-1), 1) for counts in (x, y))
+    p, q = x / n[..., None], y / m[..., None]
     sign = np.sign(p - q)
-    variance = (1.0 - float(sign @ p) ** 2) / (4.0 * n) + (1.0 - float(sign @ q) ** 2) / (4.0 * m)
-    return float(np.abs(p - q).sum() / 2.0), math.sqrt(max(variance, 0.0))
+    variance = (1.0 - (sign * p).sum(axis=-1) ** 2) / (4.0 * n) + (1.0 - (sign * q).sum(axis=-1) ** 2) / (4.0 * m)
+    return np.abs(p - q).sum(axis=-1) / 2.0, np.sqrt(np.maximum(variance, 0.0))
 
 
-def _binned(values: np.ndarray, is_category: bool, share: float, most: int) -> _Binned:
-    """Values in bins that have EXPECTED rows or more in the smaller sample, which has this share of all rows."""
-    bin_of = (_categories if is_category else _numbers)(values, EXPECTED / share, most)
-    kept, codes = np.unique(bin_of, return_inverse=True)
-    return _Binned(codes, len(kept), bool(kept[0] == RARE))
+def _binned(values: np.ndarray, is_category: np.ndarray, least: float, most: int) -> _Binned:
+    """Columns (c, rows) in bins that have so many rows at least."""
+    codes, n_bins = np.zeros(values.shape, np.int64), np.ones(len(values), np.int64)
+    is_rare, numbers = np.zeros(len(values), bool), np.flatnonzero(~is_category)
+    codes[numbers], n_bins[numbers] = _numbers(values[numbers], least, most)
+    for c in np.flatnonzero(is_category):
+        kept, codes[c] = np.unique(_categories(values[c], least, most), return_inverse=True)
+        n_bins[c], is_rare[c] = len(kept), kept[0] == RARE
+    return _Binned(codes, n_bins, is_rare)
 
 
 def _bin(values: np.ndarray, is_category: bool, is_rare: bool) -> Bin:
@@ -225,22 +247,29 @@ def _categories(values: np.ndarray, least: float, most: int) -> np.ndarray:
     return place[codes]
 
 
-def _numbers(values: np.ndarray, least: float, most: int) -> np.ndarray:
-    """Bins from quantile to quantile; a number that is frequent, and missing ones, have bins of their own.
+def _numbers(values: np.ndarray, least: float, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Bins of columns (c, rows) from quantile to quantile, and how many each column has.
 
-    Cells are the gaps between quantiles, at even places, and the quantiles themselves; neighbours make a bin.
+    Cells are the gaps between quantiles, at even places, and the quantiles themselves; neighbours make a bin. So a
+    number that is frequent has a bin to itself, and missing ones have theirs.
     """
-    known = values[values != MISSING]
-    if not len(known):
-        return np.zeros(len(values), np.int64)
-    quantiles = np.unique(np.quantile(known, np.linspace(0.0, 1.0, most + 1)[1:-1], method="inverted_cdf"))
-    cells = np.searchsorted(quantiles, values, "left") + np.searchsorted(quantiles, values, "right")
-    bin_of, number, count = np.zeros(2 * len(quantiles) + 1, np.int64), 0, 0
-    enough = max(least, len(known) / most)
-    for cell, rows in enumerate(np.bincount(cells[values != MISSING], minlength=len(bin_of)).tolist()):
-        bin_of[cell], count = number, count + rows
-        if count >= enough:
-            number, count = number + 1, 0
-    bin_of = np.minimum(bin_of, max(number - 1, 0))  # what is left belongs to the last bin
-    missing = number if len(values) - len(known) >= least else 0
-    return np.where(values == MISSING, missing, bin_of[np.minimum(cells, len(bin_of) - 1)])
+    known = np.count_nonzero(values != MISSING, axis=1)
+    places = np.ceil(np.arange(1, most) / most * known[:, None]).astype(np.int64) - 1
+    quantiles = np.take_along_axis(np.sort(values, axis=1), np.maximum(places, 0), axis=1)
+    cells, n_cells = np.zeros(values.shape, np.uint8), 2 * most
+    for quantile in quantiles.T[:, :, None]:
+        cells += values > quantile
+        cells += values >= quantile
+    cells = np.where(values == MISSING, n_cells - 1, cells.astype(np.int64))
+    counts = sum(_counts(cells, n_cells, 0))
+    bin_of, number, count = np.zeros(counts.shape, np.int64), np.zeros(len(values), np.int64), np.zeros(len(values))
+    enough = np.maximum(least, known / most)
+    for cell in range(n_cells - 1):
+        bin_of[:, cell] = number
+        count += counts[:, cell]
+        number += count >= enough
+        count = np.where(count >= enough, 0.0, count)
+    bin_of = np.minimum(bin_of, np.maximum(number - 1, 0)[:, None])  # what is left belongs to the last bin
+    has_missing = counts[:, -1] >= least
+    bin_of[:, -1] = np.where(has_missing, number, 0)
+    return np.take_along_axis(bin_of, cells, axis=1), np.maximum(number + has_missing, 1)

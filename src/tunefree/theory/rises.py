@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -48,7 +48,8 @@ LOCATING = 2  # that of these whose gain shows where a rise began
 CELLS, PER_DOUBLING = 1024, 4  # in which losses are counted
 SMALL = 0.1  # part of the scale below which neither losses nor rises matter
 LEAST = 1.1  # a rise is by this factor at least
-MOST_KEPT = 64  # of the latest rises; those before are only counted
+MOST_KEPT = 64  # rises, the largest and the latest; others are only counted
+LATEST = 3  # rises of which columns are compared, and the largest
 STATE = ("counts", "capital", "gain", "sums", "start", "scale")  # of a test
 ARRAYS = (*STATE, "targets")
 
@@ -67,8 +68,20 @@ class Rise:
     loss_before: float
     comparison: Comparison | None = None  # of rows before and after; None until there are enough of these
 
+    @property
+    def size(self) -> float:
+        """By how much the mean loss rose."""
+        return self.loss - self.loss_before
+
 
 Place = tuple[int, str, int, str | None]  # a row of the stream, its file, its number there, and its time
+
+
+class Tested(NamedTuple):
+    """Rows whose losses were tested, and what was seen."""
+
+    rows: np.ndarray  # (n,) int64: their numbers among those that were added
+    rises: list[tuple[int, Rise]]  # each with how many of these rows made it sure
 
 
 class LossRises:
@@ -77,7 +90,7 @@ class LossRises:
     Attributes
     ----------
     rises : list of Rise
-        The latest MOST_KEPT.
+        MOST_KEPT of them: the largest, and the latest.
     count : int
         How many there were.
 
@@ -115,8 +128,7 @@ class LossRises:
         weight: np.ndarray,
         scale: np.ndarray,
         place: Callable[[int], Place],
-        observe: Callable[[np.ndarray, Rise | None], None] = lambda rows, rise: None,
-    ) -> None:
+    ) -> Tested:
         """Add losses in the order of their rows; nothing depends on how rows are divided into batches.
 
         Parameters
@@ -127,20 +139,36 @@ class LossRises:
             What the scale of losses is the mean of, such as the losses of guesses.
         place : callable
             From a number of these rows to its number in the stream, its file, its number there, and its time.
-        observe : callable, optional
-            Takes the numbers of rows that were tested, and the rise that the last of them makes sure, or None.
+
+        Returns
+        -------
+        Tested
         """
         used = np.flatnonzero((weight > 0.0) & ~np.isnan(losses) & ~np.isnan(scale))
-        while len(used):
-            progress = np.empty(3, np.int64)
-            follow(losses[used], weight[used], scale[used], progress, *(getattr(self, name) for name in STATE))
+        losses, weight, scale = losses[used], weight[used], scale[used]
+        start, rises, progress = 0, [], np.empty(3, np.int64)
+        while start < len(used):
+            rows = (each[start:] for each in (losses, weight, scale))
+            follow(*rows, progress, *(getattr(self, name) for name in STATE))
             n, lowest, is_sure = progress.tolist()
-            self.place = self.place if lowest < 0 else place(int(used[lowest]))
-            rise = self._kept(SMALL * float(self.scale[0] / self.scale[1])) if is_sure else None
-            observe(used[:n], rise)
-            used = used[n:]
+            self.place = self.place if lowest < 0 else place(int(used[start + lowest]))
+            start += n
             if is_sure:
+                rise = self._kept(SMALL * float(self.scale[0] / self.scale[1]))
+                rises += [] if rise is None else [(start, rise)]
                 self._begin()
+        return Tested(used, rises)
+
+    @property
+    def rows_since(self) -> int:
+        """Rows from the one on at which a rise would have begun that is sure at the next row."""
+        return int(self.sums[0] - self.start[1])
+
+    def of_interest(self) -> list[Rise]:
+        """The rises of which columns are compared: the largest and the LATEST."""
+        largest = max(self.rises, key=lambda rise: rise.size, default=None)
+        latest = self.rises[-LATEST:]
+        return latest if largest is None or largest in latest else [largest, *latest]
 
     def _kept(self, least: float) -> Rise | None:
         """Keep a rise, if it is large enough to matter."""
@@ -150,8 +178,12 @@ class LossRises:
         if not (mean >= LEAST * before and mean - before >= least and math.isfinite(mean)):
             return None
         self.count += 1
-        self.rises = [*self.rises, Rise(*self.place, int(rows), mean, int(self.start[1]), before)][-MOST_KEPT:]
-        return self.rises[-1]
+        rise = Rise(*self.place, int(rows), mean, int(self.start[1]), before)
+        self.rises = [*self.rises, rise]
+        if len(self.rises) > MOST_KEPT:
+            largest = max(self.rises, key=lambda rise: rise.size)
+            self.rises.pop(1 if largest is self.rises[0] else 0)
+        return rise
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same test."""

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.rows import rows_at
-from tunefree.model.targets import RunningMean
+from tunefree.model.targets import Labels, RunningMean
+from tunefree.model_files.column_samples import Compared
 from tunefree.model_files.trained import Trained
 from tunefree.pool.groups import starts_of_runs
 from tunefree.stream.batch import Batch, Origin
@@ -49,7 +50,6 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
     if rises is None or samples is None:
         return
     weight, scale, starts = piece.weight, np.ones(len(losses)), np.arange(len(losses))
-    targets = np.asarray(piece.y if trained.model.task == "regression" else trained.model.codes(piece.y)[0], float)
     if trained.model.task == "regression":
         guess = RunningMean(*rises.targets.tolist())
         scale = trained.model.losses(piece.y, guess.add(weight, piece.y)[:, None])
@@ -67,36 +67,46 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
         file, number = origin(batch.file, int(batch.numbers[first]))
         return before + first + 1, file, number, time_of(trained.encoder, batch, first)
 
-    def add(rows: np.ndarray) -> None:
-        samples.add(len(rows), lambda chosen: samples.matrix(rows_at(piece.X, rows[chosen]), targets[rows[chosen]]))
+    tested = rises.add(losses, weight, scale, place)
+    rows, chosen = starts[tested.rows], {rise.row for rise in rises.of_interest()}
 
-    def observe(rows: np.ndarray, rise: Rise | None) -> None:
-        rows, latest = starts[rows], -1 if rise is None else -2
-        if 0 < samples.needed <= len(rows):
-            after, rows = np.split(rows, [samples.needed])
-            add(after)
-            _compare(trained, latest)
-        add(rows)
-        if rise is not None:
-            _compare(trained, latest, rise.rows)
-            samples.begin(rise.rows)
-            if not samples.needed:
-                _compare(trained)
+    def matrix(places: np.ndarray) -> np.ndarray:
+        return samples.matrix(rows_at(piece.X, rows[places]), _targets(trained, piece.y, rows[places]))
 
-    rises.add(losses, weight, scale, place, observe)
+    samples.add(len(rows), tested.rises, rises.rows_since, chosen, matrix)
+    if tested.rises:  # what others told of columns is forgotten, so that a pass that was cut ends as a whole one does
+        rises.rises = [rise if rise.row in chosen else replace(rise, comparison=None) for rise in rises.rises]
 
 
-def _compare(trained: Any, latest: int = -1, beyond: int = 0) -> None:
-    """Keep what changed at a rise after which there are enough rows, or the next one begins."""
-    if trained.samples.began >= 0:
-        trained.rises.rises[latest] = _compared(trained, latest, beyond)
-        trained.samples.end()
+def _targets(trained: Trained, y: Any, rows: np.ndarray) -> np.ndarray:
+    """The targets of some rows as numbers: those of classes, where labels are predicted."""
+    if trained.model.task == "regression":
+        return np.asarray(y[rows], float)
+    return np.asarray(trained.model.codes(Labels(y.values, y.codes[rows]))[0], float)
 
 
-def _compared(trained: Any, latest: int = -1, beyond: int = 0) -> Rise:
-    """The rise that is not compared yet, with what changed by the rows so far."""
-    rise = trained.rises.rises[latest]
-    return replace(rise, comparison=trained.samples.comparison(beyond, _moments(trained.encoder)))
+def compare(trained: Any) -> None:
+    """Compare columns at the rises that wait for it, and after which no row is missing.
+
+    Parameters
+    ----------
+    trained : Trained
+        Its rises have what changed, and its samples go on without rows that were for these alone.
+    """
+    samples, rises = trained.samples, trained.rises
+    complete = [one for one in samples.waiting if samples.is_complete(one)]
+    if complete:
+        rises.rises = _with_comparisons(trained, complete)
+        samples.settle({one.row for one in complete}, rises.rows_since)
+
+
+def _with_comparisons(trained: Any, waiting: list[Compared]) -> list[Rise]:
+    """The rises, those that wait with what changed by the rows so far."""
+    rows, moments = {one.row: one for one in waiting}, _moments(trained.encoder)
+    return [
+        replace(rise, comparison=trained.samples.comparison(rows[rise.row], moments)) if rise.row in rows else rise
+        for rise in trained.rises.rises
+    ]
 
 
 def _moments(encoder: Any) -> frozenset[int]:
@@ -138,8 +148,10 @@ def time_of(encoder: Any, batch: Batch, row: int) -> str | None:
 
 
 def end(trained: Any) -> None:
-    """The pass is over: forget in which file a rise might begin; a model must not depend on where its data lie."""
+    """The pass is over: compare columns, and forget in which file a rise might begin; a model must not depend on where
+    its data lie."""
     if trained.rises is not None:
+        compare(trained)
         row, *_, time = trained.rises.place
         trained.rises.place = (row, EARLIER, row, time)
 
@@ -154,7 +166,7 @@ def warnings_of_rises(trained: Any) -> list[str]:
     known = drifts_of(trained)
     if not known:
         return []
-    rise = max(known, key=lambda rise: rise["loss"] - rise["loss_before"])
+    rise = max(known, key=lambda rise: rise["loss"] - rise["loss_before"])  # Rise.size
     others = trained.rises.count - 1
     rest = f"; {others:,} other rise{'s' if others > 1 else ''} in `tunefree inspect`" if others else ""
     time = f", {rise['time']}" if rise["time"] else ""
@@ -173,11 +185,14 @@ def changed_most(rise: dict[str, Any]) -> str:
     Examples
     --------
     >>> values = {"column": "age", "of": "values", "distance": 0.5, "error": 0.02, "bin": "18 to 25"}
-    >>> changed_most({"rows_compared": [512, 200], "changed": [{**values, "share_before": 0.1, "share_after": 0.6}]})
+    >>> shares = {"share_before": 0.1, "share_after": 0.6}
+    >>> changed_most({"rows_compared": [512, 200], "columns_compared": 9, "changed": [values | shares]})
     "changed most: 'age' (18 to 25: 10 % of the rows before, 60 % after)"
     """
     if rise["rows_compared"] is None:
-        return "too few rows after it to compare columns"
+        return "columns are compared for the largest and the latest rises"
+    if not rise["columns_compared"]:
+        return "too few rows to compare columns, {} before and {} after".format(*rise["rows_compared"])
     if not rise["changed"]:
         return "no column differs by more than chance allows, by {} rows before and {} after".format(
             *rise["rows_compared"]
@@ -189,11 +204,12 @@ def changed_most(rise: dict[str, Any]) -> str:
 
 
 def drifts_of(trained: Any) -> list[dict[str, Any]]:
-    """The latest rises of the loss, with what changed most, for programs.
+    """The largest rise of the loss and the latest, with what changed most, for programs.
 
     Parameters
     ----------
     trained : Trained
+        Columns are compared that were not yet, once for each rise after which no row is missing.
 
     Returns
     -------
@@ -202,11 +218,9 @@ def drifts_of(trained: Any) -> list[dict[str, Any]]:
     """
     if trained.rises is None or not trained.rises.rises:
         return []
-    known = list(trained.rises.rises)
-    if trained.samples.began >= 0:
-        known[-1] = _compared(trained)
+    compare(trained)
     layout = Layout.of_encoder(trained.encoder)
-    return [_described(rise, trained, layout) for rise in known]
+    return [_described(rise, trained, layout) for rise in _with_comparisons(trained, trained.samples.waiting)]
 
 
 def _described(rise: Rise, trained: Trained, layout: Any) -> dict[str, Any]:
