@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tunefree.theory.column_changes import FEWEST, MISSING, MOST_CHANGES, TARGET, Bin, compared
+from tunefree.theory.column_changes import FEWEST, MISSING, MOST_CHANGES, TARGET, Bin, Comparison, compared
 
 KINDS = [True, False, True, False, True, False, False]  # which columns are categories
 
@@ -71,8 +71,8 @@ def test_another_share_of_a_class_is_a_change_of_the_target():
 def test_few_rows_are_not_compared_and_what_is_kept_is_bounded():
     rng = np.random.default_rng(4)
     before, after = rows(rng, 512), rows(rng, FEWEST - 1)
-    assert compared(before, after, range(7), KINDS) is None
-    assert compared(before[:0], before, range(7), KINDS) is None
+    assert compared(before, after, range(7), KINDS) == Comparison(512, FEWEST - 1, 0, [])
+    assert compared(before[:0], before, range(7), KINDS) == Comparison(0, 512, 0, [])
     many = rng.normal(size=(512, 60)).astype(np.float32)
     assert len(changes(many, many + 5.0, [False] * 60)) == MOST_CHANGES
 

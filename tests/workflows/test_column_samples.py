@@ -8,59 +8,93 @@ import pytest
 from tunefree.core.rows import dense, sparse, table
 from tunefree.model_files.column_samples import MOST_COLUMNS, SAMPLE, ColumnSamples
 from tunefree.theory.column_changes import MISSING
+from tunefree.theory.rises import Rise
 
 
-def fed(X, cuts=(), begun=None, samples=None):
+def rise(row, rows=30):
+    return Rise(row, "a.csv", row, None, rows, 2.0, row - 1, 1.0)
+
+
+def fed(X, cuts=(), sure=(), chosen=None, since=5, samples=None, first=0):
+    """Samples of rows that come in parts, at which rises of 30 rows become sure after these numbers of rows."""
     samples = samples or ColumnSamples()
     for start, stop in zip((0, *cuts), (*cuts, len(X)), strict=True):
-        part = X[start:stop]
-        samples.add(len(part), lambda rows, part=part: samples.matrix(dense(part[rows]), part[rows, 0]))
-        if stop == begun:
-            samples.begin(30)
+        part, of_part = X[start:stop], [s for s in sure if start < s - first <= stop]
+        rises = [(s - first - start, 30, rise(s - 29)) for s in of_part]
+        known = {s - 29 for s in sure if s - first <= stop}
+        latest = known if chosen is None else known & chosen
+        samples.add(
+            len(part),
+            rises,
+            min(since, first + stop - max((s for s in sure if s - first <= stop), default=0)),
+            latest,
+            lambda rows, part=part: samples.matrix(dense(part[rows]), part[rows, 0]),
+        )
     return samples
 
 
 def test_nothing_depends_on_batches_or_on_being_saved():
     X = np.random.default_rng(0).normal(size=(3000, 3))
-    whole = fed(X, (2000,), 2000)
-    for cuts in (range(1, 3000), (1, 5, 700, 1999, 2000, 2001)):
-        assert repr(fed(X, cuts, 2000).save_state()) == repr(whole.save_state())
-    begun = fed(X[:2000], (), 2000)
-    again = fed(X[2000:], samples=ColumnSamples.restore(*begun.save_state()))
+    sure = (1000, 2000, 2100)
+    whole = fed(X, (), sure, since=40)
+    for cuts in (range(1, 3000), (1, 5, 700, 1999, 2000, 2001), (2050, 2110)):
+        assert repr(fed(X, cuts, sure, since=40).save_state()) == repr(whole.save_state())
+    begun = fed(X[:2010], (), sure, since=40)
+    again = fed(X[2010:], (), sure, since=40, samples=ColumnSamples.restore(*begun.save_state()), first=2010)
     assert repr(again.save_state()) == repr(whole.save_state())
-    assert again.comparison() == whole.comparison() and whole.comparison().rows_after == SAMPLE
+    assert [one.stop - one.start for one in whole.waiting] == [SAMPLE, 100, SAMPLE]  # up to the next rise
+
+
+def test_rows_of_rises_that_are_not_compared_are_not_held():
+    X = np.random.default_rng(0).normal(size=(3000, 3))
+    whole, of_last = fed(X, (), (1000, 2000)), fed(X, (500, 1500), (1000, 2000), chosen={1971})
+    assert [one.row for one in of_last.waiting] == [1971] and len(of_last.numbers) < len(whole.numbers)
+    (one,), other = of_last.waiting, whole.waiting[1]
+    assert of_last.comparison(one) == whole.comparison(other)
+    of_last.settle({1971}, 5)
+    assert not of_last.waiting and len(of_last.numbers) <= SAMPLE + 5 and len(of_last.values) == len(of_last.numbers)
 
 
 def test_what_was_before_has_no_row_of_the_rise():
     X = np.arange(2000.0)[:, None]
-    samples = fed(X, (), 2000)
-    assert samples.before[:, 1].max() < 1970.0 and len(samples.before) > 0.95 * SAMPLE
-    assert samples.needed == SAMPLE - 30 and samples.comparison() is None  # too few rows after it
-    assert not len(samples.sample)
-    samples.end()
-    assert samples.needed == 0 and samples.began == -1 and samples.comparison() is None
+    samples = fed(X, (), (2000,))
+    (one,) = samples.waiting
+    assert one.before.max() < 1970 and len(one.before) > 0.95 * SAMPLE
+    assert (one.start, one.stop) == (1970, 1970 + SAMPLE) and not samples.is_complete(one)
+    assert samples.comparison(one).columns == 0  # too few rows after it
+    assert not len(samples.sample) and samples.numbers[-30:].tolist() == list(range(1970, 2000))
+
+
+def test_of_a_long_rise_the_latest_rows_are_compared():
+    samples, X = ColumnSamples(), np.arange(2000.0)[:, None]
+    add = samples.add
+    add(1200, [], 700, set(), lambda rows: samples.matrix(dense(X[rows]), X[rows, 0]))
+    assert samples.numbers[-SAMPLE:].tolist() == list(range(1200 - SAMPLE, 1200))
+    later = X[1200:]
+    add(800, [(50, 750, rise(501, 750))], 5, {501}, lambda rows: samples.matrix(dense(later[rows]), later[rows, 0]))
+    (one,) = samples.waiting
+    assert (one.start, one.stop) == (1250 - SAMPLE, 1250) and one.before.max() < 500 and samples.is_complete(one)
 
 
 def test_a_sample_is_spread_over_all_rows():
     samples = fed(np.arange(100_000.0)[:, None], range(5000, 100_000, 5000))
-    assert len(samples.sample) == SAMPLE and len(samples.latest) == SAMPLE
-    counts = np.histogram(samples.sample[:, 1], bins=16, range=(0, 100_000))[0]
-    assert counts.min() >= SAMPLE // 16 - 4
-    assert set(samples.latest[:, 1].tolist()) == set(range(100_000 - SAMPLE, 100_000))
+    assert len(samples.sample) == SAMPLE and len(samples.numbers) <= SAMPLE + 5
+    assert np.histogram(samples.sample, bins=16, range=(0, 100_000))[0].min() >= SAMPLE // 16 - 4
+    assert (samples.values[:, 1] == samples.numbers).all()
 
 
 def test_columns_that_come_later_are_missing_before():
     samples = ColumnSamples()
     first, later = table(np.ones((50, 1)), [1], np.zeros((50, 0))), table(np.ones((50, 1)), [1], np.full((50, 1), 7))
     for block in (first, later):
-        samples.add(50, lambda rows, block=block: samples.matrix(block, np.zeros(50))[rows % 50])
+        samples.add(50, [], 0, set(), lambda rows, block=block: samples.matrix(block, np.zeros(50))[rows])
     assert samples.columns.keys == [1, -1]
-    assert (samples.latest[:50, 2] == MISSING).all() and (samples.latest[50:, 2] == 7.0).all()
+    assert (samples.values[:50, 2] == MISSING).all() and (samples.values[50:, 2] == 7.0).all()
 
 
 @pytest.mark.parametrize("wide", [MOST_COLUMNS + 50, 5000])
 def test_wide_rows_are_cut_to_the_first_columns(wide):
     samples = ColumnSamples()
     block = sparse(np.arange(11), np.full(10, wide), np.ones(10))
-    samples.add(10, lambda rows: samples.matrix(block, np.zeros(10))[rows])
-    assert samples.sample.shape[1] == 1 + MOST_COLUMNS
+    samples.add(10, [], 0, set(), lambda rows: samples.matrix(block, np.zeros(10))[rows])
+    assert samples.values.shape[1] == 1 + MOST_COLUMNS

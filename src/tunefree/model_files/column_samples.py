@@ -62,7 +62,7 @@ class ColumnSamples:
     >>> X = rng.normal(size=(2000, 2))
     >>> X[1500:, 1] += 2.0
     >>> rise = Rise(1501, "a.csv", 1501, None, 100, 2.0, 1500, 1.0)
-    >>> samples.add(2000, [(1600, rise)], 0, {1501}, lambda rows: samples.matrix(dense(X[rows]), X[rows, 0]))
+    >>> samples.add(2000, [(1600, 100, rise)], 0, {1501}, lambda rows: samples.matrix(dense(X[rows]), X[rows, 0]))
     >>> [(change.key, round(change.distance, 1)) for change in samples.comparison(samples.waiting[0]).changes]
     [(2, 0.7)]
     """
@@ -82,7 +82,7 @@ class ColumnSamples:
     def add(
         self,
         n: int,
-        rises: Sequence[tuple[int, Rise]],
+        rises: Sequence[tuple[int, int, Rise | None]],
         rows_since: int,
         chosen: set[int],
         matrix: Callable[[np.ndarray], np.ndarray],
@@ -92,8 +92,8 @@ class ColumnSamples:
         Parameters
         ----------
         n : int
-        rises : sequence of (int, Rise)
-            Each with how many of these rows made it sure.
+        rises : sequence of (int, int, Rise or None)
+            As :class:`tunefree.theory.rises.Outcome` has them.
         rows_since : int
             The latest rows, with which the next rise may have begun.
         chosen : set of int
@@ -102,13 +102,13 @@ class ColumnSamples:
             From places among the n rows, ascending, to what :meth:`matrix` makes of the rows there.
         """
         first, start, sample = self.rows, self.rows, self.sample
-        for place, rise in rises:
+        for place, length, rise in rises:
             sure = first + place
-            began = sure - rise.rows
+            began = sure - length
             for other in self.waiting:
                 if other.stop > sure:  # rows of the next rise are not those of the one before
                     other.stop = max(min(other.stop, began), other.start)
-            if rise.row in chosen:
+            if rise is not None and rise.row in chosen:
                 sample = _drawn(sample, start, sure)
                 after = max(began, sure - SAMPLE)
                 self.waiting.append(Compared(rise.row, sample[sample < began], after, after + SAMPLE))

@@ -48,6 +48,7 @@ LOCATING = 2  # that of these whose gain shows where a rise began
 CELLS, PER_DOUBLING = 1024, 4  # in which losses are counted
 SMALL = 0.1  # part of the scale below which neither losses nor rises matter
 LEAST = 1.1  # a rise is by this factor at least
+MOST_AT_ONCE = 256  # rises that one call of the loop writes down
 MOST_KEPT = 64  # rises, the largest and the latest; others are only counted
 LATEST = 3  # rises of which columns are compared, and the largest
 STATE = ("counts", "capital", "gain", "sums", "start", "scale")  # of a test
@@ -75,13 +76,28 @@ class Rise:
 
 
 Place = tuple[int, str, int, str | None]  # a row of the stream, its file, its number there, and its time
+NOWHERE: Place = (0, "", 0, None)
 
 
-class Tested(NamedTuple):
+class Outcome(NamedTuple):
     """Rows whose losses were tested, and what was seen."""
 
     rows: np.ndarray  # (n,) int64: their numbers among those that were added
-    rises: list[tuple[int, Rise]]  # each with how many of these rows made it sure
+    rises: list[tuple[int, int, Rise | None]]  # how many of these rows made it sure, its length, and it if it is kept
+
+
+class Record(NamedTuple):
+    """Rises as the loop over the losses writes them down, each a row; sums as in the test."""
+
+    sure: np.ndarray  # how many losses of this call made it sure
+    lowest: np.ndarray  # the number of the loss at which it began; -1 where that was before this call
+    rows: np.ndarray
+    weight: np.ndarray
+    loss: np.ndarray
+    rows_before: np.ndarray
+    weight_before: np.ndarray
+    loss_before: np.ndarray
+    scale: np.ndarray
 
 
 class LossRises:
@@ -97,10 +113,9 @@ class LossRises:
     Examples
     --------
     >>> test, losses = LossRises(), np.random.default_rng(0).exponential(size=2000)
-    >>> test.add(losses, np.ones(2000), np.ones(2000), lambda row: (row + 1, "a.csv", row + 1, None))
-    >>> test.count
-    0
-    >>> test.add(9.0 * losses, np.ones(2000), np.ones(2000), lambda row: (row + 2001, "b.csv", row + 1, None))
+    >>> test.add(losses, np.ones(2000), np.ones(2000), lambda row: (row + 1, "a.csv", row + 1, None)).rises
+    []
+    >>> outcome = test.add(9.0 * losses, np.ones(2000), np.ones(2000), lambda row: (row + 2001, "b.csv", row + 1, None))
     >>> rise = test.rises[0]
     >>> test.count, rise.row, rise.rows, round(rise.loss_before, 2), round(rise.loss, 2)
     (1, 1997, 13, 1.01, 6.13)
@@ -109,18 +124,15 @@ class LossRises:
     def __init__(self) -> None:
         self.rises: list[Rise] = []
         self.count = 0
+        self.largest = (-math.inf, 0)  # by how much the loss rose, and at which row of the stream
         self.scale = np.zeros(2)  # sum of what the scale is the mean of, and rows
         self.targets = np.zeros(2)  # weight and sum of numbers that are predicted, whose mean is a guess
-        self._begin()
-
-    def _begin(self) -> None:
-        """Know no losses."""
         self.counts = np.zeros(CELLS, np.int64)  # of losses in cells
         self.capital = np.zeros(len(BETS))  # of all who bet
         self.gain = np.zeros(1)  # logarithm of that of betting from the first row on, with the locating bet
         self.sums = np.zeros(3)  # rows, weight, and weighted losses
         self.start = np.zeros(4)  # the least gain so far, and the sums then
-        self.place: Place = (0, "", 0, None)  # of the row after that
+        self.place = NOWHERE  # of the row after that
 
     def add(
         self,
@@ -128,7 +140,7 @@ class LossRises:
         weight: np.ndarray,
         scale: np.ndarray,
         place: Callable[[int], Place],
-    ) -> Tested:
+    ) -> Outcome:
         """Add losses in the order of their rows; nothing depends on how rows are divided into batches.
 
         Parameters
@@ -142,22 +154,24 @@ class LossRises:
 
         Returns
         -------
-        Tested
+        Outcome
         """
         used = np.flatnonzero((weight > 0.0) & ~np.isnan(losses) & ~np.isnan(scale))
         losses, weight, scale = losses[used], weight[used], scale[used]
-        start, rises, progress = 0, [], np.empty(3, np.int64)
+        start, rises = 0, []
+        progress, records = np.empty(3, np.int64), np.empty((MOST_AT_ONCE, len(Record._fields)))
         while start < len(used):
             rows = (each[start:] for each in (losses, weight, scale))
-            follow(*rows, progress, *(getattr(self, name) for name in STATE))
-            n, lowest, is_sure = progress.tolist()
-            self.place = self.place if lowest < 0 else place(int(used[start + lowest]))
+            follow(*rows, progress, records, *(getattr(self, name) for name in STATE))
+            n, lowest, n_records = progress.tolist()
+
+            def placed(row: int, rows: np.ndarray = used[start:]) -> Place:
+                return self.place if row < 0 else place(int(rows[row]))
+
+            rises += [(start + sure, length, rise) for sure, length, rise in self._kept(records[:n_records], placed)]
+            self.place = NOWHERE if lowest < 0 and n_records else placed(lowest)
             start += n
-            if is_sure:
-                rise = self._kept(SMALL * float(self.scale[0] / self.scale[1]))
-                rises += [] if rise is None else [(start, rise)]
-                self._begin()
-        return Tested(used, rises)
+        return Outcome(used, rises)
 
     @property
     def rows_since(self) -> int:
@@ -166,24 +180,39 @@ class LossRises:
 
     def of_interest(self) -> list[Rise]:
         """The rises of which columns are compared: the largest and the LATEST."""
-        largest = max(self.rises, key=lambda rise: rise.size, default=None)
-        latest = self.rises[-LATEST:]
-        return latest if largest is None or largest in latest else [largest, *latest]
+        return [rise for rise in self.rises[:-LATEST] if rise.row == self.largest[1]] + self.rises[-LATEST:]
 
-    def _kept(self, least: float) -> Rise | None:
-        """Keep a rise, if it is large enough to matter."""
-        rows, weight, loss = self.sums - self.start[1:]
-        before = float(self.start[3] / self.start[2]) if self.start[2] > 0.0 else math.inf
-        mean = float(loss / weight)
-        if not (mean >= LEAST * before and mean - before >= least and math.isfinite(mean)):
-            return None
-        self.count += 1
-        rise = Rise(*self.place, int(rows), mean, int(self.start[1]), before)
+    def _kept(self, records: np.ndarray, place: Callable[[int], Place]) -> list[tuple[int, int, Rise | None]]:
+        """Keep those of the rises that are large enough to matter, and of these the largest and the latest."""
+        of = Record(*records.T)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means, before = (
+                of.loss / of.weight,
+                np.where(of.weight_before > 0.0, of.loss_before / of.weight_before, np.inf),
+            )
+            sizes = means - before
+            is_large = (means >= LEAST * before) & (sizes >= SMALL * of.scale) & np.isfinite(means)
+        large, kept = np.flatnonzero(is_large), []
+        self.count += len(large)
+        described = {
+            *large[-MOST_KEPT:].tolist(),
+            *large[sizes[large] == sizes[large].max(initial=-np.inf)][:1].tolist(),
+        }
+        for k in large.tolist():
+            rise = None
+            if k in described:
+                lengths = int(of.rows[k]), float(means[k]), int(of.rows_before[k]), float(before[k])
+                rise = Rise(*place(int(of.lowest[k])), *lengths)
+                self._keep(rise)
+            kept.append((int(of.sure[k]), int(of.rows[k]), rise))
+        return kept
+
+    def _keep(self, rise: Rise) -> None:
+        """Keep a rise, and none that is neither the largest nor among the latest."""
+        self.largest = max(self.largest, (rise.size, rise.row), key=lambda of_rise: of_rise[0])  # the first of equals
         self.rises = [*self.rises, rise]
         if len(self.rises) > MOST_KEPT:
-            largest = max(self.rises, key=lambda rise: rise.size)
-            self.rises.pop(1 if largest is self.rises[0] else 0)
-        return rise
+            self.rises.pop(1 if self.rises[0].row == self.largest[1] else 0)
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same test."""
@@ -198,6 +227,7 @@ class LossRises:
         for name in ARRAYS:
             setattr(test, name, np.array(arrays[name]))
         test.rises = [Rise(**rise | {"comparison": Comparison.restore(rise["comparison"])}) for rise in header["rises"]]
+        test.largest = max([test.largest, *((rise.size, rise.row) for rise in test.rises)], key=lambda one: one[0])
         test.count, test.place = header["count"], tuple(header["place"])
         return test
 
@@ -208,6 +238,7 @@ def follow(
     weight: Annotated[np.ndarray, "float64[rows]"],
     scale: Annotated[np.ndarray, "float64[rows]"],
     progress: Annotated[np.ndarray, "int64[3]"],
+    records: Annotated[np.ndarray, "float64[rises, 9]"],
     counts: Annotated[np.ndarray, "int64[cells]"],
     capital: Annotated[np.ndarray, "float64[bets]"],
     gain: Annotated[np.ndarray, "float64[1]"],
@@ -215,21 +246,26 @@ def follow(
     start: Annotated[np.ndarray, "float64[4]"],
     scales: Annotated[np.ndarray, "float64[2]"],
 ) -> None:
-    """Bet on losses up to the one that makes a rise sure.
+    """Bet on losses, and anew after each rise that is sure, up to the last one of which there is room for a record.
 
-    ``progress`` becomes how many these are, the latest of least gain, and whether a rise is sure.
+    ``progress`` becomes how many losses these are, the latest of least gain, and the number of records.
     """
     progress[0], progress[1], progress[2] = len(losses), -1, 0
+    highest = _highest(counts)
+    floor, small = 0, -1.0
     for i in range(len(losses)):
         if sums[0] == 0.0 or gain[0] < start[0]:
             progress[1] = i
             start[0], start[1], start[2], start[3] = gain[0], sums[0], sums[1], sums[2]
         scales[0] += scale[i]
         scales[1] += 1.0
-        floor = _cell(SMALL * scales[0] / scales[1])
+        if small != SMALL * scales[0] / scales[1]:  # which is constant where a guess always has the same loss
+            small = SMALL * scales[0] / scales[1]
+            floor = _cell(small)
         cell = max(_cell(losses[i]), floor)
         counts[cell] += 1
-        rows, above = sums[0] + 1.0, _sum_from(counts, cell + 1)
+        highest = max(highest, cell)
+        rows, above = sums[0] + 1.0, _sum_of(counts[cell + 1 : highest + 1])
         ties = counts[cell] if cell > floor else rows - above
         before, total = _prior(sums[0]), 0.0
         for k in range(len(capital)):
@@ -243,8 +279,16 @@ def follow(
         sums[1] += weight[i]
         sums[2] += weight[i] * losses[i]
         if total >= len(capital) / LEVEL:
-            progress[0], progress[2] = i + 1, 1
-            break
+            record = records[progress[2]]
+            record[0], record[1], record[8] = i + 1.0, progress[1], scales[0] / scales[1]
+            for k in range(3):
+                record[2 + k], record[5 + k] = sums[k] - start[1 + k], start[1 + k]
+            counts[:], capital[:], gain[:], sums[:], start[:] = 0, 0.0, 0.0, 0.0, 0.0
+            highest, progress[1] = 0, -1
+            progress[2] += 1
+            if progress[2] == len(records):
+                progress[0] = i + 1
+                break
 
 
 def _believed(p, k):
@@ -258,9 +302,17 @@ def _cell(loss):
     return int(min(max(PER_DOUBLING * np.log2(max(loss, 1e-300)) + CELLS / 2, 0.0), CELLS - 1.0))
 
 
-def _sum_from(counts, first):
+def _highest(counts):
+    """The last cell that has losses; 0 if none has."""
+    cell = len(counts) - 1
+    while cell > 0 and counts[cell] == 0:
+        cell -= 1
+    return cell
+
+
+def _sum_of(counts):
     total = 0
-    for count in counts[first:]:
+    for count in counts:
         total += count
     return total
 

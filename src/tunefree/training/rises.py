@@ -67,14 +67,14 @@ def follow(trained: Trained, step: Step, origin: Origin) -> None:
         file, number = origin(batch.file, int(batch.numbers[first]))
         return before + first + 1, file, number, time_of(trained.encoder, batch, first)
 
-    tested = rises.add(losses, weight, scale, place)
-    rows, chosen = starts[tested.rows], {rise.row for rise in rises.of_interest()}
+    outcome = rises.add(losses, weight, scale, place)
+    rows, chosen = starts[outcome.rows], {rise.row for rise in rises.of_interest()}
 
     def matrix(places: np.ndarray) -> np.ndarray:
         return samples.matrix(rows_at(piece.X, rows[places]), _targets(trained, piece.y, rows[places]))
 
-    samples.add(len(rows), tested.rises, rises.rows_since, chosen, matrix)
-    if tested.rises:  # what others told of columns is forgotten, so that a pass that was cut ends as a whole one does
+    samples.add(len(rows), outcome.rises, rises.rows_since, chosen, matrix)
+    if outcome.rises:  # what others told of columns is forgotten, so that a pass that was cut ends as a whole one does
         rises.rises = [rise if rise.row in chosen else replace(rise, comparison=None) for rise in rises.rises]
 
 
@@ -134,17 +134,17 @@ def time_of(encoder: Any, batch: Batch, row: int) -> str | None:
     str or None
         None where there is no such column, or it is missing.
     """
-    feature, X = 0, batch.rows
-    for place, column in enumerate(getattr(encoder, "columns", ())):
-        if isinstance(column, Timestamp):
-            year = np.flatnonzero(X.code_columns == MOST_CODES * place)
-            if not len(year) or not X.codes[row, year[0]] or column.origin is None:
-                return None
-            since = round(float(X.numbers[row, feature]) * MICROSECONDS_A_DAY)
-            moment = np.datetime64(column.origin + since, "us").astype("M8[s]")
-            return str(moment if column.hours else moment.astype("M8[D]")) + ("Z" if column.zone else "")
-        feature += len(column.names())
-    return None
+    columns, X = getattr(encoder, "columns", ()), batch.rows
+    place = next((place for place, column in enumerate(columns) if isinstance(column, Timestamp)), None)
+    if place is None:
+        return None
+    column, feature = columns[place], sum(len(column.names()) for column in columns[:place])
+    year = np.flatnonzero(X.code_columns == MOST_CODES * place)
+    if not len(year) or not X.codes[row, year[0]] or column.origin is None:
+        return None
+    since = round(float(X.numbers[row, feature]) * MICROSECONDS_A_DAY)
+    moment = np.datetime64(column.origin + since, "us").astype("M8[s]")
+    return str(moment if column.hours else moment.astype("M8[D]")) + ("Z" if column.zone else "")
 
 
 def end(trained: Any) -> None:
