@@ -98,3 +98,22 @@ def test_wide_rows_are_cut_to_the_first_columns(wide):
     block = sparse(np.arange(11), np.full(10, wide), np.ones(10))
     samples.add(10, [], 0, set(), lambda rows: samples.matrix(block, np.zeros(10))[rows])
     assert samples.values.shape[1] == 1 + MOST_COLUMNS
+
+
+def test_columns_do_not_depend_on_batches_either():
+    rng, n = np.random.default_rng(0), 2000
+    words = [rng.choice(9 if i < n - 1 else 40, 3, replace=False) + 1 for i in range(n)]
+    states = []
+    for cuts in ((), (n - 1,), range(100, n, 100), (n // 2, n - 1)):
+        samples = ColumnSamples()
+        for start, stop in zip((0, *cuts), (*cuts, n), strict=True):
+            part = words[start:stop]
+
+            def matrix(rows, part=part, samples=samples):
+                chosen = [part[row] for row in rows]
+                block = sparse(3 * np.arange(len(rows) + 1), np.concatenate([[], *chosen]), np.ones(3 * len(rows)))
+                return samples.matrix(block, np.zeros(len(rows)))
+
+            samples.add(stop - start, [], 1 if stop == n - 1 else 0, set(), matrix)
+        states.append(repr(samples.save_state()))
+    assert len(set(states)) == 1

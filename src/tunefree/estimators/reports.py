@@ -40,7 +40,9 @@ class Reported:
 
     @property
     def drifts_(self) -> list[dict[str, Any]]:
-        """Where the loss rose along the stream, the latest 64 rises, and which columns changed most there.
+        """Where the loss rose along the stream, and which columns changed most there.
+
+        These are the largest rise and the latest, 64 in all. Columns are compared for the largest and the latest three.
 
         A sequential test of level 0.001 for the whole stream, and anew after each rise, for independent rows. It is
         known of models of :func:`tunefree.train`, and of these as long as they go on by rows of files.
@@ -67,7 +69,10 @@ class Reported:
         check_is_fitted(self)
         trained = self._learned  # type: ignore[attr-defined]
         if trained.rises is None:
-            raise AttributeError("there is no drifts_: only `tunefree.train` follows losses in the order of rows")
+            raise AttributeError(
+                "there is no drifts_: only `tunefree.train` follows losses in the order of the rows, as in"
+                " `tunefree.train(table, target=...)`; `fit` may learn them in an order of its own"
+            )
         return drifts_of(trained)
 
     def history(self) -> Any:

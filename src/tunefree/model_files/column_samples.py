@@ -23,7 +23,6 @@ from tunefree.theory.rises import Rise
 
 SAMPLE = 512  # rows before, and rows after
 MOST_COLUMNS = 256  # the first ones that came
-ARRAYS = ("numbers", "values", "sample")
 
 
 @dataclass
@@ -152,7 +151,8 @@ class ColumnSamples:
         before, after = self.values[np.isin(self.numbers, one.before)], self.values[start:stop]
         keys, fills = [TARGET, *self.columns.keys[:MOST_COLUMNS]], self._fills()
         is_known = (before != fills).any(axis=0) | (after != fills).any(axis=0)
-        places = [c for c, key in enumerate(keys[: len(fills)]) if c == 0 or (is_known[c] and key not in but)]
+        kept = [c for c in range(1, len(fills)) if is_known[c] and keys[c] not in but]
+        places = [0, *sorted(kept, key=lambda c: keys[c])]  # the order in which columns came depends on batches
         is_category = [self.is_of_classes if c == 0 else keys[c] < 0 for c in places]
         return compared(before[:, places], after[:, places], [keys[c] for c in places], is_category)
 
@@ -171,14 +171,20 @@ class ColumnSamples:
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same samples."""
+        keys, fills = self.columns.keys, self._fills()
+        is_known = (self.values != fills)[:, 1:].any(axis=0)
+        places = sorted(
+            np.flatnonzero(is_known).tolist(), key=lambda c: keys[c]
+        )  # others come again when they are named
         header = {
-            "columns": self.columns.keys,
-            "fills": [None if fill != fill else fill for fill in self.columns.fills],
+            "columns": [keys[c] for c in places],
+            "fills": [None if fills[1 + c] == MISSING else 0.0 for c in places],
             "waiting": [{"row": one.row, "start": one.start, "stop": one.stop} for one in self.waiting],
         }
         header |= {"is_of_classes": self.is_of_classes, "rows": self.rows}
-        arrays = {name: getattr(self, name).copy() for name in ARRAYS}
-        return arrays | {f"before.{k}": one.before.copy() for k, one in enumerate(self.waiting)}, header
+        arrays = {name: getattr(self, name).copy() for name in ("numbers", "sample")}
+        arrays |= {f"before.{k}": one.before.copy() for k, one in enumerate(self.waiting)}
+        return arrays | {"values": self.values[:, [0, *(1 + c for c in places)]]}, header
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> ColumnSamples:
@@ -186,7 +192,7 @@ class ColumnSamples:
         samples = cls(header["is_of_classes"])
         samples.columns = Columns(header["columns"], [np.nan if fill is None else fill for fill in header["fills"]])
         samples.rows = header["rows"]
-        for name in ARRAYS:
+        for name in ("numbers", "values", "sample"):
             setattr(samples, name, np.array(arrays[name]))
         samples.waiting = [
             Compared(before=np.array(arrays[f"before.{k}"]), **one) for k, one in enumerate(header["waiting"])

@@ -8,14 +8,14 @@ from tunefree.model_files.trained import Trained
 from tunefree.report.document import Block, Column, Data, Fact, Table
 from tunefree.report.formats import COUNT, FOUR
 from tunefree.theory.column_changes import LEVEL as LEVEL_OF_COLUMNS
-from tunefree.theory.rises import LEVEL
+from tunefree.theory.rises import LATEST, LEVEL
 from tunefree.training.rises import changed_most, drifts_of
 
 MOST = 20  # rises that people see
 NOTE = (
     f"A sequential test of level {LEVEL:g} for the whole stream, and anew after each rise, for independent rows. It"
-    f" sees rises of the loss and nothing else. Columns are compared by tests of level"
-    f" {LEVEL_OF_COLUMNS:g} for all together."
+    f" sees rises of the loss and nothing else. Columns are compared for the largest and the latest {LATEST} rises, by"
+    f" tests of level {LEVEL_OF_COLUMNS:g} for all together."
 )
 FIELDS = {  # of a rise, for programs
     "row in file": None,

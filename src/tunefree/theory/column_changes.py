@@ -137,8 +137,8 @@ def compared(before: np.ndarray, after: np.ndarray, keys: Sequence[int], is_cate
     least = of_values.distance[0] + 2.0 * of_values.error[0] if is_changed[0] else 0.0
     is_related[0] = False
     is_related &= of_relations.distance > least
-    changes = [(float(of_values.distance[c]), 2 * c) for c in np.flatnonzero(is_changed)]
-    changes += [(float(of_relations.distance[c]), 2 * c + 1) for c in np.flatnonzero(is_related)]
+    changes = [(float(of_values.distance[c]), 2 * c) for c in np.flatnonzero(is_changed).tolist()]
+    changes += [(float(of_relations.distance[c]), 2 * c + 1) for c in np.flatnonzero(is_related).tolist()]
     kept = []
     for distance, place in sorted(changes, key=lambda change: (-round(change[0], 12), change[1]))[:MOST_CHANGES]:
         c, is_relation = divmod(place, 2)
@@ -261,7 +261,7 @@ def _numbers(values: np.ndarray, least: float, most: int) -> tuple[np.ndarray, n
         cells += values > quantile
         cells += values >= quantile
     cells = np.where(values == MISSING, n_cells - 1, cells.astype(np.int64))
-    counts = sum(_counts(cells, n_cells, 0))
+    _, counts = _counts(cells, n_cells, 0)
     bin_of, number, count = np.zeros(counts.shape, np.int64), np.zeros(len(values), np.int64), np.zeros(len(values))
     enough = np.maximum(least, known / most)
     for cell in range(n_cells - 1):
