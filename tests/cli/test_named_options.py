@@ -40,6 +40,7 @@ COMMANDS = {
     "training/memory_limit.py": ("train",),
     "model_files/trained.py": ("train",),
     "model_files/plan.py": LEARNING,
+    "workflows/evaluation.py": ("evaluate",),
     "workflows/prediction.py": ("predict",),
     "training/rare_classes.py": ("train",),
     "training/reading.py": LEARNING,
