@@ -142,4 +142,5 @@ def test_a_clean_file_gets_no_note(run, tmp_path):  # noqa: F811
     lines = [f"{k % 17},{'red' if k % 3 else 'blue'},2024-01-{k % 28 + 1:02d},{k * k // 7 % 2}" for k in range(100)]
     (tmp_path / "a.csv").write_text("\n".join(["x,colour,day,y", *lines]) + "\n")
     status, out, _ = run("train", tmp_path / "a.csv", "-t", "y", "-o", tmp_path / "m", *QUICK)
-    assert status == 0 and "note: " not in out and len(out.splitlines()) <= 10
+    facts = [line for line in out.splitlines() if line[:1].strip()]  # without the rest of a long path
+    assert status == 0 and "note: " not in out and len(facts) <= 10

@@ -60,6 +60,9 @@ def test_commands_have_examples():
 
 def test_examples_run(run, folder):  # noqa: F811
     check(run, "tunefree train people.csv --target income --learner scinol2 -o linear.model -q")
+    check(run, "tunefree train people.csv --target age -o ages.model -q")
+    for name in ("claims", "other"):
+        check(run, f"tunefree train people.csv --target age --loss poisson --learner scinol2 -o {name}.model -q")
     lines = [line for name in ("train", *cli.COMMANDS) if name not in RUN_APART for line in examples(name)]
     for line in dict.fromkeys(lines):
         check(run, line)

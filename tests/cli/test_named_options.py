@@ -40,6 +40,8 @@ COMMANDS = {
     "training/memory_limit.py": ("train",),
     "model_files/trained.py": ("train",),
     "model_files/plan.py": LEARNING,
+    "workflows/evaluation.py": ("evaluate",),
+    "workflows/interval_metrics.py": ("evaluate",),
     "workflows/prediction.py": ("predict",),
     "training/rare_classes.py": ("train",),
     "training/reading.py": LEARNING,
@@ -74,6 +76,7 @@ OF_TRAINING = {
     "training/resuming.py": {"checkpoint", "save_every", "earlier"},
     "training/roles.py": {"loss"},
     "workflows/prediction.py": {"learner"},
+    "workflows/interval_metrics.py": {"learner"},
     "workflows/columns.py": {"on_bad_row", "unlabelled"},  # what a training can do
     "model_files/plan.py": {"classes", "group", "holdout", "kernel", "learner", "scheduler", "shuffle", "workers"},
 }

@@ -218,7 +218,6 @@ def test_texts_and_wide_rows_have_intervals_of_one_width():
     np.testing.assert_allclose(widths, widths[0])
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie"])
 def test_intervals_of_counts_and_amounts_are_of_their_exposures_and_not_below_0(loss):
     rng = np.random.default_rng(0)
@@ -250,7 +249,6 @@ def test_intervals_of_counts_and_amounts_are_of_their_exposures_and_not_below_0(
         model.predict_interval(X[new], exposure=0.0)
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_where_nearly_all_counts_are_0_they_are_in_all_intervals():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(1500, 2))
@@ -259,7 +257,6 @@ def test_where_nearly_all_counts_are_0_they_are_in_all_intervals():
     assert (bounds[..., 0] == 0.0).all() and (bounds[:, 2, 1] > 1.0).any()
 
 
-@pytest.mark.usefixtures("few_trees")
 def test_an_exposure_has_no_effect_on_other_losses_and_is_refused(regressor):
     X, _ = numbers(10)
     with pytest.raises(ModelError, match="`exposure` is for losses of counts and amounts"):

@@ -77,11 +77,12 @@ def test_the_objective_follows_the_logarithm_of_the_mean():
     assert objective.predictions_of(np.zeros((1, 1)))[0, 0] == pytest.approx(np.log(np.average(y, weights=weight)))
 
 
-def test_while_all_targets_are_zero_rows_are_predicted_as_one_and_teach_nothing():
+def test_while_all_targets_are_zero_half_an_event_is_expected():
     arrays = arrays_of(regression(LOSSES["tweedie"]))
     observe(arrays.numbers, 0.0, 1.0)
     objective = arrays.restored(regression(LOSSES["tweedie"]))
-    assert objective.predictions_of(np.full((1, 1), 5.0))[0, 0] == 0.0 and objective.unit == 0.0
+    assert np.exp(objective.predictions_of(np.full((1, 1), 5.0))[0, 0]) == pytest.approx(0.5 / 1.5)
+    assert objective.unit == 0.0
 
 
 def test_what_has_no_exposures_is_an_error_that_names_what_has():

@@ -50,6 +50,7 @@ def learn(service, start, stop, step=10):
         service.learn(rows(first % N, first % N + step))
 
 
+@pytest.mark.all_trees  # the challenger is a process of its own
 @pytest.mark.parametrize("learner", ["scinol2", "pool"])
 def test_it_learns_what_the_served_model_learns(tmp_path, learner):
     """To the byte as an undisturbed learning of the journal, over stops, saves and labels that come late."""

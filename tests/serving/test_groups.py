@@ -21,6 +21,7 @@ def grouped(start, stop, length=7):
     return [{**row, "home": f"h{(start + place) // length}"} for place, row in enumerate(rows(start, stop))]
 
 
+@pytest.mark.all_trees  # the challenger is a process of its own
 @pytest.mark.parametrize("learner", ["pool"])
 def test_requests_that_cut_a_group(tmp_path, learner):
     whole = table(0, N) | {"home": [f"h{place // 7}" for place in range(N)]}

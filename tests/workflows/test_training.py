@@ -377,7 +377,7 @@ def test_what_has_no_effect_is_refused(options, problem):
 
 def test_negative_checkpoints_and_endless_labels_are_refused():
     table = {"x": [0.0, 1.0], "y": ["a", "b" * 100_000]}
-    with pytest.raises(ModelError, match="`save_every` must be at least 0, not -5"):
+    with pytest.raises(ModelError, match="`save_every` must be a number of rows or a time .*, not -5"):
         train(open_source(table), Plan(target="y", learner="scinol2"), save_every=-5)
     with pytest.raises(DataError, match="row 2: the label has 100,000 letters, more than 65,536"):
         train(open_source(table), Plan(target="y", learner="scinol2"))

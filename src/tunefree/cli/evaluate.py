@@ -71,7 +71,7 @@ def evaluate(
 
     tunefree evaluate people.model next.csv --progressive
 
-    tunefree evaluate prices.model test.csv --interval .9 --by region
+    tunefree evaluate ages.model test.csv --interval .9 --by job
 
     tunefree evaluate claims.model test.csv --against other.model
     """

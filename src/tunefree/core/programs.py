@@ -75,7 +75,7 @@ def _checking(kernel: Kernel) -> Callable[..., tuple[Any, ...]]:
     """A function that checks the arguments of a kernel, and returns what machine code takes."""
     from tunefree.core import callers
 
-    return callers.checked(kernel, lambda *handed_over: handed_over)
+    return callers.checked(kernel, lambda *values: values)
 
 
 def _types_of(kernel: Kernel) -> tuple[str, ...]:
@@ -123,12 +123,12 @@ def runner_text(types: tuple[tuple[str, ...], ...]) -> str:
     declared, lines, place = [], [], 0
     for number, of_call in enumerate(types):
         declared.append(f"declare void @kernel{number}({', '.join(of_call)})")
-        handed_over = []
+        passed = []
         for k, kind in enumerate(of_call):
             name = f"{number}.{k}"
             lines.append(f"  %place{name} = getelementptr i64, ptr %table, i64 {place}")
             lines.append(f"  %word{name} = load {kind}, ptr %place{name}")
-            handed_over.append(f"{kind} %word{name}")
+            passed.append(f"{kind} %word{name}")
             place += 1
-        lines.append(f"  call void @kernel{number}({', '.join(handed_over)})")
+        lines.append(f"  call void @kernel{number}({', '.join(passed)})")
     return "\n".join([*declared, "define void @run(ptr %table) {", *lines, "  ret void", "}"])

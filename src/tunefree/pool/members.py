@@ -171,24 +171,17 @@ class Members:
         if learn_row is not None:
             predictions = learn_row(X, float(y[0]), float(relative[0]), float(evidence[0]), observed.matrix)
         if predictions is None:
-            predictions = self._learn_rows(X, y, relative, evidence, rows, observed.matrix)
+            predictions = self.asleep(len(y))
+            has_two = self.loss is None and self.ensemble.linear.n_outputs == 1
+            targets = np.ascontiguousarray(np.where(y == 1.0, 1.0, -1.0) if has_two else y)
+            self.place_online(predictions, self.ensemble.learn(LabelledRows(X, targets, relative, evidence)), rows)
+            if self.growth is not None:
+                self.follow(self.growth.generations(), observed.matrix, y, evidence, predictions)
         if self.growth is not None:
             kept = Observed(observed.matrix[learned], observed.digests[learned])
             self.growth.add(kept, y[learned], weight[learned])
         judged = predictions if ahead is None else ahead.predictions
         return Learned(judged, evidence, observed.digests, n_repeats, observed.matrix)
-
-    def _learn_rows(
-        self, X: Any, y: np.ndarray, relative: np.ndarray, evidence: np.ndarray, rows: int, matrix: np.ndarray
-    ) -> np.ndarray:
-        """Let members learn rows; what they predicted before, (n, M, K)."""
-        predictions = self.asleep(len(y))
-        has_two = self.loss is None and self.ensemble.linear.n_outputs == 1
-        targets = np.ascontiguousarray(np.where(y == 1.0, 1.0, -1.0) if has_two else y)
-        self.place_online(predictions, self.ensemble.learn(LabelledRows(X, targets, relative, evidence)), rows)
-        if self.growth is not None:
-            self.follow(self.growth.generations(), matrix, y, evidence, predictions)
-        return predictions
 
     def _observe(self, X: Any, learned: np.ndarray, ahead: Ahead | None) -> Observed:
         """Rows as generations see them; empty ones where there are none."""

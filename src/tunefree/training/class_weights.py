@@ -23,7 +23,7 @@ MISSPELT = 0.8  # similarity of labels from which on one is taken for the other,
 OF_NUMBERS = "`class_weight` is for classes, and the target is a number to predict; leave it out"
 
 
-def weights_by_label(given: Sequence[str]) -> dict[str, float]:
+def weights_by_label(texts: Sequence[str]) -> dict[str, float]:
     """The weights that are written as LABEL=WEIGHT.
 
     Raises
@@ -36,16 +36,16 @@ def weights_by_label(given: Sequence[str]) -> dict[str, float]:
     >>> weights_by_label(["yes=5", "a=b=0.5"])
     {'yes': 5.0, 'a=b': 0.5}
     """
-    found: dict[str, float] = {}
-    for text in given:
+    weights: dict[str, float] = {}
+    for text in texts:
         label, mark, number = text.rpartition("=")
         try:
-            found[label] = float(number)
+            weights[label] = float(number)
         except ValueError:
             mark = ""
-        if not mark or not 0.0 <= found[label] < math.inf:
+        if not mark or not 0.0 <= weights[label] < math.inf:
             raise ModelError(f"`class_weight` is {BALANCED}, or LABEL=WEIGHT with a number of at least 0, not {text!r}")
-    return found
+    return weights
 
 
 def check(plan: Plan, task: str, classes: Sequence[Any], complete: bool) -> None:

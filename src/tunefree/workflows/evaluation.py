@@ -231,9 +231,7 @@ def evaluate(
     columns: dict[str, list[Any]] = {name: [] for name in kept}
     metrics, scores = RunningMetrics(), _Scores(model, loss_of(model.task, trained.plan.loss))
     bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
-    intervals = None if interval is None else IntervalScores(model, interval)
-    if intervals is not None and progressive:
-        raise ModelError("`interval` is for a model that stays as it is; leave `progressive` out, or see `certify`")
+    intervals = _interval_scores(model, interval, progressive)
     predicted: Any = predict_and_learn if progressive else partial(predict, labelled=True)
     for batch, predictions in predicted(trained, source, bad, kept=kept):
         weight = batch.weight
@@ -261,14 +259,22 @@ def evaluate(
         raise no_rows(source)
     if unseen == metrics.rows and not progressive:
         raise _no_class(trained, y, source)
-    scored = scores.scored()
-    if group is not None:
-        scored = scored._replace(groups=_groups(group, columns[group], source))
+    groups = None if group is None else _groups(group, columns[group], source)
+    scored = scores.scored()._replace(groups=groups)
     confusion = None if scored.codes is None else Metrics(scored).confusion(scored.weight)
     slices = [] if by is None else _slices(scored, by, columns[by])
     classes = class_reliability(scored, model.classes)
     of_rows = measures(scored), confusion, slices, classes, scored
     return Evaluation(metrics, unseen, reliability.error(), *of_rows, [] if intervals is None else intervals.curve())
+
+
+def _interval_scores(model: Any, interval: float | None, progressive: bool) -> IntervalScores | None:
+    """What measures intervals, if they are asked for."""
+    if interval is None:
+        return None
+    if progressive:
+        raise ModelError("`interval` is for a model that stays as it is; leave `progressive` out")
+    return IntervalScores(model, interval)
 
 
 def _no_class(trained: Trained, y: Labels, source: Source) -> DataError:
