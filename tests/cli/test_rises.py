@@ -142,6 +142,27 @@ def test_what_changed_is_compared_when_enough_rows_have_come(run, tmp_path):  # 
     assert more == whole and whole[0]["rows_compared"][1] == 512
 
 
+def test_columns_are_compared_for_the_largest_and_the_latest_rises(run, tmp_path):  # noqa: F811
+    n = 9600
+    table = stream(n, noise=0.1)
+    is_turned = np.arange(n) // 800 % 2 == 1  # again and again
+    table["y"] = np.where(is_turned, np.where(table["y"] == "yes", "no", "yes"), table["y"])
+    assert run("train", write(tmp_path / "a.csv", table), "-t", "y", "-o", tmp_path / "a", *QUICK)[0] == 0
+    known = tunefree.load(tmp_path / "a").drifts_
+    largest = max(known, key=lambda rise: rise["loss"] - rise["loss_before"])
+    compared = [rise["row"] for rise in known if rise["rows_compared"] is not None]
+    assert len(known) > 4 and {*compared} == {largest["row"], *(rise["row"] for rise in known[-3:])}
+    assert all(rise["changed"][0]["column"] == "a" for rise in known if rise["changed"])
+    shown = " ".join(run("inspect", tmp_path / "a")[1].split())
+    assert "for the largest and the latest 3 rises" in shown
+    half = write(tmp_path / "b.csv", {name: values[:5000] for name, values in table.items()})
+    rest = write(tmp_path / "c.csv", {name: values[5000:] for name, values in table.items()})
+    assert run("train", half, "-t", "y", "-o", tmp_path / "b", *QUICK)[0] == 0
+    assert run("train", rest, "--from", tmp_path / "b", "-o", tmp_path / "c")[0] == 0
+    again = tunefree.load(tmp_path / "c").drifts_
+    assert [(one["row"], one["changed"]) for one in again] == [(one["row"], one["changed"]) for one in known]
+
+
 def test_a_column_that_disappears_is_named_missing(run, tmp_path):  # noqa: F811
     table = stream(4000, noise=0.1)
     rows = [{"a": a, "b": b, "y": y} for a, b, y in zip(table["a"], table["b"], table["y"], strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tunefree.theory.rises import LEVEL, MOST_KEPT, LossRises
+from tunefree.theory.rises import LATEST, LEVEL, MOST_KEPT, LossRises
 
 
 def place(row):
@@ -79,6 +79,21 @@ def test_what_is_extreme_is_borne():
         assert looked_at(losses).count == 0
     assert not looked_at(np.ones(100), np.zeros(100)).sums.any()
     assert looked_at(np.append(np.ones(500), np.full(100, np.inf))).count == 0
+
+
+def test_of_many_rises_the_largest_is_kept_too():
+    heights = np.full(90, 8.0)
+    heights[3] = 100.0
+    losses = np.column_stack([np.ones((90, 200)), np.repeat(heights[:, None], 200, axis=1)]).reshape(-1)
+    losses += np.random.default_rng(3).random(len(losses)) / 10.0
+    test = looked_at(losses)
+    assert len(test.rises) == MOST_KEPT < test.count and abs(test.rises[0].row - 1401) < 5
+    assert test.of_interest() == [test.rises[0], *test.rises[-LATEST:]]
+    for cuts in (range(1, len(losses), 1009), (1405, 1450, 36_000)):
+        assert repr(looked_at(losses, cuts=cuts).save_state()) == repr(test.save_state())
+    begun = LossRises.restore(*looked_at(losses[:30_000]).save_state())
+    begun.add(losses[30_000:], np.ones(6000), np.ones(6000), lambda row: place(30_000 + row))
+    assert repr(begun.save_state()) == repr(test.save_state())
 
 
 def test_of_many_rises_the_latest_are_kept():

@@ -254,7 +254,7 @@ def _numbers(values: np.ndarray, least: float, most: int) -> tuple[np.ndarray, n
     number that is frequent has a bin to itself, and missing ones have theirs.
     """
     known = np.count_nonzero(values != MISSING, axis=1)
-    places = np.ceil(np.arange(1, most) / most * known[:, None]).astype(np.int64) - 1
+    places = (np.arange(1, most) * known[:, None] - 1) // most  # the k-th of the smallest share k / most ends there
     quantiles = np.take_along_axis(np.sort(values, axis=1), np.maximum(places, 0), axis=1)
     cells, n_cells = np.zeros(values.shape, np.uint8), 2 * most
     for quantile in quantiles.T[:, :, None]:
