@@ -3,9 +3,9 @@
 The rows are svmlight text of two classes, in which each id occurs twice. Each model is learned in a process of its own.
 Memory does not depend on what else the machine does.
 
-With ``--endless`` a stream of rows comes through a pipe, of which each tenth row has a category that is new: learned
-with a limit and without one. How long ago the category of a row was new is drawn so that its logarithm is uniform: no
-category is ever the last of its kind, and all become rare.
+With ``--endless`` a stream of rows comes through a pipe, of which each tenth row has a category that is new: the
+command learns it with each of some limits (``none`` for none). How long ago the category of a row was new is drawn so
+that its logarithm is uniform: no category is ever the last of its kind, and all become rare.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ import numpy as np
 from common import FOLDER, parser_of
 
 import tunefree
-from tunefree.training.training import train
-from tunefree.training.watching import SilentWatcher
+from tunefree.model_files.trained import Trained
 
 MODELS = (("scinol2", 2_000_000), ("scinol2", 10_000_000), ("pool", 1_000_000), ("pool", 2_000_000))
 PER_ROW = 40
@@ -80,34 +79,37 @@ def endless(n_rows: int, file: TextIO) -> None:
         file.write("".join(f"c{i},p{place},{amount:.3f},{label}\n" for i, place, amount, label in columns))
 
 
-def learn_endless(n_rows: str, limit: str) -> None:
-    """Learn a stream of categories without end from a pipe; print the peak and the loss as JSON."""
-    with subprocess.Popen([sys.executable, __file__, "--stream", n_rows], stdout=subprocess.PIPE) as stream:
-        assert stream.stdout is not None
-        os.dup2(stream.stdout.fileno(), 0)
-        source, plan = tunefree.open_source("-"), tunefree.Plan(target="y")
-        trained = train(source, plan, SilentWatcher(), memory_limit=None if limit == "none" else limit)
-    known, loss = trained.encoder.n_features, trained.progress.progressive[0].mean_loss()
-    figures = {"peak": peak(), "loss": loss, "known": known, "forgotten": trained.encoder.ids.n_forgotten}
-    print(json.dumps(figures))
+def learn_endless(n_rows: int, limit: str) -> dict[str, float]:
+    """Let the command learn a stream of categories without end from a pipe: its largest resident set, and the model."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        command = [sys.executable, "-m", "tunefree", "train", "-", "--target", "y", "-o", str(path), "--quiet"]
+        command += [] if limit == "none" else ["--memory-limit", limit]
+        stream = subprocess.Popen([sys.executable, __file__, "--stream", str(n_rows)], stdout=subprocess.PIPE)
+        with stream, subprocess.Popen(command, stdin=stream.stdout) as learning:
+            _, status, used = os.wait4(learning.pid, 0)
+            learning.returncode = os.waitstatus_to_exitcode(status)
+        if learning.returncode:
+            raise SystemExit(learning.returncode)
+        trained = Trained.load(path)
+    loss, ids = trained.progress.progressive[0].mean_loss(), trained.encoder.ids
+    peak = used.ru_maxrss / 1024
+    return {"peak": peak, "loss": loss, "known": trained.encoder.n_features, "forgotten": ids.n_forgotten}
 
 
-def show_endless(n_rows: int, limit: str) -> None:
+def show_endless(n_rows: int, limits: Sequence[str]) -> None:
     """Print the table of a stream of categories without end."""
     print("| limit | rows | MiB at the peak | loss | features at the end | forgotten |\n|---|---|---|---|---|---|")
-    for name in (limit, "none"):
-        command = [sys.executable, __file__, "--learn-endless", str(n_rows), name]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        of_run = json.loads(done.stdout.splitlines()[-1])
+    for limit in limits:
+        of_run = learn_endless(n_rows, limit)
         counts = f"{of_run['known']:,} | {of_run['forgotten']:,}"
-        print(f"| {name} | {n_rows:,} | {of_run['peak']:,.0f} | {of_run['loss']:.5f} | {counts} |", flush=True)
+        print(f"| {limit} | {n_rows:,} | {of_run['peak']:,.0f} | {of_run['loss']:.5f} | {counts} |", flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table of docs/reliability.md, or of a stream of categories without end."""
     parser = parser_of(__doc__)
-    parser.add_argument("--endless", nargs=2, metavar=("ROWS", "LIMIT"), help="a stream of categories without end")
-    parser.add_argument("--learn-endless", nargs=2, metavar=("ROWS", "LIMIT"), help="of one limit, in this process")
+    parser.add_argument("--endless", nargs="+", metavar=("ROWS", "LIMIT"), help="a stream of categories without end")
     parser.add_argument("--stream", type=int, metavar="ROWS", help="only write the stream")
     parser.add_argument("--one", nargs=2, metavar=("LEARNER", "FILE"), help="of one model, in this process")
     options = parser.parse_args(arguments)
@@ -117,11 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.stream:
         endless(options.stream, sys.stdout)
         return
-    if options.learn_endless:
-        learn_endless(*options.learn_endless)
-        return
     if options.endless:
-        show_endless(int(options.endless[0]), options.endless[1])
+        show_endless(int(options.endless[0]), options.endless[1:])
         return
     print("| model | features | MiB at the peak | more while saving | file |\n|---|---|---|---|---|")
     for learner, n_features in ((name, 1000) for name in ("scinol2", "pool")) if options.quick else MODELS:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.training.test_stopping import Asking
 from tunefree.core import storage
+from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.report.learned import summary
@@ -122,8 +123,23 @@ def test_a_model_goes_on_without_a_limit(tmp_path):
 
 def test_a_limit_that_is_too_small_says_what_would_be_enough(tmp_path):
     watcher = Asking(Stop(), 0)
-    with pytest.raises(Exception, match="`memory_limit`"):
+    with pytest.raises(ModelError, match=r"or raise it: from \d+ KiB on, some are forgotten when there are more"):
         train(open_source(written(tmp_path, stream(9000), [])), SCINOL, watcher, memory_limit="100K")
-    enough = re.search(r"from (\d+) MiB on", " ".join(watcher.told))
+    enough = re.search(r"from (\d+) ([KM])iB on", " ".join(watcher.told))
     assert enough is not None
-    train(open_source(written(tmp_path, stream(9000), [])), SCINOL, watcher, memory_limit=f"{enough[1]}M")
+    train(open_source(written(tmp_path, stream(9000), [])), SCINOL, watcher, memory_limit=enough[1] + enough[2])
+
+
+def test_tables_of_numbers_leave_no_room_to_categories(tmp_path):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(6000, 2))
+    y = np.where(X[:, 0] + random.normal(size=6000) > 0.0, "yes", "no").tolist()
+    lines = ["a,b,y\n", *(f"{a:.3f},{b:.3f},{label}\n" for (a, b), label in zip(X.tolist(), y, strict=True))]
+    for name, cuts in (("one", [3000]), ("other", [3000, 3100, 5003])):
+        source = open_source(written(tmp_path, lines, cuts))
+        trained = train(source, Plan(target="y"), SilentWatcher(), memory_limit="16M")
+        trained.save(tmp_path / name)
+    (one, _), (other, _) = storage.load(tmp_path / "one"), storage.load(tmp_path / "other")
+    assert one.keys() == other.keys() and all(other[name].tobytes() == one[name].tobytes() for name in one)
+    assert trained.encoder.ids.most is None and trained.model.pool.members.growth is not None
+    assert held(trained.model) <= limit_of("16M")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tunefree.cli.options import Files, Run, check_outputs
+from tunefree.core import machine
 from tunefree.core.console import plain_console
 from tunefree.core.errors import ModelError
 from tunefree.core.locks import only_writer
@@ -41,6 +42,8 @@ def train(
     tunefree train more.csv --from people.model -o people.model
     """
     run.check(plan)
+    if run.memory_limit is not None:
+        machine.share_freed_memory()
     if is_store(output):
         n_rises = _learn_in_store(files, plan, run, output)
     elif output.parent.is_dir() and (output.is_file() or not output.exists()):

@@ -24,11 +24,15 @@ def memory() -> int:
 
 
 def share_freed_memory() -> None:
-    """Let threads that begin from here on take memory that others gave back, where the C library can do so.
+    """Let all threads, and Arrow, take memory that others gave back.
 
-    Each thread has an arena of its own else (``M_ARENA_MAX`` of glibc), and what is free in one is lost to the others.
+    Else each thread has an arena of its own (``M_ARENA_MAX`` of glibc), Arrow has an allocator of its own, and what is
+    free in one is lost to the others. Arenas that exist remain, so a program calls it before it begins threads.
     """
     library: Any = ctypes.CDLL(None) if os.name == "posix" else None
     mallopt = getattr(library, "mallopt", None)
     if mallopt is not None:
         mallopt(_ARENA_MAX, 1)
+    import pyarrow as pa
+
+    pa.set_memory_pool(pa.system_memory_pool())

@@ -100,8 +100,8 @@ def _sample(trained: Trained) -> Sample | None:
     n = len(matrix) // TENTH
     first, last = matrix[:n], matrix[len(matrix) - n :]
     if growth.whole.rows > growth.whole.capacity:
-        first, last = matrix, growth.recent.kept(min(growth.recent.rows, growth.recent.capacity))["columns"]
-        last = growth.columns.features(last)
+        n = min(growth.recent.rows, growth.recent.capacity)  # none, where windows sleep under a memory limit
+        first, last = matrix, growth.columns.features(growth.recent.kept(n)["columns"]) if n else matrix[:0]
     parts, columns = [], []
     for place, key in enumerate(growth.columns.keys[: matrix.shape[1]]):
         part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]

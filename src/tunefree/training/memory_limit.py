@@ -28,7 +28,7 @@ from tunefree.model.pool import OF_TABLES, OF_TEXTS
 
 SHARE = 4  # of the machine's memory, by default one part of so many
 TOLD = 8  # parts of the limit from one of which on growth is told
-CHECKED = 2**12  # rows after which it is looked anew whether a model whose features are limited has room
+CHECKED = 2**12  # rows after which it is looked anew whether a model has room under a limit that is named
 DICTIONARY = 160  # bytes of a category or word in the dictionary, its name and its evidence
 OF_FEATURES = 2  # one part of so many of a pool's limit is for features, the rest for generations and their rows
 FEWEST = 2**11  # features; below, none is forgotten, and training ends where there is no room
@@ -90,10 +90,12 @@ def shown(size: float) -> str:
 
     Examples
     --------
-    >>> shown(3 * 2**30), shown(5e6)
-    ('3.0 GiB', '5 MiB')
+    >>> shown(3 * 2**30), shown(5e6), shown(300_000), shown(500)
+    ('3.0 GiB', '5 MiB', '293 KiB', '500 bytes')
     """
-    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"
+    units = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
+    unit = next((unit for unit, scale in units.items() if size >= 2 * scale or size >= scale == 2**30), None)
+    return f"{size:.0f} bytes" if unit is None else f"{size / units[unit]:.{int(unit == 'GiB')}f} {unit}"
 
 
 class MemoryLimit:
@@ -117,8 +119,7 @@ class MemoryLimit:
     def __init__(self, limit: int, tell: Callable[[str], None], is_stated: bool = False) -> None:
         self.limit, self.tell, self._told = limit, tell, limit / TOLD
         self.is_stated, self.most = is_stated, None
-        if is_stated:
-            machine.share_freed_memory()
+        self._remedy = "raise it"
 
     def most_features(self, model: Model) -> int | None:
         """How many categories and words a model may know at a time; None if none is to be forgotten.
@@ -138,9 +139,11 @@ class MemoryLimit:
         most = self.limit * 15 // 16 // of_one  # something is kept of the stream, whatever the features
         if most >= FEWEST:
             return most
+        enough = f"from {shown(of_one * FEWEST + 2**20)} on"
+        self._remedy = f"raise it: {enough}, some are forgotten when there are more"
         self.tell(
             f"{shown(self.limit)} (`memory_limit`) have room for {most:,} categories and words, so none is forgotten; "
-            f"from {shown(of_one * FEWEST + 2**20)} on, there is room for enough of them to forget others"
+            f"{enough}, there is room for enough of them to forget others"
         )
         return None
 
@@ -201,7 +204,8 @@ class MemoryLimit:
         if needed > self.limit:
             raise ModelError(
                 f"{n_features:,} features would take {shown(needed)} of memory, more than the {shown(self.limit)} of "
-                "`memory_limit`; hash them to fewer (`hash_bits=20`), leave out columns of ids (`ignore`), or raise it"
+                "`memory_limit`; hash them to fewer (`hash_bits`), leave out columns of ids (`ignore`), or "
+                f"{self._remedy}"
             )
         if needed > self._told:
             self._told = 2.0 * needed

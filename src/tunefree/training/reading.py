@@ -67,7 +67,8 @@ def begin(
     labelled : bool, default True
         Whether there must be a target.
     most_features : function, optional
-        From the task and the classes to how many categories and words a table's encoder is to know at a time.
+        From the task and the classes to how many categories and words a table's encoder is to know at a time, where
+        there are columns of such.
 
     Returns
     -------
@@ -98,7 +99,8 @@ def begin(
     if first is None:
         raise no_rows(source)
     _check_ignored(source, plan, first, bad)
-    if most_features is not None:  # which is known when the first rows have been encoded, and holds for these too
+    if most_features is not None and not all(column.kind == "number" for column in encoder.columns):
+        # what is known when the first rows have been encoded holds for these too
         of_trial = replace(bad, tally=bad.tally.copy())
         trial = copy.deepcopy(encoder).encode(first, True, of_trial, labelled)
         encoder.ids.limit(most_features(*_problem(plan, trial, of_trial)[:2]))

@@ -278,8 +278,8 @@ class _Reader:
             model.reserve_slots(n_slots)
             model.reserve_features(read.n_features)
             self.stop.begin()
-            for piece in pieces_of(trained, read, CHECKED if self.limit.most else 0):
-                if self.limit.most and trained.progress.rows % CHECKED == 0:
+            for piece in pieces_of(trained, read, CHECKED if self.limit.is_stated else 0):
+                if self.limit.is_stated and trained.progress.rows % CHECKED == 0:
                     self.limit.make_room(model, n_slots)
                 yield piece
         self.batches = None
