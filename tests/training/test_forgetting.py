@@ -143,3 +143,8 @@ def test_tables_of_numbers_leave_no_room_to_categories(tmp_path):
     assert one.keys() == other.keys() and all(other[name].tobytes() == one[name].tobytes() for name in one)
     assert trained.encoder.ids.most is None and trained.model.pool.members.growth is not None
     assert held(trained.model) <= limit_of("16M")
+    assert not trained.model.pool.members.growth.windows  # which sleep, so no latest rows are kept
+    again = Trained.load(tmp_path / "other")
+    again.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "other").read_bytes()
+    assert summary(again, tmp_path / "again")
