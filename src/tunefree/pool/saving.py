@@ -94,7 +94,7 @@ def _restore_growth(growth: Growth, arrays: dict[str, np.ndarray], header: dict[
     turns = np.array(arrays["turns"]) if "turns" in arrays else None
     growth.columns, growth.next = Columns(header["keys"], fills, turns), clocks.births(rows)
     growth.whole.restore(under("whole.", arrays), header["kept"])
-    growth.recent.restore(under("recent.", arrays), header["kept"])
+    growth.recent.restore(under("recent.", arrays), header["kept"] if header["windows"] else 0)  # as windows sleep
     growth.kinds, growth.n_ages = tuple(header["kinds"]), header["n_ages"]
     growth.windows = growth.windows[: len(header["windows"])]
     for window, saved in zip(growth.windows, header["windows"], strict=True):

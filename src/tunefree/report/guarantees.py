@@ -25,6 +25,7 @@ ABOUT = (
 )
 COVERED = "The theorem holds whatever the rows are, where each row is learned before the next one is predicted."
 RADIUS = "Radius: |weight| x largest value of the feature, the most a feature can move a prediction."
+FORGOTTEN = "Of linear models that know the features of the end, each from the row on where it was last new."
 G, WHOLE_PERCENT = Format("g"), Format("g", 100.0, " %")
 
 
@@ -59,7 +60,8 @@ def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     facts += [Fact("predictions", certified["predictions"]), Fact("mean loss", certified["loss"], SIX, "loss")]
     header = [Column("radius", radius), Column("no linear model has a mean loss below", SIX, "bound")]
     bounds = list(certified["lower_bounds"].items())
-    blocks: list[Block] = [Facts(facts), Table("Every linear model", header, bounds, RADIUS, "lower_bounds")]
+    known = f"{RADIUS} {FORGOTTEN}" if trained.kind == "table" and trained.encoder.ids.n_forgotten else RADIUS
+    blocks: list[Block] = [Facts(facts), Table("Every linear model", header, bounds, known, "lower_bounds")]
     largest = [(gap, radius) for gap, radius in certified["largest_radii"].items() if radius is not None]
     if largest:
         of_gap = Column("no linear model is better by more than", WHOLE_PERCENT, "gap")

@@ -273,7 +273,7 @@ class _Reader:
             if self.limit.most:
                 n_slots = max(n_slots, 1 + read.batch.rows.numbers.shape[1] + self.limit.most)
                 model.reserve_exactly(n_slots)
-            else:
+            elif not self.limit.is_stated or n_slots > model.n_features:  # else it is looked at fixed rows
                 self.limit.make_room(model, n_slots)
             model.reserve_slots(n_slots)
             model.reserve_features(read.n_features)
