@@ -132,8 +132,8 @@ def test_a_limit_that_is_too_small_says_what_would_be_enough(tmp_path):
 
 def test_tables_of_numbers_leave_no_room_to_categories(tmp_path):
     random = np.random.default_rng(0)
-    X = random.normal(size=(6000, 4))
-    y = np.where(X[:, 0] + random.normal(size=6000) > 0.0, "yes", "no").tolist()
+    X = random.normal(size=(13_000, 4))
+    y = np.where(X[:, 0] + random.normal(size=13_000) > 0.0, "yes", "no").tolist()
     numbers = (",".join(f"{x:.3f}" for x in row) for row in X.tolist())
     lines = ["a,b,c,d,y\n", *(f"{row},{label}\n" for row, label in zip(numbers, y, strict=True))]
     for name, cuts in (("one", [3000]), ("other", [3000, 3100, 5003])):
