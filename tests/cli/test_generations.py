@@ -56,7 +56,7 @@ REFUSED = [  # options that have no effect on the pool, and what the error says
     (("--group", "job", "--shuffle"), "--group keeps the rows of a group together"),
     (("--group", "jib"), "there is no group column 'jib'; did you mean 'job'"),
     (("--group", "job", "--learner", "nag"), "--group is for the pool"),
-    (("--memory-limit", "1K"), "of memory, more than the 0 MiB of --memory-limit"),
+    (("--memory-limit", "1K"), "of memory, more than the 1024 bytes of --memory-limit"),
 ]
 
 

@@ -82,7 +82,7 @@ def test_a_pool_puts_parts_to_sleep_and_says_so(ids_met_twice, monkeypatch):
     blocks(monkeypatch)
     watcher = Told()
     trained = train(ids_met_twice, Plan(), watcher, memory_limit="12M")
-    dropped = [message for message in watcher.told if "sleeps from here on" in message]
+    dropped = [message for message in watcher.told if "asleep from here on" in message]
     assert dropped and len(trained.model.members) >= 1
     assert held(trained.model) < 12 * 2**20
 
