@@ -117,7 +117,7 @@ def rows_of_river(predicts: bool, quick: bool, folder: Path) -> Iterator[Runs]:
 
     rows = list(Phishing())[: 20 if quick else None]
     models = {"river": next(iter(OF_RIVER.values())), "pool": TuneFreeClassifier}
-    yield {name: partial(spent, partial(by_river, make, rows, predicts)) for name, make in models.items()}
+    yield {name: partial(spent, partial(by_river, make, rows, predicts, True)) for name, make in models.items()}
 
 
 def predict_each(model: Any, rows: Sequence[Any]) -> None:
