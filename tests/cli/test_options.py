@@ -376,6 +376,7 @@ def test_what_has_no_effect_in_python_is_an_error(models):
         ({"learner": "early-stopping", "memory_limit": "1G"}, "`memory_limit` is for learning row by row"),
         ({"learner": "early-stopping", "passes": 2}, "`passes` is for learning row by row"),
         ({"epochs": 2}, "there is no parameter 'epochs'"),
+        ({"save_evry": 3}, "there is no parameter 'save_evry'; did you mean 'save_every'"),
     ):
         with pytest.raises(ModelError, match=problem):
             tunefree.train(table, target="y", **options)

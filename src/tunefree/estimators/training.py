@@ -103,10 +103,10 @@ def train(
     """
     if plan is not None and options:
         raise ModelError(f"pass a plan, or {', '.join(sorted(options))}, not both")
-    plan = plan or plan_of(options)
-    source = data if isinstance(data, Source) else open_source(data)
     on_the_way: dict[str, Any] = {"checkpoint": checkpoint, "save_every": save_every, "resume": resume}
     on_the_way |= {"watcher": watcher, "memory_limit": memory_limit}
+    plan = plan or plan_of(options, on_the_way)
+    source = data if isinstance(data, Source) else open_source(data)
     if plan.learner == EARLY_STOPPING:
         for name in [name for name, value in on_the_way.items() if value]:
             raise ModelError(f"`{name}` {ROW_BY_ROW.says}; leave it out, or {ROW_BY_ROW.remedy}")

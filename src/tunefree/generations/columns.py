@@ -65,10 +65,10 @@ class Columns:
         """A matrix (n, c) in which categories are the ids of their features; NaN where these were forgotten."""
         if not len(self.turns):
             return matrix
-        found, is_of_codes = matrix.copy(), np.array(self.keys[: matrix.shape[1]]) < 0
+        of_features, is_of_codes = matrix.copy(), np.array(self.keys[: matrix.shape[1]]) < 0
         turns, ids = np.divmod(np.nan_to_num(matrix[:, is_of_codes]).astype(np.int64), TURN)
-        found[:, is_of_codes] = np.where((ids > 0) & (turns == self._turns_of(ids)), ids, np.nan)
-        return found
+        of_features[:, is_of_codes] = np.where((ids > 0) & (turns == self._turns_of(ids)), ids, np.nan)
+        return of_features
 
     def _turns_of(self, ids: np.ndarray) -> np.ndarray:
         turns: np.ndarray = self.turns.take(ids, mode="clip")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -69,8 +69,8 @@ HERE = ROW_BY_ROW, ONE_MACHINE
 DRAWN = Scope("is of the order that `shuffle` draws", "pass `shuffle=True`")
 
 
-def plan_of(parameters: dict[str, Any]) -> Plan:
-    """The plan with these parameters, or an error for one that there is not.
+def plan_of(parameters: dict[str, Any], others: Iterable[str] = ()) -> Plan:
+    """The plan with these parameters, or an error for one that there is not; ``others`` are of the function called.
 
     Examples
     --------
@@ -80,6 +80,7 @@ def plan_of(parameters: dict[str, Any]) -> Plan:
     """
     for name in parameters:
         if name not in (known := list(records_of(Plan))):
+            known += others
             raise ModelError(f"there is no parameter {name!r}; {nearest(name, known, 'parameters', len(known))}")
     return Plan(**parameters)
 
