@@ -60,6 +60,7 @@ def test_mostly_empty_numbers_are_stored_without_zeros(tmp_path, monkeypatch):
     monkeypatch.setitem(data.ALL, "Pixels", data.DataSet("Pixels", "pixels.parquet", "y", "a test"))
     prepared = data.prepare("Pixels", tmp_path / "pixels.parquet")
     assert prepared.n_features == 5 and prepared.n_outputs == 3
+    assert not prepared.train.is_table  # trees do not see words of tables
     assert len(prepared.train.values) + len(prepared.test.values) == 1
     assert {3: 5.0, 0: 1.0} in features_of(prepared.train) + features_of(prepared.test)
     assert (n_rows(prepared.train), n_rows(prepared.test)) == (6, 3)

@@ -23,7 +23,7 @@ VARIABLE = "TUNEFREE_DATA"  # environment variable: the folder of data files wit
 LACKS = "two thirds of Census, of which only the test part could be had"
 MISSING = "(missing)"
 SPLIT_SEED = 0  # of the split into training and test rows, the same in every run
-DENSE_SHARE = 0.5  # numbers are stored as a dense array from this share of nonzero values on
+DENSE_SHARE = 0.5  # of nonzero numbers, from which on they are stored as a dense array
 
 
 class DataSet(NamedTuple):
@@ -178,7 +178,7 @@ def _read(data: DataSet, path: Path) -> tuple[pa.Table, np.ndarray, list[str], n
 def _features(content: pa.Table, data: DataSet) -> tuple[Block, int]:
     """Columns as features, numbers first, and the number of features including the constant.
 
-    Numbers that are mostly 0 are stored as a sparse array.
+    Rows of numbers alone that are mostly 0 are sparse.
     """
     rest = [name for name in content.column_names if not name.startswith(data.indicators)]
     numeric = [name for name in rest if is_number(content, name)]
@@ -196,11 +196,10 @@ def _features(content: pa.Table, data: DataSet) -> tuple[Block, int]:
         first += len(group)
     one_hot = np.column_stack(codes) if codes else np.empty((len(numbers), 0))
     columns = np.arange(1, len(numeric) + 1)
-    if np.count_nonzero(numbers) >= DENSE_SHARE * numbers.size:
+    if codes or np.count_nonzero(numbers) >= DENSE_SHARE * numbers.size:
         return table(numbers, columns, one_hot), first
     present = csr_array(numbers)
-    words = sparse(present.indptr, present.indices + 1, present.data)
-    return table(np.empty((len(numbers), 0)), [], one_hot, words), first
+    return sparse(present.indptr, present.indices + 1, present.data), first
 
 
 def is_number(content: pa.Table, name: str) -> bool:
