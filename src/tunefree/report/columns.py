@@ -38,8 +38,10 @@ def facts_of_columns(trained: Trained) -> list[Fact]:
         kinds.setdefault(column.kind, []).append(column)
     facts = []
     for kind, columns in kinds.items():
-        columns = sorted(columns, key=lambda column: not column.told())
-        names = [f"{column.name} ({column.told()})" if column.told() else column.name for column in columns]
+        columns = sorted(columns, key=lambda column: not column.description())
+        names = [
+            f"{column.name} ({column.description()})" if column.description() else column.name for column in columns
+        ]
         facts.append(Fact(PLURALS.get(kind, kind), names, _counted, f"{kind}_columns"))
     late = [f"{column.name} (from row {column.since:,} on)" for column in _columns(trained) if isinstance(column, Late)]
     further = getattr(trained.encoder, "further", None)

@@ -93,7 +93,7 @@ class Timestamp:
         options = {"zone": self.zone, "hours": self.hours, "origin": self.origin}
         return options | ({} if self.format is None else {"format": self.format}) | words_of(self.na_values)
 
-    def told(self) -> str:
+    def description(self) -> str:
         return self.format or ""
 
     def convert(self, array: Array, faults: Faults) -> Instants:
@@ -162,7 +162,7 @@ class TimeOfDay:
     def options(self) -> dict[str, Any]:
         return words_of(self.na_values)
 
-    def told(self) -> str:
+    def description(self) -> str:
         return ""
 
     def convert(self, array: Array, faults: Faults) -> Instants:

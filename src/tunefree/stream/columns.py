@@ -175,9 +175,9 @@ class Number:
         """What, besides kind and name, makes the column again."""
         return (self.notation._asdict() if self.notation else {}) | words_of(self.na_values)
 
-    def told(self) -> str:
+    def description(self) -> str:
         """How the values are written, where it is worth a word."""
-        return self.notation.told() if self.notation else ""
+        return self.notation.description() if self.notation else ""
 
     def convert(self, array: Array, faults: Faults) -> np.ndarray:
         values = to_numbers(array, self.name, faults, self.notation)
@@ -232,7 +232,7 @@ class Category:
     def options(self) -> dict[str, Any]:
         return ({"numbers": True} if self.numbers else {}) | ({"doubt": [*self.doubt]} if self.doubt else {})
 
-    def told(self) -> str:
+    def description(self) -> str:
         return ""
 
     def convert(self, array: Array, faults: Faults) -> Categories:

@@ -163,7 +163,7 @@ class TableEncoder:
             *(("categorical", name) for name in column_types.categorical),
             *(("date", name) for name in column_types.dates(names)),
         ]:
-            if role != "ignored" or not any(is_among(own, [name]) for own in names):
+            if role != "ignored" or not any(is_among(column, [name]) for column in names):
                 check_name(role, name, names, chunk.file)
         kept = [name for name in names if name not in of_roles and not is_among(name, ignored)]
         arrays = {name: column_of(chunk, name, Faults()) for name in names}

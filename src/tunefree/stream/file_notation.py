@@ -96,7 +96,7 @@ class FileNotation:
             return trained if trained is not None or are_plain(strings) else PLAIN
         same = usual.fits_all(strings) and usual.numbers(strings).equals(chosen.numbers(strings))
         if self.column_types.notation is None and not same:
-            problem = f"numbers are read {chosen.told()}, where training had them {usual.told()}"
+            problem = f"numbers are read {chosen.description()}, where training had them {usual.description()}"
             self.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
         return chosen
 

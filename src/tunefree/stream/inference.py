@@ -63,7 +63,7 @@ class Inference:
     --------
     >>> arrays = {"price": pa.array(["1,50 €", "-"]), "day": pa.array(["31.1.2024", "1.2.2024"]), "zip": pa.array([1])}
     >>> inference = Inference(arrays, "example", [], ColumnTypes(categorical=["zip"]))
-    >>> [(column.kind, column.told()) for column in map(inference.column, arrays)]
+    >>> [(column.kind, column.description()) for column in map(inference.column, arrays)]
     [('number', 'as 1.234,5'), ('moment', '%d.%m.%Y'), ('category', '')]
     """
 

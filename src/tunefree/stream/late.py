@@ -69,8 +69,8 @@ class Late:
     def options(self) -> dict[str, Any]:
         return {**self.column.options(), "since": self.since}
 
-    def told(self) -> str:
-        return str(self.column.told())
+    def description(self) -> str:
+        return str(self.column.description())
 
     def convert(self, array: Array | None, faults: Faults) -> Any:
         """The column's values; None if the chunk lacks it."""

@@ -60,7 +60,7 @@ class Bag:
     def options(self) -> dict[str, Any]:
         return {}
 
-    def told(self) -> str:
+    def description(self) -> str:
         return ""
 
     def convert(self, array: Array, faults: Faults) -> Items:
@@ -112,7 +112,7 @@ class Vector:
     def options(self) -> dict[str, Any]:
         return {"width": self.width}
 
-    def told(self) -> str:
+    def description(self) -> str:
         return ""
 
     def convert(self, array: Array, faults: Faults) -> Items:

@@ -75,7 +75,7 @@ class Notation(NamedTuple):
             plain = pc.replace_substring(plain, self.thousands, "")
         return pc.replace_substring(plain, self.decimal, ".").cast(pa.float64())
 
-    def told(self) -> str:
+    def description(self) -> str:
         """The notation by an example."""
         return f"as 1{self.thousands}234{self.decimal}5"
 

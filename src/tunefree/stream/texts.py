@@ -56,7 +56,7 @@ class Text:
     def options(self) -> dict[str, Any]:
         return {}
 
-    def told(self) -> str:
+    def description(self) -> str:
         return ""
 
     def convert(self, array: Array, faults: Faults) -> Array:

@@ -284,10 +284,10 @@ def optimisation_bound(
 
 
 def _growth(loss: Any, bound: float) -> Growth:
-    found = growth(loss, bound)
-    if found.power == math.inf:
+    of_loss = growth(loss, bound)
+    if of_loss.power == math.inf:
         raise ValueError(f"no power bounds the slopes of the {type(loss).__name__} loss: the theorems do not cover it")
-    return found
+    return of_loss
 
 
 def _iterations(samples: float, exponent: float) -> int:

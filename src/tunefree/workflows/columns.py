@@ -207,7 +207,7 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
     why = f"the target holds {reading.guess.why}" if reading.guess else "named by task"
     said = (reading.task, why) if is_labelled else ("", "")
     remarks = remarks_of(reading)
-    remarks += _further_remarks(reading, sample, {own.column for own in remarks if own.role == LEAK_OF_TARGET})
+    remarks += _further_remarks(reading, sample, {remark.column for remark in remarks if remark.role == LEAK_OF_TARGET})
     return ColumnsView(source.name, sample.rows, sample.where, *said, views, remarks, sample.problems)
 
 
@@ -309,9 +309,9 @@ def why_of(plan: Plan, column: Any) -> str:
     option = OPTIONS.get(column.kind)
     said = [str(name) for name in (getattr(plan, option, None) or ())] if option else []
     if any(name == column.name or name.startswith(f"{column.name}=%") for name in said):
-        return f"named by {option}" + (f", {column.told()}" if column.told() else "")
+        return f"named by {option}" + (f", {column.description()}" if column.description() else "")
     since = f", from row {column.since:,} on" if isinstance(column, Late) else ""
-    return REASONS.get(column.kind, column.kind) + (f", {column.told()}" if column.told() else "") + since
+    return REASONS.get(column.kind, column.kind) + (f", {column.description()}" if column.description() else "") + since
 
 
 def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, Any] | None:
@@ -354,8 +354,8 @@ def _further_remarks(reading: Reading, sample: Sample, leaking: set[str]) -> lis
     target = pa.chunked_array([decoded(target) for target in sample.targets]).combine_chunks()
     numbers = target_numbers(target, reading.task)
     if numbers is not None:
-        found = leaks(columns, numbers, reading.task == "classification")
-        remarks = [remark for remark in found if remark.column not in leaking] + remarks
+        of_leaks = leaks(columns, numbers, reading.task == "classification")
+        remarks = [remark for remark in of_leaks if remark.column not in leaking] + remarks
     if reading.guess and (other := task_of(target)).task != reading.task:
         problem = f"the first rows look like {reading.task}, and others like {other.task}: {other.why}"
         remarks.insert(

@@ -64,8 +64,8 @@ def count_metrics(
     Examples
     --------
     >>> y, predicted = np.array([0.0, 2.0]), np.array([0.5, 1.5])
-    >>> found = count_metrics(Rated(1.0, np.ones(2)), y, predicted, np.ones(2), np.array([0.5, 0.075364145]))
-    >>> {name: round(value, 3) for name, value in found.items()}
+    >>> metrics = count_metrics(Rated(1.0, np.ones(2)), y, predicted, np.ones(2), np.array([0.5, 0.075364145]))
+    >>> {name: round(value, 3) for name, value in metrics.items()}
     {'deviance': 0.575, 'd2': 0.585, 'actual_over_expected': 1.0, 'gini': 0.5}
     """
     total = weight.sum()

@@ -163,10 +163,10 @@ class _Scores:
         """Give rows that came before a class was known the probability 0 of it; one score is that of class 1."""
         n = self.batches[-1]["scores"].shape[1]
         for batch in self.batches:
-            own = batch["scores"]
-            if own.shape[1] < n:
-                own = np.column_stack([1.0 - own, own]) if own.shape[1] == 1 else own
-                batch["scores"] = np.pad(own, ((0, 0), (0, n - own.shape[1])))
+            scores = batch["scores"]
+            if scores.shape[1] < n:
+                scores = np.column_stack([1.0 - scores, scores]) if scores.shape[1] == 1 else scores
+                batch["scores"] = np.pad(scores, ((0, 0), (0, n - scores.shape[1])))
 
     def scored(self) -> Scored:
         """All rows."""
@@ -222,8 +222,8 @@ def evaluate(
     --------
     >>> from tunefree import Plan, open_source, train
     >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
-    >>> found = evaluate(train(source, Plan(target="rich")).trained_, source, BadRows())
-    >>> found.metrics.mean_error(), found.measures["auc"].value, found.confusion.tolist()
+    >>> evaluation = evaluate(train(source, Plan(target="rich")).trained_, source, BadRows())
+    >>> evaluation.metrics.mean_error(), evaluation.measures["auc"].value, evaluation.confusion.tolist()
     (0.0, 1.0, [[100.0, 0.0], [0.0, 100.0], [0.0, 0.0]])
     """
     model, reliability, unseen = trained.model, Reliability(), 0

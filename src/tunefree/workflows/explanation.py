@@ -207,8 +207,8 @@ class Explainer:
         """The columns that :func:`tunefree.workflows.prediction.write` can put beside predictions."""
         explained, names = self.of(predicted), self.decomposition.names
         of_class = {} if self.model.task == "regression" else {"class": _labels(self.model, explained.classes)}
-        own = of_class | _terms(explained, names, np.arange(1, len(names)))
-        return dict(zip(apart(list(own), taken), own.values(), strict=True))
+        columns = of_class | _terms(explained, names, np.arange(1, len(names)))
+        return dict(zip(apart(list(columns), taken), columns.values(), strict=True))
 
 
 def write(

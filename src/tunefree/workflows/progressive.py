@@ -45,7 +45,7 @@ def predict_and_learn(trained: Trained, source: Source, bad: BadRows, kept: Sequ
     >>> from tunefree.training.training import train
     >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
     >>> trained = train(source, Plan(target="rich", learner="scinol2"))
-    >>> [len(own.predictions) for own in predict_and_learn(trained, source, BadRows())]
+    >>> [len(batch.predictions) for batch in predict_and_learn(trained, source, BadRows())]
     [200]
     """
     check_kind(trained, source)

@@ -42,7 +42,9 @@ class ClassReliability(NamedTuple):
     @property
     def error(self) -> float:
         """The mean distance of actual and expected shares over the tenths, relative to the share of the class."""
-        weights, distances = zip(*((own.weight, abs(own.share - own.probability)) for own in self.tenths), strict=True)
+        weights, distances = zip(
+            *((tenth.weight, abs(tenth.share - tenth.probability)) for tenth in self.tenths), strict=True
+        )
         return float(np.average(distances, weights=weights)) / self.share
 
 
