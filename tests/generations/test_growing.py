@@ -180,13 +180,13 @@ def test_linear_models_are_those_of_their_penalty(strength):
 @pytest.mark.parametrize("task", ["two", "three"])
 def test_many_weights_are_found_by_another_method(task, monkeypatch):
     rows, losses = problem(task), []
-    X, codes = linear.design(rows.columns, *linear._features(rows)), rows.targets.astype(int)
-    for most in (linear.MOST_WEIGHTS, 0):  # Newton's method, and L-BFGS
-        monkeypatch.setattr(linear, "MOST_WEIGHTS", most)
+    X = linear.design(rows.columns, *linear._features(rows))
+    for most in (linear.MOST_OF_NEWTON, 0):  # Newton's method, and L-BFGS
+        monkeypatch.setattr(linear, "MOST_OF_NEWTON", most)
         path = growing.grow("linear", rows, 0).weights
         penalties = [np.r_[1e-10, np.full(X.shape[1] - 1, 1.0 / strength)] for strength in STRENGTHS]
         pairs = zip(penalties, path, strict=True)
-        losses.append([linear._objective(X, codes, rows.weights, *pair) for pair in pairs])
+        losses.append([linear._evaluate(X, rows, *pair)[0] for pair in pairs])
     np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
 
 

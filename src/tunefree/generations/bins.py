@@ -16,7 +16,6 @@ from tunefree.core.programs import Call
 MISSING = 255
 MOST_CODES = 254  # of a column
 MOST_QUANTILE_ROWS = 2**16  # from which quantiles are taken
-COMMON = 0.8  # of the rows have a code for which histograms need no rows, only those of the others
 PRIOR_ROWS = 10.0  # of the mean target, in the mean of a category
 
 
@@ -173,19 +172,3 @@ def codes_of(bins: Bins, columns: np.ndarray) -> np.ndarray:
 def call_on(bins: Bins, columns: np.ndarray, codes: np.ndarray) -> Call:
     """The call that writes the codes (n, c) of rows."""
     return _write_codes, bins, columns, codes
-
-
-class Binned(NamedTuple):
-    """Rows as codes."""
-
-    codes: Annotated[np.ndarray, "uint8[columns, rows]"]
-    n_codes: Annotated[np.ndarray, "int64[columns]"]  # without the missing one
-    common: Annotated[np.ndarray, "int64[columns]"]  # a code that most rows have; 256 where there is none
-
-    @classmethod
-    def create(cls, bins: Bins, columns: np.ndarray) -> Binned:
-        """The codes of rows (n, c)."""
-        codes = np.ascontiguousarray(codes_of(bins, columns).T)
-        counts = [np.bincount(of_column, minlength=256) for of_column in codes]
-        common = [int(c.argmax()) if c.max() >= COMMON * len(columns) else 256 for c in counts]
-        return cls(codes, bins.n_codes, np.array(common, np.int64))

@@ -13,13 +13,15 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from tunefree.core.kernels import kernel
-from tunefree.core.numbers import clip, largest
-from tunefree.generations.bins import MISSING, Binned, bins_of
+from tunefree.core.numbers import clip
+from tunefree.core.programs import Call, Program
+from tunefree.generations.bins import bins_of, codes_of
 from tunefree.generations.bins import joined as joined_bins
-from tunefree.generations.gradient_trees import RIDGE, Work, grow_tree
-from tunefree.generations.numeric_losses import write_derivatives, write_minimisers, write_steps_of_logarithms
+from tunefree.generations.class_losses import write_derivatives_of_classes, write_derivatives_of_two, write_powers
+from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
+from tunefree.generations.numeric_losses import differentiating, minimising, write_steps_of_logarithms
 from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
-from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, Trees, joined
+from tunefree.generations.trees import LEAF, Trees, joined, step
 from tunefree.losses import Square
 from tunefree.losses.contract import rescaled, slope
 
@@ -31,7 +33,7 @@ ROWS = 0.8  # of the rows, drawn for each tree
 COLUMNS = 0.5  # of the columns likewise, and at most WIDEST * sqrt(columns)
 COLUMNS_OF_FEW, FEW = 0.8, 10  # up to so many drawn
 WIDEST = 4.0
-BEST = 0.5  # of the columns drawn where these are fewer: those that the trees before gained most by
+BEST = 0.5  # of the columns drawn where these are fewer than COLUMNS: those that the trees before gained most by
 LONGEST = 8.0  # Newton step of a leaf: longer ones would let rare classes diverge
 FARTHEST = 1e15  # spreads of a target from the centre, so that single precision has room for sums
 MANY_ROWS = 4096  # enough for a mean
@@ -86,89 +88,71 @@ def n_drawn(n_columns: int) -> int:
 
 
 @kernel
-def write_derivatives_of_classes(
-    margins: Annotated[np.ndarray, "float64[rows, outputs]"],
-    targets: Annotated[np.ndarray, "float64[rows]"],
-    weights: Annotated[np.ndarray, "float64[rows]"],
-    derivatives: Annotated[np.ndarray, "float32[rows, parts]"],
-) -> None:
-    """Write gradients and second derivatives (n, 2 K) of the log-loss."""
-    n, n_outputs = margins.shape
-    for i in range(n):
-        if n_outputs == 1:
-            p = 1.0 / (1.0 + math.exp(-margins[i, 0]))
-            derivatives[i, 0] = weights[i] * (p - targets[i])
-            derivatives[i, 1] = weights[i] * max(p * (1.0 - p), 1e-12)
-            continue
-        peak, total = largest(margins[i]), 0.0
-        for k in range(n_outputs):
-            total += math.exp(margins[i, k] - peak)
-        for k in range(n_outputs):
-            p = math.exp(margins[i, k] - peak) / total
-            derivatives[i, 2 * k] = weights[i] * (p - (1.0 if k == targets[i] else 0.0))
-            derivatives[i, 2 * k + 1] = weights[i] * max(p * (1.0 - p), 1e-12)
-
-
-@kernel
 def write_residuals(
-    margins: Annotated[np.ndarray, "float64[rows, outputs]"],
+    margins: Annotated[np.ndarray, "float64[rows]"],
     targets: Annotated[np.ndarray, "float64[rows]"],
     weights: Annotated[np.ndarray, "float64[rows]"],
-    derivatives: Annotated[np.ndarray, "float32[rows, parts]"],
+    gradients: Annotated[np.ndarray, "float32[rows]"],
+    curvatures: Annotated[np.ndarray, "float32[rows]"],
 ) -> None:
     """Write derivatives of half of the square loss, of targets in units of their spread."""
     for i in range(len(margins)):
-        derivatives[i, 0] = weights[i] * clip(margins[i, 0] - targets[i], 1e15)
-        derivatives[i, 1] = weights[i]
+        gradients[i] = weights[i] * clip(margins[i] - targets[i], 1e15)
+        curvatures[i] = weights[i]
 
 
 @kernel
 def write_leaves(
-    totals: Annotated[np.ndarray, "float64[nodes, sums]"],
-    nodes: Annotated[np.ndarray, "int32[tree_nodes, 2]"],
+    sums: Annotated[np.ndarray, "float64[leaves, outputs, 2]"],
     rate: float,
     longest: float,
-    values: Annotated[np.ndarray, "float32[leaves, outputs]"],
-) -> int:
-    """Number the leaves of a tree, and write their values (leaves, K): shrunk Newton steps."""
-    n_leaves = 0
-    for v in range(len(nodes)):
-        if nodes[v, 0] == LEAF:
-            for k in range(values.shape[1]):
-                step = -totals[v, 2 * k] / (totals[v, 2 * k + 1] + RIDGE)
-                values[n_leaves, k] = rate * clip(step, longest)
-            nodes[v, 1] = n_leaves
-            n_leaves += 1
-    return n_leaves
+    values: Annotated[np.ndarray, "float64[leaves, outputs]"],
+) -> None:
+    """Write the values of leaves, shrunk Newton steps, by their sums of gradients and second derivatives."""
+    for leaf in range(len(values)):
+        for k in range(values.shape[1]):
+            values[leaf, k] = rate * clip(-sums[leaf, k, 0] / (sums[leaf, k, 1] + RIDGE), longest)
+
+
+def add_leaf(nodes, node, values, margins, i):
+    """Add the values of a leaf to the margins of a row."""
+    leaf = np.uint32(nodes[node, 1])
+    for k in range(values.shape[1]):
+        margins[i, k] += values[leaf, k]
 
 
 @kernel
 def add_values(
-    rows: Annotated[np.ndarray, "uint32[rows]"],
-    first: Annotated[np.ndarray, "int64[nodes]"],
-    last: Annotated[np.ndarray, "int64[nodes]"],
+    work: Work,
     codes: Annotated[np.ndarray, "uint8[columns, rows]"],
-    nodes: Annotated[np.ndarray, "int32[tree_nodes, 2]"],
-    values: Annotated[np.ndarray, "float32[leaves, outputs]"],
-    is_drawn: Annotated[np.ndarray, "bool[rows]"],
+    values: Annotated[np.ndarray, "float64[leaves, outputs]"],
     margins: Annotated[np.ndarray, "float64[rows, outputs]"],
 ) -> None:
-    """Add the values of the leaves that rows reach to their margins; where those drawn for the tree lie is known."""
-    for v in range(len(nodes)):
+    """Add the values of the leaves that rows reach to their margins; where those drawn for the tree lie is known.
+
+    The others walk, four at a time, as in :func:`tunefree.generations.trees.walk`. A tree of one leaf is left out.
+    """
+    nodes, rows, n_nodes, by_row = work.nodes, work.rows, work.sizes[1], codes.T
+    if n_nodes == 1:
+        return
+    for v in range(n_nodes):
         if nodes[v, 0] == LEAF:
-            for p in range(first[v], last[v]):
-                for k in range(margins.shape[1]):
-                    margins[rows[p], k] += values[nodes[v, 1], k]
-    for i in range(len(margins)):
-        if not is_drawn[i]:
-            node: Any = np.uint32(0)
-            while nodes[node, 0] >= 0:
-                test = nodes[node, 0]
-                code = codes[np.uint32(test) >> COLUMN, i]
-                goes_left = code <= ((test >> CODE) & CODES) or (code == MISSING and test & 1 == 1)
-                node = np.uint32(nodes[node, 1]) + np.uint32(0 if goes_left else 1)
-            for k in range(margins.shape[1]):
-                margins[i, k] += values[nodes[node, 1], k]
+            for p in range(work.first[v], work.last[v]):
+                add_leaf(nodes, v, values, margins, rows[p])
+    p = work.sizes[0]
+    while p < len(rows):
+        i = rows[p]
+        j, k, m = rows[min(p + 1, len(rows) - 1)], rows[min(p + 2, len(rows) - 1)], rows[min(p + 3, len(rows) - 1)]
+        a = b = c = d = np.uint32(0)
+        while (nodes[a, 0] & nodes[b, 0] & nodes[c, 0] & nodes[d, 0]) >= 0:  # until all are leaves
+            a, b = step(nodes, a, by_row, i), step(nodes, b, by_row, j)
+            c, d = step(nodes, c, by_row, k), step(nodes, d, by_row, m)
+        add_leaf(nodes, a, values, margins, i)
+        if p + 3 < len(rows):
+            add_leaf(nodes, b, values, margins, j)
+            add_leaf(nodes, c, values, margins, k)
+            add_leaf(nodes, d, values, margins, m)
+        p += 4 if p + 3 < len(rows) else 1
 
 
 def balance_of(targets: np.ndarray, weights: np.ndarray, margins: np.ndarray) -> float:
@@ -193,11 +177,12 @@ class Boosting:
     """The state of growing: codes of the rows, their margins, and the trees so far."""
 
     def __init__(self, problem: Problem, seed: int) -> None:
-        self.problem, self.random = problem, np.random.default_rng([seed, 1])
+        self.problem = problem
+        self.state = np.random.default_rng([seed, 1]).integers(1, 2**63, 1).astype(np.uint64)
         n = len(problem.columns)
         self.settings = settings_of(n, problem.n_classes)
         self.bins = bins_of(problem.columns, problem.is_categorical, scores_of(problem))
-        self.binned = Binned.create(self.bins, problem.columns)
+        self.codes = np.ascontiguousarray(codes_of(self.bins, problem.columns).T)
         self.is_square = isinstance(problem.loss, Square)
         self.centre, self.spread, self.steep = 0.0, 1.0, 1.0
         self.start, self.targets, self.loss = problem.start(), problem.targets, problem.loss
@@ -211,99 +196,87 @@ class Boosting:
             self.targets = in_units(problem, self.centre, self.spread)
             self.loss = rescaled(problem.loss, self.spread)[0]
             self.steep = 1.0 if self.is_square else steepness(self.loss, self.targets)
-        self.margins, self.gains = np.tile(self.start, (n, 1)), np.zeros(0)  # of columns, in the trees so far
+        self.margins, self.gained = np.tile(self.start, (n, 1)), np.zeros(0)  # by each column in the trees so far
         self._begin()
-        self.derivatives = np.empty((n, 2 * len(self.start)), np.float32)
 
     def _begin(self) -> None:
-        """Know which of the columns vary, and how many are drawn for a tree."""
-        has_missing = (self.binned.codes == MISSING).any(axis=1)
-        self.varying = np.flatnonzero(self.binned.n_codes + has_missing > 1).astype(np.int32)
-        self.n_drawn = n_drawn(len(self.varying))
-        self.gains = np.append(self.gains, np.zeros(len(self.binned.codes) - len(self.gains)))
+        """Find which of the columns vary, and make the program that grows a tree on some of them."""
+        varying = np.flatnonzero(self.codes.max(axis=1) > self.codes.min(axis=1)).astype(np.int32)
+        n, n_varying, (most, least, rate) = len(self.margins), len(varying), self.settings
+        n_columns = min(n_drawn(n_varying), n_varying)
+        n_best = int(BEST * n_columns) if n_columns < COLUMNS * n_varying else 0
+        self.gained = np.append(self.gained, np.zeros(len(self.codes) - len(self.gained)))
+        self.work = work = Work.create(n, n_columns, len(self.start), most)
+        self.values = np.empty((most, len(self.start)))
+        share = ROWS if n >= 2 * least else 1.0
+        self.differentiate, n_codes = Program(self._derivatives()), self.bins.n_codes
+        growing = (
+            (draw, work, share, varying, self.gained, n_best, self.state),
+            (grow_tree, work, self.codes, n_codes, least, self.gained, self.state),
+        )
+        adding = add_values, work, self.codes, self.values, self.margins
+        self.program = Program([*growing, self._leaves(rate), adding])
+
+    def _of_rows(self) -> tuple[np.ndarray, ...]:
+        return self.margins, self.targets, self.problem.weights
+
+    def _derivatives(self) -> list[Call]:
+        """The calls that write gradients and second derivatives of the rows."""
+        of_work = self.work.gradients, self.work.curvatures
+        if not (self.problem.n_classes or self.is_square):
+            return [differentiating(self.loss, self._of_rows(), self.steep, *of_work)]
+        if len(self.start) > 1:
+            powers = np.empty_like(self.margins)
+            of_rows = powers, *self._of_rows()[1:]
+            return [
+                (write_powers, self.margins.reshape(-1), powers.reshape(-1)),
+                (write_derivatives_of_classes, *of_rows, *of_work),
+            ]
+        write = write_derivatives_of_two if self.problem.n_classes else write_residuals
+        return [(write, self.margins[:, 0], *self._of_rows()[1:], *(array[:, 0] for array in of_work))]
+
+    def _leaves(self, rate: float) -> Call:
+        """The call that writes the values of the leaves."""
+        if self.problem.n_classes or self.is_square:
+            longest = LONGEST if self.problem.n_classes else math.inf
+            return write_leaves, self.work.sums, rate, longest, self.values
+        if self.problem.has_log_link:
+            return write_steps_of_logarithms, self.work.sums, rate, PRIOR_EVENTS, self.values
+        return minimising(self.work, self.loss, self.work.nodes, self._of_rows(), rate, self.values[:, 0])
 
     def _order_again(self) -> None:
         """Let trees to come have each category in the order of what the trees so far leave of its targets, too."""
-        self._differentiate()
+        self.differentiate.run()
         is_categorical = self.problem.is_categorical
-        rest = -self.derivatives[:, 0].astype(np.float64)
+        rest = -self.work.gradients[:, 0].astype(np.float64)
         columns = self.problem.columns[:, is_categorical]
         again = bins_of(columns, is_categorical[is_categorical], rest)
         self.bins = joined_bins(self.bins, again)
-        pairs = zip(self.binned, Binned.create(again, columns), strict=True)
-        self.binned = Binned(*(np.concatenate(pair) for pair in pairs))
+        self.codes = np.concatenate([self.codes, codes_of(again, columns).T])
         self._begin()
 
     def grow(self) -> Trees:
         """All trees."""
-        if not len(self.varying):
-            return self._trees([], [])
-        work = Work.create(len(self.margins), self.n_drawn, len(self.start), self.settings.most_leaves)
         structures, values = [], []
-        for number in range(TREES):
+        for number in range(TREES if len(self.work.columns) else 0):
             if number == FIRST_ORDER and self.problem.is_categorical.any():
                 self._order_again()
-                work = Work.create(len(self.margins), self.n_drawn, len(self.start), self.settings.most_leaves)
-            nodes, of_leaves, is_drawn = self._tree(work)
-            if len(nodes) == 1:
-                continue
-            add_values(*work.places, self.binned.codes, nodes, of_leaves, is_drawn, self.margins)
-            structures.append(nodes)
-            values.append(of_leaves)
+            self.differentiate.run()
+            self.program.run()
+            n_nodes = int(self.work.sizes[1])
+            if n_nodes > 1:
+                structures.append(self.work.nodes[:n_nodes].copy())
+                values.append(self.values[: (n_nodes + 1) // 2].copy())
         return self._trees(structures, values)
 
-    def _tree(self, work: Work) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The nodes of the next tree, the values of its leaves, and which rows were drawn for it."""
-        self._differentiate()
-        n = len(self.margins)
-        is_drawn = self.random.random(n, np.float32) < (ROWS if n >= 2 * self.settings.least_rows else 2.0)
-        drawn = np.flatnonzero(is_drawn)
-        work.rows[: len(drawn)] = drawn
-        columns = self._columns()
-        most, scratch = self.settings.most_leaves, np.empty((2, work.totals.shape[1]))
-        nodes = np.empty((2 * most - 1, 2), np.int32)
-        of_tree = self.binned, columns, self.derivatives, most, self.settings.least_rows
-        n_nodes = grow_tree(work, len(drawn), *of_tree, nodes, scratch)
-        splits = np.flatnonzero(nodes[:n_nodes, 0] >= 0)
-        np.add.at(self.gains, nodes[splits, 0] >> COLUMN, work.gains[splits])
-        values, rate = np.empty((most, len(self.start)), np.float32), self.settings.rate
-        if self.problem.n_classes or self.is_square:
-            longest = LONGEST if self.problem.n_classes else math.inf
-            n_leaves = write_leaves(work.totals, nodes[:n_nodes], rate, longest, values)
-        elif self.problem.has_log_link:
-            n_leaves = write_steps_of_logarithms(work.totals, nodes[:n_nodes], rate, PRIOR_EVENTS, values)
-        else:
-            of_rows = self.margins, self.targets, self.problem.weights
-            steps = rate * write_minimisers(*work.places, self.loss, nodes[:n_nodes], *of_rows)
-            n_leaves, values = len(steps), steps[:, None].astype(np.float32)
-        return nodes[:n_nodes].copy(), values[:n_leaves].copy(), is_drawn
-
-    def _columns(self) -> np.ndarray:
-        """Columns for the next tree: drawn at random, but for the best of many."""
-        gains, n_best = self.gains[self.varying], 0
-        if self.n_drawn < COLUMNS * len(self.varying):
-            n_best = min(int(BEST * self.n_drawn), int(np.count_nonzero(gains)))
-        order = np.argsort(-gains, kind="stable")
-        best, others = self.varying[order[:n_best]], np.sort(self.varying[order[n_best:]])
-        return np.sort(np.append(best, self.random.permutation(others)[: self.n_drawn - n_best]))
-
-    def _differentiate(self) -> None:
-        of_rows = self.margins, self.targets, self.problem.weights
-        if self.problem.n_classes:
-            write_derivatives_of_classes(*of_rows, self.derivatives)
-        elif self.is_square:
-            write_residuals(*of_rows, self.derivatives)
-        else:
-            write_derivatives(self.loss, *of_rows, self.steep, self.derivatives)
-
     def _trees(self, structures: list[np.ndarray], values: list[np.ndarray]) -> Trees:
-        if not self.problem.n_classes:
-            values = [of_leaves.astype(np.float64) * self.spread for of_leaves in values]
-        start = self.start * self.spread + self.centre if not self.problem.n_classes else self.start
+        is_of_numbers = not self.problem.n_classes
+        values = [leaves * self.spread if is_of_numbers else leaves.astype(np.float32) for leaves in values]
+        start = self.start * self.spread + self.centre if is_of_numbers else self.start
         if self.problem.has_log_link:
             start = start + balance_of(self.targets, self.problem.weights, self.margins)
         columns = np.arange(len(self.problem.is_categorical))
-        again = columns[self.problem.is_categorical][: len(self.binned.codes) - len(columns)]
+        again = columns[self.problem.is_categorical][: len(self.codes) - len(columns)]
         return joined(self.bins, np.concatenate([columns, again]), structures, values, start, self.problem.n_classes)
 
 

@@ -2,203 +2,309 @@
 
 Chen, Guestrin: XGBoost (KDD 2016), equations (6) and (7), with vectors for outputs; leaves are split in the order of
 their gain, and of two children the histogram of the larger one is a difference (Ke et al.: LightGBM, NIPS 2017).
+
+Splits are searched with whole numbers (Shi et al.: Quantized training of gradient boosting decision trees, NeurIPS
+2022): of an output, one of 64 bits has the gradient, the second derivative and the number of rows side by side, so that
+one addition sums up all three. Units are such that the sizes of all rows together fill the bits: of 2^16 rows a mean
+gradient is 2^7 units, of 2^10 rows 2^17. Rounding is random and right on average. Leaves get exact sums.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from tunefree.core.kernels import kernel
-from tunefree.generations.bins import MISSING, Binned
+from tunefree.generations.bins import MISSING
+from tunefree.generations.draws import GOLDEN, HALF, bits_of, next_random
 from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, with_default
 
 RIDGE = 1e-3  # added to sums of second derivatives
 LEAST_GAIN = 1e-9
+MOST_ROWS = 2**20  # for which there are bits enough
+BITS = 64
+SIGN, TWO_TO_52, BITS_OF_TWO_TO_52 = np.uint64(1 << 63), 2.0**52, np.uint64(0x4330000000000000)
+ONE = 2.0**-32  # a random number of 32 bits times this is between 0 and 1
 
 
 class Work(NamedTuple):
     """Arrays in which one tree after another is grown."""
 
-    rows: Annotated[np.ndarray, "uint32[rows]"]  # of the tree, those of a node behind each other
+    gradients: Annotated[np.ndarray, "float32[rows, outputs]"]
+    curvatures: Annotated[np.ndarray, "float32[rows, outputs]"]
+    rows: Annotated[np.ndarray, "uint32[rows]"]  # of the tree, those of a node behind each other, and then the others
     spare: Annotated[np.ndarray, "uint32[rows]"]
-    ordered: Annotated[np.ndarray, "float32[rows, parts]"]  # 2 K gradients and second derivatives of a node's rows
+    columns: Annotated[np.ndarray, "int32[drawn]"]  # of the tree
+    sizes: Annotated[np.ndarray, "int64[2]"]  # rows and nodes of the tree
+    packed: Annotated[np.ndarray, "int64[rows, outputs]"]  # gradient, second derivative and 1
+    ordered: Annotated[np.ndarray, "int64[rows, outputs]"]  # those of the rows of a node
     first: Annotated[np.ndarray, "int64[nodes]"]  # a node has rows[first .. last]
     last: Annotated[np.ndarray, "int64[nodes]"]
-    totals: Annotated[np.ndarray, "float64[nodes, sums]"]  # 2 K + 1: over a node's rows, and their number
+    totals: Annotated[np.ndarray, "int64[nodes, outputs]"]  # over a node's rows
     gains: Annotated[np.ndarray, "float64[nodes]"]  # of its best split; 0 for none
     splits: Annotated[np.ndarray, "int32[nodes]"]  # the test of its best split
     histogram: Annotated[np.ndarray, "int64[nodes]"]  # which histogram is its
-    histograms: Annotated[np.ndarray, "float64[histograms, drawn, 256, sums]"]  # one more than leaves
+    histograms: Annotated[np.ndarray, "int64[histograms, drawn, cells]"]  # K of each of 256 codes
+    scales: Annotated[np.ndarray, "float64[outputs]"]  # of scores, whose sums are in units
+    ridges: Annotated[np.ndarray, "float64[outputs]"]  # in units of second derivatives
+    left: Annotated[np.ndarray, "int64[outputs]"]  # sums up to a code
+    running: Annotated[np.ndarray, "uint64[256]"]  # those up to each code of one output
+    scores: Annotated[np.ndarray, "int64[256]"]  # bits of the scores of cuts of one output
+    scratch: Annotated[np.ndarray, "float64[3, outputs]"]
+    nodes: Annotated[np.ndarray, "int32[nodes, 2]"]  # test and left child, LEAF and number of the leaf, or 0
+    sums: Annotated[np.ndarray, "float64[leaves, outputs, 2]"]  # exact ones of the rows of each leaf
 
     @classmethod
     def create(cls, n: int, n_columns: int, n_outputs: int, most_leaves: int) -> Work:
         """Room for trees of so many rows, columns drawn, outputs, and leaves."""
-        nodes, width = 2 * most_leaves - 1, 2 * n_outputs + 1
-        of_rows = np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty((n, 2 * n_outputs), np.float32)
-        of_nodes = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros((nodes, width)), np.zeros(nodes)
-        histograms = np.zeros((most_leaves + 1, n_columns, 256, width))
-        return cls(*of_rows, *of_nodes, np.zeros(nodes, np.int32), np.zeros(nodes, np.int64), histograms)
-
-    @property
-    def places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The rows of the tree, and where those of each node lie."""
-        return self.rows, self.first, self.last
-
-
-def gather(work, node, derivatives):
-    """Lay the derivatives of a node's rows side by side, and sum them."""
-    rows, ordered, total = work.rows[work.first[node] : work.last[node]], work.ordered, work.totals[node]
-    total[:] = 0.0
-    for p in range(np.uint64(len(rows))):
-        for q in range(ordered.shape[1]):
-            ordered[p, q] = derivatives[rows[p], q]
-            total[q] += ordered[p, q]
-    total[ordered.shape[1]] = len(rows)
+        nodes, of_rows = 2 * most_leaves - 1, (n, n_outputs)
+        return cls(
+            *(np.empty(of_rows, np.float32) for _ in range(2)),
+            *(np.empty(n, np.uint32) for _ in range(2)),
+            *(np.zeros(n_columns, np.int32), np.zeros(2, np.int64)),
+            *(np.empty(of_rows, np.int64) for _ in range(2)),
+            *(np.zeros(nodes, np.int64) for _ in range(2)),
+            *(np.zeros((nodes, n_outputs), np.int64), np.zeros(nodes), np.zeros(nodes, np.int32)),
+            *(np.zeros(nodes, np.int64), np.zeros((most_leaves, n_columns, 256 * n_outputs), np.int64)),
+            *(np.zeros(n_outputs), np.zeros(n_outputs), np.zeros(n_outputs, np.int64), np.zeros(256, np.uint64)),
+            *(np.zeros(256, np.int64), np.zeros((3, n_outputs))),
+            *(np.zeros((nodes, 2), np.int32), np.zeros((most_leaves, n_outputs, 2))),
+        )
 
 
-def fill_two(first, second, of_first, of_second, rows, ordered):
-    """Sum up two columns of one output at once: each sum waits for the one before it, so processors do both."""
-    for p in range(np.uint64(len(rows))):
-        r, gradient, curvature = rows[p], np.float64(ordered[p, 0]), np.float64(ordered[p, 1])
-        b, c = of_first[r], of_second[r]
-        first[b, 0] += gradient
-        first[b, 1] += curvature
-        first[b, 2] += 1.0
-        second[c, 0] += gradient
-        second[c, 1] += curvature
-        second[c, 2] += 1.0
+@kernel
+def draw(
+    work: Work,
+    share: float,
+    varying: Annotated[np.ndarray, "int32[varying]"],
+    gained: Annotated[np.ndarray, "float64[columns]"],
+    n_best: int,
+    state: Annotated[np.ndarray, "uint64[1]"],
+) -> None:
+    """Draw the columns of a tree, of which so many are those that gained most, and about a share of the rows."""
+    for f in range(len(work.columns)):
+        z = f + int(next_random(state) * (len(varying) - f))
+        if f < n_best:
+            for p in range(f, len(varying)):
+                z = p if gained[varying[p]] > gained[varying[z]] else z
+        varying[f], varying[z] = varying[z], varying[f]
+        work.columns[f] = varying[f]
+    next_random(state)
+    n, others, limit = np.uint64(0), np.uint64(0), np.int64(share / ONE)
+    for i in range(np.uint64(len(work.rows))):
+        is_drawn = np.int64(bits_of(i, state[0]) >> HALF) < limit
+        work.rows[n], work.spare[others] = i, i
+        n += np.uint64(is_drawn)
+        others += np.uint64(not is_drawn)
+    for p in range(others):
+        work.rows[n + p] = work.spare[p]
+    work.sizes[0] = n
 
 
-def fill_one(sums, of_column, rows, ordered, common):
-    """Sum up a column, without the rows of its common code (256: of all rows)."""
-    width = ordered.shape[1]
-    if width == 2:
-        for p in range(np.uint64(len(rows))):
-            b = of_column[rows[p]]
-            if b != common:
-                sums[b, 0] += ordered[p, 0]
-                sums[b, 1] += ordered[p, 1]
-                sums[b, 2] += 1.0
-    else:
-        for p in range(np.uint64(len(rows))):
-            b = of_column[rows[p]]
-            if b != common:
-                for q in range(width):
-                    sums[b, q] += ordered[p, q]
-                sums[b, width] += 1.0
+def fields_of(n):
+    """Bits below the second derivative, and below the gradient, in whole numbers that are sums over up to n rows."""
+    low = 1
+    while (1 << low) <= n:
+        low += 1
+    return low, low + (BITS - low) // 2
 
 
-def give_rest(sums, common, n_codes, total):
-    """The common code of a column has what the others leave of the total."""
-    for q in range(len(total)):
-        rest = total[q] - sums[MISSING, q]
-        for b in range(n_codes):
-            rest -= sums[b, q]
-        sums[common, q] = rest
+def unit_of(total, bits, n):
+    """The unit in which sizes, rounded up, have a sum below 2^bits; 1 where all are 0."""
+    unit = total / (0.999 * np.float64(1 << bits) - n)
+    return unit if unit > 0.0 else 1.0
 
 
-def fill(work, node, place, binned, columns):
-    """Fill the histograms of a node: sums of each code of the columns drawn."""
-    rows, waiting = work.rows[work.first[node] : work.last[node]], -1
-    for f in range(len(columns)):
-        j = columns[f]
-        sums, of_column, common = work.histograms[place, f], binned.codes[j], binned.common[j]
-        sums[: binned.n_codes[j]] = 0.0
-        sums[MISSING] = 0.0
-        if common <= MISSING:
-            fill_one(sums, of_column, rows, work.ordered, common)
-            give_rest(sums, common, binned.n_codes[j], work.totals[node])
-        elif work.ordered.shape[1] > 2:
-            fill_one(sums, of_column, rows, work.ordered, common)
-        elif waiting < 0:
-            waiting = f
-        else:
-            other = columns[waiting]
-            fill_two(work.histograms[place, waiting], sums, binned.codes[other], of_column, rows, work.ordered)
-            waiting = -1
-    if waiting >= 0:
-        fill_one(work.histograms[place, waiting], binned.codes[columns[waiting]], rows, work.ordered, 256)
-    work.histogram[node] = place
+def sum_sizes(values, rows, sums):
+    """Sum the sizes of numbers of some rows, of one output in four chains, as each sum waits for the one before it."""
+    sums[:] = 0.0
+    n_chained = len(rows) - len(rows) % 4 if len(sums) == 1 else 0
+    a = b = c = d = 0.0
+    for p in range(0, n_chained, 4):
+        a += abs(np.float64(values[rows[p], 0]))
+        b += abs(np.float64(values[rows[p + 1], 0]))
+        c += abs(np.float64(values[rows[p + 2], 0]))
+        d += abs(np.float64(values[rows[p + 3], 0]))
+    for p in range(np.uint64(n_chained), np.uint64(len(rows))):
+        for k in range(len(sums)):
+            sums[k] += abs(np.float64(values[rows[p], k]))
+    sums[0] += (a + b) + (c + d)
 
 
-def subtract(work, node, place, smaller, n_codes, columns):
-    """Histograms of a node are those in a place, of its parent, minus those of its smaller sibling."""
-    for f in range(len(columns)):
-        of_node, of_sibling = work.histograms[place, f], work.histograms[smaller, f]
-        for q in range(of_node.shape[1]):
-            of_node[MISSING, q] -= of_sibling[MISSING, q]
-        for b in range(n_codes[columns[f]]):
-            for q in range(of_node.shape[1]):
-                of_node[b, q] -= of_sibling[b, q]
-    work.histogram[node] = place
-
-
-def score(sums, n_outputs):
-    """sum_k G_k^2 / (H_k + ridge)."""
-    total = 0.0
+def pack(work, n, low, high, start):
+    """Round the derivatives of the rows of a tree to whole numbers, and lay them side by side."""
+    rows, of_gradients, of_curvatures = work.rows[:n], work.scratch[0], work.scratch[1]
+    sum_sizes(work.gradients, rows, of_gradients)
+    sum_sizes(work.curvatures, rows, of_curvatures)
+    n_outputs = len(of_gradients)
     for k in range(n_outputs):
-        total += sums[2 * k] * sums[2 * k] / (sums[2 * k + 1] + RIDGE)
-    return total
+        gradient = unit_of(of_gradients[k], BITS - 1 - high, n)
+        curvature = unit_of(of_curvatures[k], high - low, n)
+        work.scales[k], work.ridges[k] = gradient * gradient / curvature, RIDGE / curvature
+        of_gradients[k], of_curvatures[k] = 1.0 / gradient, 1.0 / curvature
+    for p in range(np.uint64(n)):
+        r = rows[p]
+        for k in range(n_outputs):
+            bits = (np.uint64(r) * np.uint64(n_outputs) + np.uint64(k)) * GOLDEN + start
+            addend = np.float64(np.int64(bits >> HALF)) * ONE
+            gradient = np.int64(math.floor(work.gradients[r, k] * of_gradients[k] + addend))
+            curvature = np.int64(work.curvatures[r, k] * of_curvatures[k] + (1.0 - addend))
+            both = (gradient << high) + (curvature << low) + 1
+            work.packed[r, k] = both
+            work.ordered[p, k] = both
 
 
-def scan_one(sums, n_codes, total, missing_left, least_rows, best):
-    """The best score of the cuts of a column of one output above ``best``, and its code; -1 where there is none."""
-    gradients, curvatures, rows = total[0], total[1] + 2.0 * RIDGE, total[2]
-    g, h, n, cut = 0.0, RIDGE, 0.0, -1
+def sum_codes(work, node, n_codes):
+    """Sum up the rows of a node: by the histogram of a column, which has all of them."""
+    sums, total = work.histograms[work.histogram[node], 0], work.totals[node]
+    for k in range(len(total)):
+        total[k] = sums[MISSING * len(total) + k]
+    for b in range(n_codes[work.columns[0]]):
+        for k in range(len(total)):
+            total[k] += sums[b * len(total) + k]
+
+
+def gather(work, node):
+    """Lay the derivatives of a node's rows side by side."""
+    rows, ordered = work.rows[work.first[node] : work.last[node]], work.ordered
+    for p in range(np.uint64(len(rows))):
+        for k in range(ordered.shape[1]):
+            ordered[p, k] = work.packed[rows[p], k]
+
+
+def fill_four(of_node, places, codes, columns, rows, ordered):
+    """Sum up four columns of one output at once: each sum waits for the one before it, so processors do all four."""
+    a, b, c, d = places
+    of_a, of_b, of_c, of_d = codes[columns[a]], codes[columns[b]], codes[columns[c]], codes[columns[d]]
+    in_a, in_b, in_c, in_d = of_node[a], of_node[b], of_node[c], of_node[d]
+    for p in range(np.uint64(len(rows))):
+        r, both = rows[p], ordered[p, 0]
+        in_a[of_a[r]] += both
+        in_b[of_b[r]] += both
+        in_c[of_c[r]] += both
+        in_d[of_d[r]] += both
+
+
+def fill(work, node, place, codes, n_codes):
+    """Fill the histograms of a node: sums of each code of the columns of the tree."""
+    rows, ordered, of_node = work.rows[work.first[node] : work.last[node]], work.ordered, work.histograms[place]
+    n_outputs, start = ordered.shape[1], 0
+    for f in range(len(work.columns)):
+        of_node[f, : n_codes[work.columns[f]] * n_outputs] = 0
+        of_node[f, MISSING * n_outputs :] = 0
+    if n_outputs == 1:
+        start = len(work.columns) - len(work.columns) % 4
+        for f in range(0, start, 4):
+            fill_four(of_node, (f, f + 1, f + 2, f + 3), codes, work.columns, rows, ordered)
+    for f in range(start, len(work.columns)):
+        of_column, sums = codes[work.columns[f]], of_node[f]
+        for p in range(np.uint64(len(rows))):
+            b = np.uint64(of_column[rows[p]]) * np.uint64(n_outputs)
+            for k in range(np.uint64(n_outputs)):
+                sums[b + k] += ordered[p, k]
+    work.histogram[node] = place
+    sum_codes(work, node, n_codes)
+
+
+def subtract(work, node, place, smaller, n_codes):
+    """Histograms of a node are those in a place, of its parent, minus those of its smaller sibling."""
+    n_outputs = work.totals.shape[1]
+    for f in range(len(work.columns)):
+        of_node, of_sibling = work.histograms[place, f], work.histograms[smaller, f]
+        for b in range(n_codes[work.columns[f]] * n_outputs):
+            of_node[b] -= of_sibling[b]
+        for b in range(MISSING * n_outputs, len(of_node)):
+            of_node[b] -= of_sibling[b]
+    work.histogram[node] = place
+
+
+def number_of(bits):
+    """A whole number of less than 52 bits as a floating one, by its bits: processors convert several at a time."""
+    return np.uint64(bits | BITS_OF_TWO_TO_52).view(np.float64) - TWO_TO_52
+
+
+def scan_one(work, sums, n_codes, total, missing_left, least_rows, best, low, high):
+    """The best score of the cuts of a column of one output above ``best``, and its code; -1 where there is none.
+
+    A cut leaves enough rows on both sides. Numbers above 0 are in the order of their bits.
+    """
+    of_rows, of_curvature, ridge = (1 << low) - 1, np.uint64((1 << (high - low)) - 1), work.ridges[0]
+    before, behind, first, end, cut = 0, sums[MISSING], 0, n_codes - 1, -1
     if missing_left:
-        g, h, n = sums[MISSING, 0], sums[MISSING, 1] + RIDGE, sums[MISSING, 2]
+        before, behind = behind, before
+    while first < end and ((before + sums[first]) & of_rows) < least_rows:
+        before += sums[first]
+        first += 1
+    while end > first and ((behind + sums[end]) & of_rows) < least_rows:
+        behind += sums[end]
+        end -= 1
+    upto = np.uint64(before) + SIGN  # so that the gradient is not below 0
+    for code in range(np.uint64(first), np.uint64(end)):
+        upto += np.uint64(sums[code])
+        work.running[code] = upto
+    below, above, middle = np.uint64(low), np.uint64(high), np.float64(1 << (BITS - 1 - high))
+    gradients, curvatures = work.scratch[0, 0], work.scratch[1, 0]
+    for code in range(np.uint64(first), np.uint64(end)):
+        g = number_of(work.running[code] >> above) - middle
+        h = number_of((work.running[code] >> below) & of_curvature) + ridge
+        right, rest = gradients - g, curvatures - h
+        work.scores[code] = np.float64((g * g * rest + right * right * h) / (h * rest)).view(np.int64)
+    most = np.float64(best).view(np.int64)
+    for code in range(np.uint64(first), np.uint64(end)):
+        if work.scores[code] > most:
+            most, cut = work.scores[code], np.int64(code)
+    return np.int64(most).view(np.float64), cut
+
+
+def scan(work, sums, n_codes, total, missing_left, least_rows, best, low, high):
+    """As ``scan_one`` of several outputs."""
+    of_rows, of_curvature, cut = (1 << low) - 1, (1 << (high - low)) - 1, -1
+    left, ridges, scales, rows, n_outputs = work.left, work.ridges, work.scales, total[0] & of_rows, len(total)
+    gradients, curvatures, scores = work.scratch[0], work.scratch[1], work.scratch[2]
+    for k in range(n_outputs):
+        left[k] = sums[MISSING * n_outputs + k] if missing_left else 0
     for b in range(n_codes):
-        if sums[b, 2] == 0.0:
+        of_code = sums[b * n_outputs : (b + 1) * n_outputs]
+        if of_code[0] == 0:
             continue
-        g, h, n = g + sums[b, 0], h + sums[b, 1], n + sums[b, 2]
+        for k in range(n_outputs):
+            left[k] += of_code[k]
+        n = left[0] & of_rows
         if rows - n < least_rows:
             break
         if n >= least_rows:
-            right, rest = gradients - g, curvatures - h
-            value = (g * g * rest + right * right * h) / (h * rest)  # one division for the two parts
+            for k in range(n_outputs):
+                g, h = np.float64(left[k] >> high), np.float64((left[k] >> low) & of_curvature) + ridges[k]
+                right, rest = gradients[k] - g, curvatures[k] - h
+                scores[k] = scales[k] * (g * g * rest + right * right * h) / (h * rest)
+            value = 0.0
+            for k in range(n_outputs):
+                value += scores[k]
             if value > best:
                 best, cut = value, b
     return best, cut
 
 
-def scan(sums, n_codes, total, missing_left, least_rows, best, left, right):
-    """As ``scan_one`` of several outputs."""
-    width, cut = len(total), -1
-    for q in range(width):
-        left[q] = sums[MISSING, q] if missing_left else 0.0
-    for b in range(n_codes):
-        if sums[b, width - 1] == 0.0:
-            continue
-        for q in range(width):
-            left[q] += sums[b, q]
-            right[q] = total[q] - left[q]
-        if right[width - 1] < least_rows:
-            break
-        if left[width - 1] >= least_rows:
-            value = score(left, width // 2) + score(right, width // 2)
-            if value > best:
-                best, cut = value, b
-    return best, cut
-
-
-def find_split(work, node, columns, n_codes, least_rows, scratch):
-    """Find the split of a node with the largest gain; ``scratch`` is (2, 2 K + 1)."""
-    total, width = work.totals[node], work.totals.shape[1]
-    parent = score(total, width // 2)
-    best = parent
-    if total[width - 1] >= 2 * least_rows:
-        for f in range(len(columns)):
-            j, sums = columns[f], work.histograms[work.histogram[node], f]
-            for side in range(2 if sums[MISSING, width - 1] > 0.0 else 1):
-                if width == 3:
-                    best, cut = scan_one(sums, n_codes[j], total, side == 1, least_rows, best)
-                else:
-                    best, cut = scan(sums, n_codes[j], total, side == 1, least_rows, best, scratch[0], scratch[1])
-                if cut >= 0:
-                    work.splits[node] = j << COLUMN | cut << CODE | side
-    work.gains[node] = best - parent
+def find_split(work, node, n_codes, least_rows, low, high):
+    """Find the split of a node with the largest gain."""
+    total, of_node, scales = work.totals[node], work.histograms[work.histogram[node]], work.scales
+    gradients, curvatures, best, is_one = work.scratch[0], work.scratch[1], 0.0, len(total) == 1
+    for k in range(len(total)):
+        gradients[k] = np.float64(total[k] >> high)
+        curvatures[k] = np.float64((total[k] >> low) & ((1 << (high - low)) - 1)) + 2.0 * work.ridges[k]
+        scale = 1.0 if is_one else scales[k]  # of one output, scores are in units of it
+        best += scale * gradients[k] * gradients[k] / (curvatures[k] - work.ridges[k])
+    parent = best
+    for f in range(len(work.columns)):
+        j, sums = work.columns[f], of_node[f]
+        for side in range(2 if sums[MISSING * len(total)] != 0 else 1):
+            of_scan = sums, n_codes[j], total, side == 1, least_rows, best, low, high
+            best, cut = scan_one(work, *of_scan) if is_one else scan(work, *of_scan)
+            if cut >= 0:
+                work.splits[node] = j << COLUMN | cut << CODE | side
+    work.gains[node] = (best - parent) * (scales[0] if is_one else 1.0)
 
 
 def partition(work, node, codes, left, right):
@@ -223,48 +329,64 @@ def partition(work, node, codes, left, right):
     work.first[right], work.last[right] = n_left, work.last[node]
 
 
+def number_leaves(work, n_nodes):
+    """Number the leaves in the order of their nodes, and write exact sums of their rows."""
+    n_leaves = 0
+    for v in range(n_nodes):
+        if work.nodes[v, 0] == LEAF:
+            sums = work.sums[n_leaves]
+            sums[:] = 0.0
+            for p in range(work.first[v], work.last[v]):
+                for k in range(len(sums)):
+                    sums[k, 0] += work.gradients[work.rows[p], k]
+                    sums[k, 1] += work.curvatures[work.rows[p], k]
+            work.nodes[v, 1] = n_leaves
+            n_leaves += 1
+
+
 @kernel
 def grow_tree(
     work: Work,
-    n: int,
-    binned: Binned,
-    columns: Annotated[np.ndarray, "int32[drawn]"],
-    derivatives: Annotated[np.ndarray, "float32[rows, parts]"],
-    most_leaves: int,
+    codes: Annotated[np.ndarray, "uint8[columns, all_rows]"],
+    n_codes: Annotated[np.ndarray, "int64[columns]"],
     least_rows: int,
-    nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
-    scratch: Annotated[np.ndarray, "float64[2, sums]"],
-) -> int:
-    """Grow a tree on ``work.rows[:n]``; writes its nodes (2 leaves - 1, 2), and returns how many there are.
-
-    A leaf has LEAF and its number as a node, under which ``work`` has its rows and totals.
-    """
-    work.first[0], work.last[0] = 0, n
-    gather(work, 0, derivatives)
-    fill(work, 0, 0, binned, columns)
-    find_split(work, 0, columns, binned.n_codes, least_rows, scratch)
-    n_nodes, places = 1, 1
-    nodes[0, 0], nodes[0, 1] = LEAF, 0
-    for _ in range(most_leaves - 1):
+    gained: Annotated[np.ndarray, "float64[columns]"],
+    state: Annotated[np.ndarray, "uint64[1]"],
+) -> None:
+    """Grow a tree on the rows and columns that were drawn, and add what each column gained."""
+    n, nodes, gains, n_nodes, places = work.sizes[0], work.nodes, work.gains, 1, 1
+    low, high = fields_of(n)
+    work.first[0], work.last[0], nodes[:], gains[:] = 0, n, 0, 0.0
+    next_random(state)
+    pack(work, n, low, high, state[0])
+    nodes[0, 0] = LEAF
+    if n >= 2 * least_rows:
+        fill(work, 0, 0, codes, n_codes)
+        find_split(work, 0, n_codes, least_rows, low, high)
+    while n_nodes < len(nodes):
         best = -1
         for v in range(n_nodes):
-            if nodes[v, 0] == LEAF and work.gains[v] > LEAST_GAIN and (best < 0 or work.gains[v] > work.gains[best]):
+            if nodes[v, 0] == LEAF and gains[v] > LEAST_GAIN and (best < 0 or gains[v] > gains[best]):
                 best = v
         if best < 0:
             break
         left, right = n_nodes, n_nodes + 1
-        partition(work, best, binned.codes, left, right)
+        partition(work, best, codes, left, right)
+        nodes[best, 0], nodes[best, 1] = work.splits[best], left
+        gained[work.splits[best] >> COLUMN] += gains[best]
+        nodes[left, 0], nodes[right, 0] = LEAF, LEAF
+        n_nodes += 2
         n_left, n_right = work.last[left] - work.first[left], work.last[right] - work.first[right]
         small, large = (left, right) if n_left <= n_right else (right, left)
-        gather(work, small, derivatives)
-        for q in range(work.totals.shape[1]):
-            work.totals[large, q] = work.totals[best, q] - work.totals[small, q]
-        fill(work, small, places, binned, columns)
-        subtract(work, large, work.histogram[best], places, binned.n_codes, columns)
-        places += 1
-        nodes[best, 0], nodes[best, 1] = work.splits[best], left
-        for v in (left, right):
-            nodes[v, 0], nodes[v, 1] = LEAF, v
-            find_split(work, v, columns, binned.n_codes, least_rows, scratch)
-        n_nodes += 2
-    return n_nodes
+        if n_nodes < len(nodes) and max(n_left, n_right) >= 2 * least_rows:  # else nothing is split below
+            gather(work, small)
+            fill(work, small, places, codes, n_codes)
+            for k in range(work.totals.shape[1]):
+                work.totals[large, k] = work.totals[best, k] - work.totals[small, k]
+            subtract(work, large, work.histogram[best], places, n_codes)
+            places += 1
+            find_split(work, large, n_codes, least_rows, low, high)
+            if min(n_left, n_right) >= 2 * least_rows:
+                find_split(work, small, n_codes, least_rows, low, high)
+    number_leaves(work, n_nodes)
+    work.sizes[1] = n_nodes

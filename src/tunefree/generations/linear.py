@@ -21,7 +21,8 @@ from tunefree.generations.trees import arrays_of
 from tunefree.losses import Square
 from tunefree.losses.objectives import measured, regression
 
-MOST_WEIGHTS = 512  # of all outputs together, for Newton's method
+MOST_WEIGHTS = 512  # of all outputs together, where second derivatives of all pairs are computed
+MOST_OF_NEWTON = 256  # likewise of classes, beyond which L-BFGS is faster
 MOST_PRODUCTS = 2**21  # of a number and a weight in one pass over the rows
 MOST_LEVELS = 32  # of a category, beyond which its rarer ones have no weight
 STRENGTHS = (0.1, 1.0, 10.0)  # inverses of the penalty on half of the squared weights
@@ -109,7 +110,7 @@ def grow_linear(problem: Problem, seed: int = 0) -> Linear | None:
             elif not problem.n_classes:
                 weights = _ridge(X, problem, penalty)
             else:
-                weights = (_newton if is_small else _lbfgs)(X, problem, penalty, weights)
+                weights = (_newton if n_weights <= MOST_OF_NEWTON else _lbfgs)(X, problem, penalty, weights)
             path.append(weights)
     if problem.has_log_link:
         constant = np.eye(X.shape[1])[:, :1] * np.log(problem.rates.mean)
@@ -155,21 +156,32 @@ def _scoring(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.n
     return b[:, None]
 
 
-def _labels(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of classes (n,), and what probabilities (n, K) ought to be."""
-    codes = problem.targets.astype(np.int64)
-    classes = np.arange(problem.n_outputs) if problem.n_outputs > 1 else np.array([1])
-    return codes, (codes[:, None] == classes).astype(np.float64)
+def _evaluate(
+    X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The penalised log-loss of some weights, its gradient, and the probabilities (n, K) of the rows."""
+    margins, codes, row_weights = X @ weights, problem.targets.astype(np.int64), problem.weights
+    if margins.shape[1] == 1:
+        margins = np.concatenate([np.zeros((len(X), 1)), margins], axis=1)
+    rows = np.arange(len(X))
+    margins -= margins.max(axis=1)[:, None]
+    shares = np.exp(margins)
+    totals = shares.sum(axis=1)
+    loss = row_weights @ (np.log(totals) - margins[rows, codes])
+    shares /= totals[:, None]
+    away = shares * row_weights[:, None]
+    away[rows, codes] -= row_weights
+    gradient = X.T @ away[:, -weights.shape[1] :] + penalty[:, None] * weights
+    value = float(loss + 0.5 * np.sum(penalty[:, None] * weights**2))
+    return value, gradient, shares[:, -weights.shape[1] :]
 
 
 def _lbfgs(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The weights of least penalised log-loss, from some weights on."""
-    codes, Y = _labels(problem)
 
     def value_and_gradient(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        at = flat.reshape(weights.shape)
-        gradient = X.T @ ((_probabilities(X @ at) - Y) * problem.weights[:, None]) + penalty[:, None] * at
-        return _objective(X, codes, problem.weights, penalty, at), gradient.ravel()
+        value, gradient, _ = _evaluate(X, problem, penalty, flat.reshape(weights.shape))
+        return value, gradient.ravel()
 
     from scipy.optimize import minimize  # which takes longer to import than most models to grow
 
@@ -180,22 +192,20 @@ def _lbfgs(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.nda
 
 def _newton(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Newton's method from some weights, with steps halved until the objective falls."""
-    codes, Y = _labels(problem)
-    value = _objective(X, codes, problem.weights, penalty, weights)
+    value, gradient, P = _evaluate(X, problem, penalty, weights)
     for _ in range(STEPS):
-        P = _probabilities(X @ weights)
-        gradient = X.T @ ((P - Y) * problem.weights[:, None]) + penalty[:, None] * weights
         hessian = _hessian(X, P, problem.weights) + np.diag(np.tile(penalty, P.shape[1]) + 1e-9)
         step = np.linalg.solve(hessian, gradient.T.reshape(-1)).reshape(P.shape[1], -1).T
         size = 1.0
         while size > 1e-4:
-            after = _objective(X, codes, problem.weights, penalty, weights - size * step)
-            if after < value:
+            after = _evaluate(X, problem, penalty, weights - size * step)
+            if after[0] < value:
                 break
             size /= 2.0
-        if size <= 1e-4 or value - after < NEAR * abs(value):
+        if size <= 1e-4 or value - after[0] < NEAR * abs(value):
             break
-        weights, value = weights - size * step, after
+        weights = weights - size * step
+        value, gradient, P = after
     return weights
 
 
@@ -215,25 +225,6 @@ def _hessian(X: np.ndarray, P: np.ndarray, row_weights: np.ndarray) -> np.ndarra
         block = slice(k * d, (k + 1) * d)
         hessian[block, block] = of_rows.T @ of_rows
     return hessian
-
-
-def _objective(
-    X: np.ndarray, codes: np.ndarray, row_weights: np.ndarray, penalty: np.ndarray, weights: np.ndarray
-) -> float:
-    """The penalised log-loss."""
-    margins = X @ weights
-    if margins.shape[1] == 1:
-        margins = np.concatenate([np.zeros((len(X), 1)), margins], axis=1)
-    peak = margins.max(axis=1)
-    losses = peak + np.log(np.exp(margins - peak[:, None]).sum(axis=1)) - margins[np.arange(len(X)), codes]
-    return float(row_weights @ losses + 0.5 * np.sum(penalty[:, None] * weights**2))
-
-
-def _probabilities(margins: np.ndarray) -> np.ndarray:
-    if margins.shape[1] == 1:
-        return 1.0 / (1.0 + np.exp(-np.clip(margins, -500.0, 500.0)))
-    shares = np.exp(margins - margins.max(axis=1, keepdims=True))
-    return shares / shares.sum(axis=1, keepdims=True)
 
 
 @kernel

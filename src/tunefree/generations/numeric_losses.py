@@ -10,6 +10,7 @@ import numpy as np
 
 from tunefree.core.kernels import Kernel, kernel
 from tunefree.core.numbers import clip
+from tunefree.core.programs import Call
 from tunefree.generations.trees import LEAF
 from tunefree.losses.kinds import arrays_of
 from tunefree.losses.loops import Loop
@@ -57,16 +58,15 @@ def _minimise(functions):
         margins: Annotated[np.ndarray, "float64[rows, 1]"],
         targets: Annotated[np.ndarray, "float64[rows]"],
         weights: Annotated[np.ndarray, "float64[rows]"],
+        rate: float,
         steps: Annotated[np.ndarray, "float64[leaves]"],
-    ) -> int:
+    ) -> None:
         n_leaves = 0
         for v in range(len(nodes)):
             if nodes[v, 0] == LEAF:
                 rows_of_leaf = rows[first[v] : last[v]]
-                steps[n_leaves] = minimiser(loss, numbers, targets, weights, rows_of_leaf, margins)
-                nodes[v, 1] = n_leaves
+                steps[n_leaves] = rate * minimiser(loss, numbers, targets, weights, rows_of_leaf, margins)
                 n_leaves += 1
-        return n_leaves
 
     return write_minimisers
 
@@ -82,14 +82,15 @@ def _differentiate(functions):
         targets: Annotated[np.ndarray, "float64[rows]"],
         weights: Annotated[np.ndarray, "float64[rows]"],
         steep: float,
-        derivatives: Annotated[np.ndarray, "float32[rows, parts]"],
+        gradients: Annotated[np.ndarray, "float32[rows, 1]"],
+        curvatures: Annotated[np.ndarray, "float32[rows, 1]"],
     ) -> None:
         for i in range(len(margins)):
-            derivatives[i, 0] = weights[i] * clip(slope(loss, numbers, targets[i], margins[i, 0]) / steep, 1e6)
-            derivatives[i, 1] = weights[i]
+            gradients[i, 0] = weights[i] * clip(slope(loss, numbers, targets[i], margins[i, 0]) / steep, 1e6)
+            curvatures[i, 0] = weights[i]
             if numbers[IS_LOG] > 0.0:  # of a target that is its mean, as expected
                 mean = power_of_e(margins[i, 0])
-                derivatives[i, 1] = weights[i] * min(curvature(loss, numbers, mean, margins[i, 0]) / steep, 1e6)
+                curvatures[i, 0] = weights[i] * min(curvature(loss, numbers, mean, margins[i, 0]) / steep, 1e6)
 
     return write_derivatives
 
@@ -99,50 +100,38 @@ def all_kernels() -> list[Kernel]:
     return [_minimise.kernel(), _differentiate.kernel()]
 
 
-def write_minimisers(
-    rows: np.ndarray, first: np.ndarray, last: np.ndarray, loss: Any, nodes: np.ndarray, *of_rows: np.ndarray
-) -> np.ndarray:
-    """Number the leaves of a tree, of which node v has rows[first[v] .. last[v]]; the step of each that is best.
+def minimising(work: Any, loss: Any, nodes: np.ndarray, of_rows: tuple[np.ndarray, ...], *results: Any) -> Call:
+    """The call that writes the best step of each leaf of a tree, times a rate.
 
-    ``of_rows`` are the margins (n, 1), the targets and the weights of all rows.
+    ``of_rows`` are the margins (n, 1), the targets and the weights of all rows, ``results`` the rate and the steps.
     """
-    arrays, steps = arrays_of(regression(loss)), np.empty(len(nodes) // 2 + 1)
+    arrays = arrays_of(regression(loss))
     of_loss = int(arrays.codes[LOSS]), arrays.numbers
-    n_leaves = _minimise(rows, first, last, *of_loss, nodes, *of_rows, steps)
-    return steps[:n_leaves]
+    return _minimise.kernel(), work.rows, work.first, work.last, *of_loss, nodes, *of_rows, *results
+
+
+def differentiating(loss: Any, of_rows: tuple[np.ndarray, ...], steep: float, *results: np.ndarray) -> Call:
+    """The call that writes slopes of a loss in units of ``steep``, and weights for second derivatives.
+
+    Many losses lack these. Of a loss with a logarithmic link they are those expected, in the same unit.
+    """
+    arrays = arrays_of(regression(loss))
+    return _differentiate.kernel(), int(arrays.codes[LOSS]), arrays.numbers, *of_rows, steep, *results
 
 
 @kernel
 def write_steps_of_logarithms(
-    totals: Annotated[np.ndarray, "float64[nodes, sums]"],
-    nodes: Annotated[np.ndarray, "int32[tree_nodes, 2]"],
+    sums: Annotated[np.ndarray, "float64[leaves, 1, 2]"],
     rate: float,
     prior: float,
-    values: Annotated[np.ndarray, "float32[leaves, 1]"],
-) -> int:
-    """Number the leaves of a tree, and write shrunk steps of Fisher's scoring for a loss with a logarithmic link.
+    values: Annotated[np.ndarray, "float64[leaves, 1]"],
+) -> None:
+    """Write shrunk steps of Fisher's scoring for a loss with a logarithmic link, by the sums of leaves.
 
     With expected curvatures of sum H and slopes of sum G the mean of a leaf is 1 - G / H times what it was. A prior of
     so many events more, at the mean that was, makes the step shorter. The logarithm of the ratio would be too small on
     average.
     """
-    n_leaves = 0
-    for v in range(len(nodes)):
-        if nodes[v, 0] == LEAF:
-            step = -totals[v, 0] / (max(totals[v, 1], 0.0) + prior)
-            values[n_leaves, 0] = rate * clip(step, LONGEST_STEP)
-            nodes[v, 1] = n_leaves
-            n_leaves += 1
-    return n_leaves
-
-
-def write_derivatives(
-    loss: Any, margins: np.ndarray, targets: np.ndarray, weights: np.ndarray, steep: float, derivatives: np.ndarray
-) -> None:
-    """Write slopes of a loss in units of ``steep``, and weights for second derivatives, which many losses lack.
-
-    Of a loss with a logarithmic link the second derivatives are those expected, in the same unit.
-    """
-    arrays = arrays_of(regression(loss))
-    of_loss = int(arrays.codes[LOSS]), arrays.numbers
-    _differentiate(*of_loss, margins, targets, weights, steep, derivatives)
+    for leaf in range(len(values)):
+        step = -sums[leaf, 0, 0] / (max(sums[leaf, 0, 1], 0.0) + prior)
+        values[leaf, 0] = rate * clip(step, LONGEST_STEP)

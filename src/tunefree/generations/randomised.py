@@ -15,7 +15,8 @@ from tunefree.core.kernels import kernel
 from tunefree.core.numbers import scaled
 from tunefree.generations.bins import MISSING, bins_of, codes_of
 from tunefree.generations.boosted import FARTHEST, in_units
-from tunefree.generations.numeric_losses import write_minimisers
+from tunefree.generations.draws import next_random
+from tunefree.generations.numeric_losses import minimising
 from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
 from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default
 from tunefree.losses import Square
@@ -31,16 +32,6 @@ LEAST_RATE = 1e-9  # of the mean of the targets
 LEAST_OF_LOSS = 8  # rows of a node that is split, where a leaf has a quantile: of 2 worse by half, of 20 by a tenth
 MOST_LEAVES = 4096  # of a tree
 MOST_VALUES = 2**15  # leaves of a tree times outputs
-
-
-def next_random(state):
-    """A number between 0 and 1 (Marsaglia: Xorshift RNGs, 2003)."""
-    x = state[0]
-    x ^= x << np.uint64(13)
-    x ^= x >> np.uint64(7)
-    x ^= x << np.uint64(17)
-    state[0] = x
-    return float(x >> np.uint64(11)) / 9007199254740992.0
 
 
 class Work(NamedTuple):
@@ -62,11 +53,6 @@ class Work(NamedTuple):
         of_rows = [np.empty(n, kind) for kind in (np.uint32, np.float32, np.float32) * 2]
         of_nodes = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64), np.empty((n_nodes, n_outputs + 1))
         return cls(*of_rows, *of_nodes)  # type: ignore[call-arg]
-
-    @property
-    def places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The rows of the tree, and where those of each node lie."""
-        return self.rows, self.first, self.last
 
 
 def sum_rows(work, first, last, sums):
@@ -306,8 +292,8 @@ def grow_randomised(problem: Problem, seed: int, n_trees: int = TREES, fewest: i
         n_nodes = grow_tree(work, room.rows, *of_tree)
         if loss is not None:
             of_rows = np.zeros((n, 1)), targets, problem.weights
-            steps = write_minimisers(*work.places, loss, nodes[:n_nodes], *of_rows)
-            of_leaves[: len(steps), 0] = steps
+            minimise, *arguments = minimising(work, loss, nodes[:n_nodes], of_rows, 1.0, of_leaves[:, 0])
+            minimise(*arguments)
         structures.append(nodes[:n_nodes].copy())
         if problem.has_log_link:
             sums = work.totals[:n_nodes][nodes[:n_nodes, 0] == LEAF] / dispersion + PRIOR_EVENTS
