@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -107,6 +109,23 @@ def test_agrees_with_the_paper(name, data):
         rtol=1e-7,
         atol=1e-9,
     )
+
+
+@by_learner
+def test_settings_are_those_of_the_paper(name):
+    settings = {
+        key: 0.9 * setting.default
+        for key, setting in inspect.signature(TWINS[name]).parameters.items()
+        if isinstance(setting.default, float)
+    }
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(40, 3)), rng.choice([-1.0, 1.0], 40), np.ones(40)
+    stream = Stream(X, y, weight, 1, objectives.Binary(losses.Logistic(), 0.0))
+    second = {"curvature": naive_curvature(stream)} if TRAITS[name].second_order else {}
+    expected, _ = TWINS[name](X, naive_slope(stream), 1, weight, **second, **settings)
+    state = ALL[name](4, 1, **known_dimension(name, 3), **settings)
+    margins = run(state, stream.objective, as_dense(X), y, weight, 1)[2]
+    np.testing.assert_allclose(margins, expected, rtol=1e-7, atol=1e-9)
 
 
 def test_pistol_with_the_stake_of_the_experiments_is_that_of_the_linear_kernel():

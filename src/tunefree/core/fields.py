@@ -184,7 +184,7 @@ class State:
         self.blocks: tuple[np.ndarray, ...] = tuple(getattr(self, name) for name in names)  # as kernels take them
         for field in self.fields:
             if field.axes in BLOCKS.values():
-                block, subscript = place_of(type(self), field)
+                block, subscript = place_of(type(self), field)  # type: ignore[arg-type]
                 setattr(self, field.name, getattr(self, block)[subscript])
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -282,7 +282,8 @@ def fields_in(cls: type[State], block: str) -> list[Field]:
     return [field for field in cls.fields if field.axes == BLOCKS[block]]
 
 
-def place_of(cls: type[State], field: Field) -> tuple[str, tuple[int | slice, ...]]:
+@cache
+def place_of(cls: Any, field: Field) -> tuple[str, tuple[int | slice, ...]]:
     """The name of the block that a field is in, and the subscripts of its view there."""
     block = next(name for name, axes in BLOCKS.items() if axes == field.axes)
     index = fields_in(cls, block).index(field)
@@ -303,7 +304,7 @@ def views_source(cls: type[State], prefix: str) -> Iterator[str]:
         if field.axes not in BLOCKS.values():
             yield prefix + field.name
             continue
-        block, subscripts = place_of(cls, field)
+        block, subscripts = place_of(cls, field)  # type: ignore[arg-type]
         yield f"{prefix}{block}[{', '.join(map(_written, subscripts))}]"
 
 

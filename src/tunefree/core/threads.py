@@ -50,11 +50,11 @@ def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None
 
     What is called in such a thread stays in it.
     """
-    if rows < FEW or getattr(_here, "works", False) or count() == 1:
-        for argument in arguments:
+    left = deque(arguments)  # threads take one after another: to hand out each by itself costs as much as some rows
+    if len(left) < 2 or rows < FEW or getattr(_here, "works", False) or count() == 1:
+        for argument in left:
             function(*argument)
         return
-    left = deque(arguments)  # threads take one after another: to hand out each by itself costs as much as some rows
 
     def work() -> None:
         while True:

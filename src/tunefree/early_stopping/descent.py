@@ -101,6 +101,8 @@ class Descent(Path):
 
     def _loss_and_error(self, rows: Rows, margins: np.ndarray) -> tuple[float, float]:
         """Mean loss and error of margins; nan without rows."""
+        if not len(rows.y):
+            return math.nan, math.nan
         losses = measured(self.problem.objective, rows.y, margins)
         return _mean(rows.weight, losses), _mean(rows.weight, self.problem.errors(rows.y, margins))
 
@@ -114,5 +116,4 @@ class Descent(Path):
 
 
 def _mean(weight: np.ndarray, numbers: np.ndarray) -> float:
-    with np.errstate(over="ignore"):
-        return finite(float((weight * numbers).sum())) if len(weight) else math.nan
+    return finite(float((weight * numbers).sum()))
