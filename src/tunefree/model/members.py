@@ -53,6 +53,7 @@ class Member:
     mass: float = 0.0  # weights of these
     offsets: np.ndarray | None = None  # (K,) added to the weights of the constant; None before a class came late
     fixed: Read | None = None  # weights that predict, of a member that learns no more, whose state knows nothing
+    room: int = 0  # features there is capacity for; a learner may need less for all of them
 
     @classmethod
     def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:
@@ -63,17 +64,13 @@ class Member:
             raise ModelError(f"{setting.learner}: {error}") from None
         if state.traits.takes_slopes_as_they_come:
             objective = with_slopes_as_they_come(objective)
-        return cls(setting, average, averaged(type(state)).of(state) if average else state, objective)
+        state = averaged(type(state)).of(state) if average else state
+        return cls(setting, average, state, objective, room=n_features)
 
     @property
     def name(self) -> str:
         """Learner, parameters and view, in words."""
         return name_of(self.setting)
-
-    @property
-    def room(self) -> int:
-        """Features there is capacity for."""
-        return int(self.state.n_features)
 
     def reserve(self, n_features: int, n_outputs: int) -> None:
         """Reserve capacity for at least so many features; it doubles, so that the cost of copies stays small."""
@@ -82,7 +79,7 @@ class Member:
 
     def resize(self, n_features: int, n_outputs: int, first: int = 0) -> None:
         """Reserve capacity for no fewer features and outputs than before; the first output becomes output ``first``."""
-        self.state = self.state.grown(n_features, n_outputs, first)
+        self.room, self.state = n_features, self.state.grown(n_features, n_outputs, first)
 
     def add_outputs(self, objective: Any, before: int, n_outputs: int) -> None:
         """Have more outputs than the ``before`` so far; the margin of two classes becomes that of class 1.
