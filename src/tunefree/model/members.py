@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import dense, rows_at
+from tunefree.core.rows import Rows, dense
 from tunefree.core.states import under
 from tunefree.learners import ALL, Averaged, averaged
 from tunefree.learners.reading import read
@@ -141,19 +141,20 @@ class Member:
         self.rows += int(np.count_nonzero(weight > 0.0))
         self.mass = running_sum(self.mass, weight)
 
-    def replay(self, X: Any, past: Past) -> None:
+    def replay(self, X: Rows, past: Past) -> None:
         """Learn occurrences, rows of one entry each, of features that have statistics now."""
         if len(past.sources) and self.log is not None:
             self._replay_into(self.state, X, past)
 
-    def _replay_into(self, state: Any, X: Any, past: Past) -> None:
+    def _replay_into(self, state: Any, X: Rows, past: Past) -> None:
         assert self.log is not None
         before = np.isnan(self.log[past.sources, passes.OF_ROW])  # one margin was that of all classes
         if not before.any():
             passes.replay_all(state, X, past.sources, self.log)
             return
         for places in (np.flatnonzero(before), np.flatnonzero(~before)):
-            passes.replay_all(state, rows_at(X, places), past.sources[places], self.log)
+            some = X._replace(starts=X.starts[places], ends=X.ends[places])
+            passes.replay_all(state, some, past.sources[places], self.log)
             if before[places].any():
                 state.mirror(np.unique(past.slots[places]))
 
@@ -170,7 +171,7 @@ class Member:
         self.fixed = weights.astype(np.float32).astype(np.float64), units
         self.state, self.offsets = self.state.blank(2, n_outputs), None
 
-    def past_weights(self, X: Any, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
+    def past_weights(self, X: Rows, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
         """What :meth:`weights` would have of features without a slot, rows of one entry each, numbered by slots."""
         if self.log is None:
             return None
