@@ -203,7 +203,7 @@ class Learner(State):
             of_features = FEATURE in field.axes
             if features is not None and not of_features:
                 continue
-            chosen = (slice(None) if features is None else features,) if of_features else ()
+            chosen = (slice(None) if features is None else features[features < self.n_features],) if of_features else ()
             by_output = np.moveaxis(self[field.name], field.axes.index(OUTPUT), 0)
             if field.parity:  # where nothing is known 0, not -0
                 by_output[(0, *chosen)] = field.parity * by_output[(1, *chosen)] + 0.0

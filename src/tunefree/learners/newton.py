@@ -60,9 +60,12 @@ class Newton(Learner):
     variance = setting(1.0, "prior variance of a weight, in units of scale.margin and of the natural slope")
     traits = Traits(can_be_averaged=False, second_order=True, can_replay=True)
 
+    def __init__(self, n_features: int, n_outputs: int = 1, **settings: float) -> None:
+        super().__init__(self.lengths(n_features, n_outputs)[SIDE], n_outputs, **settings)
+
     @classmethod
     def lengths(cls, n_features: int, n_outputs: int) -> dict[str, int]:
-        """The side of matrices that are affordable, and the corrections that wait."""
+        """The side of matrices that are affordable, beyond which nothing is kept, and the corrections that wait."""
         return {SIDE: min(max(n_features, 2), math.isqrt(MOST_NUMBERS // n_outputs)), DEEP: DEPTH}
 
     def predict(state, row, scale, margins):
@@ -72,9 +75,10 @@ class Newton(Learner):
         if state.is_off[0] == 0.0:
             for e in range(len(row.indices)):
                 j = row.indices[e]
-                ratio = bounded(row.values[e] * state.inverse[j])
-                for k in range(len(margins)):
-                    margins[k] += state.weights[j, k] * ratio
+                ratio = bounded(ratio_of(state, row, e))
+                if ratio != 0.0:
+                    for k in range(len(margins)):
+                        margins[k] += state.weights[j, k] * ratio
             for k in range(len(margins)):
                 margins[k] = bounded(margins[k])
 
@@ -95,7 +99,7 @@ class Newton(Learner):
         return state.weights[j, k] if state.is_off[0] == 0.0 else 0.0
 
     def magnitude(state, j):
-        return 1.0 / state.inverse[j] if state.inverse[j] > 0.0 else 0.0
+        return 1.0 / state.inverse[j] if j < len(state.inverse) and state.inverse[j] > 0.0 else 0.0
 
     def leave_out(state, scale, n_features):
         state.is_off[0] = 1.0  # only features beyond the matrices are left out, see tunefree.model.meetings
@@ -139,6 +143,11 @@ def begin_feature(state, j, value, scale):
         state.covariance[k, j, j] = prior
 
 
+def ratio_of(state, row, e):
+    """The value of an entry in the unit of its feature; of features beyond the matrices it is 0."""
+    return row.values[e] * state.inverse[row.indices[e]] if row.values[e] != 0.0 else 0.0
+
+
 def subtract_all(state):
     """Subtract the DEPTH corrections that wait from the matrices."""
     used = int(state.used[0])
@@ -174,7 +183,7 @@ def project(state, row, k):
         along[i] = 0.0
     for e in range(len(row.indices)):
         j = row.indices[e]
-        ratio = row.values[e] * state.inverse[j]
+        ratio = ratio_of(state, row, e)
         if ratio != 0.0:
             matrix = state.covariance[k, j]
             for i in range(used):
@@ -192,7 +201,7 @@ def product(state, row, vector):
     total = 0.0
     for e in range(len(row.indices)):
         j = row.indices[e]
-        ratio = row.values[e] * state.inverse[j]
+        ratio = ratio_of(state, row, e)
         if ratio != 0.0:
             total += vector[j] * ratio
     return total
@@ -203,7 +212,7 @@ def least_spread(state, row, k):
     reach = 0.0
     for e in range(len(row.indices)):
         j = row.indices[e]
-        ratio = row.values[e] * state.inverse[j]
+        ratio = ratio_of(state, row, e)
         if ratio != 0.0:
             reach += abs(ratio) * math.sqrt(max(state.prior[j], state.covariance[k, j, j]))
     return RESOLVED * (reach * reach)

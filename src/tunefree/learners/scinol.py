@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from tunefree.core.fields import EVEN, ODD, per_coordinate, setting, single
+from tunefree.core.fields import EVEN, ODD, per_coordinate, per_feature, setting, single
 from tunefree.core.numbers import CEILING
 from tunefree.learners.contract import Traits
 from tunefree.learners.units import ScaledLearner, exceeds, new_unit, write_margins
@@ -105,7 +105,7 @@ class ScInOL2(ScaledLearner):
 
     gradients = per_coordinate("G_i / unit_i: minus the sum of gradients", parity=ODD)
     squares = per_coordinate("S_i^2 / unit_i^2: sum of squared gradients", parity=EVEN)
-    wealth_scale = per_coordinate("scale.margin for which eta_i was given epsilon", parity=EVEN)
+    wealth_scale = per_feature("scale.margin for which eta_i was given epsilon")
     wealth = per_coordinate("eta_i", parity=EVEN, is_halved=True)
     bets = per_coordinate("unit_i w_i in the latest round with feature i", is_saved=False)
     epsilon = setting(1.0, "initial wealth, in units of scale.margin")
@@ -116,12 +116,11 @@ class ScInOL2(ScaledLearner):
         for e in range(len(row.indices)):
             j, value = row.indices[e], row.values[e]
             if len(margins) == 1 or value != 0.0:
+                # The wealth has epsilon for each unit of the natural margin, which may grow.
+                growth = max(scale.margin - state.wealth_scale[j], 0.0)
+                state.wealth_scale[j] = max(state.wealth_scale[j], scale.margin)
                 for k in range(len(margins)):
-                    # The wealth has epsilon for each unit of the natural margin, which may grow. No branch: the loop
-                    # is made into vectors.
-                    growth = max(scale.margin - state.wealth_scale[j, k], 0.0)
                     state.wealth[j, k] += state.epsilon[0] * growth
-                    state.wealth_scale[j, k] = max(state.wealth_scale[j, k], scale.margin)
                     state.bets[j, k] = bet_scinol2(state, j, k)
         write_margins(state, row, margins)
 
@@ -138,6 +137,10 @@ class ScInOL2(ScaledLearner):
 
     def coordinate(state, j, k):
         return bet_scinol2(state, j, k) * state.largest[j]
+
+    def prepare_outputs(self, outputs: list[int]) -> None:
+        """Give outputs that come late the wealth of the features seen."""
+        self.wealth[:, outputs] = self.epsilon[0] * self.wealth_scale[:, None]
 
 
 def bet_scinol2(state, j, k):

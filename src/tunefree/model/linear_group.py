@@ -129,7 +129,7 @@ class LinearGroup(MemberGroup):
         met = None if self.meetings is None else self.meetings.meet(seen["raw"], weight, self.n_outputs)
         if met is not None and self.meetings is not None:
             for view, X in seen.items():
-                self.meetings.note(met, view, X)
+                self.meetings.note(met.entries, view, X)
                 seen[view] = self.meetings.shown(met, X)
             self.reserve_features(self.meetings.first)
             self.reserve_slots(met.n_slots)

@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import Block, n_rows, reach, sparse
-from tunefree.model.occurrences import NO_SLOT, VISITS, Kept, Known, Occurrences, links, meet_rows, place_rows
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import Block, Rows, n_rows, reach, sparse
+from tunefree.model.occurrences import NO_SLOT, VISITS, Kept, Known, Occurrences, gather, links, meet_rows, place_rows
 
 FIRST = 1024  # features that have slots from the start: more than Newton's matrices reserve capacity for
 FEW = 6  # occurrences after which a feature has a slot, where there are several margins
@@ -34,8 +35,7 @@ MOST = 2**62
 class Past(NamedTuple):
     """Occurrences that are replayed, in the order of the rows for each feature."""
 
-    features: np.ndarray  # (r,) int64
-    slots: np.ndarray  # (r,) int32: of the features
+    slots: np.ndarray  # (r,) uint32: of the features
     sources: np.ndarray  # (r,) int64: where in the log the rows are in which the features were met
     places: np.ndarray  # (r,) int64: among the occurrences that are kept
 
@@ -50,7 +50,7 @@ class Met(NamedTuple):
     entries: np.ndarray  # (f,) int64: of the latest occurrences that are kept, places among the words of the rows as
     #   given; -1 for those of codes
     past: Past  # what is replayed before the rows are learned
-    past_rows: Any  # that, as rows of one entry each, their values as given
+    past_rows: Rows  # that, as rows of one entry each, their values as given
     n_slots: int  # there is to be room for
     visited: slice  # slots of features that visit, whose statistics are forgotten once the rows are learned
     n_partial: int  # features with a slot that were not corrected by a replay of their first occurrence, by now
@@ -178,9 +178,9 @@ class FirstMeetings:
         self.known.slot_of[visitors] = NO_SLOT
         places = np.where(has_first, serials % LOGGED, -1)
         entries = occurrences.entries[: occurrences.counts[0]]
-        met = Met(*placed, places, entries, past, None, visited.stop, visited, self.n_partial)
-        self.note(met, "raw", X)
-        return met._replace(past_rows=self.replayed(past, "raw"))
+        self.note(entries, "raw", X)
+        past_rows = self.replayed(past, "raw")
+        return Met(*placed, places, entries, past, past_rows, visited.stop, visited, self.n_partial)
 
     def settle(self) -> Past | None:
         """Give a slot to each feature that occurred, and from now on to each that occurs; what is to be replayed."""
@@ -202,24 +202,24 @@ class FirstMeetings:
         nothing = np.zeros(n_rows(X))
         return self._placed(X, nothing, np.full(n_rows(X), self.known.counts[1]))[0]
 
-    def note(self, met: Met, view: str, X: Block) -> None:
-        """Keep the values of the latest occurrences that are kept, as a view shows the rows."""
+    def note(self, entries: np.ndarray, view: str, X: Block) -> None:
+        """Keep the values of the latest occurrences that are kept, as a view shows the rows; see :class:`Met`."""
         store = self.values.get(view, np.zeros(0))
         if len(store) < len(self.kept.serials):
             grown = np.zeros(len(self.kept.serials))
             grown[: len(store)] = store
             store = self.values[view] = grown
         n_kept = int(self.kept.counts[0])
-        store[n_kept - len(met.entries) : n_kept] = _values(X, met.entries)
+        store[n_kept - len(entries) : n_kept] = _values(X, entries)
 
     def shown(self, met: Met, X: Block) -> Block:
         """Rows of a view as they were met, with slots."""
         return met.X._replace(numbers=X.numbers, values=X.values[met.words])
 
-    def replayed(self, past: Past, view: str) -> Block:
+    def replayed(self, past: Past, view: str) -> Rows:
         """Rows of one entry each: occurrences as a view showed them."""
-        n = len(past.places)
-        return sparse(np.arange(n + 1), past.slots, self.values[view][past.places], intercept=False)
+        edges = np.arange(len(past.places) + 1)
+        return Rows(edges[:-1], edges[1:], past.slots, self.values[view][past.places])
 
     def by_slot(self, of_features: np.ndarray) -> np.ndarray:
         """What belongs to features (d, ...), by slot."""
@@ -251,7 +251,7 @@ class FirstMeetings:
 
     def numbered(self, features: np.ndarray, n_met: int = MOST) -> Past:
         """The occurrences of features in rows with a serial number below, their slots being numbers from 1 on."""
-        return self._past(features, n_met, np.arange(1, 1 + len(features), dtype=np.int32))
+        return self._past(features, n_met, np.arange(1, 1 + len(features)))
 
     def alone_in(self, X: Block, n_slots: int = MOST, n_met: int = MOST) -> Alone | None:
         """Those of them that are in some rows, None if none is: as it was when there were so many slots, and so many
@@ -296,8 +296,10 @@ class FirstMeetings:
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same."""
         n, n_kept = min(n_features, len(self.known.slot_of)), int(self.kept.counts[0])
-        arrays = {"slot_of": self.known.slot_of[:n], "serials": self.known.serials[:n]}
-        arrays |= {"kept.features": self.kept.features[:n_kept], "kept.serials": self.kept.serials[:n_kept]}
+        lengths = np.bincount(self.kept.serials[:n_kept]).astype(
+            np.int32
+        )  # of rows, whose order is that of what is kept
+        arrays = {"slot_of": self.known.slot_of[:n], "kept.features": self.kept.features[:n_kept], "kept.rows": lengths}
         arrays |= {f"kept.values.{view}": values[:n_kept] for view, values in self.values.items()}
         return arrays, {
             "first": self.first,
@@ -309,33 +311,25 @@ class FirstMeetings:
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
-        slot_of, serials = (np.array(arrays[name]) for name in ("slot_of", "serials"))
+        slot_of, features, lengths = (np.array(arrays[name]) for name in ("slot_of", "kept.features", "kept.rows"))
+        if len(lengths) > header["counts"][1] or lengths.sum(dtype=np.int64) != len(features):
+            raise ModelError("model.meetings: the rows do not have the occurrences that are kept")
+        serials = np.repeat(np.arange(len(lengths)), lengths)
         self.first, self.n_partial = header["first"], header["n_partial"]
-        counts = np.array(header["counts"], np.int64)
-        self.known = Known(slot_of, serials, np.zeros(len(slot_of), np.int32), counts)
-        features, of_rows = (np.array(arrays[f"kept.{name}"]) for name in ("features", "serials"))
+        self.known = Known.create(len(slot_of))._replace(slot_of=slot_of, counts=np.array(header["counts"], np.int64))
         before, ordinals = links(features, self.known.latest)
-        self.kept = Kept(features, of_rows, before, ordinals, np.array(header["kept"], np.int64))
+        self.known.serials[features[::-1]] = serials[::-1]  # of the first occurrences; nobody asks for others
+        self.kept = Kept(features, serials, before, ordinals, np.array(header["kept"], np.int64))
         self.values = {view: np.array(arrays[f"kept.values.{view}"], np.float64) for view in header["views"]}
 
     def _past(self, features: np.ndarray, begun: int = MOST, slots: np.ndarray | None = None) -> Past:
         """The occurrences of features in rows with a serial number below ``begun``."""
-        slots = self.known.slot_of[features] if slots is None else slots
-        pairs: list[np.ndarray] = []
-        owners, nexts = np.arange(len(features)), self.known.latest[features]
-        counts = np.zeros(len(features), np.int64)
-        while len(owners):
-            owners, places = owners[nexts > 0], nexts[nexts > 0].astype(np.int64) - 1
-            is_past = self.kept.serials[places] < begun
-            pairs.append(np.stack([owners[is_past], places[is_past]]))
-            counts[owners[is_past]] += 1
-            nexts = self.kept.before[places]
-        owners, places = np.concatenate([np.zeros((2, 0), np.int64), *pairs], axis=1)
-        order = np.cumsum(counts)[owners] - counts[owners] + self.kept.ordinals[places] - 1
-        in_order = np.empty((2, len(order)), np.int64)
-        in_order[:, order] = owners, places
-        owners, places = in_order
-        return Past(features[owners].astype(np.int64), slots[owners], self.kept.serials[places] % LOGGED, places)
+        slots = (self.known.slot_of[features] if slots is None else slots).astype(np.uint32)
+        latest = self.known.latest[features]
+        most = int(self.kept.ordinals[latest[latest > 0] - 1].sum())
+        of_occurrences = np.empty(most, np.uint32), *np.empty((2, most), np.int64)
+        n = gather(self.known, self.kept, features.astype(np.int64), slots, begun, LOGGED, *of_occurrences)
+        return Past(*(array[:n] for array in of_occurrences))
 
     def _make_room(self, n_features: int, n_kept: int) -> None:
         """Reserve capacity for so many features, and so many occurrences that are kept."""

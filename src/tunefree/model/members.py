@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import dense, rows_at
+from tunefree.core.rows import Rows, dense
 from tunefree.core.states import under
 from tunefree.learners import ALL, Averaged, averaged
 from tunefree.learners.reading import read
@@ -53,6 +53,7 @@ class Member:
     mass: float = 0.0  # weights of these
     offsets: np.ndarray | None = None  # (K,) added to the weights of the constant; None before a class came late
     fixed: Read | None = None  # weights that predict, of a member that learns no more, whose state knows nothing
+    room: int = 0  # features there is capacity for; a learner may need less for all of them
 
     @classmethod
     def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:
@@ -63,17 +64,13 @@ class Member:
             raise ModelError(f"{setting.learner}: {error}") from None
         if state.traits.takes_slopes_as_they_come:
             objective = with_slopes_as_they_come(objective)
-        return cls(setting, average, averaged(type(state)).of(state) if average else state, objective)
+        state = averaged(type(state)).of(state) if average else state
+        return cls(setting, average, state, objective, room=n_features)
 
     @property
     def name(self) -> str:
         """Learner, parameters and view, in words."""
         return name_of(self.setting)
-
-    @property
-    def room(self) -> int:
-        """Features there is capacity for."""
-        return int(self.state.n_features)
 
     def reserve(self, n_features: int, n_outputs: int) -> None:
         """Reserve capacity for at least so many features; it doubles, so that the cost of copies stays small."""
@@ -82,7 +79,7 @@ class Member:
 
     def resize(self, n_features: int, n_outputs: int, first: int = 0) -> None:
         """Reserve capacity for no fewer features and outputs than before; the first output becomes output ``first``."""
-        self.state = self.state.grown(n_features, n_outputs, first)
+        self.room, self.state = n_features, self.state.grown(n_features, n_outputs, first)
 
     def add_outputs(self, objective: Any, before: int, n_outputs: int) -> None:
         """Have more outputs than the ``before`` so far; the margin of two classes becomes that of class 1.
@@ -144,19 +141,20 @@ class Member:
         self.rows += int(np.count_nonzero(weight > 0.0))
         self.mass = running_sum(self.mass, weight)
 
-    def replay(self, X: Any, past: Past) -> None:
+    def replay(self, X: Rows, past: Past) -> None:
         """Learn occurrences, rows of one entry each, of features that have statistics now."""
         if len(past.sources) and self.log is not None:
             self._replay_into(self.state, X, past)
 
-    def _replay_into(self, state: Any, X: Any, past: Past) -> None:
+    def _replay_into(self, state: Any, X: Rows, past: Past) -> None:
         assert self.log is not None
         before = np.isnan(self.log[past.sources, passes.OF_ROW])  # one margin was that of all classes
         if not before.any():
             passes.replay_all(state, X, past.sources, self.log)
             return
         for places in (np.flatnonzero(before), np.flatnonzero(~before)):
-            passes.replay_all(state, rows_at(X, places), past.sources[places], self.log)
+            some = X._replace(starts=X.starts[places], ends=X.ends[places])
+            passes.replay_all(state, some, past.sources[places], self.log)
             if before[places].any():
                 state.mirror(np.unique(past.slots[places]))
 
@@ -173,7 +171,7 @@ class Member:
         self.fixed = weights.astype(np.float32).astype(np.float64), units
         self.state, self.offsets = self.state.blank(2, n_outputs), None
 
-    def past_weights(self, X: Any, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
+    def past_weights(self, X: Rows, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
         """What :meth:`weights` would have of features without a slot, rows of one entry each, numbered by slots."""
         if self.log is None:
             return None

@@ -177,6 +177,35 @@ def slot_in(known, first, serial, is_learned, feature):
 
 
 @kernel
+def gather(
+    known: Known,
+    kept: Kept,
+    features: Annotated[np.ndarray, "int64[chosen]"],
+    slots: Annotated[np.ndarray, "uint32[chosen]"],
+    begun: int,
+    logged: int,
+    slots_of: Annotated[np.ndarray, "uint32[occurrences]"],
+    sources: Annotated[np.ndarray, "int64[occurrences]"],
+    places: Annotated[np.ndarray, "int64[occurrences]"],
+) -> int:
+    """Write the occurrences of features in rows with a serial number below ``begun``, in their order: the slots of the
+    features, where rows are in the log, and where the occurrences are; returns how many there are."""
+    n = 0
+    for i in range(len(features)):
+        latest = known.latest[features[i]]
+        while latest > 0 and kept.serials[latest - 1] >= begun:
+            latest = kept.before[latest - 1]
+        written = n + kept.ordinals[latest - 1] if latest > 0 else n
+        n = written
+        while latest > 0:
+            written -= 1
+            slots_of[written], places[written] = slots[i], latest - 1
+            sources[written] = kept.serials[latest - 1] % logged
+            latest = kept.before[latest - 1]
+    return n
+
+
+@kernel
 def place_rows(
     known: Known,
     first: int,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.rows import reach
+from tunefree.core.rows import Rows
 from tunefree.core.states import under
 from tunefree.losses.objectives import Multinomial, chosen
 from tunefree.model.group import LabelledRows
@@ -95,10 +95,10 @@ class FirstPassRecord:
             if self._of_log_losses:
                 self.risks["log_loss"].add(weight[kept], row_losses[kept])
 
-    def replay(self, past: Past | None, X: Any, objective: Any) -> None:
+    def replay(self, past: Past | None, X: Rows | None, objective: Any) -> None:
         """Add first occurrences that were left out, as rows of one entry each."""
         if past is not None and len(past.sources):
-            self.evidence = _with_room(self.evidence, reach(X), self.log.shape[1], objective)
+            self.evidence = _with_room(self.evidence, 1 + int(past.slots.max()), self.log.shape[1], objective)
             log = with_room(self.log, 1 + int(past.sources.max()))
             replay_evidence(self.evidence, X, past.sources, log)
 

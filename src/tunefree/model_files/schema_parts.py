@@ -5,13 +5,13 @@ from __future__ import annotations
 from types import UnionType
 from typing import Any, get_args
 
-from tunefree.core.fields import OUTPUT, State
+from tunefree.core.fields import FEATURE, OUTPUT, State
 from tunefree.core.parameters import Parameter, records_of, types_of
 from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, Optional, Sequence, Text
 from tunefree.generations.clocks import AGES
 from tunefree.generations.growing import KINDS
 from tunefree.intervals.adaptive import LATEST, N_STEPS
-from tunefree.learners.newton import DEPTH, Newton
+from tunefree.learners.newton import DEPTH, SIDE, Newton
 from tunefree.learners.scinol import ScInOL2
 from tunefree.mixing.bases import N_CANDIDATES
 from tunefree.model.targets import MANY_CLASSES
@@ -181,7 +181,8 @@ def of_state(prefix: str, cls: type[State], lengths: dict[str, Any]) -> dict[str
         The names of the lengths of axes, see :class:`tunefree.core.schema.Array`.
     """
     limits: dict[str, Any] = {}
-    if issubclass(cls, Newton):
+    if issubclass(cls, Newton):  # which keeps as many features as its matrices have
+        lengths = lengths | {FEATURE: SIDE}
         limits = {"waiting": {"low": 0, "below": DEPTH + 1}, "used": {"low": 0, "below": "side+1"}}
     arrays = {}
     for field in [field for field in cls.fields if field.is_saved]:

@@ -268,9 +268,8 @@ MODEL_ARRAYS = {
     "model.#.log": Array("float64", ("L", "W")),
     "model.log": Array("float64", (None, "K")),
     "model.meetings.slot_of": Array("int32", ("m",), -1, "S"),
-    "model.meetings.serials": Array("int64", ("m",), 0),
     "model.meetings.kept.features": Array("int32", ("O",), 0, "D"),
-    "model.meetings.kept.serials": Array("int64", ("O",), 0, "R"),
+    "model.meetings.kept.rows": Array("int32", (None,), 0),
     "model.meetings.kept.values.*": Array("float64", ("O",)),
     "model.*.learner.*": Array(_ANY, may_be_infinite=True),
     **of_state("model.evidence", Evidence, {FEATURE: "E", OUTPUT: "K"}),
@@ -366,13 +365,12 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
 
 
 def _lengths(saved: dict[str, Any]) -> dict[str, int]:
-    """Outputs, what a row takes in a log, rows in logs and with their numbers, slots beyond the first, occurrences."""
+    """Outputs, what a row takes in a log, rows in logs, slots beyond the first, occurrences."""
     n_classes = len(saved["classes"]) if saved["task"] == "classification" else 0
     n_outputs = n_classes if n_classes > 2 else 1
     slots, rows, _ = saved.get("meetings", {}).get("counts", (0, 0, 0))
     n_kept = saved.get("meetings", {}).get("kept", (0, 0))[0]
-    of_rows = {"L": min(rows, LOGGED), "R": rows}
-    return {"K": n_outputs, "W": OF_ROW + n_outputs, **of_rows, "S": slots, "O": n_kept}
+    return {"K": n_outputs, "W": OF_ROW + n_outputs, "L": min(rows, LOGGED), "S": slots, "O": n_kept}
 
 
 def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

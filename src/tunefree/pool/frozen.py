@@ -29,7 +29,8 @@ from tunefree.model.frozen_group import FrozenGroup
 from tunefree.pool.members import Members
 
 EARLIEST = 4 * FIRST  # rows of the first copy
-MOST_ROWS = 1024  # that a copy predicts, of those until the next
+MOST_ROWS = 1024  # that a copy predicts, of those until the next, but
+MOST_ROWS_OF_TEXTS = 256  # where there are no columns for trees, so that no mixture is to be chosen
 TOGETHER = 64  # rows that a copy predicts together at least, where they come one by one
 JUDGED = 512  # rows that a copy has learned at least, if it is to count
 MUCH, SURE = 0.98, 2.0
@@ -190,7 +191,8 @@ class Frozen:
         """
         if self.copy is None:
             return
-        thinning = max(self.copy.rows // MOST_ROWS, 1)
+        has_trees = members.growth is not None and members.growth.columns.is_for_trees
+        thinning = max(self.copy.rows // (MOST_ROWS if has_trees else MOST_ROWS_OF_TEXTS), 1)
         rows = np.flatnonzero((evidence > 0.0) & (numbers % thinning == 0))
         if len(rows):
             if self.waiting and self.waiting[0].units.widths is not units.widths:

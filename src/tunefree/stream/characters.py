@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 import unicodedata
 from functools import cache
-from itertools import chain
+from itertools import chain, takewhile
 
 import numpy as np
 
 ALONE = np.uint32(1 << 31)  # a character that is a word by itself, with the marks that follow it
 MARK = np.uint32(1 << 30)  # a character that continues the word before it, also after one that is a word by itself
 CODE = np.uint32(0x1FFFFF)  # of the character that stands for it
-_GIVEN = (range(0xD800), range(0xE000, 0x34000), range(0xE0100, 0xE01F0))  # others are surrogates, or no words
+_ASSIGNED = (range(0xD800), range(0xE000, 0x34000), range(0xE0100, 0xE01F0))  # others are surrogates, or no words
 # Scripts that are written without spaces: Thai, Lao, Myanmar, Khmer; kana; ideographs
 _WITHOUT_SPACES = (
     (0x0E00, 0x0EFF),
@@ -29,9 +29,23 @@ _WITHOUT_SPACES = (
 )
 
 
+_LAST = {1: 0x7F, 2: 0x7FF, 3: 0xFFFF, 4: sys.maxunicode}  # code of so many bytes in UTF-8
+
+
+def forms_in(data: np.ndarray) -> np.ndarray:
+    """The forms of characters, at least of those in some UTF-8: few texts have any of four bytes."""
+    largest = int(data.max(initial=0))
+    return forms(1 if largest < 0x80 else 2 if largest < 0xE0 else 3 if largest < 0xF0 else 4)
+
+
 @cache
-def forms() -> np.ndarray:
+def forms(size: int = 4) -> np.ndarray:
     """What each character becomes in words, as the Unicode database of this Python has it.
+
+    Parameters
+    ----------
+    size : {1, 2, 3, 4}, default 4
+        Bytes in UTF-8 that the longest characters have; nothing is told of longer ones.
 
     Returns
     -------
@@ -48,7 +62,7 @@ def forms() -> np.ndarray:
     (True, False)
     """
     table = np.zeros(sys.maxunicode + 1, np.uint32)
-    for code in chain(*_GIVEN):
+    for code in takewhile(_LAST[size].__ge__, chain(*_ASSIGNED)):
         kind = unicodedata.category(chr(code))
         if kind[0] in "LNM" or code == ord("_"):
             table[code] = (code if kind == "Lo" else _folded(chr(code))) | (int(MARK) if kind[0] == "M" else 0)

@@ -59,7 +59,7 @@ def count_words(offsets: np.ndarray, data: np.ndarray, seed: int) -> Counts:
     text = np.empty(2 * size + 2 * n + 8, np.uint8)  # a character becomes at most half as long again
     words = np.empty((most, 2), np.int64)
     in_texts = np.empty(n, np.int64)
-    used = split(offsets, data, characters.forms(), text, words, in_texts)
+    used = split(offsets, data, characters.forms_in(data[offsets[0] : offsets[-1]]), text, words, in_texts)
     longest = int(np.diff(in_texts, prepend=0).max(initial=0))
     slots = np.zeros((max(_FEWEST_SLOTS, 1 << (4 * longest).bit_length()), 2), np.int64)
     total = int(in_texts[-1]) if n else 0

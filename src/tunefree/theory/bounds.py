@@ -428,7 +428,7 @@ def _bound_of_scinol2(state, u, first):
 def _left_of_wealth_of_scinol2(state, u):
     seen = state.inverse > 0.0
     linear = np.sign(u[seen]) * _scaled(state, u) * state["gradients"][seen]
-    return float((state.epsilon[0] * state["wealth_scale"][seen] - state["wealth"][seen] + linear).sum())
+    return float((state.epsilon[0] * state["wealth_scale"][seen, None] - state["wealth"][seen] + linear).sum())
 
 
 def _spread(state):
