@@ -108,7 +108,7 @@ def begin(
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         first, batch = chunk, encoder.encode(chunk, True, bad, labelled)  # no row of those before could be used
     task, classes, guess, batch = _problem(plan, batch, bad)
-    rest = encoded(encoder, chunks, bad, learning=True, labelled=labelled)
+    rest = encoded(encoder, chunks, bad, learning=True, labelled=labelled, is_live=source.is_live)
     is_table = source.kind == TABLE
     usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
     batches = itertools.chain([batch] if len(batch.weight) else [], rest)
@@ -185,7 +185,7 @@ def batches_from(
     chunks = chunks_of(source, encoder, bad, position)
     if group is not None:
         chunks = whole_groups(chunks, group, held)
-    return encoded(encoder, chunks, bad, learning=True, labelled=True)
+    return encoded(encoder, chunks, bad, learning=True, labelled=True, is_live=source.is_live)
 
 
 def chunks_of(
@@ -259,7 +259,7 @@ def further_batches(source: Source, encoder: Any, bad: BadRows, group: str | Non
         encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
     if group is not None:
         chunks = whole_groups(chunks, group)
-    return encoder, encoded(encoder, chunks, bad, learning=True, labelled=True)
+    return encoder, encoded(encoder, chunks, bad, learning=True, labelled=True, is_live=source.is_live)
 
 
 def encoded(
@@ -269,7 +269,7 @@ def encoded(
     learning: bool,
     labelled: bool,
     kept: Sequence[str] = (),
-    at_once: bool = False,
+    is_live: Callable[[], bool] | None = None,
 ) -> Iterator[Batch]:
     """Encode chunks, in order.
 
@@ -286,8 +286,8 @@ def encoded(
         Whether each row must have a target.
     kept : sequence of str
         Columns of a table that batches keep as they were read.
-    at_once : bool, default False
-        Whether each chunk is encoded before the next one is read.
+    is_live : function, optional
+        Whether rows are used as they come, so that each chunk is encoded before the next one is read.
 
     Raises
     ------
@@ -304,7 +304,7 @@ def encoded(
         waiting: deque[tuple[Any, Future[Any], Tally]] = deque()
         for chunk, unread in _with_unread(chunks, bad):
             waiting.append((chunk, pool.submit(encoder.prepare, chunk, labelled), unread))
-            if at_once or len(waiting) > (os.cpu_count() or 1):
+            while waiting and (len(waiting) > (os.cpu_count() or 1) or (is_live is not None and is_live())):
                 yield finish(*waiting.popleft())
         while waiting:
             yield finish(*waiting.popleft())
