@@ -113,7 +113,7 @@ def train(
         try:
             trained, reader = _begun(_Reader(rows, unread, watcher, checkpoints, limit, stop), plan, earlier)
             watcher.begin(trained, rows)
-            if source.files == ("-",):
+            if source.files == ("-",) and plan.group is None:  # short runs of groups are learned together, by blocks
                 use_lines_as_they_come(PATIENCE)
             while trained.progress.number < plan.passes:
                 trained.encoder.observes = trained.progress.number == 0
@@ -273,7 +273,7 @@ class _Reader:
     def pieces(self, trained: Trained) -> Iterator[Piece]:
         """The pieces of a pass, from the place on to which it has come."""
         model = trained.model
-        for read in ahead(self._reads(trained), is_over=self.stop.is_over):
+        for read in ahead(self._reads(trained), stop=self.stop, idle=self.checkpoints.save_if_due):
             n_slots = model.n_slots_after(read.batch.rows)
             if self.limit.most:
                 n_slots = max(n_slots, 1 + read.batch.rows.numbers.shape[1] + self.limit.most)
