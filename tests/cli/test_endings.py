@@ -31,8 +31,8 @@ def interrupt(monkeypatch, after):
     """Let Ctrl-C come when so many batches have been learned."""
     ahead = training.ahead
 
-    def interrupted(batches, is_over):
-        for number, read in enumerate(ahead(batches, is_over=is_over)):
+    def interrupted(batches, **options):
+        for number, read in enumerate(ahead(batches, **options)):
             if number == after:
                 signal.raise_signal(signal.SIGINT)
             yield read

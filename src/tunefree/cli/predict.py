@@ -110,7 +110,6 @@ def predict(
     from tunefree.model_files.trained import load
     from tunefree.report.record import record
     from tunefree.report.rows import rows_of
-    from tunefree.stream import live
     from tunefree.workflows import prediction
 
     bad = bad_rows_of(plan)
@@ -124,9 +123,8 @@ def predict(
 
         explainer = explanation.Explainer(trained, explanation.decomposition_of(trained))
     beside = None if explainer is None else explainer.beside
-    if files.data == ["-"]:
-        live.answer_at_once()
-    written = prediction.write(trained, files.source(plan), str(output), bad, layout, beside)
+    source = files.source(plan, live=True)
+    written = prediction.write(trained, source, str(output), bad, layout, beside)
     if json:
         typer.echo(dumps({"rows": written, **record(rows_of(bad))}), err=str(output) == "-")
         return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tunefree.cli.options import Files, Run, check_outputs
+from tunefree.cli.options import Files, Json, Run, check_outputs
 from tunefree.core import machine
 from tunefree.core.console import plain_console
 from tunefree.core.errors import ModelError
@@ -32,6 +32,7 @@ def train(
     plan: Plan,
     files: Files,
     run: Run,
+    json: Json = False,
 ) -> None:
     """Learn a model from data, in one pass.
 
@@ -45,53 +46,60 @@ def train(
     if run.memory_limit is not None:
         machine.share_freed_memory()
     if is_store(output):
-        n_rises = _learn_in_store(files, plan, run, output)
+        trained, n_rises, output = _learn_in_store(files, plan, run, output)
     elif output.parent.is_dir() and (output.is_file() or not output.exists()):
         with only_writer(output.parent / f".{output.name}.lock", output):
-            n_rises = _train(output, plan, files, run)
+            trained, n_rises = _train(output, plan, files, run)
     else:  # a pipe or a device, or what cannot be written
-        n_rises = _train(output, plan, files, run)
-    if n_rises and run.exit_code_on_drift is not None:
-        raise typer.Exit(run.exit_code_on_drift)
-
-
-def _learn_in_store(files: Files, plan: Plan, run: Run, folder: Path) -> int:
-    """Let the model of a store go on with rows; it is the next version. Returns how often the loss rose."""
-    from tunefree.serving.service import Service
-
-    if run.earlier is None or run.earlier.resolve() != folder.resolve():
-        raise ModelError(f"{folder}: is a store; let its model go on by `earlier={str(folder)!r}`, or name a file")
-    with Service(None, folder) as service:
-        service.save()  # with the rows of the journal
-        incoming = folder / INCOMING / "trained.model"
-        n_rises = _train(incoming, plan, files, replace(run, earlier=folder / CURRENT))
-        number = service.take(incoming.name)
-        incoming.unlink()
-    if not run.quiet:
-        typer.echo(f"it is version {number} of {folder}")
-    return n_rises
-
-
-def _train(output: Path, plan: Plan, files: Files, run: Run) -> int:
-    """Learn a model, and write it to a file. Returns how often the loss rose on its rows."""
-    kept = checkpoint_of(output)  # beside a pipe or a device there may be no place for one
-    is_kept = bool(run.checkpoint or run.save_every or run.resume or kept.exists())
-    check_outputs([output, kept if is_kept else None, run.report], files.data)
-    if plan.learner == EARLY_STOPPING:
-        _stop_early(files, plan, output, run.quiet)
-        return 0
-    trained, n_rises = (_spread if run.is_spread else _learn)(files, plan, run, output)
-    if not run.quiet:
+        trained, n_rises = _train(output, plan, files, run)
+    if json or not run.quiet:
         from tunefree.cli.display import show
         from tunefree.report.learned import summary
 
-        show(summary(trained, output))
+        show(summary(trained, output, for_programs=json), json)
     if run.report:
         from tunefree.core import storage
         from tunefree.report import page
 
         page.write(page.report(trained, digest=storage.digest_of(output)), run.report)
-    return n_rises
+    if n_rises and run.exit_code_on_drift is not None:
+        raise typer.Exit(run.exit_code_on_drift)
+
+
+def _learn_in_store(files: Files, plan: Plan, run: Run, folder: Path) -> tuple[Trained, int, Path]:
+    """Let the model of a store go on with rows. Returns also how often the loss rose, and the file of the version."""
+    from tunefree.serving.service import Service
+
+    with Service(None, folder) as service:
+        service.save()  # with the rows of the journal
+        version = service.store.versions[-1].number
+        incoming = folder / INCOMING / f"after-{version}.model"  # a checkpoint of it is of use as long as this is so
+        kept = checkpoint_of(incoming)
+        places = {folder.resolve(): folder / CURRENT, kept.resolve(): kept}
+        earlier = None if run.earlier is None else places.get(run.earlier.resolve())
+        if earlier is None:
+            ways = f"`earlier={str(folder)!r}`" + (f" or its checkpoint {str(kept)!r}" if kept.exists() else "")
+            raise ModelError(
+                f"{folder}: is a store, at version {version}; let its model go on by {ways}, or name a file"
+            )
+        trained, n_rises = _train(incoming, plan, files, replace(run, earlier=earlier))
+        number = service.take(incoming.name)
+        incoming.unlink()
+        return trained, n_rises, service.store.file(number)
+
+
+def _train(output: Path, plan: Plan, files: Files, run: Run) -> tuple[Trained, int]:
+    """Learn a model, and write it to a file. Returns also how often the loss rose on its rows."""
+    kept = checkpoint_of(output)  # beside a pipe or a device there may be no place for one
+    is_kept = bool(run.checkpoint or run.save_every or run.resume or kept.exists())
+    check_outputs([output, kept if is_kept else None, run.report], files.data)
+    if plan.learner == EARLY_STOPPING:
+        from tunefree.estimators.early_stopping import descend
+
+        stopped = descend(files.source(), plan)
+        stopped.save(output)
+        return stopped, 0
+    return (_spread if run.is_spread else _learn)(files, plan, run, output)
 
 
 def checkpoint_of(output: Path) -> Path:
@@ -196,16 +204,3 @@ def _left(checkpoint: Path, plan: Plan, files: Files) -> str:
     if files.data == ["-"]:
         remedy = f"Go on with the rows from number {kept.progress.position.row + 1:,} on by --from {checkpoint}"
     return f"interrupted; {checkpoint} holds the model after {done}{kept.progress.rows:,} rows. {remedy}"
-
-
-def _stop_early(files: Files, plan: Plan, output: Path, quiet: bool) -> None:
-    """Learn from all rows in memory."""
-    from tunefree.estimators.early_stopping import descend
-
-    stopped = descend(files.source(), plan)
-    stopped.save(output)
-    if not quiet:
-        from tunefree.cli.display import show
-        from tunefree.report.learned import summary
-
-        show(summary(stopped, output))

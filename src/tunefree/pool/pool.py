@@ -340,9 +340,10 @@ class Pool:
             self.balance.judge(mixed[:, 0], y, weight, judging, numbers)
             if growth is not None:
                 self.balance.observe(X, weight, numbers, len(growth.columns.keys))
+        units = self.conformal.units  # of these rows; after the last of them other widths may be grown
         self.conformal.observe(Judged(matrix, mixed, y, judging, numbers, draws, weight), *columns)
         if self.members.growth is not None:
-            self.frozen.judge(self.members, X, y, judging, numbers, weight, self.conformal.units)
+            self.frozen.judge(self.members, X, y, judging, numbers, weight, units)
             judged: Any = slice(None) if evidence.all() else evidence > 0.0  # all: no copy of the predictions
             groups = None if ahead is None else ahead.groups[judged]
             self._judge(predictions[judged], mixed[judged], y[judged], evidence[judged], groups)

@@ -44,6 +44,14 @@ def guarantees(trained: Trained) -> Section:
     return Section("guarantees", "What is guaranteed", blocks)
 
 
+def bounds(trained: Trained) -> list[Block]:
+    """What the pass proves of linear models, where it proves anything."""
+    try:
+        return _bounds(trained, findings(trained))
+    except ModelError:
+        return []
+
+
 def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     """What :func:`tunefree.workflows.certification.findings` gives.
 
@@ -52,24 +60,30 @@ def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     trained : Trained
     certified : dict
     """
-    has_unit = trained.model.task == "regression" and not has_rates(trained.plan.loss)
-    unit = " mean absolute deviations of the target" if has_unit else ""
-    radius = Format("g", unit=unit)
     facts = [Fact("rows", certified["rows"], COUNT)]
     facts += [Fact("weighted by", column)] if (column := weights_named(trained.plan)) else []
     facts += [Fact("predictions", certified["predictions"]), Fact("mean loss", certified["loss"], SIX, "loss")]
+    blocks: list[Block] = [Facts(facts), *_bounds(trained, certified)]
+    blocks += [*_coverage(trained, certified), *_mixing(certified), *_of_file(certified), *_kernels(certified)]
+    blocks += [Data("order", certified["order"])] if "order" in certified else []
+    return [*blocks, *_risk(trained, certified)]
+
+
+def _bounds(trained: Trained, certified: dict[str, Any]) -> list[Block]:
+    """Which losses no linear model can have, by radius, and up to which radius it cannot be better by much."""
+    has_unit = trained.model.task == "regression" and not has_rates(trained.plan.loss)
+    unit = " mean absolute deviations of the target" if has_unit else ""
+    radius = Format("g", unit=unit)
     header = [Column("radius", radius), Column("no linear model has a mean loss below", SIX, "bound")]
     bounds = list(certified["lower_bounds"].items())
     known = f"{RADIUS} {FORGOTTEN}" if trained.kind == "table" and trained.encoder.ids.n_forgotten else RADIUS
-    blocks: list[Block] = [Facts(facts), Table("Every linear model", header, bounds, known, "lower_bounds")]
+    blocks: list[Block] = [Table("Every linear model", header, bounds, known, "lower_bounds")]
     largest = [(gap, radius) for gap, radius in certified["largest_radii"].items() if radius is not None]
     if largest:
         of_gap = Column("no linear model is better by more than", WHOLE_PERCENT, "gap")
         columns = [of_gap, Column("up to radius", Format(".3g", unit=unit), "radius")]
         blocks.append(Table("How much better a linear model can be", columns, largest, key="largest_radii"))
-    blocks += [*_coverage(trained, certified), *_mixing(certified), *_of_file(certified), *_kernels(certified)]
-    blocks += [Data("order", certified["order"])] if "order" in certified else []
-    return [*blocks, *_risk(trained, certified)]
+    return blocks
 
 
 def _coverage(trained: Trained, certified: dict[str, Any]) -> list[Block]:

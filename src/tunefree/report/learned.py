@@ -18,6 +18,7 @@ from tunefree.report.columns import facts_of_columns, table_of_columns
 from tunefree.report.document import Block, Code, Column, Fact, Facts, Note, Section, Table
 from tunefree.report.drifts import blocks_of_drifts, facts_of_drifts
 from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, THREE, first, is_absent
+from tunefree.report.guarantees import bounds
 from tunefree.report.rows import notes_of, oddity_lines, tables_of_reasons
 from tunefree.report.suspicions import remarks_on_columns, warnings_of
 from tunefree.report.words import loss_name, weights_named
@@ -41,7 +42,7 @@ def learned(trained: Trained) -> Section:
     return Section("learned", "What was learned", [Facts(facts), *table_of_columns(trained, MOST)])
 
 
-def summary(trained: Trained, output: Path) -> list[Block]:
+def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[Block]:
     """The end of a training: rows, losses, the file of the model, and what looks wrong.
 
     Parameters
@@ -49,6 +50,8 @@ def summary(trained: Trained, output: Path) -> list[Block]:
     trained : Trained
     output : Path
         The file.
+    for_programs : bool, default False
+        With what was told before the end, where the loss rose, and the bounds of the certificate.
     """
     blocks: list[Block] = [
         Facts([*facts_of_rows(trained), *losses(trained), *facts_of_drifts(trained), Fact("model", str(output))])
@@ -60,7 +63,8 @@ def summary(trained: Trained, output: Path) -> list[Block]:
             hint = "rows held out were best predicted at the end; tunefree path --iterations makes it longer"
             blocks.append(Note(hint, "note"))
         return blocks
-    blocks += [*tables_of_reasons(trained.progress.reasons), *warnings_of(trained, is_ending=True)]
+    blocks += [*tables_of_reasons(trained.progress.reasons), *warnings_of(trained, is_ending=not for_programs)]
+    blocks += [*blocks_of_drifts(trained), *bounds(trained)] if for_programs else []
     return [*blocks, *tables_of_passes(trained), *notes_of(_remarks(trained))]
 
 

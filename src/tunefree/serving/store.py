@@ -120,18 +120,19 @@ class Store:
         """Remove files that the journal does not name, and let the link be right: the process may have ended before."""
         if self.folder is None:
             return
-        named = {self._file(version.number).name for version in self.versions}
+        named = {self.file(version.number).name for version in self.versions}
         for path in (self.folder / VERSIONS).iterdir():
             if path.name not in named:
                 path.unlink()
-        link, target = self.folder / CURRENT, Path(VERSIONS) / self._file(self.versions[-1].number).name
+        link, target = self.folder / CURRENT, Path(VERSIONS) / self.file(self.versions[-1].number).name
         if not link.is_symlink() or link.readlink() != target:
             beside = self.folder / f"{CURRENT}.part"
             beside.unlink(missing_ok=True)
             beside.symlink_to(target)
             os.replace(beside, link)
 
-    def _file(self, number: int) -> Path:
+    def file(self, number: int) -> Path:
+        """Where a version is."""
         assert self.folder is not None
         return self.folder / VERSIONS / f"{number:06d}.model"
 
@@ -154,7 +155,7 @@ class Store:
         created = datetime.now(UTC).isoformat(timespec="seconds")
         version = Version(number, sequence, rows, loss if loss is None or loss == loss else None, created, reason)
         if self.folder is not None:
-            (trained if trained.progress.complete else ended(trained)).save(self._file(number))
+            (trained if trained.progress.complete else ended(trained)).save(self.file(number))
             flush(self.folder / VERSIONS)
         with self.journal.transaction():
             self.journal.add_version(version)
@@ -173,7 +174,7 @@ class Store:
         if self.folder is None or number not in [version.number for version in self.versions]:
             kept = ", ".join(str(version.number) for version in self.versions)
             raise ModelError(f"there is no version {number}; those that are kept are {kept}")
-        return Trained.load(self._file(number))
+        return Trained.load(self.file(number))
 
     def incoming(self, name: str) -> Trained:
         """A model that was put into the folder for incoming ones.

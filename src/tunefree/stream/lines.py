@@ -9,7 +9,7 @@ import stat
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ import pyarrow as pa
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import Lines, Position
 from tunefree.stream.beginnings import BYTE_ORDER_MARK, Start, start_of
+from tunefree.stream.byte_stream import ByteStream, errors_of
 from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, display_name
 
 BLOCK_SIZE = 1 << 21  # bytes of a chunk: its fixed costs are negligible, and it fits into the last-level cache
@@ -34,91 +35,6 @@ _MAGIC = {
     "zip": (b"PK\x03\x04", b"PK\x05\x06"),
 }
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-
-
-class ByteStream:
-    """A stream of bytes that is read once, with look-ahead.
-
-    Parameters
-    ----------
-    stream : file
-        Has ``readinto``.
-    name : str
-        For messages.
-    size : int, optional
-        Bytes of a regular file, in which reading can start anywhere.
-    compressed : ByteStream, optional
-        What the stream decompresses, to be closed with it.
-
-    Examples
-    --------
-    >>> import io
-    >>> text = ByteStream(io.BytesIO(b"one\\ntwo\\n"), "example")
-    >>> bytes(text.peek(3)), text.read(4), text.offset
-    (b'one', b'one\\n', 4)
-    """
-
-    closed = False
-
-    def __init__(self, stream: Any, name: str, size: int | None = None, compressed: ByteStream | None = None) -> None:
-        self.stream, self.name, self.size, self.compressed = stream, name, size, compressed
-        self.offset = 0  # bytes taken so far
-        self.longest_line = LONGEST_LINE
-        self.end: int | None = None  # bytes of the stream that are read; None for all of it
-        self._ahead = np.empty(0, np.uint8)  # bytes read but not taken
-        self._ended = False  # whether there is nothing left to read
-
-    def peek(self, size: int) -> np.ndarray:
-        """The next ``size`` bytes, fewer only at the end of the stream; they stay to be taken."""
-        filled = len(self._ahead)
-        size = size if self.end is None else min(size, max(self.end - self.offset, 0))
-        if filled < size and not self._ended:
-            block = np.empty(size, np.uint8)
-            block[:filled] = self._ahead
-            view = block.data
-            with self._errors():
-                while filled < size and not self._ended:
-                    count = self.stream.readinto(view[filled:])
-                    self._ended = not count
-                    filled += count or 0
-            self._ahead = block[:filled]
-        return self._ahead[:size]
-
-    def _errors(self) -> Any:
-        """A context in which errors of the system name the stream."""
-        return _reading(self.name)
-
-    def take(self, size: int) -> np.ndarray:
-        """The next ``size`` bytes, which :meth:`peek` must have returned before."""
-        taken, self._ahead = self._ahead[:size], self._ahead[size:]
-        self.offset += len(taken)
-        return taken
-
-    def read(self, size: int = -1) -> bytes:
-        """The next bytes, as a file gives them (a decompressor reads from here)."""
-        block = min(size, BLOCK_SIZE) if size >= 0 else BLOCK_SIZE
-        self.peek(block)
-        return self.take(block).tobytes()
-
-    def skip_to(self, offset: int) -> None:
-        """Go on from the byte ``offset``, by a seek in a regular file and else by reading."""
-        if offset < self.offset:
-            raise DataError("the stream has been read already", self.name, remedy="save it to a file to read it again")
-        if self.size is not None:
-            self.offset, self._ahead, self._ended = min(offset, self.size), self._ahead[:0], False
-            self.stream.seek(self.offset)
-        while self.offset < offset and len(self.peek(min(BLOCK_SIZE, offset - self.offset))):
-            self.take(offset - self.offset)
-        if self.offset < offset:
-            problem = "the data end before the place to go on from"
-            raise DataError(problem, self.name, remedy="resume with the data of the first run")
-
-    def close(self) -> None:
-        """Close the stream and what it reads from, unless it is standard input, which others may go on reading."""
-        if self is not _standard_input.get(_standard_stream()):
-            self.stream.close()
-            if self.compressed:
-                self.compressed.close()
 
 
 class _LineEnds(NamedTuple):
@@ -248,13 +164,32 @@ def not_utf8(file: str) -> DataError:
     return DataError("this is not text in UTF-8", display_name(file), remedy=remedy)
 
 
-def standard_input(kind: type[ByteStream] = ByteStream, name: str = "-") -> ByteStream:
+def standard_input(name: str = "-", patience: float | None = None) -> ByteStream:
     """Standard input as text. It is opened once and shared, so that bytes looked ahead at are not lost."""
     stream = _standard_stream()
     if stream not in _standard_input:
         _standard_input.clear()
-        _standard_input[stream] = _decoded(_decompressed(kind(stream, "standard input"), "-"), name)
+        raw = ByteStream(stream, "standard input")
+        raw.patience, raw.begun = patience, patience is not None
+        _standard_input[stream] = _decoded(_decompressed(raw, "-"), name)
+        _standard_input[stream].is_shared = True
     return _standard_input[stream]
+
+
+def use_lines_as_they_come(patience: float, from_the_first: bool = False) -> None:
+    """Use lines of standard input as they come, unless it is a file; blocks of compressed text are waited for.
+
+    Parameters
+    ----------
+    patience : float
+        Seconds from the first line on until those that have come are used, though they do not fill a block.
+    from_the_first : bool, default False
+        Whether the first block, from which types of columns are inferred, is not waited for either.
+    """
+    with suppress(OSError, ValueError, AttributeError):  # what is read is in memory
+        if not stat.S_ISREG(os.fstat(_standard_stream().fileno()).st_mode):
+            text = standard_input("-", patience if from_the_first else None)
+            text.patience = patience if text.compressed is None else None
 
 
 def open_text(file: str) -> ByteStream:
@@ -262,13 +197,13 @@ def open_text(file: str) -> ByteStream:
 
     UTF-16 is told by its byte-order mark; :class:`tunefree.stream.files.TextFile` names other encodings.
     """
-    text = standard_input(name=file) if file == "-" else _opened(file)
+    text = standard_input(file) if file == "-" else _opened(file)
     text.longest_line = getattr(file, "longest_line", LONGEST_LINE)
     return text
 
 
 def _opened(file: str) -> ByteStream:
-    with _reading(file):
+    with errors_of(file):
         status = os.stat(file)
         if stat.S_ISDIR(status.st_mode):
             raise DataError("is a directory", file, remedy="name the files in it")
@@ -288,23 +223,6 @@ def _standard_stream() -> Any:
     """Standard input without Python's buffer: a thread that waits for it must hold no lock as the program ends."""
     buffer = getattr(sys.stdin, "buffer", None)
     return getattr(buffer, "raw", buffer)
-
-
-@contextmanager
-def _reading(name: str) -> Iterator[None]:
-    """Raise the system's errors as DataError."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise DataError("there is no such file", name, remedy="check the path") from None
-    except PermissionError:
-        raise DataError("reading it is not permitted", name, remedy="change its permissions") from None
-    except (EOFError, lzma.LZMAError, pa.ArrowException) as error:
-        raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
-    except OSError as error:
-        if error.errno is None:  # from a decompressor, not from the system
-            raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
-        raise DataError(f"it cannot be read ({error})", name, remedy="check the file") from None
 
 
 def _decompressed(raw: ByteStream, file: str) -> ByteStream:
@@ -393,6 +311,7 @@ def _chunks(text: ByteStream, begin: Position, block_size: int, quoted: bool, he
     while True:
         ends = _line_ends(text, block_size, quoted)
         data = text.take(ends.last)
+        text.begun = True
         if not len(data):
             return
         first, rows = rows + 1, rows + ends.lines
@@ -424,15 +343,18 @@ def _header_of(text: ByteStream, quoted: bool) -> tuple[Start, int]:
 
 def _line_ends(text: ByteStream, block_size: int, quoted: bool) -> _LineEnds:
     """The line ends in the next block, which grows until it holds one or is the rest of the text."""
-    size = block_size
+    size, least = block_size, 1
     while True:
-        window = text.peek(size)
+        window = text.peek(size, least)
         ends = _find_ends(window, quoted)
-        if len(window) < size:  # the end: the last line may lack its line end
+        if len(window) < size and text.is_at_end(len(window)):  # the last line may lack its line end
             return _LineEnds(ends.first, len(window), ends.lines + (ends.last < len(window)))
         if ends.last:
             return ends
-        size = _doubled(size, text)
+        if len(window) < size:  # a quote of the lines that have come is still open
+            least = len(window) + 1
+        else:
+            size = _doubled(size, text)
 
 
 def _doubled(size: int, text: ByteStream) -> int:

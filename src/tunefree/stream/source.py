@@ -15,7 +15,6 @@ from tunefree.stream.batch import BadRows, Position, as_named
 from tunefree.stream.contract import Options
 from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, TextFile, display_name, expand, partitions_of
 from tunefree.stream.lines import open_text, read_lines
-from tunefree.stream.live import LiveStream
 from tunefree.stream.notation import ColumnTypes
 
 WITHOUT_DELIMITER = ("json", "svmlight", "vw")  # formats of text
@@ -84,10 +83,9 @@ class Source:
         """What messages call it."""
         return ", ".join(self.files) if self.files else "the table"
 
-    @property
-    def live(self) -> bool:
-        """Whether its rows are used as they come: :func:`tunefree.stream.live.answer_at_once` was called before."""
-        return self.files == ("-",) and isinstance(open_text("-"), LiveStream)
+    def is_live(self) -> bool:
+        """Whether its rows are used as they come; :func:`tunefree.stream.lines.use_lines_as_they_come` says it."""
+        return self.files == ("-",) and open_text("-").patience is not None
 
     @property
     def rewindable(self) -> bool:

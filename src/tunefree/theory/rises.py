@@ -252,7 +252,7 @@ def follow(
     """
     progress[0], progress[1], progress[2] = len(losses), -1, 0
     highest = _highest(counts)
-    floor, small = 0, -1.0
+    floor, small, before, octave_end = 0, -1.0, 0.0, 0.0
     for i in range(len(losses)):
         if sums[0] == 0.0 or gain[0] < start[0]:
             progress[1] = i
@@ -267,7 +267,9 @@ def follow(
         highest = max(highest, cell)
         rows, above = sums[0] + 1.0, _sum_of(counts[cell + 1 : highest + 1])
         ties = counts[cell] if cell > floor else rows - above
-        before, total = _prior(sums[0]), 0.0
+        if rows >= octave_end:
+            before, octave_end = _prior(sums[0])
+        total = 0.0
         for k in range(len(capital)):
             believed = _believed((above + ties) / rows, k) - _believed(above / rows, k)
             bet = believed / (ties / rows)
@@ -284,7 +286,7 @@ def follow(
             for k in range(3):
                 record[2 + k], record[5 + k] = sums[k] - start[1 + k], start[1 + k]
             counts[:], capital[:], gain[:], sums[:], start[:] = 0, 0.0, 0.0, 0.0, 0.0
-            highest, progress[1] = 0, -1
+            highest, progress[1], octave_end = 0, -1, 0.0
             progress[2] += 1
             if progress[2] == len(records):
                 progress[0] = i + 1
@@ -318,9 +320,9 @@ def _sum_of(counts):
 
 
 def _prior(rows):
-    """The part of the capital 1 with which betting begins after so many rows; these parts add up to 1.
+    """The part of the capital 1 with which betting begins after so many rows, and the row up to which it is the same.
 
-    Octave k of the rows has 1 / ((k + 1) (k + 2)), and each row of it the same part of that.
+    Octave k of the rows has 1 / ((k + 1) (k + 2)), and each row of it the same part of that. All parts add up to 1.
     """
     octave = np.floor(np.log2(rows + 1.0))
-    return 1.0 / ((octave + 1.0) * (octave + 2.0) * 2.0**octave)
+    return 1.0 / ((octave + 1.0) * (octave + 2.0) * 2.0**octave), 2.0 ** (octave + 1.0)

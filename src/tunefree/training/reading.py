@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -29,7 +30,7 @@ from tunefree.stream.tally import Tally
 from tunefree.stream.whole_groups import whole_groups
 from tunefree.training.closed_classes import closed_classes, of_named_classes
 from tunefree.training.rates import of_possible_targets
-from tunefree.training.stopping import Stopped
+from tunefree.training.stopping import Stop, Stopped
 from tunefree.training.targets import Guess, target_of, task_of
 
 POLL = 0.1  # seconds until it is asked whether anything will come
@@ -108,7 +109,7 @@ def begin(
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         first, batch = chunk, encoder.encode(chunk, True, bad, labelled)  # no row of those before could be used
     task, classes, guess, batch = _problem(plan, batch, bad)
-    rest = encoded(encoder, chunks, bad, learning=True, labelled=labelled)
+    rest = encoded(encoder, chunks, bad, learning=True, labelled=labelled, is_live=source.is_live)
     is_table = source.kind == TABLE
     usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
     batches = itertools.chain([batch] if len(batch.weight) else [], rest)
@@ -185,7 +186,7 @@ def batches_from(
     chunks = chunks_of(source, encoder, bad, position)
     if group is not None:
         chunks = whole_groups(chunks, group, held)
-    return encoded(encoder, chunks, bad, learning=True, labelled=True)
+    return encoded(encoder, chunks, bad, learning=True, labelled=True, is_live=source.is_live)
 
 
 def chunks_of(
@@ -259,7 +260,7 @@ def further_batches(source: Source, encoder: Any, bad: BadRows, group: str | Non
         encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
     if group is not None:
         chunks = whole_groups(chunks, group)
-    return encoder, encoded(encoder, chunks, bad, learning=True, labelled=True)
+    return encoder, encoded(encoder, chunks, bad, learning=True, labelled=True, is_live=source.is_live)
 
 
 def encoded(
@@ -269,7 +270,7 @@ def encoded(
     learning: bool,
     labelled: bool,
     kept: Sequence[str] = (),
-    at_once: bool = False,
+    is_live: Callable[[], bool] | None = None,
 ) -> Iterator[Batch]:
     """Encode chunks, in order.
 
@@ -286,8 +287,8 @@ def encoded(
         Whether each row must have a target.
     kept : sequence of str
         Columns of a table that batches keep as they were read.
-    at_once : bool, default False
-        Whether each chunk is encoded before the next one is read.
+    is_live : function, optional
+        Whether rows are used as they come, so that each chunk is encoded before the next one is read.
 
     Raises
     ------
@@ -304,7 +305,7 @@ def encoded(
         waiting: deque[tuple[Any, Future[Any], Tally]] = deque()
         for chunk, unread in _with_unread(chunks, bad):
             waiting.append((chunk, pool.submit(encoder.prepare, chunk, labelled), unread))
-            if at_once or len(waiting) > (os.cpu_count() or 1):
+            while waiting and (len(waiting) > (os.cpu_count() or 1) or (is_live is not None and is_live())):
                 yield finish(*waiting.popleft())
         while waiting:
             yield finish(*waiting.popleft())
@@ -335,7 +336,9 @@ def _kept(chunk: Columns, numbers: np.ndarray, names: Sequence[str]) -> Any:
     return chunk.table.select(list(names)).filter(of_booleans(np.isin(row_numbers(chunk), numbers)))
 
 
-def ahead(items: Iterator[Any], depth: int = 2, is_over: Callable[[], bool] | None = None) -> Iterator[Any]:
+def ahead(
+    items: Iterator[Any], depth: int = 2, stop: Stop | None = None, idle: Callable[[], None] | None = None
+) -> Iterator[Any]:
     """The same items, read ahead in a thread of their own, so that reading and learning overlap.
 
     Parameters
@@ -344,8 +347,10 @@ def ahead(items: Iterator[Any], depth: int = 2, is_over: Callable[[], bool] | No
         An exception that it raises is raised here, after the items before it.
     depth : int, default 2
         Items that are kept until they are asked for.
-    is_over : function, optional
-        Whether no further item will come, though the iterator has not ended; Stopped is raised then.
+    stop : Stop, optional
+        Through which items come. Once it was asked, and no item waits, Stopped is raised.
+    idle : function, optional
+        Called now and then, as long as the thread waits for rows, all items were taken, and nothing else happens.
 
     Examples
     --------
@@ -353,10 +358,10 @@ def ahead(items: Iterator[Any], depth: int = 2, is_over: Callable[[], bool] | No
     ['a', 'b', 'c']
     """
     waiting: queue.Queue[tuple[bool, Any]] = queue.Queue(depth)
-    stop = threading.Event()
+    ends = threading.Event()
 
     def put(is_item: bool, item: Any) -> None:
-        while not stop.is_set():
+        while not ends.is_set():
             try:
                 waiting.put((is_item, item), timeout=0.1)
                 return
@@ -367,7 +372,7 @@ def ahead(items: Iterator[Any], depth: int = 2, is_over: Callable[[], bool] | No
         try:
             for item in items:
                 put(True, item)
-                if stop.is_set():
+                if ends.is_set():
                     return
             put(False, None)
         except BaseException as error:
@@ -377,7 +382,7 @@ def ahead(items: Iterator[Any], depth: int = 2, is_over: Callable[[], bool] | No
     thread.start()
     try:
         while True:
-            is_item, item = _next(waiting, is_over)
+            is_item, item = waiting.get() if stop is None else _next(waiting, stop, idle)
             if is_item:
                 yield item
             elif item is None:
@@ -385,19 +390,21 @@ def ahead(items: Iterator[Any], depth: int = 2, is_over: Callable[[], bool] | No
             else:
                 raise item
     finally:
-        stop.set()
+        ends.set()
         thread.join(timeout=1.0)  # it may be waiting for input that never comes
 
 
-def _next(waiting: queue.Queue[tuple[bool, Any]], is_over: Callable[[], bool] | None) -> tuple[bool, Any]:
+def _next(waiting: queue.Queue[tuple[bool, Any]], stop: Stop, idle: Callable[[], None] | None) -> tuple[bool, Any]:
     """What comes next out of a queue."""
-    while is_over is not None:
-        try:
+    while True:
+        with suppress(queue.Empty):
             return waiting.get(timeout=POLL)
-        except queue.Empty:
-            if is_over() and waiting.empty():
-                return False, Stopped()
-    return waiting.get()
+        with stop.held() as is_waiting:
+            if is_waiting and waiting.empty():
+                if stop.number:
+                    return False, Stopped()
+                if idle is not None:
+                    idle()
 
 
 def no_rows(source: Source) -> DataError:

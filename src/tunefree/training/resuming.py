@@ -205,7 +205,9 @@ class Checkpoints:
         self.path, self.watcher = path, watcher
         self.resumes = resume and path is not None and os.path.exists(path)
         self._running: RunningDigests
-        self._latest: tuple[Trained, Any] | None = None  # what has learned, and the Read of the latest rows
+        self._latest: tuple[Trained, Any] | None = (
+            None  # what has learned, and the Read of the latest rows not saved yet
+        )
         self._last_time = time.monotonic()
 
     def begin(self, source: Source) -> None:
@@ -242,14 +244,13 @@ class Checkpoints:
         """
         read = step.piece.read
         self._latest = trained, read
-        if read.passed is None:
-            return
-        try:
-            self._save(trained, read, read.encoder, read.passed)
-        except ModelError as error:
-            self.watcher.tell(f"not saved: {error}; learning goes on, and the next save tries again")
-        else:
-            self.watcher.saved(self.path, trained.progress.rows)
+        if read.passed is not None:
+            self._try_to_save(read.encoder, read.passed)
+
+    def save_if_due(self) -> None:
+        """Save the training where rows are waited for longer than the time between two checkpoints."""
+        if self.interval.seconds and self._latest is not None and self._is_due(0, 0):
+            self._try_to_save(*self._now())
 
     def stop(self) -> None:
         """Save a training that was asked to end, as it is after the latest rows learned.
@@ -260,13 +261,31 @@ class Checkpoints:
             If it cannot be saved.
         """
         if self._latest is not None and self.path is not None:
-            trained, read = self._latest
-            self._running.extend(read.batch.position)
-            self._save(trained, read, trained.encoder.state(), self._running.passed())
+            self._save(*self._now())
 
-    def _save(self, trained: Trained, read: Any, encoder: Any, passed: Passed) -> None:
+    def _now(self) -> tuple[Any, Passed]:
+        """The state of the encoder, and what was read, after the latest rows learned; the reader waits."""
+        assert self._latest is not None
+        trained, read = self._latest
+        self._running.extend(read.batch.position)
+        return trained.encoder.state(), self._running.passed()
+
+    def _try_to_save(self, encoder: Any, passed: Passed) -> None:
+        assert self._latest is not None
+        rows = self._latest[0].progress.rows
+        try:
+            self._save(encoder, passed)
+        except ModelError as error:
+            self.watcher.tell(f"not saved: {error}; learning goes on, and the next save tries again")
+        else:
+            self.watcher.saved(self.path, rows)
+
+    def _save(self, encoder: Any, passed: Passed) -> None:
+        assert self._latest is not None
+        trained, read = self._latest
         trained.progress.read, trained.progress.read_digests = passed
         trained.save(str(self.path), encoder, read.batch.held)
+        self._latest = None  # nothing is left to save
 
 
 def check_resumable(

@@ -37,8 +37,8 @@ class Interrupted(KeyboardInterrupt):
 class Stop:
     """What asks a training to end, from a handler of signals or another thread.
 
-    The thread that reads may wait for rows that never come. It holds the gate of the source then: once the training is
-    asked to end no row passes, and what is known of the rows before does not change any more.
+    The thread that reads may wait for rows that never come. As long as its gate is held no row passes then, and what
+    is known of the rows before does not change.
 
     Examples
     --------
@@ -88,10 +88,11 @@ class Stop:
         if self.number:
             raise Stopped
 
-    def is_over(self) -> bool:
-        """Whether the reader will hand over nothing any more, though it has not said so: it waits for rows."""
+    @contextmanager
+    def held(self) -> Iterator[bool]:
+        """Let no row pass; whether the reader waits for rows."""
         with self._gate:
-            return bool(self.number) and self._waits
+            yield self._waits
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:

@@ -20,6 +20,7 @@ from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import class_of
 from tunefree.stream.batch import BadRows, Batch, Origin, Position, as_named
 from tunefree.stream.formats import TABLE
+from tunefree.stream.lines import use_lines_as_they_come
 from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source
 from tunefree.theory.exchangeability import TargetSample
@@ -43,6 +44,8 @@ from tunefree.training.resuming import Checkpoints, check_kind, file_digests, fi
 from tunefree.training.roles import note_roles
 from tunefree.training.stopping import Interrupted, Stop, Stopped, stoppable
 from tunefree.training.watching import Watcher
+
+PATIENCE = 1.0  # seconds until rows of a slow pipe are learned
 
 
 def train(
@@ -110,6 +113,8 @@ def train(
         try:
             trained, reader = _begun(_Reader(rows, unread, watcher, checkpoints, limit, stop), plan, earlier)
             watcher.begin(trained, rows)
+            if source.files == ("-",) and plan.group is None:  # short runs of groups are learned together, by blocks
+                use_lines_as_they_come(PATIENCE)
             while trained.progress.number < plan.passes:
                 trained.encoder.observes = trained.progress.number == 0
                 one_pass(trained, reader.pieces(trained), observers)
@@ -268,7 +273,7 @@ class _Reader:
     def pieces(self, trained: Trained) -> Iterator[Piece]:
         """The pieces of a pass, from the place on to which it has come."""
         model = trained.model
-        for read in ahead(self._reads(trained), is_over=self.stop.is_over):
+        for read in ahead(self._reads(trained), stop=self.stop, idle=self.checkpoints.save_if_due):
             n_slots = model.n_slots_after(read.batch.rows)
             if self.limit.most:
                 n_slots = max(n_slots, 1 + read.batch.rows.numbers.shape[1] + self.limit.most)

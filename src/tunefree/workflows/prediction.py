@@ -72,8 +72,8 @@ def predict(
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
     encoder, chunks = in_its_notation(source, trained.encoder, bad, kept)
     predicted = trained.model.predictor()
-    live = source.live
-    for batch in ahead(encoded(encoder, chunks, bad, False, labelled, kept, at_once=live)):
+
+    for batch in ahead(encoded(encoder, chunks, bad, False, labelled, kept, is_live=source.is_live)):
         yield Predicted(batch, predicted(batch.rows))
 
 

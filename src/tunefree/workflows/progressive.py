@@ -55,5 +55,5 @@ def predict_and_learn(trained: Trained, source: Source, bad: BadRows, kept: Sequ
     going = continued(replace(trained, encoder=encoder))
     if trained.plan.group is not None:
         chunks = whole_groups(chunks, trained.plan.group)
-    for batch in ahead(encoded(encoder, chunks, bad, True, True, kept, at_once=source.live)):
+    for batch in ahead(encoded(encoder, chunks, bad, True, True, kept, is_live=source.is_live)):
         yield Predicted(batch, learn_batch(going, batch).predictions)

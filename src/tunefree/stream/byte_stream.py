@@ -1,0 +1,159 @@
+"""A stream of bytes that is read once, with look-ahead, and whose lines are used as they come where that is asked for.
+
+Of rows that come slowly a reader would wait until a block is full. A stream with ``patience`` returns the lines that
+have come. Where a block begins, and with it a chunk of rows, then depends on time. So nothing else may depend on it:
+the first block, from which types of columns are inferred, is whole in any case, unless they are known before.
+"""
+
+from __future__ import annotations
+
+import lzma
+import select
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tunefree.core.errors import DataError
+
+MOST_AT_ONCE = 1 << 21  # bytes that are read for a decompressor, or to skip them
+_LINE_END = b"\n"
+
+
+class ByteStream:
+    """A stream of bytes that is read once, with look-ahead.
+
+    Parameters
+    ----------
+    stream : file
+        Has ``readinto``.
+    name : str
+        For messages.
+    size : int, optional
+        Bytes of a regular file, in which reading can start anywhere.
+    compressed : ByteStream, optional
+        What the stream decompresses, to be closed with it.
+
+    Examples
+    --------
+    >>> import io
+    >>> text = ByteStream(io.BytesIO(b"one\\ntwo\\n"), "example")
+    >>> bytes(text.peek(3)), text.read(4), text.offset
+    (b'one', b'one\\n', 4)
+    """
+
+    closed = False
+
+    def __init__(self, stream: Any, name: str, size: int | None = None, compressed: ByteStream | None = None) -> None:
+        self.stream, self.name, self.size, self.compressed = stream, name, size, compressed
+        self.offset = 0  # bytes taken so far
+        self.longest_line = 0  # bytes; whoever opens it says it
+        self.end: int | None = None  # bytes of the stream that are read; None for all of it
+        self.patience: float | None = (
+            None  # seconds from the first line on until those that came are used; None: for ever
+        )
+        self.begun = False  # whether the first block was read, which is waited for in any case
+        self.is_shared = False  # whether others go on reading when it is closed
+        self._ahead = np.empty(0, np.uint8)  # bytes read but not taken
+        self._ended = False  # whether there is nothing left to read
+
+    def peek(self, size: int, least: int = 1) -> np.ndarray:
+        """The next ``size`` bytes, which stay to be taken.
+
+        They are fewer at the end of the stream. Where lines are used as they come, they may also be fewer, which are
+        whole lines, and ``least`` bytes at least.
+        """
+        size = size if self.end is None else min(size, max(self.end - self.offset, 0))
+        comes = self.patience is not None and self.begun
+        if len(self._ahead) < size and not self._ended:
+            with errors_of(self.name):
+                self._fill(size, least if comes else size)
+        window = self._ahead[:size]
+        if comes and len(window) < size and not self._ended:
+            return window[: _end_of_lines(window)]
+        return window
+
+    def _fill(self, size: int, least: int) -> None:
+        """Read until there are so many bytes, or whole lines of ``least`` bytes and no further ones come."""
+        block, filled = np.empty(size, np.uint8), len(self._ahead)
+        block[:filled] = self._ahead
+        whole, deadline = _end_of_lines(self._ahead), None
+        while filled < size and not self._ended:
+            if whole >= least:
+                deadline = deadline or time.monotonic() + (self.patience or 0.0)
+                if not _comes(self.stream, deadline - time.monotonic()):
+                    break
+            count = self.stream.readinto(block.data[filled:]) or 0
+            self._ended = not count
+            whole = filled + end if (end := _end_of_lines(block[filled : filled + count])) else whole
+            filled += count
+        self._ahead = block[:filled]
+
+    def is_at_end(self, size: int) -> bool:
+        """Whether nothing follows the next ``size`` bytes, as far as :meth:`peek` has looked."""
+        if self.end is not None and self.offset + size >= self.end:
+            return True
+        return self._ended and size >= len(self._ahead)
+
+    def take(self, size: int) -> np.ndarray:
+        """The next ``size`` bytes, which :meth:`peek` must have returned before."""
+        taken, self._ahead = self._ahead[:size], self._ahead[size:]
+        self.offset += len(taken)
+        return taken
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, as a file gives them (a decompressor reads from here)."""
+        block = min(size, MOST_AT_ONCE) if size >= 0 else MOST_AT_ONCE
+        self.peek(block)
+        return self.take(block).tobytes()
+
+    def skip_to(self, offset: int) -> None:
+        """Go on from the byte ``offset``, by a seek in a regular file and else by reading."""
+        if offset < self.offset:
+            raise DataError("the stream has been read already", self.name, remedy="save it to a file to read it again")
+        if self.size is not None:
+            self.offset, self._ahead, self._ended = min(offset, self.size), self._ahead[:0], False
+            self.stream.seek(self.offset)
+        while self.offset < offset and len(self.peek(min(MOST_AT_ONCE, offset - self.offset))):
+            self.take(offset - self.offset)
+        if self.offset < offset:
+            problem = "the data end before the place to go on from"
+            raise DataError(problem, self.name, remedy="resume with the data of the first run")
+
+    def close(self) -> None:
+        """Close the stream and what it reads from, unless others go on reading, as from standard input."""
+        if not self.is_shared:
+            self.stream.close()
+            if self.compressed:
+                self.compressed.close()
+
+
+def _end_of_lines(window: np.ndarray) -> int:
+    """Bytes up to and with the last line end; 0 if there is none."""
+    return window.tobytes().rfind(_LINE_END) + 1
+
+
+def _comes(stream: Any, seconds: float) -> bool:
+    """Whether there are more bytes, or it has ended, within so many seconds."""
+    with suppress(OSError, ValueError):  # what is read is in memory
+        return bool(select.select([stream.fileno()], [], [], max(seconds, 0.0))[0])
+    return True
+
+
+@contextmanager
+def errors_of(name: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError("there is no such file", name, remedy="check the path") from None
+    except PermissionError:
+        raise DataError("reading it is not permitted", name, remedy="change its permissions") from None
+    except (EOFError, lzma.LZMAError, pa.ArrowException) as error:
+        raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
+    except OSError as error:
+        if error.errno is None:  # from a decompressor, not from the system
+            raise DataError(f"the compressed data are damaged ({error})", name, remedy="get the file again") from None
+        raise DataError(f"it cannot be read ({error})", name, remedy="check the file") from None

@@ -1,0 +1,214 @@
+"""Rows of a pipe are learned as they come, and the model does not depend on when they came."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import types
+from functools import partial
+
+import numpy as np
+import pytest
+
+from tests.waiting import until
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.trained import Trained
+from tunefree.stream.lines import SAMPLE
+from tunefree.stream.source import open_source
+from tunefree.training import training
+from tunefree.training.watching import SilentWatcher
+
+WIDE, N = 2500, 4500  # rows that fill more than a block, and all rows
+COMMAND = [sys.executable, "-m", "tunefree", "train"]
+
+
+def values():
+    """Categories, numbers, texts with line ends, and classes, one of which comes late."""
+    random = np.random.default_rng(0)
+    for i in range(N):
+        kind, x = int(random.integers(0, 300)), float(random.normal())
+        late = i > 3500 and i % 50 == 0
+        label = "perhaps" if late else "yes" if x + np.sin(kind) + random.normal() > 0 else "no"
+        note = f'a, line\nand a "{kind % 7}"' if i % 3 == 0 else f"word{kind % 11} other{kind % 5}"
+        yield {"kind": f"k{kind}", "x": round(x, 4), "note": note, "pad": "p" * 900 if i < WIDE else "q", "y": label}
+
+
+def as_csv() -> list[bytes]:
+    quoted = [{**row, "note": '"' + row["note"].replace('"', '""') + '"'} for row in values()]
+    rows = [quoted[0], *(row.values() for row in quoted)]
+    return [(",".join(map(str, row)) + "\n").encode() for row in rows]
+
+
+def as_json() -> list[bytes]:
+    further = ({} if i < 3000 else {"late": i % 7, "words": ["a", f"b{i % 5}"]} for i in range(N))
+    return [(json.dumps({**row, **added}) + "\n").encode() for row, added in zip(values(), further, strict=True)]
+
+
+def as_numbers() -> list[bytes]:
+    rows = ((row["kind"], row["x"], row["pad"], round(row["x"] + len(row["note"]), 3)) for row in values())
+    return [b"kind,x,pad,y\n", *((",".join(map(str, row)) + "\n").encode() for row in rows)]
+
+
+class Learning(SilentWatcher):
+    """Counts pieces and rows that were learned, and notes saves."""
+
+    def __init__(self) -> None:
+        self.pieces, self.rows, self.saves = 0, 0, []
+
+    def step(self, trained, step):
+        self.pieces, self.rows = self.pieces + 1, self.rows + len(step.piece.weight)
+
+    def has_learned(self, rows):
+        return self.rows >= rows
+
+    def saved(self, path, rows):
+        self.saves.append(rows)
+
+
+@pytest.fixture
+def pipe(monkeypatch):
+    """Standard input is a pipe; what it returns writes to it in a thread."""
+    monkeypatch.setattr(training, "PATIENCE", 0.0)
+    threads = []
+
+    def begin(write):
+        reads, writes = os.pipe()
+        monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=os.fdopen(reads, "rb", 0)))
+
+        def work():
+            with open(writes, "wb", buffering=0) as file:
+                write(file)
+
+        threads.append(threading.Thread(target=work))
+        threads[-1].start()
+
+    yield begin
+    for thread in threads:
+        thread.join()
+    sys.stdin.buffer.close()
+
+
+def learned(plan, watcher, path, format, **options):
+    training.train(open_source("-", format), plan, watcher, **options).save(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "plan"),
+    [
+        (as_csv, "csv", Plan(target="y", learner="scinol2")),
+        (as_csv, "csv", Plan(target="y", learner="scinol2", text=("note",), hash_bits=8)),
+        (as_json, "json", Plan(target="y", learner="scinol2")),
+        (as_numbers, "csv", Plan(target="y")),  # the pool, with intervals
+        (as_csv, "csv", Plan(target="y", group="kind")),  # groups are learned by whole blocks
+    ],
+)
+def test_a_model_does_not_depend_on_when_its_rows_came(tmp_path, pipe, text, format, plan):
+    rows, watcher = text(), Learning()
+    content, n_headers = b"".join(rows), len(rows) - N
+    pipe(lambda file: file.write(content))
+    whole = learned(plan, Learning(), tmp_path / "m", format)
+    ends = np.cumsum([len(row) for row in rows])
+    edges = np.sort(np.random.default_rng(1).integers(SAMPLE + 50_000, len(content), 30)).tolist()
+
+    def slowly(file):
+        for start, stop in itertools.pairwise([0, *edges, len(content)]):
+            file.write(content[start:stop])
+            n_rows = int(np.searchsorted(ends, stop, "right")) - n_headers
+            if plan.group is None:  # else they wait for a whole block
+                until(partial(watcher.has_learned, n_rows))
+
+    pipe(slowly)
+    assert learned(plan, watcher, tmp_path / "m", format) == whole
+    assert (watcher.pieces > 10) == (plan.group is None)
+
+
+def test_rows_are_learned_and_saved_before_others_come(tmp_path, pipe):
+    rows, watcher, kept = as_csv(), Learning(), tmp_path / "kept"
+
+    def in_turn(file):
+        file.write(b"".join(rows[: WIDE + 1]))
+        for row in range(WIDE + 1, WIDE + 4):
+            until(partial(watcher.has_learned, row - 1))
+            until(lambda saved=row - 1: watcher.saves[-1:] == [saved])
+            file.write(rows[row][:9])
+            file.write(rows[row][9:])
+
+    pipe(in_turn)
+    training.train(open_source("-"), Plan(target="y", learner="scinol2"), watcher, kept, "0.2s")
+    assert watcher.rows == WIDE + 3 and watcher.saves == sorted(set(watcher.saves))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_store", [False, True])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_process_that_was_killed_goes_on_to_the_byte(tmp_path, number, is_store):
+    lines, output = as_numbers(), tmp_path / ("s" if is_store else "m")
+    content = b"".join(lines)
+    (tmp_path / "first.csv").write_bytes(b"".join(lines[:500]))
+    (tmp_path / "all.csv").write_bytes(content)
+    train = [*COMMAND, "-q", "--learner", "scinol2", "-t", "y"]
+    subprocess.run([*train, "first.csv", "-o", "first.model"], check=True, cwd=tmp_path)
+    further, kept = ["--from", "first.model"], tmp_path / "m.checkpoint"
+    if is_store:
+        from tunefree.serving.service import Service
+
+        Service(Trained.load(tmp_path / "first.model"), output).close()
+        further, kept = ["--from", "s"], output / "incoming" / "after-1.model.checkpoint"
+    train = [*COMMAND, "-q", "-"]
+    process = subprocess.Popen([*train, *further, "-o", output, "--save-every", "1"], cwd=tmp_path, stdin=-1)
+    process.stdin.write(content[: SAMPLE + 50_000])
+    process.stdin.flush()
+    until(kept.exists)
+    process.send_signal(number)
+    assert process.wait() == (-number if number == signal.SIGKILL else 128 + number)
+    process.stdin.close()
+    rows = Trained.load(kept).progress.position.row
+    rest = lines[0] + b"".join(lines[1 + rows :])
+    subprocess.run([*train, "--from", kept, "-o", output], input=rest, check=True, cwd=tmp_path)
+    subprocess.run([*train, "--from", "first.model", "-o", "whole"], input=content, check=True, cwd=tmp_path)
+    last = output / "versions" / "000002.model" if is_store else output
+    assert last.read_bytes() == (tmp_path / "whole").read_bytes() and not kept.exists()
+    if is_store:  # a checkpoint of an earlier version is refused
+        kept.write_bytes((tmp_path / "whole").read_bytes())
+        ended = subprocess.run([*train, "--from", kept, "-o", output], input=b"", cwd=tmp_path, stderr=-1)
+        assert ended.returncode == 2 and b"is a store, at version 2; let its model go on by --from" in ended.stderr
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_while_it_learns_and_at_the_end(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"".join(as_numbers()))
+    command = [*COMMAND, "a.csv", "-t", "y", "--learner", "scinol2", "-o", "m", "--save-every", "1000"]
+
+    def full():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+
+    environment = {**os.environ, "TUNEFREE_CACHE": str(tmp_path / "cache")}
+    ended = subprocess.run(command, cwd=tmp_path, stderr=-1, text=True, preexec_fn=full, env=environment)
+    lines = ended.stderr.splitlines()
+    assert ended.returncode == 2 and "m: " in lines[-1] and "File too large" in lines[-1]
+    assert [line for line in lines if "not saved" in line and "the next save tries again" in line]
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "cache") == ["a.csv"]
+
+
+def test_a_pipe_is_learned_in_one_pass(pipe):
+    pipe(lambda file: file.write(b"x,y\n1,a\n2,b\n"))
+    with pytest.raises(Exception, match="standard input: can be read only once; save it to a file, or train with one"):
+        training.train(open_source("-"), Plan(target="y", learner="scinol2", passes=2))
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [(b"", "its format cannot be told"), (b"x,y\n", "there are no rows"), (b"x,y\n1,a\n2,b\n3", "row 3")],
+)
+def test_a_pipe_that_ends_too_soon(pipe, content, problem):
+    pipe(lambda file: file.write(content))
+    with pytest.raises(Exception, match=problem):
+        training.train(open_source("-"), Plan(target="y"), SilentWatcher())
