@@ -198,6 +198,11 @@ def together(blocks: list[Block]) -> Block:
     )
 
 
+def copied(X: Block) -> Block:
+    """A block in memory of its own."""
+    return Block(*(value.copy() if isinstance(value, np.ndarray) else value for value in X))
+
+
 def saved(X: Block) -> dict[str, np.ndarray]:
     """A block as arrays, from which :func:`restored` makes the same.
 

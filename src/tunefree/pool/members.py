@@ -32,9 +32,8 @@ class Learned(NamedTuple):
 
     predictions: np.ndarray  # (n, M, K) log-probabilities, or numbers; NaN of those asleep
     evidence: np.ndarray  # (n,) weights of rows that judge members, and that leaves learn: 0 where a row may be known
-    digests: np.ndarray  # (n,) uint64 of the observations or groups; none where there are neither
+    observed: Observed  # rows as generations see them; empty ones where there are none
     n_repeats: int  # rows of a weight whose group was learned before, or whose observation, unless it is frequent
-    matrix: np.ndarray  # (n, c) rows as generations see them; without columns where there are none
 
 
 class Ahead(NamedTuple):
@@ -177,11 +176,14 @@ class Members:
             self.place_online(predictions, self.ensemble.learn(LabelledRows(X, targets, relative, evidence)), rows)
             if self.growth is not None:
                 self.follow(self.growth.generations(), observed.matrix, y, evidence, predictions)
-        if self.growth is not None:
-            kept = Observed(observed.matrix[learned], observed.digests[learned])
-            self.growth.add(kept, y[learned], weight[learned])
         judged = predictions if ahead is None else ahead.predictions
-        return Learned(judged, evidence, observed.digests, n_repeats, observed.matrix)
+        return Learned(judged, evidence, observed, n_repeats)
+
+    def keep_rows(self, observed: Observed, y: np.ndarray, weight: np.ndarray) -> None:
+        """Keep rows of a weight above 0, which were learned, for generations to come."""
+        if self.growth is not None:
+            learned: Any = slice(None) if weight.all() else weight > 0.0  # all: no copy
+            self.growth.add(Observed(*(array[learned] for array in observed)), y[learned], weight[learned])
 
     def _observe(self, X: Any, learned: np.ndarray, ahead: Ahead | None) -> Observed:
         """Rows as generations see them; empty ones where there are none."""
