@@ -78,6 +78,27 @@ def arrays_of(objective: Any) -> Arrays:
     return Arrays(np.array([KINDS.index(type(objective)), code]), numbers)
 
 
+class HasObjective:
+    """What learns with an objective, which it keeps as arrays that loops over rows change."""
+
+    arrays: Arrays
+    _objective: Any  # whose numbers may have changed since
+
+    @property
+    def objective(self) -> Any:
+        """As it is now."""
+        return self.arrays.restored(self._objective)
+
+    @objective.setter
+    def objective(self, objective: Any) -> None:
+        arrays, self._objective = arrays_of(objective), objective
+        if hasattr(self, "arrays") and len(self.arrays.numbers) == len(arrays.numbers):
+            for before, array in zip(self.arrays, arrays, strict=True):
+                before[:] = array  # where they are, since programs have their addresses
+        else:
+            self.arrays = arrays
+
+
 def respond(codes, numbers, n_outputs, margins, predictions):
     """Write the predictions (K,) that margins (K,) stand for."""
     for k in range(n_outputs):

@@ -10,7 +10,7 @@ members of kernels, is left to that.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -22,7 +22,6 @@ from tunefree.generations import bins, growing, linear, trees
 from tunefree.generations.columns import digests_of
 from tunefree.generations.leaves import LivingLeaves, add_weights, finite_sum, log_probabilities
 from tunefree.generations.linear import STRENGTHS, Linear
-from tunefree.losses.kinds import arrays_of
 from tunefree.model import passes
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.passes import score_rows
@@ -83,23 +82,22 @@ class LinearRow:
         rows = [Rows(self.start, self.end, self.indices, values) for values in seen]
         scored = zip(self.read, rows, self.margins, strict=True)
         self.scoring = Program([(score_rows, *read, row, margins) for read, row, margins in scored])
-        self.objectives = Objectives(group.members)
+        self.objectives = [member.arrays for member in group.members]
         self.learning = Program([*self._learning(rows)]) if group.meetings is None else None
 
     def _learning(self, rows: list[Rows]) -> Iterator[Call]:
         """The calls in which members learn the row."""
-        for member, row, arrays, predictions in zip(
-            self.group.members, rows, self.objectives.arrays, self.margins, strict=True
-        ):
+        for member, row, predictions in zip(self.group.members, rows, self.margins, strict=True):
             of_row = row, self.target, self.weight, predictions
-            yield passes.call_on(member.state, arrays, of_row, passes.NOTHING_MET, member.offsets)
+            yield passes.call_on(member.state, member.arrays, of_row, passes.NOTHING_MET, member.offsets)
 
     def is_like(self, X: Block) -> bool:
         """Whether a row is like the one that this was made for, and members have the same memory as then."""
         is_alike = X.columns.tobytes() == self.columns and X.constant == self.constant
         if not is_alike or self.room < X.codes.size + X.values.size or self.n_features != self.group.n_features:
             return False
-        return all(member.state is state for member, state in zip(self.group.members, self.states, strict=True))
+        memory = zip(self.group.members, self.states, self.objectives, strict=True)
+        return all(member.state is state and member.arrays is arrays for member, state, arrays in memory)
 
     def _know_weights(self) -> None:
         """Take over the weights of members where they have changed."""
@@ -142,11 +140,9 @@ class LinearRow:
     def learn(self, X: Block, target: float, weight: float) -> np.ndarray:
         """Let members learn a row; returns what each predicted before, (m, K), NaN where that is no finite number."""
         assert self.learning is not None
-        self.objectives.know()
         self.write(X, weight)
         self.target[0] = target
         self.learning.run()
-        self.objectives.tell()
         end = int(self.end[0])
         row = Rows(self.start.copy(), self.end.copy(), self.indices[:end].copy(), self.values[0, :end].copy())
         self.group.has_learned_row(row, self.weight)
@@ -156,27 +152,6 @@ class LinearRow:
 def _finite(predictions: np.ndarray) -> np.ndarray:
     """Predictions (m, K) of members, NaN where one is no finite number."""
     return np.where(np.isfinite(predictions).all(axis=1, keepdims=True), predictions, np.nan)
-
-
-class Objectives:
-    """The objectives of members, or of what learns on leaves, as arrays that kernels change."""
-
-    def __init__(self, members: Sequence[Any]) -> None:
-        self.members = members
-        self.latest = [member.objective for member in members]
-        self.arrays = list(map(arrays_of, self.latest))
-
-    def know(self) -> None:
-        """Take over those of now."""
-        for place, member in enumerate(self.members):
-            if member.objective is not self.latest[place]:
-                self.latest[place] = member.objective
-                self.arrays[place].numbers[:] = arrays_of(member.objective).numbers
-
-    def tell(self) -> None:
-        """Let members know theirs after a row that was learned."""
-        for place, (member, arrays) in enumerate(zip(self.members, self.arrays, strict=True)):
-            member.objective = self.latest[place] = arrays.restored(member.objective)
 
 
 class GenerationsRow:
@@ -224,16 +199,14 @@ class GenerationsRow:
     def _following(self) -> Iterator[Call]:
         """The calls by which what learns on leaves predicts."""
         self.added, self.weight = np.zeros((len(self.living), 1, self.n_outputs)), np.zeros(1)
-        self.targets, self.objectives = np.zeros((len(self.living), 1)), Objectives([part for part, _ in self.living])
+        self.targets = np.zeros((len(self.living), 1))
         self.trees_of_living, rest = [tree for _, tree in self.living], np.zeros((1, self.n_outputs))
         self.are_living = all(isinstance(part, LivingLeaves) for part, _ in self.living)
         self.are_complete = self.are_living and not any(part.predicts_rest for part, _ in self.living)
-        for (part, tree), arrays, target, written in zip(
-            self.living, self.objectives.arrays, self.targets, self.added, strict=True
-        ):
+        for (part, tree), target, written in zip(self.living, self.targets, self.added, strict=True):
             if isinstance(part, LivingLeaves):
                 offsets = rest if part.predicts_rest else self.margins[tree]
-                yield part.call_on(arrays, self.leaves[tree], offsets, target, self.weight, written)
+                yield part.call_on(self.leaves[tree], offsets, target, self.weight, written)
             elif len(part.levels):
                 yield add_weights, part.levels, self.leaves[tree], written
 
@@ -259,7 +232,6 @@ class GenerationsRow:
 
         It is learned after that if it has a weight; ``y`` is the number of its class, or a number.
         """
-        self.objectives.know()
         self.weight[0] = weight
         np.take(matrix[0], self.sources, out=self.gathered)
         self.sums[:], self.added[:], self.scores[:] = self.starts, 0.0, 0.0
@@ -276,8 +248,7 @@ class GenerationsRow:
             self._write_targets(y)
         self.following.run()
         if weight > 0.0:
-            self.objectives.tell()
-        shape = -1, self.n_outputs
+            shape = -1, self.n_outputs
         return np.concatenate([part.reshape(shape) for part in (self.margins, self._of_leaves(), self.scores)])
 
     def _write_targets(self, y: float) -> None:
