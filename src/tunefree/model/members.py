@@ -17,7 +17,7 @@ from tunefree.losses.kinds import HasObjective
 from tunefree.losses.objectives import Binary, Multinomial, with_slopes_as_they_come
 from tunefree.model import meetings, passes
 from tunefree.model.meetings import Met, Past
-from tunefree.model.targets import running_sum
+from tunefree.model.targets import MOST_SUMMED, running_sum
 
 MOST_ABSENT = 2**17  # rows that a class is said to have been absent from
 Read = tuple[np.ndarray, np.ndarray]  # weights (d, K) relative to the units (d,) of the features
@@ -139,6 +139,10 @@ class Member(HasObjective):
         """Count rows that are learned."""
         self.rows += int(np.count_nonzero(weight > 0.0))
         self.mass = running_sum(self.mass, weight)
+
+    def count_row(self, weight: float) -> None:
+        """Count a row that is learned."""
+        self.rows, self.mass = self.rows + 1, min(self.mass + weight, MOST_SUMMED)
 
     def replay(self, X: Any, past: Past) -> None:
         """Learn occurrences, rows of one entry each, of features that have statistics now."""

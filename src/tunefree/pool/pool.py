@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -348,18 +347,27 @@ class Pool:
     def _learn_piece(self, X: Any, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None) -> np.ndarray:
         before, has_no_events = self.rows, self.has_no_events
         sums = self._sums_of_targets if has_no_events else (0.0, 0.0)
-        is_alone = len(y) == 1 and ahead is None and weight[0] > 0.0
-        learn_row = partial(self.single_rows.learn, self) if is_alone else None
-        learned = self.members.learn(X, y, weight, self.relative.of(weight), before, ahead, learn_row)
-        predictions, evidence, observed, n_repeats = learned
+        relative = self.relative.of(weight)
+        observed, is_known, n_repeats = self.members.observe(X, weight, ahead)
+        evidence = np.where(is_known, 0.0, relative)
         self.n_repeats += n_repeats
-        if self.only_members_learn:
-            self.members.keep_rows(observed, y, weight)
-            return self.mixture.predict(predictions, is_over=False)
-        if ahead is None:
-            self.waiting.put_back(observed.digests, predictions)
         judging = evidence if ahead is None else of_one_row(ahead.groups, evidence)
-        mixed = self.mixture.learn(predictions, y, judging)
+        is_alone = len(y) == 1 and ahead is None and weight[0] > 0.0 and not self.only_members_learn
+        learned = None
+        if is_alone:
+            learned = self.single_rows.learn(self, X, float(y[0]), float(relative[0]), float(evidence[0]), observed)
+        if learned is None:
+            predictions = self.members.learn(X, y, relative, evidence, observed.matrix, before)
+            if self.only_members_learn:
+                self.members.keep_rows(observed, y, weight)
+                return self.mixture.predict(predictions, is_over=False)
+            if ahead is None:
+                self.waiting.put_back(observed.digests, predictions)
+            else:
+                predictions = ahead.predictions
+            mixed = self.mixture.learn(predictions, y, judging)
+        else:
+            predictions, mixed = learned
         if has_no_events:
             write_before_events(sums, y, weight, judging, mixed)
         numbers = before + np.cumsum(weight > 0.0)
