@@ -9,6 +9,7 @@ known of that feature.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -133,6 +134,13 @@ def entries_of(X: Block | Rows) -> Rows:
     return Rows(starts, ends, indices, values)
 
 
+def entries_together(parts: Sequence[Rows]) -> Rows:
+    """Entries of rows one after the other, in memory of their own."""
+    sizes = np.cumsum([0, *(len(rows.values) for rows in parts)])[:-1]
+    moved = [Rows(X.starts + size, X.ends + size, *X[2:]) for X, size in zip(parts, sizes, strict=True)]
+    return Rows(*map(np.concatenate, zip(*moved, strict=True)))
+
+
 def compressed(X: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The entries of rows that are not 0, without the constant, as compressed sparse rows.
 
@@ -200,7 +208,7 @@ def together(blocks: list[Block]) -> Block:
 
 def copied(X: Block) -> Block:
     """A block in memory of its own."""
-    return Block(*(value.copy() if isinstance(value, np.ndarray) else value for value in X))
+    return X._replace(**{name: value.copy() for name, value in X._asdict().items() if isinstance(value, np.ndarray)})
 
 
 def saved(X: Block) -> dict[str, np.ndarray]:

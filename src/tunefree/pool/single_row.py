@@ -19,6 +19,7 @@ import numpy as np
 from tunefree.core.programs import Call, Program
 from tunefree.core.rows import Block, Rows, reach
 from tunefree.generations import bins, linear, trees
+from tunefree.generations.columns import digests_of
 from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import LivingLeaves, add_weights, finite_sum, log_probabilities
 from tunefree.generations.linear import STRENGTHS, Linear
@@ -85,7 +86,8 @@ class LinearRow:
         """The calls by which the weights of members are known."""
         for member, read in zip(self.group.members, self.read, strict=True):
             if member.fixed is None:
-                yield reading(type(member.state), member.state.n_outputs == 1), member.state, *read
+                learner: Any = type(member.state)
+                yield reading(learner, member.state.n_outputs == 1), member.state, *read
 
     def scoring(self) -> Iterator[Call]:
         """The calls in which members predict the row."""
@@ -249,7 +251,8 @@ class SingleRow:
         self.members, self.kept = members, [k for k, place in enumerate(places) if place is not None]
         self.predicted = np.zeros((len(places), 1, group.n_outputs))
         self.linear = LinearRow(group, X, self.predicted[: len(group.members)])
-        self.generations = GenerationsRow(growth, awake, self.predicted[len(group.members) :]) if awake else None
+        of_generations = self.predicted[len(group.members) :]
+        self.generations = GenerationsRow(growth, awake, of_generations) if growth is not None and awake else None
         walking = [] if self.generations is None else [*self.generations.walking()]
         self.predicting = Program([*self.linear.scoring(), *walking])
         self.learning = None if group.meetings else Program([*self.linear.learning(), *walking])
@@ -315,9 +318,9 @@ def _order(named: Named) -> int:
 def _slots(awake: list[Named]) -> Iterator[Slot]:
     """The slots of what generations predict, in its order."""
     of_trees = [named for named in awake if not isinstance(named[3].model, Linear)]
-    yield from (Slot(*named, 0) for *named, _ in of_trees)
-    yield from (Slot(*named, version) for *named, of in of_trees for version, _ in enumerate(of.living, 1))
-    yield from (Slot(*named, version) for *named, _ in awake[len(of_trees) :] for version in range(len(STRENGTHS)))
+    yield from (Slot(*named[:3], 0) for named in of_trees)
+    yield from (Slot(*named[:3], version) for named in of_trees for version, _ in enumerate(named[3].living, 1))
+    yield from (Slot(*named[:3], version) for named in awake[len(of_trees) :] for version in range(len(STRENGTHS)))
 
 
 class Learned(NamedTuple):
@@ -351,10 +354,10 @@ class SingleRows:
             if row is None:
                 return None
             growth = pool.members.growth
-            observed = Observed(pool.members.matrix(X), _NO_DIGESTS) if growth is None else growth.observe(X)
-            row.predict(X, observed.matrix)
+            matrix = pool.members.matrix(X)
+            row.predict(X, matrix)
             if growth is not None and not (pool.has_finished or pool.members.has_groups):
-                pool.waiting.keep(observed.digests, row.written)
+                pool.waiting.keep(digests_of(matrix, growth.columns.keys), row.written)
             return row.mixed.copy()
         finally:
             self._lock.release()
@@ -395,9 +398,6 @@ class SingleRows:
             self._row = SingleRow(pool, X) if self._met > LIKE else None
             self._met = 0 if self._met > LIKE else self._met
         return self._row
-
-
-_NO_DIGESTS = np.empty(0, np.uint64)
 
 
 def _is_foreseen(pool: Any) -> bool:
