@@ -157,6 +157,8 @@ def compressed(X: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def part(X: Block, start: int, stop: int) -> Block:
     """Rows ``start`` to ``stop`` of a block, which share its memory."""
+    if start == 0 and stop >= len(X.numbers):
+        return X
     pointers = X.pointers[start : stop + 1]
     first, last = pointers[0], pointers[-1]
     return X._replace(
@@ -208,7 +210,10 @@ def together(blocks: list[Block]) -> Block:
 
 def copied(X: Block) -> Block:
     """A block in memory of its own."""
-    return X._replace(**{name: value.copy() for name, value in X._asdict().items() if isinstance(value, np.ndarray)})
+    arrays: dict[str, Any] = {
+        name: array.copy() for name, array in X._asdict().items() if isinstance(array, np.ndarray)
+    }
+    return X._replace(**arrays)
 
 
 def saved(X: Block) -> dict[str, np.ndarray]:

@@ -30,6 +30,8 @@ class Labels(NamedTuple):
     @classmethod
     def of(cls, y: Any) -> Labels:
         """From an array of labels."""
+        if len(y) == 1:
+            return cls(np.asarray(y).tolist(), np.zeros(1, np.int64))
         values, codes = np.unique(np.asarray(y), return_inverse=True)
         return cls(values.tolist(), codes.reshape(-1).astype(np.int64))
 

@@ -331,8 +331,11 @@ class Pool:
 
     def _pieces(self, X: Any, weight: np.ndarray) -> Iterator[tuple[int, int]]:
         """Cut rows at events, and into pieces; an event is over when the next piece is asked for."""
-        members, start = self.members, 0
-        counts, begun, first_wide = np.cumsum(weight > 0.0), self.rows, members.first_wide(X)
+        start, first_wide = 0, self.members.first_wide(X)
+        if len(weight) == 1 and first_wide:
+            yield 0, 1
+            return
+        counts, begun = np.cumsum(weight > 0.0), self.rows
         while start < len(weight):
             if start == first_wide:
                 self.give_up_trees()
