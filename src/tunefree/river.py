@@ -15,7 +15,7 @@ import numpy as np
 from river import base
 
 from tunefree.core.errors import DataError, ModelError
-from tunefree.core.rows import Block, sparse, table
+from tunefree.core.rows import Block, sparse
 from tunefree.intervals.conformal import checked_parts
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
@@ -44,7 +44,9 @@ class _Cells(NamedTuple):
         values: dict[Any, str | None] = {}
         for name in sorted(x, key=str):  # whatever the order in which they come
             value = x[name]
-            if isinstance(value, str):
+            if type(value) in _NUMBERS and value - value == 0.0:
+                numbers[name] = value
+            elif isinstance(value, str):
                 values[name] = value
             elif _is_missing(value):
                 values[name] = None
@@ -84,24 +86,29 @@ class _Columns:
         features = [(self.numbers, name) for name in cells.numbers]
         features += [(self.categories.setdefault(name, {}), value) for name, value in cells.values.items()]
         for of_column, key in features:
-            self.n_features += key not in of_column
-            of_column.setdefault(key, self.n_features - 1)
+            if key not in of_column:
+                of_column[key] = self.n_features
+                self.n_features += 1
         if self.n_dense is None:
             self.n_dense = len(self.numbers)
 
     def block(self, rows: Sequence[_Cells]) -> Block:
         """Rows as a block: a number that a row lacks is 0, and of a category that it lacks nothing is known."""
         names = list(self.numbers)[: self.n_dense or 0]
-        numbers, codes = np.zeros((len(rows), len(names))), np.zeros((len(rows), len(self.categories)), np.int32)
+        numbers = [[row.numbers.get(name, 0.0) for name in names] for row in rows]
+        codes = np.zeros((len(rows), len(self.categories)), np.int32)
         pointers, features, values = [0], [], []
         for i, row in enumerate(rows):
-            numbers[i] = [row.numbers.get(name, 0.0) for name in names]
-            codes[i] = [of_column.get(row.values.get(name, ...), 0) for name, of_column in self.categories.items()]
-            late = [name for name in row.numbers if self.numbers.get(name, 0) > len(names)]
-            features += [self.numbers[name] for name in late]
-            values += [row.numbers[name] for name in late]
+            if self.categories:
+                codes[i] = [of_column.get(row.values.get(name, ...), 0) for name, of_column in self.categories.items()]
+            if len(self.numbers) > len(names):
+                late = [name for name in row.numbers if self.numbers.get(name, 0) > len(names)]
+                features += [self.numbers[name] for name in late]
+                values += [row.numbers[name] for name in late]
             pointers.append(len(values))
-        return table(numbers, list(range(1, len(names) + 1)), codes, sparse(pointers, features, values))
+        words = np.array(pointers, np.int64), np.array(features, np.int32), np.array(values, np.float64)
+        of_numbers = np.array(numbers, np.float64).reshape(len(rows), -1), np.arange(1, len(names) + 1, dtype=np.int32)
+        return Block(*of_numbers, codes, np.arange(len(self.categories), dtype=np.int32), *words, 1.0, True)
 
 
 class _Pooled:

@@ -89,6 +89,12 @@ class Registry(Mapping[str, Any]):
             self._loaded[name] = load(self._places[name])
         return self._loaded[name]
 
+    def objects(self) -> tuple[Any, ...]:
+        """All objects, in the order of their names."""
+        if len(self._loaded) < len(self._places):
+            return tuple(self.values())
+        return tuple(map(self._loaded.__getitem__, self._places))
+
     def __contains__(self, name: object) -> bool:
         return name in self._places
 

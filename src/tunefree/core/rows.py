@@ -9,6 +9,7 @@ known of that feature.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -133,6 +134,13 @@ def entries_of(X: Block | Rows) -> Rows:
     return Rows(starts, ends, indices, values)
 
 
+def entries_together(parts: Sequence[Rows]) -> Rows:
+    """Entries of rows one after the other, in memory of their own."""
+    sizes = np.cumsum([0, *(len(rows.values) for rows in parts)])[:-1]
+    moved = [Rows(X.starts + size, X.ends + size, *X[2:]) for X, size in zip(parts, sizes, strict=True)]
+    return Rows(*map(np.concatenate, zip(*moved, strict=True)))
+
+
 def compressed(X: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The entries of rows that are not 0, without the constant, as compressed sparse rows.
 
@@ -149,6 +157,8 @@ def compressed(X: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def part(X: Block, start: int, stop: int) -> Block:
     """Rows ``start`` to ``stop`` of a block, which share its memory."""
+    if start == 0 and stop >= len(X.numbers):
+        return X
     pointers = X.pointers[start : stop + 1]
     first, last = pointers[0], pointers[-1]
     return X._replace(
@@ -196,6 +206,14 @@ def together(blocks: list[Block]) -> Block:
         features=np.concatenate([X.features for X in blocks]),
         values=np.concatenate([X.values for X in blocks]),
     )
+
+
+def copied(X: Block) -> Block:
+    """A block in memory of its own."""
+    arrays: dict[str, Any] = {
+        name: array.copy() for name, array in X._asdict().items() if isinstance(array, np.ndarray)
+    }
+    return X._replace(**arrays)
 
 
 def saved(X: Block) -> dict[str, np.ndarray]:

@@ -7,11 +7,13 @@ for trees.
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import numpy as np
 
 from tunefree.core.kernels import kernel
+from tunefree.core.numbers import MOST
 from tunefree.core.rows import Block, n_rows
 
 MOST_COLUMNS = 1024  # beyond which rows are too wide for trees
@@ -49,6 +51,7 @@ class Columns:
         self.keys, self.fills = list(keys or []), list(fills or [])
         self.turns = np.zeros(0, np.int64) if turns is None else turns
         self._place = {key: place for place, key in enumerate(self.keys)}
+        self._together: dict[bytes, Any] = {}  # places of columns that came together, by their keys
 
     @property
     def is_for_trees(self) -> bool:
@@ -81,30 +84,42 @@ class Columns:
     def matrix(self, X: Block, learned: np.ndarray | None = None) -> np.ndarray:
         """The columns (n, c) of a block of rows, with those at the end that rows which are learned, (n,), bring."""
         if learned is not None and learned.any():
-            self._add([*X.columns.tolist(), *(-1 - X.code_columns).tolist()], np.nan)
-            of_learned = X.features[np.repeat(learned, np.diff(X.pointers))]
-            self._add(list(range(1, 1 + _n_word_columns(X, of_learned))), 0.0)
+            for keys in (X.columns, -1 - X.code_columns):
+                if keys.tobytes() not in self._together:
+                    self._add(keys.tolist(), np.nan)
+            if X.values.size and not X.is_table:
+                of_learned = X.features[np.repeat(learned, np.diff(X.pointers))]
+                self._add(list(range(1, 1 + _n_word_columns(of_learned))), 0.0)
         matrix = np.empty((n_rows(X), len(self.fills)))
         matrix[:] = self.fills
         for keys, values in self._columns_of(X):
-            known = [k for k, key in enumerate(keys) if key in self._place]
-            at = [self._place[keys[k]] for k in known]
-            if at and at == list(range(at[0], at[0] + len(keys))):  # as they came
-                matrix[:, at[0] : at[0] + len(keys)] = values
-            else:
-                matrix[:, at] = values[:, known]
+            at, known = self._at(keys)
+            matrix[:, at] = values if known is None else values[:, known]
         return matrix
 
-    def _columns_of(self, X: Block) -> list[tuple[list[int], np.ndarray]]:
+    def _at(self, keys: np.ndarray) -> tuple[Any, list[int] | None]:
+        """Where columns with these keys are, and which of them are known; None if all are."""
+        at = self._together.get(keys.tobytes())
+        if at is not None:
+            return at, None
+        known = [k for k, key in enumerate(keys.tolist()) if key in self._place]
+        places = self.places(keys[known])
+        if len(known) < len(keys):
+            return places, known
+        is_run = places == list(range(places[0], places[0] + len(places))) if places else True  # as they came
+        at = slice(*(places[0], places[0] + len(places)) if places else (0, 0)) if is_run else places
+        self._together[keys.tobytes()] = at
+        return at, None
+
+    def _columns_of(self, X: Block) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Keys and values (n, k) of the columns of a block."""
-        columns = [(X.columns.tolist(), X.numbers)]
+        yield X.columns, X.numbers
         if X.codes.size:
             ids = X.codes.astype(np.int64)
             of_codes = ids + TURN * self._turns_of(ids) if len(self.turns) else ids
-            columns.append(((-1 - X.code_columns).tolist(), np.where(ids > 0, of_codes, np.nan)))
+            yield -1 - X.code_columns, np.where(ids > 0, of_codes, np.nan)
         if X.values.size and not X.is_table:
-            columns.append(_of_words(X))
-        return columns
+            yield _of_words(X)
 
     def _add(self, keys: list[int], fill: float) -> None:
         """Know columns, of which rows that do not name them have the fill."""
@@ -120,18 +135,17 @@ def is_categorical(keys: np.ndarray) -> np.ndarray:
     return keys < 0
 
 
-def _n_word_columns(X: Block, features: np.ndarray) -> int:
-    """How many columns words of a block with these features need: each feature up to the largest has one, if words
-    are not those of texts."""
-    return 0 if X.is_table else min(int(features.max(initial=0)), MOST_COLUMNS + 1)
+def _n_word_columns(features: np.ndarray) -> int:
+    """How many columns words with these features need: each feature up to the largest has one."""
+    return min(int(features.max(initial=0)), MOST_COLUMNS + 1)
 
 
-def _of_words(X: Block) -> tuple[list[int], np.ndarray]:
+def _of_words(X: Block) -> tuple[np.ndarray, np.ndarray]:
     """Keys and values (n, k) of the columns of words of a block."""
-    words = np.zeros((n_rows(X), _n_word_columns(X, X.features)))
+    words = np.zeros((n_rows(X), _n_word_columns(X.features)))
     row, is_near = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers)), X.features <= words.shape[1]
     words[row[is_near], X.features[is_near] - 1] = X.values[is_near]
-    return list(range(1, 1 + words.shape[1])), words
+    return np.arange(1, 1 + words.shape[1], dtype=np.int32), words
 
 
 def _mixed(bits):
@@ -163,7 +177,10 @@ def digests_of(matrix: np.ndarray, keys: list[int]) -> np.ndarray:
     >>> bool(one[0] == digests_of(np.array([[0.0, 3.0]]), [5, 1])[0])
     True
     """
-    known = np.ascontiguousarray(np.nan_to_num(matrix, nan=0.0) + 0.0)  # + 0.0: -0.0 is 0.0
+    known = np.maximum(np.ascontiguousarray(matrix), -MOST)
+    np.minimum(known, MOST, out=known)
+    known[np.isnan(known)] = 0.0
+    known += 0.0  # -0.0 is 0.0
     digests = np.empty(len(matrix), np.uint64)
     _write_digests(known.view(np.uint64), np.array(keys, np.int64).view(np.uint64), digests)
     return digests

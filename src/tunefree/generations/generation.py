@@ -80,8 +80,10 @@ class Generation:
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
         """Which rows (n,) it may remember: their observation, or group, was among those that it was grown on."""
-        places = np.minimum(np.searchsorted(self.observations, digests), max(len(self.observations) - 1, 0))
-        return self.observations[places] == digests if len(self.observations) else np.zeros(len(digests), bool)
+        if not len(self.observations):
+            return np.zeros(len(digests), bool)
+        is_known: np.ndarray = self.observations.take(self.observations.searchsorted(digests), mode="clip") == digests
+        return is_known
 
     def follow(self, columns: np.ndarray, y: np.ndarray, weight: np.ndarray) -> list[np.ndarray]:
         """Predict rows, and learn each after that.

@@ -23,7 +23,7 @@ from tunefree.learners.contract import Learner, Scale
 from tunefree.learners.reading import read
 from tunefree.losses import loss_of, objectives
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.kinds import Functions, arrays_of
+from tunefree.losses.kinds import Functions, HasObjective
 from tunefree.losses.loops import Loop
 from tunefree.losses.regression import MARGIN_OF_LOGARITHMS
 
@@ -123,7 +123,7 @@ def add_weights(
                 sums[i, k] += weights[leaves[i, t], k]
 
 
-class LivingLeaves:
+class LivingLeaves(HasObjective):
     """A learner on the leaves of some trees.
 
     Parameters
@@ -147,7 +147,7 @@ class LivingLeaves:
     @property
     def predicts_rest(self) -> bool:
         """Whether numbers are learned as what the trees leave of them."""
-        return self.objective.task == "regression" and not has_log_link(self.objective.loss)
+        return self._objective.task == "regression" and not has_log_link(self._objective.loss)
 
     def follow(self, leaves: np.ndarray, margins: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Predict rows, and learn each after that.
@@ -167,32 +167,29 @@ class LivingLeaves:
         (n, K) array
             Margins, or predicted numbers.
         """
-        predictions, arrays = np.empty(margins.shape), arrays_of(self.objective)
+        predictions = np.empty(margins.shape)
         offsets, targets = margins, y
         if self.predicts_rest:
             offsets = np.zeros(margins.shape)
             with np.errstate(over="ignore"):
                 targets = np.clip(y - margins[:, 0], -1e300, 1e300)
         of_rows = [np.ascontiguousarray(array, np.float64) for array in (offsets, targets, weight)]
-        follow, *arguments = self.call_on(arrays, np.ascontiguousarray(leaves), *of_rows, predictions)
+        follow, *arguments = self.call_on(np.ascontiguousarray(leaves), *of_rows, predictions)
         follow(*arguments)
-        self.objective = arrays.restored(self.objective)
         return finite_sum(predictions, margins) if self.predicts_rest else predictions
 
-    def call_on(self, objective: Any, leaves: np.ndarray, *rows: np.ndarray) -> Call:
+    def call_on(self, leaves: np.ndarray, *rows: np.ndarray) -> Call:
         """The call that predicts and learns rows, right until there is one more class.
 
         Parameters
         ----------
-        objective : Arrays
-            Of the objective, in which it changes.
         leaves : (n, trees) int32 array
         *rows : arrays
             Offsets (n, K), targets (n,) and weights (n,), and the predictions (n, K), which are written.
         """
         codes, scratch = leaves.view(np.uint32), np.zeros((3, padded(self.state.n_outputs)))
         follow = following(type(self.state), self.state.n_outputs == 1)
-        return follow, self.state, *objective, codes, np.ones(codes.shape[1]), *rows, scratch
+        return follow, self.state, *self.arrays, codes, np.ones(codes.shape[1]), *rows, scratch
 
     def frozen(self) -> FrozenLeaves:
         """What the leaves have learned, which learns no more."""

@@ -7,6 +7,7 @@ second derivatives are those expected (Nelder, Wedderburn: Generalized linear mo
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from tunefree.core import threads
 from tunefree.core.errors import ModelError
 from tunefree.core.kernels import kernel
-from tunefree.core.numbers import scaled
+from tunefree.core.numbers import clip, scaled
 from tunefree.core.programs import Call
 from tunefree.generations.problem import Problem, centre_of, spread_of
 from tunefree.generations.trees import arrays_of
@@ -42,15 +43,30 @@ class Linear(NamedTuple):
     weights: np.ndarray  # (strengths, d + 1, K) float64: that of the constant first; K = 1 of numbers and two classes
 
 
+@kernel
+def write_features(
+    columns: Annotated[np.ndarray, "float64[rows, weights]"],
+    levels: Annotated[np.ndarray, "float64[weights]"],
+    means: Annotated[np.ndarray, "float64[weights]"],
+    scales: Annotated[np.ndarray, "float64[weights]"],
+    features: Annotated[np.ndarray, "float64[rows, features]"],
+) -> None:
+    """Write the standardised features of rows, whose columns are those of the weights, behind the constant."""
+    for i in range(len(columns)):
+        for j in range(columns.shape[1]):
+            x, is_missing = columns[i, j], math.isnan(columns[i, j])
+            if math.isnan(levels[j]):
+                away = ((means[j] if is_missing else x) / 2.0 - means[j] / 2.0) / scales[j] * 2.0
+                features[i, 1 + j] = clip(away, FARTHEST)
+            else:
+                features[i, 1 + j] = means[j] if is_missing else np.float64(x == levels[j])
+
+
 def design(columns: np.ndarray, sources: Any, levels: Any, means: Any, scales: Any) -> np.ndarray:
     """The standardised features (n, 1 + d) of rows."""
-    values = columns[:, sources]
-    with np.errstate(over="ignore"):
-        away = (np.where(np.isnan(values), means, values) / 2.0 - means / 2.0) / scales * 2.0
-    numbers = np.clip(away, -FARTHEST, FARTHEST)
-    is_level = np.where(np.isnan(values), means, values == levels)
-    features = np.where(np.isnan(levels), numbers, is_level)
-    return np.concatenate([np.ones((len(columns), 1)), features], axis=1)
+    features = np.ones((len(columns), 1 + len(sources)))
+    write_features(np.ascontiguousarray(columns[:, sources]), levels, means, scales, features)
+    return features
 
 
 def _features(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -97,7 +113,7 @@ def grow_linear(problem: Problem, seed: int = 0) -> Linear | None:
     is_small = n_weights <= MOST_WEIGHTS
     if not is_small and (not problem.n_classes or n_weights * len(problem.targets) > MOST_PRODUCTS):
         return None
-    X = design(problem.columns, *features)
+    X = np.asfortranarray(design(problem.columns, *features))  # whose columns are summed, mostly
     weights = np.zeros((X.shape[1], n_outputs))
     weights[0] = problem.start()
     path = []
@@ -243,7 +259,7 @@ def _write_margins(
 def apply_linear(model: Linear, columns: np.ndarray) -> np.ndarray:
     """The margins (strengths, n, K) of rows, whose sums are taken in an order that does not depend on the block."""
     margins = np.zeros((len(model.weights), len(columns), model.weights.shape[2]))
-    write, *arguments = call_on(model, np.ascontiguousarray(design(columns, *model[:4])), margins)
+    write, *arguments = call_on(model, design(columns, *model[:4]), margins)
     write(*arguments)
     return margins
 

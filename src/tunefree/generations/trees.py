@@ -175,7 +175,7 @@ def margins_of_means(trees: Trees, means: np.ndarray, least: np.ndarray) -> np.n
     if trees.n_classes == 0:
         return np.log(np.maximum(means, least)) if trees.least > 0.0 else means
     if means.shape[1] == 1:
-        shares = np.clip(means, least, 1.0 - least)
+        shares = np.minimum(np.maximum(means, least), 1.0 - least)
         return np.log(shares) - np.log1p(-shares)
     shares = np.maximum(means, least)
     return np.log(shares / shares.sum(axis=1, keepdims=True))

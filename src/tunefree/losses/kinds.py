@@ -53,8 +53,14 @@ class Arrays(NamedTuple):
 
     def restored(self, objective: Any) -> Any:
         """The objective that these are the arrays of, with the numbers as they are now."""
-        fields = {name: place for name, place in PLACES.items() if name in objective._fields}
-        return objective._replace(**{name: float(self.numbers[place]) for name, place in fields.items()})
+        places, numbers = _places_of(type(objective)), self.numbers.tolist()
+        return objective._replace(**{name: numbers[place] for name, place in places})
+
+
+@cache
+def _places_of(kind: Any) -> tuple[tuple[str, int], ...]:
+    """The fields of a kind of objective, and their places among its numbers."""
+    return tuple((name, place) for name, place in PLACES.items() if name in kind._fields)
 
 
 def arrays_of(objective: Any) -> Arrays:
@@ -68,14 +74,35 @@ def arrays_of(objective: Any) -> Arrays:
     """
     numbers = np.zeros(N_NUMBERS + len(objective.loss or ()))
     numbers[MARGIN] = numbers[LIPSCHITZ] = 1.0
-    for name, place in PLACES.items():
-        numbers[place] = getattr(objective, name, numbers[place])
+    for name, place in _places_of(type(objective)):
+        numbers[place] = getattr(objective, name)
     code = 0
     if objective.loss is not None:
         code = number_of(objective.loss)
         numbers[LIPSCHITZ], numbers[N_NUMBERS:] = objective.loss.lipschitz, objective.loss
         numbers[IS_LOG] = has_log_link(objective.loss)
     return Arrays(np.array([KINDS.index(type(objective)), code]), numbers)
+
+
+class HasObjective:
+    """What learns with an objective, which it keeps as arrays that loops over rows change."""
+
+    arrays: Arrays
+    _objective: Any  # whose numbers may have changed since
+
+    @property
+    def objective(self) -> Any:
+        """As it is now."""
+        return self.arrays.restored(self._objective)
+
+    @objective.setter
+    def objective(self, objective: Any) -> None:
+        arrays, self._objective = arrays_of(objective), objective
+        if hasattr(self, "arrays") and len(self.arrays.numbers) == len(arrays.numbers):
+            for before, array in zip(self.arrays, arrays, strict=True):
+                before[:] = array  # where they are, since programs have their addresses
+        else:
+            self.arrays = arrays
 
 
 def respond(codes, numbers, n_outputs, margins, predictions):

@@ -27,7 +27,7 @@ def loss_classes() -> tuple[type, ...]:
     >>> [cls.__name__ for cls in loss_classes()][:3]
     ['Logistic', 'Hinge', 'SmoothedHinge']
     """
-    return _classes_of(tuple(map(LOSSES.__getitem__, LOSSES)))  # less than half the time of its values
+    return _classes_of(LOSSES.objects())
 
 
 @cache

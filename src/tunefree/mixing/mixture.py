@@ -103,13 +103,16 @@ class Mixture:
         mix(*arguments)
         return mixed
 
-    def call_on(self, members: np.ndarray, mixed: np.ndarray, is_over: bool = True, is_base: bool = False) -> Call:
+    def call_on(
+        self, members: np.ndarray, mixed: np.ndarray, is_over: bool = True, is_base: bool = False, learned: Any = None
+    ) -> Call:
         """The call that predicts rows in an array (n, M, K) into another (n, K): as :meth:`predict`, or the base alone.
 
-        It is right until the mixture knows one more class.
+        ``learned`` are targets (n,) and weights (n,), if rows are learned after that. The call is right until the
+        mixture knows one more class.
         """
         nothing = np.zeros(len(members))
-        return self._call((members, nothing, nothing, is_over, mixed), BASE_ONLY if is_base else None)
+        return self._call((members, *(learned or (nothing, nothing)), is_over, mixed), BASE_ONLY if is_base else None)
 
     def _call(self, rows: tuple[Any, ...], top: Any) -> Call:
         """The kernel, and its arguments: members, targets, weights, whether all is over, and what is written."""

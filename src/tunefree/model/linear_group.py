@@ -55,6 +55,11 @@ class LinearGroup(MemberGroup):
         self.members = [Member.create(setting, *of_members) for setting in settings]
         self.views: dict[str, Any] = {}  # by name, from the first rows on; raw rows need none
         self._weights: list[tuple[np.ndarray, np.ndarray]] | None = None  # until a member changes
+        self.n_changes = 0  # of the members so far
+
+    def _have_changed(self) -> None:
+        """Take note that the weights of members are others than before."""
+        self._weights, self.n_changes = None, self.n_changes + 1
 
     @property
     def n_columns(self) -> int | None:
@@ -67,7 +72,8 @@ class LinearGroup(MemberGroup):
 
     def reserve_features(self, n_features: int) -> None:
         """Reserve capacity for at least so many features, as far as they have slots."""
-        self.n_features, self._weights = max(self.n_features, self.n_slots(n_features)), None
+        self.n_features = max(self.n_features, self.n_slots(n_features))
+        self._have_changed()
         self.reserve_slots(self.n_features)
 
     def reserve_slots(self, n_slots: int) -> None:
@@ -91,7 +97,7 @@ class LinearGroup(MemberGroup):
     def forget(self, features: np.ndarray) -> None:
         """Know nothing of some features, whose slots are those of their own numbers."""
         assert self.meetings is None
-        self._weights = None
+        self._have_changed()
         for member in self.members:
             member.state.forget(features[features < member.state.n_features])
 
@@ -102,7 +108,7 @@ class LinearGroup(MemberGroup):
         """
         for member in self.members:
             member.reduce(self.n_features, self.n_outputs)
-        self._weights = None
+        self._have_changed()
 
     def taught(self) -> LinearGroup | None:
         """A copy whose members have learned all first occurrences; None if some of these are not known any more."""
@@ -145,7 +151,7 @@ class LinearGroup(MemberGroup):
 
     def learn(self, rows: LabelledRows, predictions: np.ndarray, again: bool = False) -> None:
         X, y, weight, _ = rows
-        self._weights = None
+        self._have_changed()
         seen = self._transformed(X, self._views_of_members(), np.zeros(len(y)) if again else weight)
         met = self._meet(seen, weight)
         names = self._views_of_members() if again else self._views_of_members() | {"raw"}
@@ -160,11 +166,12 @@ class LinearGroup(MemberGroup):
             for member in self.members:
                 member.state.forget(met.visited)
 
-    def has_learned_row(self, entries: Rows, weight: np.ndarray) -> None:
+    def has_learned_row(self, entries: Rows, weight: float) -> None:
         """Take note of a row that members have learned otherwise than by :meth:`learn`, without meeting a feature."""
-        self._weights, self._latest = None, (entries, None)
+        self._latest = entries, None
+        self._have_changed()
         for member in self.members:
-            member.count(weight)
+            member.count_row(weight)
 
     def predict(self, X: Any) -> np.ndarray:
         for name in self._views_of_members() - {"raw"}:
@@ -270,13 +277,15 @@ class LinearGroup(MemberGroup):
         return [WeightedRows(seen[self.members[m].setting.view], *weights[m], alone(self.members[m])) for m in members]
 
     def keep(self, stays: list[int]) -> None:
-        self.members, self._weights = [self.members[m] for m in stays], None
+        self.members = [self.members[m] for m in stays]
+        self._have_changed()
 
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
         if n_outputs > self.n_outputs:
             for member in self.members:
                 member.add_outputs(objective, self.n_outputs, n_outputs)
-            self.n_outputs, self._weights = n_outputs, None
+            self.n_outputs = n_outputs
+            self._have_changed()
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays: dict[str, np.ndarray] = {}
@@ -303,4 +312,4 @@ class LinearGroup(MemberGroup):
             member.restore(under(f"{m}.", arrays), saved)
         for name in header["views"]:
             self.views[name] = views.restored(name, f"views.{name}", arrays)
-        self._weights = None
+        self._have_changed()

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import Rows, dense
+from tunefree.core.rows import Rows, dense, entries_of
 from tunefree.core.states import under
 from tunefree.learners import ALL, Averaged, averaged
 from tunefree.learners.reading import read
 from tunefree.losses import loss_of
+from tunefree.losses.kinds import HasObjective
 from tunefree.losses.objectives import Binary, Multinomial, with_slopes_as_they_come
 from tunefree.model import meetings, passes
 from tunefree.model.meetings import Met, Past
-from tunefree.model.targets import running_sum
+from tunefree.model.targets import MOST_SUMMED, running_sum
 
 MOST_ABSENT = 2**17  # rows that a class is said to have been absent from
 Read = tuple[np.ndarray, np.ndarray]  # weights (d, K) relative to the units (d,) of the features
@@ -31,8 +31,7 @@ class Setting(NamedTuple):
     view: str  # "raw", or a name in views.ALL
 
 
-@dataclass
-class Member:
+class Member(HasObjective):
     """A linear learner of a model.
 
     Parameters
@@ -44,16 +43,13 @@ class Member:
         As :func:`tunefree.model.passes.learn` takes them.
     """
 
-    setting: Setting
-    average: bool
-    state: Any
-    objective: Any
-    log: np.ndarray | None = None  # of rows, for first occurrences that are replayed; there is none before the first
-    rows: int = 0  # learned
-    mass: float = 0.0  # weights of these
-    offsets: np.ndarray | None = None  # (K,) added to the weights of the constant; None before a class came late
-    fixed: Read | None = None  # weights that predict, of a member that learns no more, whose state knows nothing
-    room: int = 0  # features there is capacity for; a learner may need less for all of them
+    def __init__(self, setting: Setting, average: bool, state: Any, objective: Any, room: int) -> None:
+        self.setting, self.average, self.state, self.objective = setting, average, state, objective
+        self.room = room  # features there is capacity for; a learner may need less for all of them
+        self.log: np.ndarray | None = None  # of rows, for first occurrences that are replayed; none before the first
+        self.rows, self.mass = 0, 0.0  # learned, and the weights of these
+        self.offsets: np.ndarray | None = None  # (K,) added to the weights of the constant, once a class came late
+        self.fixed: Read | None = None  # weights that predict, of a member that learns no more; its state knows nothing
 
     @classmethod
     def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:
@@ -65,7 +61,7 @@ class Member:
         if state.traits.takes_slopes_as_they_come:
             objective = with_slopes_as_they_come(objective)
         state = averaged(type(state)).of(state) if average else state
-        return cls(setting, average, state, objective, room=n_features)
+        return cls(setting, average, state, objective, n_features)
 
     @property
     def name(self) -> str:
@@ -127,19 +123,23 @@ class Member:
         ``met`` tells what was left out of them; :meth:`replay` comes before.
         """
         self.count(weight)
-        if met is None:
-            learned = self.state, self.objective, X, y, weight, predictions
-            self.objective = passes.learn(*learned, offsets=self.offsets)
-            return
-        log = np.zeros((0, passes.OF_ROW + predictions.shape[1])) if self.log is None else self.log
-        self.log = meetings.with_room(log, 1 + int(met.places.max(initial=-1)))
-        of_rows = X, y, weight, predictions, met.left_out, met.places, self.log, self.offsets
-        self.objective = passes.learn(self.state, self.objective, *of_rows)
+        of_met = passes.NOTHING_MET
+        if met is not None:
+            log = np.zeros((0, passes.OF_ROW + predictions.shape[1])) if self.log is None else self.log
+            self.log = meetings.with_room(log, 1 + int(met.places.max(initial=-1)))
+            of_met = met.left_out, met.places, self.log
+        of_rows = entries_of(X), passes.numbers_of(y), passes.numbers_of(weight), predictions
+        run, *arguments = passes.call_on(self.state, self.arrays, of_rows, of_met, self.offsets)
+        run(*arguments)
 
     def count(self, weight: np.ndarray) -> None:
         """Count rows that are learned."""
         self.rows += int(np.count_nonzero(weight > 0.0))
         self.mass = running_sum(self.mass, weight)
+
+    def count_row(self, weight: float) -> None:
+        """Count a row that is learned."""
+        self.rows, self.mass = self.rows + 1, min(self.mass + weight, MOST_SUMMED)
 
     def replay(self, X: Rows, past: Past) -> None:
         """Learn occurrences, rows of one entry each, of features that have statistics now."""

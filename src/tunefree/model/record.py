@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.rows import Rows
+from tunefree.core.rows import Rows, entries_together
 from tunefree.core.states import under
 from tunefree.losses.objectives import Multinomial, chosen
 from tunefree.model.group import LabelledRows
@@ -17,6 +17,7 @@ from tunefree.model.targets import RunningMean
 from tunefree.theory.evidence import Certificate, Evidence, certify, record_evidence, replay_evidence, widened
 from tunefree.theory.risk import Progressive
 
+TOGETHER = 64  # rows that come one by one are added together
 MOST_NATS = 10.0  # log-losses are cut there where the risk of predictions is bounded
 
 
@@ -40,16 +41,34 @@ class FirstPassRecord:
     """
 
     def __init__(self, options: ModelOptions, n_features: int, n_outputs: int) -> None:
+        self._unrecorded: list[tuple[LabelledRows, np.ndarray, np.ndarray]] = []  # single rows
         self.evidence = Evidence(n_features, n_outputs)
         self.log, self.steepest = np.zeros((0, n_outputs)), 0.0  # weighted slopes of rows with first occurrences
-        self.risks = {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
+        self._risks = {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
         self.targets = RunningMean()
         self.is_over = False
         self._of_classes, self._of_log_losses = options.task == "classification", not options.is_calibrated
 
+    @property
+    def evidence(self) -> Evidence:
+        """Of all rows so far."""
+        self._settle()
+        return self._evidence
+
+    @evidence.setter
+    def evidence(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+
+    @property
+    def risks(self) -> dict[str, Progressive]:
+        """Of all rows so far."""
+        self._settle()
+        return self._risks
+
     def reserve_features(self, n_features: int, n_outputs: int, objective: Any) -> None:
         """Reserve capacity for at least so many features."""
-        self.evidence = _with_room(self.evidence, n_features, n_outputs, objective)
+        if n_features > self._evidence.n_features:
+            self.evidence = _with_room(self.evidence, n_features, n_outputs, objective)
 
     def reserve_exactly(self, n_features: int, n_outputs: int, objective: Any) -> None:
         """Reserve capacity for so many features, and no more."""
@@ -74,26 +93,50 @@ class FirstPassRecord:
     ) -> None:
         """Add rows, with their predictions (n, K) and the losses of these; ``met`` where features have slots.
 
-        The rows are those that :meth:`tunefree.model.linear_group.LinearGroup.take_latest` gives.
+        The rows are those that :meth:`tunefree.model.linear_group.LinearGroup.take_latest` gives. Those that come one
+        by one are added together.
         """
+        if len(rows.y) > 1 or met is not None:
+            self._settle()
+            self._add(objective, rows, predictions, row_losses, met)
+            return
+        self._objective = objective
+        self._unrecorded.append(
+            (rows._replace(evaluation_weight=rows.evaluation_weight.copy()), predictions, row_losses)
+        )
+        if len(self._unrecorded) >= TOGETHER:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Add the rows that came one by one."""
+        waiting, self._unrecorded = self._unrecorded, []
+        if waiting:
+            rows, predictions, row_losses = zip(*waiting, strict=True)
+            X, *arrays = zip(*rows, strict=True)
+            joined = LabelledRows(entries_together(X), *map(np.concatenate, arrays))
+            self._add(self._objective, joined, np.concatenate(predictions), np.concatenate(row_losses), None)
+
+    def _add(
+        self, objective: Any, rows: LabelledRows, predictions: np.ndarray, row_losses: np.ndarray, met: Met | None
+    ) -> None:
         X, y, _, weight = rows
         of_rows = X, y, weight, predictions, row_losses
         if met is None:
-            record_evidence(self.evidence, objective, *of_rows)
+            record_evidence(self._evidence, objective, *of_rows)
         else:
             self.log = with_room(self.log, 1 + int(met.places.max(initial=-1)))
-            self.evidence = _with_room(self.evidence, met.n_slots, predictions.shape[1], objective)
+            self._evidence = _with_room(self._evidence, met.n_slots, predictions.shape[1], objective)
             self.replay(met.past, met.past_rows, objective)
-            record_evidence(self.evidence, objective, *of_rows, met.places, self.log)
-            self.evidence.forget(met.visited)
+            record_evidence(self._evidence, objective, *of_rows, met.places, self.log)
+            self._evidence.forget(met.visited)
             steep = np.abs(self.log[met.places[met.places >= 0]]).sum(axis=1)
             self.steepest = max(self.steepest, float(steep.max(initial=0.0)))
         if self._of_classes:
             codes = np.where(y > 0, 1, 0) if predictions.shape[1] == 1 else y
             kept = weight > 0
-            self.risks["error"].add(weight[kept], (chosen(predictions) != codes)[kept])
+            self._risks["error"].add(weight[kept], (chosen(predictions) != codes)[kept])
             if self._of_log_losses:
-                self.risks["log_loss"].add(weight[kept], row_losses[kept])
+                self._risks["log_loss"].add(weight[kept], row_losses[kept])
 
     def replay(self, past: Past | None, X: Rows | None, objective: Any) -> None:
         """Add first occurrences that were left out, as rows of one entry each."""
@@ -147,7 +190,7 @@ class FirstPassRecord:
         self.evidence.restore(under("evidence.", arrays))
         self.log, self.steepest = np.array(arrays.get("log", self.log)), header.get("steepest", 0.0)
         self.is_over = header.get("over", False)
-        self.risks = {name: Progressive(**risk) for name, risk in header["risks"].items()}
+        self._risks = {name: Progressive(**risk) for name, risk in header["risks"].items()}
         self.targets = RunningMean(**header.get("targets", {}))
 
 

@@ -30,6 +30,8 @@ class Labels(NamedTuple):
     @classmethod
     def of(cls, y: Any) -> Labels:
         """From an array of labels."""
+        if len(y) == 1:
+            return cls(np.asarray(y).tolist(), np.zeros(1, np.int64))
         values, codes = np.unique(np.asarray(y), return_inverse=True)
         return cls(values.tolist(), codes.reshape(-1).astype(np.int64))
 
@@ -190,8 +192,10 @@ class ScoredModel:
 
     def codes(self, y: Labels) -> tuple[np.ndarray, list[tuple[int, Any]]]:
         """The class of each row, and (first row, label) of each class that is new, in order."""
-        check_lengths(y)
         known = {label: k for k, label in enumerate(self.classes)}
+        if all(label in known for label in y.values):
+            return np.array([known[label] for label in y.values], np.int64)[y.codes], []
+        check_lengths(y)
         new = sorted((int(np.argmax(y.codes == i)), i) for i, label in enumerate(y.values) if label not in known)
         known |= {y.values[i]: len(self.classes) + k for k, (_, i) in enumerate(new)}
         numbers = np.array([known[label] for label in y.values], np.int64)

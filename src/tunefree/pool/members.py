@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,16 +25,6 @@ from tunefree.pool.slots import Slot, slots_of
 from tunefree.pool.windows import LENGTHS
 
 LARGEST_LOSS = 1e300
-
-
-class Learned(NamedTuple):
-    """What members predicted of rows before they learned these."""
-
-    predictions: np.ndarray  # (n, M, K) log-probabilities, or numbers; NaN of those asleep
-    evidence: np.ndarray  # (n,) weights of rows that judge members, and that leaves learn: 0 where a row may be known
-    digests: np.ndarray  # (n,) uint64 of the observations or groups; none where there are neither
-    n_repeats: int  # rows of a weight whose group was learned before, or whose observation, unless it is frequent
-    matrix: np.ndarray  # (n, c) rows as generations see them; without columns where there are none
 
 
 class Ahead(NamedTuple):
@@ -147,47 +137,37 @@ class Members:
         lengths = np.diff(np.append(starts, len(groups)))
         return Ahead(self.predict(X, rows), np.repeat(is_known, lengths), groups)
 
-    def learn(
-        self,
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray,
-        relative: np.ndarray,
-        rows: int,
-        ahead: Ahead | None = None,
-        learn_row: Callable[..., np.ndarray | None] | None = None,
-    ) -> Learned:
-        """Predict rows, of which so many were learned before, and learn each of a weight above 0 after that.
+    def observe(self, X: Any, weight: np.ndarray, ahead: Ahead | None = None) -> tuple[Observed, np.ndarray, int]:
+        """See rows that are learned next: as generations see them, which (n,) members may know, and how many repeat.
 
-        Weights relative to those before are for learners that go on; rows are kept with their weights as they are.
-        Rows of groups are judged by what was predicted of them ``ahead``. Of one row ``learn_row`` may do the same in
-        less time (:mod:`tunefree.pool.single_row`).
+        Rows of groups are those of which something was predicted ``ahead``.
         """
-        learned = weight > 0.0
-        observed = self._observe(X, learned, ahead)
-        is_known, n_repeats = self._known(observed.digests, weight, ahead)
-        evidence = np.where(is_known, 0.0, relative)
-        predictions = None
-        if learn_row is not None:
-            predictions = learn_row(X, float(y[0]), float(relative[0]), float(evidence[0]), observed.matrix)
-        if predictions is None:
-            predictions = self.asleep(len(y))
-            has_two = self.loss is None and self.ensemble.linear.n_outputs == 1
-            targets = np.ascontiguousarray(np.where(y == 1.0, 1.0, -1.0) if has_two else y)
-            self.place_online(predictions, self.ensemble.learn(LabelledRows(X, targets, relative, evidence)), rows)
-            if self.growth is not None:
-                self.follow(self.growth.generations(), observed.matrix, y, evidence, predictions)
-        if self.growth is not None:
-            kept = Observed(observed.matrix[learned], observed.digests[learned])
-            self.growth.add(kept, y[learned], weight[learned])
-        judged = predictions if ahead is None else ahead.predictions
-        return Learned(judged, evidence, observed.digests, n_repeats, observed.matrix)
+        observed = Observed(np.empty((n_rows(X), 0)), np.empty(0, np.uint64))
+        observed = observed if self.growth is None else self.growth.observe(X, weight > 0.0)
+        observed = observed if ahead is None else observed._replace(digests=ahead.groups)
+        return observed, *self._known(observed.digests, weight, ahead)
 
-    def _observe(self, X: Any, learned: np.ndarray, ahead: Ahead | None) -> Observed:
-        """Rows as generations see them; empty ones where there are none."""
-        nothing = Observed(np.empty((n_rows(X), 0)), np.empty(0, np.uint64))
-        observed = nothing if self.growth is None else self.growth.observe(X, learned)
-        return observed if ahead is None else observed._replace(digests=ahead.groups)
+    def learn(
+        self, X: Any, y: np.ndarray, relative: np.ndarray, evidence: np.ndarray, matrix: np.ndarray, rows: int
+    ) -> np.ndarray:
+        """Predict rows (n, M, K), of which so many were learned before, and learn each of a weight above 0 after that.
+
+        Weights are relative to those before; as ``evidence`` rows that may be known have none. Generations see the
+        matrix (n, c).
+        """
+        predictions = self.asleep(len(y))
+        has_two = self.loss is None and self.ensemble.linear.n_outputs == 1
+        targets = np.ascontiguousarray(np.where(y == 1.0, 1.0, -1.0) if has_two else y)
+        self.place_online(predictions, self.ensemble.learn(LabelledRows(X, targets, relative, evidence)), rows)
+        if self.growth is not None:
+            self.follow(self.growth.generations(), matrix, y, evidence, predictions)
+        return predictions
+
+    def keep_rows(self, observed: Observed, y: np.ndarray, weight: np.ndarray) -> None:
+        """Keep rows of a weight above 0, which were learned, for generations to come."""
+        if self.growth is not None:
+            learned: Any = slice(None) if weight.all() else weight > 0.0  # all: no copy
+            self.growth.add(Observed(*(array[learned] for array in observed)), y[learned], weight[learned])
 
     def _known(self, digests: np.ndarray, weight: np.ndarray, ahead: Ahead | None) -> tuple[np.ndarray, int]:
         """Which rows (n,) members may remember, by the digests of their observations, and how many are repeats.

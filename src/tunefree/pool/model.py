@@ -56,7 +56,13 @@ class PoolModel(Model):
     def __init__(self, task: str, learner: str = "pool", loss: str | None = None, *further: Any, **options: Any):
         super().__init__(task, learner, loss, *further, **options)
         of_numbers = loss_of(task, loss) if task == "regression" else None
-        self.pool = Pool(Members(self.ensemble, len(self.classes), of_numbers))
+        self._pool = Pool(Members(self.ensemble, len(self.classes), of_numbers))
+
+    @property
+    def pool(self) -> Pool:
+        """The pool, after all rows that were learned are recorded."""
+        self._pool.settle()
+        return self._pool
 
     def learn(
         self,
@@ -84,7 +90,7 @@ class PoolModel(Model):
         for (start, stop), (_, label) in zip(pairwise(starts), [*new, (0, None)], strict=True):
             rows = LabelledRows(X, codes, weight, evaluation_weight).part(start, stop)
             of_rows = None if groups is None else groups[start:stop]
-            for piece, mixed in self.pool.learn(*rows[:3], of_rows):
+            for piece, mixed in self._pool.learn(*rows[:3], of_rows):
                 predictions, losses = self._record(rows.part(piece.start, piece.stop), mixed)
                 margins.append(predictions)
                 row_losses.append(losses)
@@ -93,15 +99,15 @@ class PoolModel(Model):
         return join_margins(margins, self.n_outputs), np.concatenate(row_losses)
 
     def forget(self, features: np.ndarray) -> None:
-        super().forget(features)
         self.pool.forget(features)
+        super().forget(features)
 
     def reserve_slots(self, n_slots: int) -> None:
         self._check_learns()
         super().reserve_slots(n_slots)
 
     def _check_learns(self) -> None:
-        if self.pool.only_predicts:
+        if self._pool.only_predicts:
             raise ModelError("what learning needs was left out of this model; go on from the one before")
 
     def _record(self, rows: LabelledRows, mixed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -125,7 +131,7 @@ class PoolModel(Model):
         return mixed[:, 1:] - mixed[:, :1] if self.task == "classification" and self.n_outputs == 1 else mixed
 
     def predict(self, X: Any) -> np.ndarray:
-        return self._margins(self.pool.predict(X))
+        return self._margins(self._pool.predict(X))
 
     def quantiles(
         self, X: Any, predictions: np.ndarray, levels: np.ndarray, exposure: np.ndarray | None = None
@@ -229,7 +235,7 @@ class PoolModel(Model):
 
     @property
     def only_predicts(self) -> bool:
-        return self.pool.only_predicts
+        return self._pool.only_predicts
 
     @property
     def nbytes(self) -> int:

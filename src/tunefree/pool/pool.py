@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import power_below, scaled
-from tunefree.core.rows import n_rows, part
+from tunefree.core.rows import copied, n_rows, part, together
 from tunefree.generations.seen import Seen
 from tunefree.intervals.conformal_record import ConformalRecord, Judged
 from tunefree.intervals.learning_curve import LearningCurve
@@ -27,6 +26,7 @@ from tunefree.model.relative import RelativeWeights
 from tunefree.pool.balance import Balance, write_before_events
 from tunefree.pool.frozen import FOLLOWING, Frozen
 from tunefree.pool.groups import chunks, of_one_row, starts_of_runs
+from tunefree.pool.growth import Observed
 from tunefree.pool.members import Ahead, Members
 from tunefree.pool.selection import Selection
 from tunefree.pool.single_row import SingleRows
@@ -38,7 +38,34 @@ from tunefree.pool.windows import BLOCK, Rises
 PIECE = 2048  # rows that members learn at a time, but
 WORDS = 2**17  # no more words than these, whose features take statistics while their rows are learned
 GREAT = 1e100  # a first target beyond is a unit of the targets, whose squares would not be finite
+TOGETHER = 64  # rows that come one by one are recorded together
 UNGROUPED = "rows learned before had no groups; leave groups= out for these, or begin a new model with them"
+
+
+class LearnedRows(NamedTuple):
+    """Rows that were predicted, and then learned by members and mixture."""
+
+    X: Any  # block of rows
+    observed: Observed
+    predictions: np.ndarray  # (n, M, K) of the members
+    mixed: np.ndarray  # (n, K) of the mixture
+    y: np.ndarray  # (n,)
+    weight: np.ndarray  # (n,)
+    evidence: np.ndarray  # (n,) weights of rows that judge members
+    judging: np.ndarray  # (n,) those of rows that judge the mixture: one row of a group
+    numbers: np.ndarray  # (n,) rows learned with each
+
+    @property
+    def layout(self) -> tuple[int, ...]:
+        """What is equal of rows that are recorded together."""
+        return self.X.numbers.shape[1], self.observed.matrix.shape[1], *self.predictions.shape[1:]
+
+    @classmethod
+    def joined(cls, parts: list[LearnedRows]) -> LearnedRows:
+        """Rows one after the other, which have the same layout."""
+        X, observed, *arrays = zip(*parts, strict=True)
+        of_parts = Observed(*map(np.concatenate, zip(*observed, strict=True)))
+        return cls(together(list(X)), of_parts, *map(np.concatenate, arrays))
 
 
 class Pool:
@@ -83,6 +110,7 @@ class Pool:
         self.conformal = ConformalRecord(self.members.loss)
         self.balance = Balance() if members.predicts_logarithms else None
         self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
+        self.unrecorded: list[LearnedRows] = []  # single rows
 
     @property
     def rows(self) -> int:
@@ -99,6 +127,7 @@ class Pool:
 
     def give_up_trees(self) -> None:
         """Go on without generations, and without what is known of them; online members predict from here on."""
+        self.settle()
         self.members.growth, self.frozen = None, self._new_frozen()
         if self.balance is not None:
             self.balance.forget()
@@ -302,38 +331,87 @@ class Pool:
 
     def _pieces(self, X: Any, weight: np.ndarray) -> Iterator[tuple[int, int]]:
         """Cut rows at events, and into pieces; an event is over when the next piece is asked for."""
-        members, start = self.members, 0
-        counts, begun, first_wide = np.cumsum(weight > 0.0), self.rows, members.first_wide(X)
+        start, first_wide = 0, self.members.first_wide(X)
+        if len(weight) == 1 and first_wide:
+            yield 0, 1
+            return
+        counts, begun = np.cumsum(weight > 0.0), self.rows
         while start < len(weight):
             if start == first_wide:
                 self.give_up_trees()
-            event = (self.rows // BLOCK + 1) * BLOCK
-            event = event if members.growth is None else min(event, members.growth.event())
             n_within = int(np.searchsorted(X.pointers[start + 1 :], X.pointers[start] + WORDS, "right"))
             most = start + min(PIECE, max(n_within, 1))
-            stop = min(most, int(np.searchsorted(counts, event - begun)) + 1, len(weight))
+            stop = min(most, int(np.searchsorted(counts, self.next_event - begun)) + 1, len(weight))
             if start < first_wide < stop:
                 stop = first_wide
             yield start, stop
             start = stop
 
     def _learn_piece(self, X: Any, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None) -> np.ndarray:
-        before, sums, has_no_events = self.rows, self._sums_of_targets, self.has_no_events
-        is_alone = len(y) == 1 and ahead is None and weight[0] > 0.0
-        learn_row = partial(self.single_rows.learn, self) if is_alone else None
-        learned = self.members.learn(X, y, weight, self.relative.of(weight), before, ahead, learn_row)
-        predictions, evidence, digests, n_repeats, matrix = learned
+        before, has_no_events = self.rows, self.has_no_events
+        sums = self._sums_of_targets if has_no_events else (0.0, 0.0)
+        relative = self.relative.of(weight)
+        observed, is_known, n_repeats = self.members.observe(X, weight, ahead)
+        evidence = np.where(is_known, 0.0, relative)
         self.n_repeats += n_repeats
-        if self.only_members_learn:
-            return self.mixture.predict(predictions, is_over=False)
-        if ahead is None:
-            self.waiting.put_back(digests, predictions)
         judging = evidence if ahead is None else of_one_row(ahead.groups, evidence)
-        mixed = self.mixture.learn(predictions, y, judging)
+        is_alone = len(y) == 1 and ahead is None and weight[0] > 0.0 and not self.only_members_learn
+        learned = None
+        if is_alone:
+            learned = self.single_rows.learn(self, X, float(y[0]), float(relative[0]), float(evidence[0]), observed)
+        if learned is None:
+            predictions = self.members.learn(X, y, relative, evidence, observed.matrix, before)
+            if self.only_members_learn:
+                self.members.keep_rows(observed, y, weight)
+                return self.mixture.predict(predictions, is_over=False)
+            if ahead is None:
+                self.waiting.put_back(observed.digests, predictions)
+            else:
+                predictions = ahead.predictions
+            mixed = self.mixture.learn(predictions, y, judging)
+        else:
+            predictions, mixed = learned
         if has_no_events:
             write_before_events(sums, y, weight, judging, mixed)
         numbers = before + np.cumsum(weight > 0.0)
+        rows = LearnedRows(X, observed, predictions, mixed, y, weight, evidence, judging, numbers)
+        is_event = self.rows % BLOCK == 0 or self.rows == self.next_event
+        if is_alone and self.members.ensemble.linear.meetings is None:
+            self._record_later(rows)
+        else:
+            self.settle()
+            self._record(rows, None if ahead is None else ahead.groups)
+        if is_event:
+            self.settle()
+            self._let_happen(predictions[-1])
+        return mixed
+
+    @property
+    def next_event(self) -> int:
+        """Rows learned when something happens next."""
+        event, growth = (self.rows // BLOCK + 1) * BLOCK, self.members.growth
+        return event if growth is None else min(event, growth.event())
+
+    def _record_later(self, rows: LearnedRows) -> None:
+        """Record a row together with others."""
+        if self.unrecorded and self.unrecorded[0].layout != rows.layout:
+            self.settle()
+        arrays = (array.copy() for array in rows[4:])
+        self.unrecorded.append(LearnedRows(copied(rows.X), *rows[1:4], *arrays))
+        if len(self.unrecorded) >= TOGETHER:
+            self.settle()
+
+    def settle(self) -> None:
+        """Record the rows that were learned."""
+        rows, self.unrecorded = self.unrecorded, []
+        if rows:
+            self._record(LearnedRows.joined(rows) if len(rows) > 1 else rows[0], None)
+
+    def _record(self, rows: LearnedRows, groups: np.ndarray | None) -> None:
+        """Keep rows, and judge what was predicted of them; ``groups`` (n,) are digests of their groups."""
+        X, observed, predictions, mixed, y, weight, evidence, judging, numbers = rows
         growth = self.members.growth
+        self.members.keep_rows(observed, y, weight)
         columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
         draws = draws_of(X) if self.members.loss is None else np.zeros(len(y))
         if self.balance is not None:
@@ -341,32 +419,36 @@ class Pool:
             if growth is not None:
                 self.balance.observe(X, weight, numbers, len(growth.columns.keys))
         units = self.conformal.units  # of these rows; after the last of them other widths may be grown
-        self.conformal.observe(Judged(matrix, mixed, y, judging, numbers, draws, weight), *columns)
-        if self.members.growth is not None:
+        self.conformal.observe(Judged(observed.matrix, mixed, y, judging, numbers, draws, weight), *columns)
+        if growth is not None:
             self.frozen.judge(self.members, X, y, judging, numbers, weight, units)
             judged: Any = slice(None) if evidence.all() else evidence > 0.0  # all: no copy of the predictions
-            groups = None if ahead is None else ahead.groups[judged]
-            self._judge(predictions[judged], mixed[judged], y[judged], evidence[judged], groups)
-            weights = np.where(np.isnan(predictions[-1, :, 0]), np.nan, self.mixture.base.weights)
-            if self.rows % BLOCK == 0 or self.rows == self.members.growth.event():
-                self.record.add(self.rows, weights)
-            if self.members.growth.advance(self.rows, weights) and self.frozen.is_due(self.rows):
-                self.frozen.take(self.members, self.mixture, self.rows)
-        return mixed
+            of_judged = None if groups is None else groups[judged]
+            self._judge(predictions[judged], mixed[judged], y[judged], evidence[judged], of_judged)
+
+    def _let_happen(self, predictions: np.ndarray) -> None:
+        """Let happen what is due after the latest row, of which members predicted this, (M, K)."""
+        growth = self.members.growth
+        if growth is None:
+            return
+        if self.rows % BLOCK == 0 and self.block[1] > 0.0:
+            for window in growth.windows if self.rises.add(self.block[0] / self.block[1]) else ():
+                window.wake(self.rows)
+            self.block = np.zeros(2)
+        weights = np.where(np.isnan(predictions[:, 0]), np.nan, self.mixture.base.weights)
+        if self.rows % BLOCK == 0 or self.rows == growth.event():
+            self.record.add(self.rows, weights)
+        if growth.advance(self.rows, weights) and self.frozen.is_due(self.rows):
+            self.frozen.take(self.members, self.mixture, self.rows)
 
     def _judge(
         self, predictions: np.ndarray, mixed: np.ndarray, y: np.ndarray, weight: np.ndarray, groups: np.ndarray | None
     ) -> None:
-        """Record how members and the mixture predicted, and wake windows where the loss of the mixture rises."""
+        """Record how members and the mixture predicted."""
         losses = self.members.losses(mixed[:, None], y)
         starts = None if groups is None else starts_of_runs(groups)
         self.record.observe(np.column_stack([self.members.losses(predictions, y), losses]), weight, starts)
         self.block = running(self.block, np.column_stack([losses, np.ones(len(y))]))
-        if self.rows % BLOCK == 0 and self.block[1] > 0.0:
-            if self.rises.add(self.block[0] / self.block[1]) and self.members.growth is not None:
-                for window in self.members.growth.windows:
-                    window.wake(self.rows)
-            self.block = np.zeros(2)
 
     @property
     def nbytes(self) -> int:

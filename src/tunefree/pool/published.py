@@ -51,7 +51,7 @@ def published(model: Model) -> Model:
     other = object.__new__(type(model))  # copy.copy would write the model down, and wait for what is being grown
     other.__dict__.update(model.__dict__)
     other.classes = list(model.classes)
-    other.pool = copy.deepcopy(model.pool, {id(part): part for part in _shared(model.pool)})
+    other._pool = copy.deepcopy(model.pool, {id(part): part for part in _shared(model.pool)})
     other.pool.waiting = Waiting()
     other.ensemble = other.pool.members.ensemble
     return other

@@ -32,8 +32,9 @@ class Waiting:
         for digest, of_row in zip(digests.tolist(), predictions, strict=True):
             self.rows.pop(digest, None)
             self.rows[digest] = of_row.copy()
-        for digest in list(self.rows)[: max(len(self.rows) - MOST_ROWS, 0)]:
-            self.rows.pop(digest, None)  # another thread may have put it back
+        if len(self.rows) > MOST_ROWS:
+            for digest in list(self.rows)[: len(self.rows) - MOST_ROWS]:
+                self.rows.pop(digest, None)  # another thread may have put it back
 
     def put_back(self, digests: np.ndarray, predictions: np.ndarray) -> None:
         """Write the predictions that were kept of rows over those (n, M, K) of now; these rows no longer wait."""
