@@ -119,7 +119,6 @@ class Service:
 
     def close(self) -> None:
         """Predict and learn what was submitted, save it, and let others write the store."""
-        self.predictor.close()
         self.learner.close()
         if self.shadow is not None:
             self.shadow.close()
@@ -141,7 +140,7 @@ class Service:
         ModelError
             If the model has no such intervals, or too little evidence for them.
         """
-        return self.predictor.submit(rows, layout).result()
+        return self.predictor.predict(rows, layout)
 
     def learn(self, rows: list[Row], request: str | None = None) -> Row:
         """Learn rows with their targets, all of them or, if one cannot be used, none.
