@@ -25,7 +25,7 @@ from tunefree.stream.batch import Refused
 from tunefree.workflows.prediction import PLAIN, OutputColumns
 
 TOGETHER = 256  # rows that are predicted together; of a request that has more, others are predicted in between
-FEW = 4  # rows that are predicted faster one by one, as single rows have a way of their own
+FEW = 8  # rows that are predicted faster one by one, as single rows have a way of their own
 
 
 @dataclass
@@ -152,6 +152,15 @@ class Predictor:
     def n_queued(self) -> int:
         """Requests that wait to be predicted."""
         return len(self._unpredicted.items)
+
+    def oddities(self) -> list[Row]:
+        """What was odd about rows."""
+        with self._lock:
+            odd = Refused(target=self._odd.target, tally=self._odd.tally.copy(), comparison=self._odd.comparison)
+            odd.compare()
+        return [
+            {"column": oddity.column, "problem": oddity.problem, "rows": oddity.rows} for oddity in odd.tally.oddities()
+        ]
 
     def _predict(self, group: list[_Asked]) -> None:
         """Predict the next rows of some requests; one with a row that cannot be used does not hit the others."""

@@ -357,7 +357,7 @@ class Service:
             "recent loss": None if math.isnan(self.learner.recent) else self.learner.recent,
             "rises of the loss": self.learner.n_rises,
             "drifts": published.drifts,
-            "oddities": self.oddities(),
+            "oddities": self.predictor.oddities(),
             "ignored columns": dict(self.ignored_columns()),
             "learned here": self.counts.learned,
             "not saved": self.learner.unsaved,
@@ -379,14 +379,6 @@ class Service:
         """Rows with a column that was ignored, by its name."""
         learned, predicted = self._readers
         return learned.ignored + predicted.ignored
-
-    def oddities(self) -> list[Row]:
-        """What was odd about rows that were predicted."""
-        odd = Refused(target=self.odd.target, tally=self.odd.tally.copy(), comparison=self.odd.comparison)
-        odd.compare()
-        return [
-            {"column": oddity.column, "problem": oddity.problem, "rows": oddity.rows} for oddity in odd.tally.oddities()
-        ]
 
 
 def check_serves(trained: Trained) -> None:
