@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from dataclasses import replace
 
@@ -12,7 +13,6 @@ from tests.waiting import NEVER
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.serving import predictor
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Admission, Keeping
 from tunefree.stream.source import open_source
@@ -177,11 +177,20 @@ def test_of_rows_with_a_bad_one_none_is_learned(service, bad, message):
     assert predicted(one, unknown) == predicted(untouched, unknown)
 
 
+def together(one, *requests):
+    """The answers to requests that come at the same time, or errors."""
+
+    async def answers():
+        return await asyncio.gather(*map(one.predictor.predict_together, requests), return_exceptions=True)
+
+    return asyncio.run(answers())
+
+
 def test_a_row_that_cannot_be_used_does_not_hit_requests_beside_it(service):
     one = service()
     good, bad = rows(N, N + 1, "rich"), [{**rows(N, N + 1, "rich")[0], "age": "old"}]
-    asked = [one.predictor.submit(sent) for sent in [good, bad] * 20]
-    assert sum(future.exception() is None for future in asked) == 20
+    answers = together(one, *[good, bad] * 20)
+    assert [isinstance(answer, DataError) for answer in answers] == [False, True] * 20
     learned = rows(N, N + 1)
     from tunefree.serving.requests import Request
 
@@ -350,24 +359,18 @@ def test_predictions_do_not_wait_for_learning(service):
     assert learned.result(NEVER) == {"learned": 5}
 
 
-def test_other_predictions_are_answered_while_a_large_request_is(service, monkeypatch):
-    """Both have been asked before the first rows of the large request are answered."""
-    import threading
+def test_other_predictions_are_answered_while_a_large_request_is(service):
+    one, sent, answered = service(), rows(0, N, "rich"), []
 
-    both_asked, answered, of_rows = threading.Event(), [], predictor.answers_of
+    async def ask(n_rows):
+        assert len(await one.predictor.predict_together(sent[:n_rows])) == n_rows
+        answered.append(n_rows)
 
-    def held(*arguments):
-        assert both_asked.wait(NEVER)
-        return of_rows(*arguments)
+    async def ask_both():
+        await asyncio.gather(ask(N), ask(1))
 
-    monkeypatch.setattr(predictor, "answers_of", held)
-    one, sent = service(), rows(0, N, "rich")
-    asked = {"large": one.predictor.submit(sent), "small": one.predictor.submit(sent[:1])}
-    for name, answer in asked.items():
-        answer.add_done_callback(lambda _, name=name: answered.append(name))
-    both_asked.set()
-    assert len(asked["large"].result(NEVER)) == N and len(asked["small"].result(NEVER)) == 1
-    assert answered == ["small", "large"]
+    asyncio.run(ask_both())
+    assert answered == [1, N]
 
 
 def _request(sent):

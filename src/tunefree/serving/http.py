@@ -137,7 +137,7 @@ class Application:
     async def _predict(self, request: Request) -> Answer:
         rows, is_one = await self._rows_of(request)
         layout = asked_for(request.query_params)
-        answers = await asyncio.wrap_future(self._service.predictor.submit(rows, layout))
+        answers = await self._service.predictor.predict_together(rows, layout)
         return 200, answers[0] if is_one else answers
 
     async def _explain(self, request: Request) -> Answer:

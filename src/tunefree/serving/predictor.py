@@ -1,18 +1,23 @@
-"""Predictions of a model in operation: one thread, which predicts together what has come while it was busy."""
+"""Predictions of a model in operation, in the thread of those who ask.
+
+An event loop predicts rows as soon as they have come: another thread would take longer to be reached than a row to be
+predicted. What came at the same time is predicted together. Rows with an id are answered once they are in the journal,
+which another thread writes, in one transaction for all that have come meanwhile.
+"""
 
 from __future__ import annotations
 
-import queue
+import asyncio
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from tunefree.core.errors import TunefreeError
 from tunefree.pool.published import remembered
 from tunefree.serving.journal import Journal, Row, StoreError, Waiting
 from tunefree.serving.learner import Published, Tell
-from tunefree.serving.requests import Counts, begun, end
+from tunefree.serving.requests import Counts
 from tunefree.serving.rows import Reader, answers_of
 from tunefree.serving.settings import Keeping
 from tunefree.serving.sureness import add_sureness
@@ -20,28 +25,75 @@ from tunefree.stream.batch import Refused
 from tunefree.workflows.prediction import PLAIN, OutputColumns
 
 TOGETHER = 256  # rows that are predicted together; of a request that has more, others are predicted in between
+FEW = 8  # rows that are predicted faster one by one, as single rows have a way of their own
 
 
 @dataclass
 class _Asked:
-    """Rows to predict, and what was answered so far."""
+    """Rows to predict, and what is answered so far."""
 
     rows: list[Row]
     ids: list[str | None]
     layout: OutputColumns
-    answer: Future[list[Row]] = field(default_factory=begun)
     answers: list[Row] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)  # rows that are to wait for their labels
+    error: Exception | None = None
+
+    @property
+    def n_left(self) -> int:
+        """Rows that are still to be predicted."""
+        return 0 if self.error is not None else len(self.rows) - len(self.answers)
+
+    def result(self) -> list[Row]:
+        if self.error is not None:
+            raise self.error
+        return self.answers
+
+
+class _Together:
+    """Requests in an event loop, of which those that have come meanwhile are worked on together.
+
+    Parameters
+    ----------
+    work : function
+        Is called with requests; one with rows that are left to be predicted is worked on again, after the others.
+    """
+
+    def __init__(self, work: Callable[[list[_Asked]], Awaitable[None]]) -> None:
+        self._work, self.items = work, deque[tuple[_Asked, asyncio.Future[None]]]()
+        self._task: asyncio.Task[None] | None = None
+
+    async def on(self, asked: _Asked) -> None:
+        """Work on a request until that is done."""
+        done = asyncio.get_running_loop().create_future()
+        self.items.append((asked, done))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+        await done
+
+    async def _run(self) -> None:
+        while self.items:
+            group, n_rows = [self.items.popleft()], 0
+            while self.items and (n_rows := n_rows + group[-1][0].n_left) < TOGETHER:
+                group.append(self.items.popleft())
+            await self._work([asked for asked, _ in group])
+            for asked, done in group:
+                if asked.n_left:
+                    self.items.append((asked, done))
+                elif not done.done():  # who asked may have gone
+                    done.set_result(None)
+            await asyncio.sleep(0)
 
 
 class Predictor:
-    """The thread that predicts.
+    """Predicts with the model that was published last.
 
     Parameters
     ----------
     published : function
         To the model of now.
     reader : Reader
-        Of this thread alone.
+        Of this predictor alone.
     journal : Journal
         Where rows with an id wait for their labels.
     keeping : Keeping
@@ -63,78 +115,76 @@ class Predictor:
     ) -> None:
         self._published, self._reader, self._journal, self._keeping = published, reader, journal, keeping
         self._counts, self._odd, self._tell = counts, odd, tell
-        self._queue: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="tunefree-predicting", daemon=True)
-        self._thread.start()
+        self._lock = threading.Lock()  # of the reader, and of the model, which remembers what it predicted last
+        self._unpredicted, self._unkept = _Together(self._predict_soon), _Together(self._keep_soon)
 
-    def submit(self, rows: list[Row], layout: OutputColumns = PLAIN) -> Future[list[Row]]:
-        """Let rows be predicted, with intervals, quantiles and sets if the layout has them.
+    def predict(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
+        """The answer to rows, with intervals, quantiles and sets if the layout has them.
 
         Raises
         ------
         DataError
-            If an id cannot be one, or comes twice.
+            If an id cannot be one, or comes twice, or a row cannot be used.
+        ModelError
+            If the model has no such intervals, or too little evidence for them.
         """
         asked = _Asked(rows, self._reader.ids_of(rows), layout)
-        self._queue.put(asked)
-        return asked.answer
+        while asked.n_left:
+            self._predict([asked])
+        self._keep([asked])
+        return asked.result()
+
+    async def predict_together(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
+        """The same in an event loop, together with other requests."""
+        asked = _Asked(rows, self._reader.ids_of(rows), layout)
+        await self._unpredicted.on(asked)
+        if asked.waiting:
+            await self._unkept.on(asked)
+        return asked.result()
+
+    async def _predict_soon(self, group: list[_Asked]) -> None:
+        self._predict(group)
+
+    async def _keep_soon(self, group: list[_Asked]) -> None:
+        await asyncio.to_thread(self._keep, group)
 
     @property
     def n_queued(self) -> int:
         """Requests that wait to be predicted."""
-        return self._queue.qsize()
+        return len(self._unpredicted.items)
 
-    def close(self) -> None:
-        """Predict what was submitted, and end."""
-        end(self._thread, self._queue)
+    def oddities(self) -> list[Row]:
+        """What was odd about rows."""
+        with self._lock:
+            odd = Refused(target=self._odd.target, tally=self._odd.tally.copy(), comparison=self._odd.comparison)
+            odd.compare()
+        return [
+            {"column": oddity.column, "problem": oddity.problem, "rows": oddity.rows} for oddity in odd.tally.oddities()
+        ]
 
-    def _run(self) -> None:
-        is_over = False
-        while not (is_over and self._queue.empty()):
-            first = self._queue.get()
-            group, n_rows = [] if first is None else [first], 0 if first is None else len(first.rows)
-            is_over = is_over or first is None
-            while n_rows < TOGETHER:
-                try:
-                    asked = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-                if asked is None:
-                    is_over = True
-                else:
-                    group.append(asked)
-                    n_rows += len(asked.rows) - len(asked.answers)
-            if group:
-                self._answer(group)
-
-    def _answer(self, group: list[_Asked]) -> None:
-        """Predict the next rows of some requests; one with a row that cannot be used is answered alone."""
-        published = self._published()
-        parts = [asked.rows[len(asked.answers) : len(asked.answers) + TOGETHER] for asked in group]
-        try:
-            answers = self._predicted(published, group, parts)
-        except Exception as error:
-            if len(group) == 1:
-                group[0].answer.set_exception(error)
-                if not isinstance(error, TunefreeError):
-                    self._tell("not predicted", problem=repr(error))
-                return
+    def _predict(self, group: list[_Asked]) -> None:
+        """Predict the next rows of some requests; one with a row that cannot be used does not hit the others."""
+        n_rows = sum(min(asked.n_left, TOGETHER) for asked in group)
+        if len(group) > 1 and n_rows <= FEW:
             for asked in group:
-                self._answer([asked])
+                self._predict([asked])
             return
-        start = 0
-        for asked, part in zip(group, parts, strict=True):
-            asked.answers += answers[start : start + len(part)]
-            start += len(part)
-            if len(asked.answers) < len(asked.rows):
-                self._queue.put(asked)
-            else:
-                asked.answer.set_result(asked.answers)
+        parts = [asked.rows[len(asked.answers) :][:TOGETHER] for asked in group]
+        try:
+            with self._lock:
+                self._answer(self._published(), group, parts)
+        except Exception as error:
+            if len(group) > 1:
+                for asked in group:
+                    self._predict([asked])
+                return
+            group[0].error = error
+            if not isinstance(error, TunefreeError):
+                self._tell("not predicted", problem=repr(error))
 
-    def _predicted(self, published: Published, group: list[_Asked], parts: list[list[Row]]) -> list[Row]:
+    def _answer(self, published: Published, group: list[_Asked], parts: list[list[Row]]) -> None:
         rows = [row for part in parts for row in part]
         batch, unknown = self._reader.batch(published.encoder, rows, self._odd)
-        self._counts.predicted += len(rows)
         predictions = published.model.predict(batch.rows)
         answers = answers_of(published.model, predictions, batch)
         layouts = [asked.layout for asked, part in zip(group, parts, strict=True) for _ in part]
@@ -142,33 +192,33 @@ class Predictor:
         for answer, names in zip(answers, unknown, strict=True):
             if names:
                 answer["unknown columns"] = names
-        starts = [len(asked.answers) for asked in group]
-        ids = [
-            id for asked, part, start in zip(group, parts, starts, strict=True) for id in asked.ids[start:][: len(part)]
-        ]
-        if any(id is not None for id in ids):
-            kept = zip(ids, rows, remembered(published.model, batch.rows), strict=True)
+        have_ids = any(id is not None for asked in group for id in asked.ids)
+        kept = remembered(published.model, batch.rows) if have_ids else [None] * len(rows)
+        self._counts.predicted += len(rows)
+        start = 0
+        for asked, part in zip(group, parts, strict=True):
+            ids, stop = asked.ids[len(asked.answers) :], start + len(part)
             target = published.encoder.target
-            waiting = [
-                Waiting(id, {name: value for name, value in row.items() if name != target}, of_row)
-                for id, row, of_row in kept
-                if id is not None
-            ]
-            are_kept = self._kept(waiting)
-            for answer, id, row in zip(answers, ids, rows, strict=True):
+            asked.answers += answers[start:stop]
+            for id, row, answer, of_row in zip(ids, part, answers[start:stop], kept[start:stop], strict=False):
                 if id is not None:
                     answer["id"] = row[self._reader.id_name]
-                    if not are_kept:
-                        answer["waits for its label"] = False
-        return answers
+                    without_target = {name: value for name, value in row.items() if name != target}
+                    asked.waiting.append(Waiting(id, without_target, of_row))
+            start = stop
 
-    def _kept(self, waiting: list[Waiting]) -> bool:
-        """Let rows wait for their labels; whether they could be written down."""
+    def _keep(self, group: list[_Asked]) -> None:
+        """Let rows wait for their labels, or tell those who asked that they could not be written down."""
+        waiting = [row for asked in group if asked.error is None for row in asked.waiting]
+        if not waiting:
+            return
         try:
             with self._journal.transaction():
                 self._counts.dropped_for_size += self._journal.keep_waiting(waiting, self._keeping.remember)
         except StoreError as error:
             self._counts.not_kept += len(waiting)
             self._tell("not written", problem=str(error))
-            return False
-        return True
+            for asked in group:
+                for answer in asked.answers:
+                    if "id" in answer:
+                        answer["waits for its label"] = False

@@ -12,12 +12,15 @@ from collections.abc import Sized
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from tunefree.core.errors import DataError, listed, nearest
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model_files.trained import Trained, continued
 from tunefree.serving.settings import LEARN, REFUSE, Admission
-from tunefree.stream.batch import Batch, Columns, Refused
+from tunefree.stream.batch import Batch, Columns, Position, Refused
+from tunefree.stream.cells import MOST_ROWS, Cells, block_of
 from tunefree.stream.file_notation import as_written, with_json_numbers
 from tunefree.stream.jsonlines import flattened, read_objects
 from tunefree.stream.late import is_among
@@ -58,6 +61,8 @@ class Reader:
         self.ignored: Counter[str] = Counter()
         self._columns, self._known, self._left_out = list[str](), dict[str, Any](), list[str]()
         self._usual = set[tuple[str, ...]]()  # names of rows that were taken as they are
+        self._of_columns = set[tuple[str, ...]]()  # those of columns alone, but for an id and a target
+        self._cells: Cells | None = None
 
     def id_of(self, row: Row, place: int) -> str | None:
         """The id of a row as text, so that 1 and "1" are one; None if it has none.
@@ -102,11 +107,34 @@ class Reader:
         DataError
             If a row cannot be used.
         """
-        chunk, unknown = self._chunk(encoder, rows, self._admission.unknown_columns)
-        self._count_ignored(unknown)
         if odd.comparison is not None and len(odd.comparison.encoder.columns) != len(encoder.columns):
             odd.comparison = None  # which is of columns that were fewer
-        return encoder.encode(chunk, False, odd, False), unknown
+        if (batch := self._of_cells(encoder, rows, odd)) is not None:
+            return batch, [[] for _ in rows]
+        chunk, unknown = self._chunk(encoder, rows, self._admission.unknown_columns)
+        self._count_ignored(unknown)
+        batch = encoder.encode(chunk, False, odd, False)
+        if self._cells is not None and len(rows) <= MOST_ROWS:
+            others = {self.id_name, encoder.target, encoder.weight, encoder.group}
+            self._of_columns |= {tuple(row) for row in rows if row.keys() - others <= self._cells.names}
+        return batch, unknown
+
+    def _of_cells(self, encoder: Any, rows: list[Row], odd: Refused) -> Batch | None:
+        """A few rows to predict of which all is known; None if that is not so."""
+        if len(rows) > MOST_ROWS:
+            return None
+        self._follow(encoder)
+        if self._cells is None or encoder is not self._cells.encoder:
+            self._cells = Cells(encoder) if self._cells is None else self._cells.follow(encoder)
+        if odd.comparison is None or not all(tuple(row) in self._of_columns for row in rows):
+            return None
+        cells = self._cells.of_rows(rows)
+        if cells is None:
+            return None
+        for of_row in cells:
+            odd.comparison.add_seen([cell.seen for cell in of_row], REQUEST)
+        numbers = np.arange(1, len(rows) + 1)
+        return Batch(block_of(cells), None, np.ones(len(rows)), numbers, None, REQUEST, Position())
 
     def _count_ignored(self, unknown: list[list[str]]) -> None:
         for name in [name for names in unknown for name in names]:
@@ -195,10 +223,10 @@ class Reader:
     def _follow(self, encoder: Any) -> None:
         """Know the columns of an encoder, which may have become more."""
         names = [column.name for column in encoder.columns]
-        if names != self._columns or len(self._usual) > MOST_NAMES:
+        if names != self._columns or len(self._usual) + len(self._of_columns) > MOST_NAMES:
             self._left_out = [*self.plan.ignore, *(() if encoder.further is None else encoder.further.left_out)]
             self._known = dict.fromkeys([*encoder.types(), *self._left_out])
-            self._columns, self._usual = names, set()
+            self._columns, self._usual, self._of_columns = names, set(), set()
 
     def _unknown(self, encoder: Any, flat: Row, place: int, unknown_columns: str, learning: bool) -> list[str]:
         """Take columns that are not known out of a row, and return their names; those to be learned stay in it."""

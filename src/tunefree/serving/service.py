@@ -119,7 +119,6 @@ class Service:
 
     def close(self) -> None:
         """Predict and learn what was submitted, save it, and let others write the store."""
-        self.predictor.close()
         self.learner.close()
         if self.shadow is not None:
             self.shadow.close()
@@ -141,7 +140,7 @@ class Service:
         ModelError
             If the model has no such intervals, or too little evidence for them.
         """
-        return self.predictor.submit(rows, layout).result()
+        return self.predictor.predict(rows, layout)
 
     def learn(self, rows: list[Row], request: str | None = None) -> Row:
         """Learn rows with their targets, all of them or, if one cannot be used, none.
@@ -358,7 +357,7 @@ class Service:
             "recent loss": None if math.isnan(self.learner.recent) else self.learner.recent,
             "rises of the loss": self.learner.n_rises,
             "drifts": published.drifts,
-            "oddities": self.oddities(),
+            "oddities": self.predictor.oddities(),
             "ignored columns": dict(self.ignored_columns()),
             "learned here": self.counts.learned,
             "not saved": self.learner.unsaved,
@@ -380,14 +379,6 @@ class Service:
         """Rows with a column that was ignored, by its name."""
         learned, predicted = self._readers
         return learned.ignored + predicted.ignored
-
-    def oddities(self) -> list[Row]:
-        """What was odd about rows that were predicted."""
-        odd = Refused(target=self.odd.target, tally=self.odd.tally.copy(), comparison=self.odd.comparison)
-        odd.compare()
-        return [
-            {"column": oddity.column, "problem": oddity.problem, "rows": oddity.rows} for oddity in odd.tally.oddities()
-        ]
 
 
 def check_serves(trained: Trained) -> None:

@@ -205,6 +205,11 @@ def with_json_numbers(encoder: Any, rows: list[dict[str, Any]]) -> tuple[list[di
     return rows, types
 
 
+def has_plain_numbers(encoder: Any) -> bool:
+    """Whether no number of an encoder is read from strings, and none stands for a missing one."""
+    return not any(notation is not None or na_values for _, notation, na_values in _numbers_of(encoder))
+
+
 def _numbers_of(encoder: Any) -> list[tuple[str, Notation | None, tuple[str, ...]]]:
     """The columns of numbers of an encoder, their notations and what is missing in them."""
     columns = [column.column if isinstance(column, Late) else column for column in encoder.columns]

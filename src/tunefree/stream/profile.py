@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,11 +33,20 @@ LARGEST = 3e38  # number of single precision
 FEWEST = 40  # values that are compared with as many others
 LEVEL = 1e-3  # probability of a false alarm of all columns together, of each kind
 MOST_CATEGORIES = 1000  # of a column that are distinguished
+TOGETHER = 64  # rows that came one by one and are looked at together
 MOST_NAMED = 3  # categories or columns in a message
 
 _OUTSIDE = "outside what training saw, {:g} to {:g}, by more than its width, such as {:g}"
 _MISSING = "missing in {:.3g} % of the rows, in training in {:.3g} % (a test of level {:g} for all columns together)"
 _OTHERWISE = "distributed otherwise than in training: {} (a test of level {:g} for all columns together)"
+
+
+class Seen(NamedTuple):
+    """What a column holds in a row, as :class:`tunefree.stream.columns.Observed` has it of many."""
+
+    is_missing: bool
+    number: float  # NaN where there is none
+    value: float  # whose distribution is compared; NaN where there is none
 
 
 class Profile:
@@ -215,6 +224,25 @@ class Comparison:
         self.first: tuple[str, int] = ("", 1)
         self.outside: dict[int, _Rows] = {}
         self.unseen: dict[int, _Rows] = {}
+        self._waiting: list[Sequence[Seen]] = []  # rows that were predicted one by one
+
+    def add_seen(self, seen: Sequence[Seen], file: str) -> None:
+        """Add a row of a request, of which all is known; such rows are looked at together."""
+        if not (self.here.rows or self._waiting):
+            self.first = file, 1
+        self._waiting.append(seen)
+        if len(self._waiting) == TOGETHER:
+            self._look()
+
+    def _look(self) -> None:
+        """Add the rows that wait."""
+        of_rows, self._waiting = self._waiting, []
+        observed = []
+        for of_column in zip(*of_rows, strict=True):
+            missing, numbers, values = map(np.array, zip(*of_column, strict=True))
+            values_of = None if np.isnan(values).all() else values.__getitem__
+            observed.append(Observed(missing, None if np.isnan(numbers).all() else numbers, values_of))
+        self.add(observed, [], self.first[0], np.ones(len(of_rows), np.int64))
 
     def add(
         self,
@@ -259,6 +287,8 @@ class Comparison:
 
     def note(self, bad: BadRows) -> None:
         """Note what is odd about all rows."""
+        if self._waiting:
+            self._look()
         profile, names = self.encoder.profile, [column.name for column in self.encoder.columns]
         for place, rows in self.unseen.items():
             bad.note(self._unseen_told(place, rows), rows.file, rows.row, names[place], rows.count)

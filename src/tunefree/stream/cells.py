@@ -1,0 +1,144 @@
+"""Rows of objects, put together of cells that were encoded before.
+
+Most of the time that it takes to encode a row goes to arrays of one value. What a column makes of a value depends on
+nothing but the value, so it is remembered, and a few rows become the block that the encoder of tables would make of
+them (:mod:`tunefree.stream.features`). That encodes each cell the first time, and all rows in which something is not
+foreseen here: words, what is not known, what cannot be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tunefree.core.errors import DataError
+from tunefree.core.rows import Block, table
+from tunefree.stream.columns import Faults, Number, converted
+from tunefree.stream.features import MOST_CODES
+from tunefree.stream.file_notation import has_plain_numbers
+from tunefree.stream.jsonlines import read_objects
+from tunefree.stream.late import Late
+from tunefree.stream.profile import LARGEST, Seen
+from tunefree.stream.roles import column_of
+
+MOST_ROWS = 64  # more are encoded faster together
+MOST_REMEMBERED = 1000  # values of a column
+_OF_WORDS = {"text", "bag", "vector"}  # kinds of columns whose cells are not remembered
+_NUMBERS = {int, float}
+_ABSENT = object()
+_FIRST = np.zeros(1, np.intp)
+
+
+class Cell(NamedTuple):
+    """What a column makes of a value."""
+
+    numbers: list[float]
+    codes: list[tuple[int, int]]  # what each tells, as in a block, and its feature
+    seen: Seen
+
+
+_NOTHING = Cell([], [], Seen(True, np.nan, np.nan))
+
+
+class Cells:
+    """The cells of rows that are predicted.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        It does not change meanwhile.
+
+    Attributes
+    ----------
+    names : frozenset of str
+        Of the columns; none if cells of this encoder are not foreseen.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from tunefree.stream.batch import BadRows, Columns, Position
+    >>> from tunefree.stream.features import TableEncoder
+    >>> chunk = Columns(pa.record_batch({"age": [30.0, 40.0], "job": ["cook", "clerk"]}), "example", 1, Position())
+    >>> encoder = TableEncoder.infer(chunk)
+    >>> _ = encoder.encode(chunk, True, BadRows())
+    >>> cells = Cells(encoder)
+    >>> block = block_of(cells.of_rows([{"job": "clerk", "age": 50.0}]))
+    >>> block.numbers, block.codes, cells.of_rows([{"job": "mason", "age": 50.0}])
+    (array([[50.]]), array([[3]], dtype=int32), None)
+    """
+
+    def __init__(self, encoder: Any) -> None:
+        self.encoder, self._types, columns = encoder, encoder.types(), encoder.columns
+        self._described = [(column.name, column.kind, column.options()) for column in columns]
+        self._keys = encoder.ids.keys.known[: encoder.ids.keys.count].copy()
+        is_foreseen = has_plain_numbers(encoder) and not (encoder.notes or encoder.hash_bits or encoder.exposure)
+        is_foreseen = is_foreseen and not _OF_WORDS & {column.kind for column in columns}
+        self.names = frozenset(column.name for column in columns if is_foreseen)
+        self._columns = [(column.name, type(column) is Number, dict[Any, Cell | None]()) for column in columns]
+
+    def follow(self, encoder: Any) -> Cells:
+        """The cells of another encoder: the same, as far as all that was known is so still."""
+        other = Cells(encoder)
+        if other._described == self._described and np.array_equal(other._keys[: len(self._keys)], self._keys):
+            for (*_, known), (*_, known_before) in zip(other._columns, self._columns, strict=True):
+                known |= {key: cell for key, cell in known_before.items() if cell is not None}
+        return other
+
+    def of_rows(self, objects: Sequence[dict[str, Any]]) -> list[list[Cell]] | None:
+        """The cells of each row; None if something is not foreseen."""
+        of_rows = []
+        for row in objects:
+            cells = []
+            for place, (name, is_number, known) in enumerate(self._columns):
+                value = row.get(name, _ABSENT)
+                kind = type(value)
+                if is_number and kind in _NUMBERS and -LARGEST < value < LARGEST:
+                    cells.append(Cell([float(value)], [], Seen(False, value, value)))
+                    continue
+                if kind is list or kind is dict:
+                    return None
+                key = kind, value
+                if key not in known:
+                    if len(known) == MOST_REMEMBERED:
+                        known.clear()
+                    known[key] = self._encoded(place, value)
+                if (cell := known[key]) is None:
+                    return None
+                cells.append(cell)
+            of_rows.append(cells)
+        return of_rows
+
+    def _encoded(self, place: int, value: Any) -> Cell | None:
+        """The cell of a value; None if it is not foreseen."""
+        column, faults = self.encoder.columns[place], Faults()
+        if value is _ABSENT:
+            return _NOTHING if isinstance(column, Late) else None
+        try:
+            chunk = read_objects([{column.name: value}], {column.name: self._types[column.name]}, "")
+        except DataError:
+            return None
+        values = converted(column, column_of(chunk, column.name, faults), faults)
+        parts = column.parts(values, False)
+        if faults or faults.missing or parts.bags:
+            return None
+        ids, _ = self.encoder.ids.of_chunk(1, [(place, codes) for codes in parts.codes], [], False)
+        features = ids[0].tolist()
+        if any(codes.places[0] >= 0 and not feature for codes, feature in zip(parts.codes, features, strict=True)):
+            return None
+        observed = column.observed(values, parts)
+        number = np.nan if observed.numbers is None else float(observed.numbers[0])
+        of_value = np.nan if observed.values_of is None else float(observed.values_of(_FIRST)[0])
+        codes = [(MOST_CODES * place + k, feature) for k, feature in enumerate(features)]
+        numbers = [float(of_rows[0]) for of_rows in parts.numbers]
+        return Cell(numbers, codes, Seen(bool(observed.missing[0]), number, of_value))
+
+
+def block_of(cells: Sequence[Sequence[Cell]]) -> Block:
+    """The block of rows of some cells each."""
+    numbers = np.array([[number for cell in row for number in cell.numbers] for row in cells])
+    codes = [dict(code for cell in row for code in cell.codes) for row in cells]
+    sources = list(codes[0]) if len(codes) == 1 else sorted(set().union(*codes))
+    features = np.array([[of_row.get(source, 0) for source in sources] for of_row in codes], np.int32)
+    return table(numbers, np.arange(1, numbers.shape[1] + 1), features, None, sources)

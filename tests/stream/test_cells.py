@@ -1,0 +1,127 @@
+"""Rows that are put together of cells are those of the encoder, and what is odd about them is the same."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tunefree.stream.batch import BadRows, Refused
+from tunefree.stream.cells import MOST_REMEMBERED, Cells, block_of
+from tunefree.stream.features import TableEncoder
+from tunefree.stream.jsonlines import read_objects
+
+N = 300
+
+
+def objects(n, seed):
+    """Rows of columns of all kinds but words."""
+    rng = random.Random(seed)
+    days = [str(datetime.date(2020, 1, 1) + datetime.timedelta(days)) for days in range(60)]
+    return [
+        {
+            "age": rng.choice([rng.randint(0, 99), rng.random(), -0.0, None]),
+            "job": rng.choice(["cook", " clerk", "mason", "", None]),
+            "size": rng.choice(["1.5", "2", "x1", None]),
+            "tall": rng.choice([True, False, None]),
+            "day": rng.choice(days),
+            "full": float(i),
+        }
+        for i in range(n)
+    ]
+
+
+def encoder_of(rows, **options):
+    types = {"age": pa.float64(), "job": pa.string(), "size": pa.string(), "tall": pa.bool_(), "day": pa.string()}
+    chunk = read_objects(rows, types | {"full": pa.float64()}, "example")
+    encoder = TableEncoder.infer(chunk, **options)
+    encoder.encode(chunk, True, BadRows())
+    return encoder
+
+
+def encoded(encoder, rows, bad):
+    return encoder.encode(read_objects(rows, encoder.types(), "example"), False, bad).rows
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 7])
+def test_blocks_are_those_of_the_encoder(n_rows):
+    encoder = encoder_of(objects(N, 0))
+    cells, n_foreseen = Cells(encoder), 0
+    for seed in range(1, 60):
+        rows = objects(n_rows, seed)
+        expected = encoded(encoder, rows, Refused())
+        of_rows = cells.of_rows(rows)
+        if of_rows is not None:
+            block, n_foreseen = block_of(of_rows), n_foreseen + 1
+            for field, one, other in zip(expected._fields, expected, block, strict=True):
+                assert np.array_equal(one, other) and np.asarray(one).dtype == np.asarray(other).dtype, field
+                assert np.asarray(one).tobytes() == np.asarray(other).tobytes(), field
+    assert n_foreseen > 40
+
+
+def test_what_is_odd_is_the_same_whoever_encodes():
+    encoder = encoder_of(objects(N, 0))
+    cells = Cells(encoder)
+    rows = [{**row, "age": None, "full": 1e6 + k} for k, row in enumerate(objects(150, 1))]
+    of_encoder, of_cells = Refused(), Refused()
+    encoded(encoder, rows[:1], of_cells)
+    encoded(encoder, rows[:1], of_encoder)
+    for row in rows[1:]:
+        encoded(encoder, [row], of_encoder)
+        of_row = cells.of_rows([row])
+        assert of_row is not None
+        of_cells.comparison.add_seen([cell.seen for cell in of_row[0]], "example")
+    of_encoder.compare()
+    of_cells.compare()
+    assert of_cells.tally.oddities() == of_encoder.tally.oddities() and len(of_cells.tally.oddities()) >= 2
+    for name, array in of_encoder.comparison.here.save().items():
+        assert np.array_equal(array, of_cells.comparison.here.save()[name]), name
+
+
+STRANGE = [10**400, -(10**400), 1e308 * 10, "x", True, [], {}, [1], {"a": 1}, "\ud800", "nan", "-"]
+
+
+@pytest.mark.parametrize("value", STRANGE, ids=repr)
+@pytest.mark.parametrize("name", ["age", "job", "tall", "day", "size", "full"])
+def test_strange_values_are_those_of_the_encoder_or_are_left_to_it(name, value):
+    encoder = encoder_of(objects(N, 0))
+    row = {**objects(1, 3)[0], "age": 1.0, name: value}
+    of_rows = Cells(encoder).of_rows([row])
+    if of_rows is not None:
+        expected = encoded(encoder, [row], Refused())
+        assert all(map(np.array_equal, expected, block_of(of_rows)))
+
+
+def test_what_is_not_foreseen_is_left_to_the_encoder():
+    rows = objects(N, 0)
+    encoder = encoder_of(rows)
+    known = {**rows[0], "age": 1}
+    assert Cells(encoder).of_rows([known]) is not None
+    for row in ({**known, "job": "never seen"}, {key: known[key] for key in known if key != "job"}):
+        assert Cells(encoder).of_rows([known, row]) is None
+    assert not Cells(encoder_of(rows, hash_bits=8)).names
+    encoder.na_values = ("1",)
+    assert not Cells(encoder).names
+
+
+def test_cells_are_kept_while_features_keep_their_ids_and_bounded():
+    rows = objects(N, 0)
+    encoder, known = encoder_of(rows), {**rows[0], "age": 1}
+    cells = Cells(encoder)
+    before = cells.of_rows([known])
+    more = [{**known, "job": f"job {k}"} for k in range(10)]
+    encoder = copy.deepcopy(encoder)
+    encoder.encode(read_objects(more, encoder.types(), "example"), True, BadRows())
+    kept = cells.follow(encoder)
+    assert kept.of_rows([known])[0][1] is before[0][1]
+    assert kept.of_rows(more[:1]) is not None and Cells(encoder).of_rows(more[:1]) is not None
+    other = encoder_of(list(reversed(rows)))
+    moved = cells.follow(other).of_rows([known])
+    assert np.array_equal(block_of(moved).codes, encoded(other, [known], Refused()).codes)
+    for k in range(2 * MOST_REMEMBERED):
+        cells.of_rows([{**known, "job": f"x{k}"}])
+    assert all(len(remembered) <= MOST_REMEMBERED for *_, remembered in cells._columns)
