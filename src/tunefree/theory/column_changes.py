@@ -95,7 +95,6 @@ class _Tests(NamedTuple):
 
     def are_beyond(self, level: float) -> np.ndarray:
         """Which columns (c,) differ by more than chance would let them."""
-
         is_tested = self.degrees > 0
         if not is_tested.any():
             return is_tested
