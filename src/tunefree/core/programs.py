@@ -10,6 +10,7 @@ whole numbers, so that their order among these does not matter, and a kernel doe
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
@@ -56,7 +57,7 @@ class Program:
         self._calls = list(calls)  # which keep the arrays
         codes = [kernel.code for kernel, *_ in self._calls]
         self.run: Callable[[], None] = self._run_one_by_one
-        if codes and None not in codes:
+        if codes and None not in codes and sys.platform != "win32":  # where places, not kinds, decide on registers
             words = []
             for code, (kernel, *values) in zip(codes, self._calls, strict=True):
                 fractions, arguments = _sorted(kernel, _checking(kernel)(*values))
