@@ -12,7 +12,7 @@ gradient is 2^7 units, of 2^10 rows 2^17. Rounding is random and right on averag
 from __future__ import annotations
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -61,16 +61,29 @@ class Work(NamedTuple):
         """Room for trees of so many rows, columns drawn, outputs, and leaves."""
         nodes, of_rows = 2 * most_leaves - 1, (n, n_outputs)
         return cls(
-            *(np.empty(of_rows, np.float32) for _ in range(2)),
-            *(np.empty(n, np.uint32) for _ in range(2)),
-            *(np.zeros(n_columns, np.int32), np.zeros(2, np.int64)),
-            *(np.empty(of_rows, np.int64) for _ in range(2)),
-            *(np.zeros(nodes, np.int64) for _ in range(2)),
-            *(np.zeros((nodes, n_outputs), np.int64), np.zeros(nodes), np.zeros(nodes, np.int32)),
-            *(np.zeros(nodes, np.int64), np.zeros((most_leaves, n_columns, 256 * n_outputs), np.int64)),
-            *(np.zeros(n_outputs), np.zeros(n_outputs), np.zeros(n_outputs, np.int64), np.zeros(256, np.uint64)),
-            *(np.zeros(256, np.int64), np.zeros((3, n_outputs))),
-            *(np.zeros((nodes, 2), np.int32), np.zeros((most_leaves, n_outputs, 2))),
+            gradients=np.empty(of_rows, np.float32),
+            curvatures=np.empty(of_rows, np.float32),
+            rows=np.empty(n, np.uint32),
+            spare=np.empty(n, np.uint32),
+            columns=np.zeros(n_columns, np.int32),
+            sizes=np.zeros(2, np.int64),
+            packed=np.empty(of_rows, np.int64),
+            ordered=np.empty(of_rows, np.int64),
+            first=np.zeros(nodes, np.int64),
+            last=np.zeros(nodes, np.int64),
+            totals=np.zeros((nodes, n_outputs), np.int64),
+            gains=np.zeros(nodes),
+            splits=np.zeros(nodes, np.int32),
+            histogram=np.zeros(nodes, np.int64),
+            histograms=np.zeros((most_leaves, n_columns, 256 * n_outputs), np.int64),
+            scales=np.zeros(n_outputs),
+            ridges=np.zeros(n_outputs),
+            left=np.zeros(n_outputs, np.int64),
+            running=np.zeros(256, np.uint64),
+            scores=np.zeros(256, np.int64),
+            scratch=np.zeros((3, n_outputs)),
+            nodes=np.zeros((nodes, 2), np.int32),
+            sums=np.zeros((most_leaves, n_outputs, 2)),
         )
 
 
@@ -246,7 +259,7 @@ def scan_one(work, sums, n_codes, total, missing_left, least_rows, best, low, hi
         h = number_of((work.running[code] >> below) & of_curvature) + ridge
         right, rest = gradients - g, curvatures - h
         work.scores[code] = np.float64((g * g * rest + right * right * h) / (h * rest)).view(np.int64)
-    most = np.float64(best).view(np.int64)
+    most: Any = np.float64(best).view(np.int64)
     for code in range(np.uint64(first), np.uint64(end)):
         if work.scores[code] > most:
             most, cut = work.scores[code], np.int64(code)
