@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tunefree.generations.bins import MISSING, MOST_CODES, Binned, bins_of, codes_of, joined
+from tunefree.generations.bins import MISSING, MOST_CODES, bins_of, codes_of, joined, ordered_again
 
 NUMBER, CATEGORY = np.array([False]), np.array([True])
 
@@ -79,7 +79,8 @@ def test_joined_bins_give_the_codes_of_both():
     assert both.n_codes.tolist() == [3, 2]
 
 
-def test_a_code_of_most_rows_is_known():
-    X = np.column_stack([np.r_[np.zeros(90), np.ones(10)], np.arange(100) % 2])
-    binned = Binned.create(bins_of(X, np.array([False, False]), X[:, 0]), X)
-    assert binned.common.tolist() == [0, 256]
+def test_other_scores_order_categories_again():
+    X = np.column_stack([np.arange(90.0), np.repeat([5.0, 1.0, 9.0], 30), np.tile([4.0, 2.0, np.nan], 30)])
+    flags, scores = np.array([False, True, True]), np.random.default_rng(0).normal(size=90)
+    again, direct = ordered_again(bins_of(X, flags, np.arange(90.0)), X, scores), bins_of(X[:, 1:], flags[1:], scores)
+    assert all((one == other).all() for one, other in zip(again, direct, strict=True))

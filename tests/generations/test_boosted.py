@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tests.generations.problems import IS_CATEGORICAL, columns, numbers, problem
+from tunefree.core.exporting import jitted
 from tunefree.generations import boosted, gradient_trees, growing, trees
-from tunefree.generations.bins import MISSING, Binned, bins_of
+from tunefree.generations.bins import MISSING, bins_of, codes_of
 from tunefree.generations.trees import CODE, COLUMN
 from tunefree.losses import Absolute, Square, huber, quantile
 from tunefree.losses.contract import value
@@ -46,19 +47,18 @@ def test_trees_are_those_of_a_slow_twin(n_outputs, is_missing):
     X, random, most, least = columns(300), np.random.default_rng(2), 9, 5
     if is_missing:
         X[random.random(300) < 0.85, 0] = np.nan
-    binned = Binned.create(bins_of(X, IS_CATEGORICAL, numbers(X)), X)
-    assert (binned.common < MISSING).sum() == 1  # the column that is mostly 0
-    assert (binned.common == MISSING).sum() == is_missing
+    bins = bins_of(X, IS_CATEGORICAL, numbers(X))
+    codes, n_codes = np.ascontiguousarray(codes_of(bins, X).T), bins.n_codes
     derivatives = np.empty((300, 2 * n_outputs), np.float32)
     derivatives[:, 0::2] = numbers(X)[:, None] * random.random(n_outputs) + random.normal(size=(300, n_outputs))
     derivatives[:, 1::2] = random.random((300, n_outputs)) + 0.1
     rows, drawn = np.flatnonzero(random.random(300) < 0.8), np.array([0, 1, 3, 4], np.int32)
     work = gradient_trees.Work.create(300, len(drawn), n_outputs, most)
-    work.rows[: len(rows)] = rows
-    nodes, scratch = np.empty((2 * most - 1, 2), np.int32), np.empty((2, 2 * n_outputs + 1))
-    n_nodes = gradient_trees.grow_tree(work, len(rows), binned, drawn, derivatives, most, least, nodes, scratch)
-    parts, tests, n_codes = {0: rows}, {}, binned.n_codes.copy()
-    codes = binned.codes.copy()
+    work.gradients[:], work.curvatures[:] = derivatives[:, 0::2], derivatives[:, 1::2]
+    work.rows[: len(rows)], work.columns[:], work.sizes[0] = rows, drawn, len(rows)
+    gradient_trees.grow_tree(work, codes, n_codes, least, np.array([5], np.uint64))
+    nodes, n_nodes, parts, tests = work.nodes, work.sizes[1], {0: rows}, {}
+    codes, n_codes = codes.copy(), n_codes.copy()
     codes[2], n_codes[2] = 0, 1  # not drawn
     for _ in range(most - 1):
         cuts = {v: cut_of(codes, n_codes, derivatives, part, least) for v, part in parts.items()}
@@ -73,8 +73,31 @@ def test_trees_are_those_of_a_slow_twin(n_outputs, is_missing):
         assert tuple(nodes[v]) == expected
     for v, part in parts.items():
         assert (work.rows[work.first[v] : work.last[v]] == part).all()
-        assert np.allclose(work.totals[v, :-1], derivatives[part].astype(float).sum(axis=0))
-        assert work.totals[v, -1] == len(part)
+        sums = derivatives[part].astype(float).sum(axis=0).reshape(n_outputs, 2)
+        assert np.allclose(work.sums[nodes[v, 1]], sums, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("weights", ["equal", "one", "far apart"])
+@pytest.mark.parametrize("n", [1, 3, 1000, 2**17])
+def test_whole_numbers_do_not_overflow_and_are_right_on_average(n, weights, n_outputs):
+    random = np.random.default_rng(n)
+    scale = {"equal": np.ones(n), "one": np.where(np.arange(n) == 0, 1e15, 1e-20)}
+    scale["far apart"] = 10.0 ** random.uniform(-30.0, 15.0, n)
+    work = gradient_trees.Work.create(n, 1, n_outputs, 2)
+    work.rows[:], work.gradients[:] = np.arange(n), random.normal(size=(n, n_outputs)) * scale[weights][:, None]
+    work.curvatures[:] = random.random((n, n_outputs)) * scale[weights][:, None]
+    low, high = map(int, gradient_trees.fields_of(n))
+    jitted(gradient_trees.pack, (), True)(work, n, low, high, np.uint64(random.integers(2**63)))
+    packed = work.packed.astype(object)  # sums in which nothing overflows
+    gradients, rest = packed >> high, packed & ((1 << high) - 1)
+    assert (np.abs(gradients).sum(axis=0) < 2 ** (63 - high)).all()
+    assert ((rest >> low).sum(axis=0) < 2 ** (high - low)).all() and ((rest & ((1 << low) - 1)) == 1).all()
+    for whole, derivatives in ((gradients, work.gradients), (rest >> low, work.curvatures)):
+        sizes = np.abs(derivatives.astype(float))
+        units = sizes / np.maximum(sizes.sum(axis=0), 1e-300) * np.abs(whole).sum(axis=0).astype(float)
+        error = np.sign(derivatives) * units - whole.astype(float)
+        assert np.abs(error).max() < 1.0 + n * 1e-2 and np.abs(error.sum(axis=0)).max() < 5.0 * math.sqrt(n) + 1.0
 
 
 def mean_loss(loss, y, predictions):

@@ -197,9 +197,12 @@ def test_a_category_that_is_new_is_predicted_as_the_average_of_those_known(kind)
     shares = 0.05 + 0.7 * (categories / 11.0) ** 2
     y = (random.random(3000) < shares) * 1.0
     rows = Problem(np.column_stack([x, categories]), np.array([False, True]), y, np.ones(3000), 2, None)
-    model = growing.grow(kind, rows, 3)
+    models = [growing.grow(kind, rows, seed) for seed in range(6)]
     probability = lambda category: np.mean(  # noqa: E731
-        1.0 / (1.0 + np.exp(-growing.apply(model, np.column_stack([x, np.full(3000, category)]))[1][0]))
+        [
+            1.0 / (1.0 + np.exp(-growing.apply(model, np.column_stack([x, np.full(3000, category)]))[1][0]))
+            for model in models
+        ]
     )
     known = np.average([probability(float(k)) for k in range(12)], weights=np.bincount(categories))
     assert abs(known - y.mean()) < 0.03

@@ -16,6 +16,7 @@ from tunefree.core.programs import Call
 MISSING = 255
 MOST_CODES = 254  # of a column
 MOST_QUANTILE_ROWS = 2**16  # from which quantiles are taken
+BLOCK = 64  # rows
 PRIOR_ROWS = 10.0  # of the mean target, in the mean of a category
 
 
@@ -54,10 +55,10 @@ def bins_of(columns: np.ndarray, is_categorical: np.ndarray, scores: np.ndarray)
            [  1, 255]], dtype=uint8)
     """
     points, ranks = [], []
-    for j in range(columns.shape[1]):
-        column = np.ascontiguousarray(columns[:, j])
-        if is_categorical[j]:
-            ids, of_ids = _categories(column, scores)
+    for column, has_categories in zip(np.ascontiguousarray(columns.T), is_categorical, strict=True):
+        if has_categories:
+            ids = np.unique(column[~np.isnan(column)])
+            of_ids = _ranks(ids, column, scores)
         else:
             ids = _edges(column)
             of_ids = np.zeros(len(ids), np.uint8)
@@ -68,6 +69,16 @@ def bins_of(columns: np.ndarray, is_categorical: np.ndarray, scores: np.ndarray)
     return Bins(
         starts, np.concatenate([empty, *points]), np.concatenate([empty, *ranks]).astype(np.uint8), is_categorical
     )
+
+
+def ordered_again(bins: Bins, columns: np.ndarray, scores: np.ndarray) -> Bins:
+    """The bins of the columns of categories alone, in the order of other scores."""
+    pairs = zip(bins.starts, bins.starts[1:], strict=False)
+    points = [bins.points[a:b] for (a, b), is_one in zip(pairs, bins.is_categorical, strict=True) if is_one]
+    of_columns = zip(points, np.ascontiguousarray(columns[:, bins.is_categorical].T), strict=True)
+    ranks = [_ranks(ids, column, scores) for ids, column in of_columns]
+    starts = np.cumsum([0, *map(len, points)]).astype(np.int64)
+    return Bins(starts, np.concatenate(points), np.concatenate(ranks), np.ones(len(points), bool))
 
 
 def joined(first: Bins, second: Bins) -> Bins:
@@ -115,17 +126,14 @@ def _write_ends(
             inside, n_ends = 0, n_ends + 1
 
 
-def _categories(column: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The ids in a column, and the rank of each by its mean score; neighbours share a rank where there are too many."""
-    known = ~np.isnan(column)
-    ids, place = np.unique(column[known], return_inverse=True)
-    counts = np.bincount(place, minlength=len(ids))
-    mean = scores.mean() if len(scores) else 0.0
-    sums = np.bincount(place, weights=scores[known] - mean, minlength=len(ids))
+def _ranks(ids: np.ndarray, column: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """The ranks of the categories of a column by their mean scores; neighbours share one where there are too many."""
+    counts, sums = np.zeros(len(ids), np.int64), np.zeros(len(ids))
+    _sum_scores(ids, column, scores - (scores.mean() if len(scores) else 0.0), counts, sums)
     order = np.argsort(sums / (counts + PRIOR_ROWS), kind="stable")
     ranks = np.empty(len(ids), np.int64)
     ranks[order] = np.arange(len(ids)) if len(ids) <= MOST_CODES else _shared(counts[order])
-    return ids, ranks.astype(np.uint8)
+    return ranks.astype(np.uint8)
 
 
 def _shared(counts: np.ndarray) -> np.ndarray:
@@ -134,31 +142,51 @@ def _shared(counts: np.ndarray) -> np.ndarray:
     return np.minimum((middle / counts.sum() * MOST_CODES).astype(np.int64), MOST_CODES - 1)
 
 
+def place_of(points, low, high, x):
+    """The place of the first of the ascending points low .. high above x; without a branch, each step halves them."""
+    place, size = np.uint64(low), np.uint64(high - low)
+    while size > np.uint64(1):
+        half = size >> np.uint64(1)
+        place += half * np.uint64(points[place + half - np.uint64(1)] <= x)
+        size -= half
+    return place + np.uint64(points[place] <= x) if size == np.uint64(1) else place
+
+
+@kernel
+def _sum_scores(
+    ids: Annotated[np.ndarray, "float64[ids]"],
+    column: Annotated[np.ndarray, "float64[rows]"],
+    scores: Annotated[np.ndarray, "float64[rows]"],
+    counts: Annotated[np.ndarray, "int64[ids]"],
+    sums: Annotated[np.ndarray, "float64[ids]"],
+) -> None:
+    """Add up rows and scores of each category."""
+    for i in range(len(column)):
+        if not np.isnan(column[i]):
+            place = place_of(ids, 0, len(ids), column[i]) - np.uint64(1)
+            counts[place] += 1
+            sums[place] += scores[i]
+
+
 @kernel
 def _write_codes(
     bins: Bins,
     columns: Annotated[np.ndarray, "float64[rows, columns]"],
     codes: Annotated[np.ndarray, "uint8[rows, columns]"],
 ) -> None:
-    for i in range(len(columns)):
+    """Write codes, of some rows column by column, so that points and rows stay in the cache."""
+    n = len(columns)
+    for start in range(0, n, BLOCK):
         for j in range(columns.shape[1]):
-            x, low, high = columns[i, j], bins.starts[j], bins.starts[j + 1]
-            if np.isnan(x):
-                codes[i, j] = MISSING
-                continue
-            first = low
-            while low < high:  # the first point above x
-                middle = (low + high) // 2
-                if bins.points[middle] <= x:
-                    low = middle + 1
-                else:
-                    high = middle
-            if not bins.is_categorical[j]:
-                codes[i, j] = low - first
-            elif low > first and bins.points[low - 1] == x:
-                codes[i, j] = bins.ranks[low - 1]
-            else:
-                codes[i, j] = MISSING
+            low, high = bins.starts[j], bins.starts[j + 1]
+            for i in range(start, min(start + BLOCK, n)):
+                x = columns[i, j]
+                place = place_of(bins.points, low, high, x)
+                code = place - np.uint64(low)
+                if bins.is_categorical[j]:
+                    is_known = np.int64(place) > low and bins.points[place - np.uint64(1)] == x
+                    code = np.uint64(bins.ranks[place - np.uint64(1)] if is_known else MISSING)
+                codes[i, j] = MISSING if np.isnan(x) else code
 
 
 def codes_of(bins: Bins, columns: np.ndarray) -> np.ndarray:

@@ -15,12 +15,12 @@ import numpy as np
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import clip
 from tunefree.core.programs import Call, Program
-from tunefree.generations.bins import bins_of, codes_of
+from tunefree.generations.bins import codes_of, ordered_again
 from tunefree.generations.bins import joined as joined_bins
 from tunefree.generations.class_losses import write_derivatives_of_classes, write_derivatives_of_two, write_powers
 from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
 from tunefree.generations.numeric_losses import differentiating, minimising, write_steps_of_logarithms
-from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
+from tunefree.generations.problem import Problem, centre_of, spread_of
 from tunefree.generations.trees import LEAF, Trees, joined, step
 from tunefree.losses import Square
 from tunefree.losses.contract import rescaled, slope
@@ -181,8 +181,7 @@ class Boosting:
         self.state = np.random.default_rng([seed, 1]).integers(1, 2**63, 1).astype(np.uint64)
         n = len(problem.columns)
         self.settings = settings_of(n, problem.n_classes)
-        self.bins = bins_of(problem.columns, problem.is_categorical, scores_of(problem))
-        self.codes = np.ascontiguousarray(codes_of(self.bins, problem.columns).T)
+        self.bins, self.codes = problem.binned
         self.is_square = isinstance(problem.loss, Square)
         self.centre, self.spread, self.steep = 0.0, 1.0, 1.0
         self.start, self.targets, self.loss = problem.start(), problem.targets, problem.loss
@@ -249,10 +248,9 @@ class Boosting:
         self.differentiate.run()
         is_categorical = self.problem.is_categorical
         rest = -self.work.gradients[:, 0].astype(np.float64)
-        columns = self.problem.columns[:, is_categorical]
-        again = bins_of(columns, is_categorical[is_categorical], rest)
+        again = ordered_again(self.bins, self.problem.columns, rest)
         self.bins = joined_bins(self.bins, again)
-        self.codes = np.concatenate([self.codes, codes_of(again, columns).T])
+        self.codes = np.concatenate([self.codes, codes_of(again, self.problem.columns[:, is_categorical]).T])
         self._begin()
 
     def grow(self) -> Trees:
@@ -285,9 +283,10 @@ def grow_boosted(problem: Problem, seed: int) -> Trees:
 
     Examples
     --------
+    >>> from tunefree.generations.problem import binned
     >>> from tunefree.generations.trees import apply
     >>> x = np.linspace(-1.0, 1.0, 500)[:, None]
-    >>> problem = Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(500), 2, None)
+    >>> problem = binned(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(500), 2, None))
     >>> (apply(grow_boosted(problem, 0), np.array([[0.0], [0.5]]))[1][:, 0] > 0.0).tolist()
     [False, True]
     """

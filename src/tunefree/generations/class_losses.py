@@ -70,5 +70,5 @@ def write_derivatives_of_classes(
             p = powers[i, k] * over
             gradients[i, k] = weight * p
             curvatures[i, k] = weight * max(p * (1.0 - p), LEAST_CURVATURE)
-        k = np.int64(targets[i])
-        gradients[i, k] = weight * (powers[i, k] * over - 1.0)
+        of_row = np.int64(targets[i])
+        gradients[i, of_row] = weight * (powers[i, of_row] * over - 1.0)

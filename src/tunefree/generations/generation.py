@@ -6,8 +6,11 @@ It predicts as it was born, and as each learner on its leaves corrects it (:mod:
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -22,10 +25,10 @@ from tunefree.generations.seen import FREQUENT, without_copies
 from tunefree.losses.contract import has_log_link
 
 
-class Birth(NamedTuple):
-    """What a generation is grown on."""
+@dataclass(frozen=True, eq=False)
+class Birth:
+    """What generations of some kinds are grown on."""
 
-    kind: str  # a name in growing.KINDS
     rows: int  # learned before, which is also the seed
     keys: np.ndarray  # (c,) int64 of the columns, ascending
     columns: np.ndarray  # (n, c) float64, NaN where nothing is known
@@ -34,6 +37,17 @@ class Birth(NamedTuple):
     digests: np.ndarray  # (n,) uint64 of the observations, or of the rows' groups
     n_classes: int  # 0 for numbers
     has_groups: bool
+    loss: Any  # of numbers; None for classes
+    lock: threading.Lock = field(default_factory=threading.Lock)  # of problem, which the first of the kinds computes
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The rows without copies of others."""
+        rows, weights = np.arange(len(self.targets)), self.weights
+        if not self.has_groups:
+            rows, weights = without_copies(self.digests + hashed((self.targets + 0.0).view(np.uint64)), weights)
+        of_rows = self.columns[rows], is_categorical(self.keys), self.targets[rows], weights
+        return growing.prepared(Problem(*of_rows, self.n_classes, self.loss))
 
 
 class Generation:
@@ -43,14 +57,20 @@ class Generation:
     ----------
     birth : Birth
         Whose arrays of rows are not kept.
+    kind : str
+        A name in growing.KINDS.
     model : Trees or Linear
         What :func:`tunefree.generations.growing.grow` made of it.
-    loss : loss
-        Of numbers; None for classes.
     """
 
-    def __init__(self, birth: Birth, model: Any, loss: Any) -> None:
-        self.kind, self.rows, self.keys, self.n_classes = birth.kind, birth.rows, birth.keys, birth.n_classes
+    def __init__(self, birth: Birth, kind: str, model: Any) -> None:
+        self.kind, self.rows, self.keys, self.n_classes, loss = (
+            kind,
+            birth.rows,
+            birth.keys,
+            birth.n_classes,
+            birth.loss,
+        )
         observations, counts = np.unique(birth.digests, return_counts=True)
         is_remembered = birth.has_groups | (counts < FREQUENT)
         self.observations = observations[is_remembered]  # (m,) uint64, ascending: observations, or groups, it may know
@@ -62,21 +82,17 @@ class Generation:
             objective = objective._replace(
                 grain=float(power_below(rates.dispersion * rates.mean ** (2.0 - loss.power)))
             )
-        self.living: list[Any] = [
-            LivingLeaves(*named, n_leaves, n_outputs, objective) for named in learners_of(birth.kind)
-        ]
+        self.living: list[Any] = [LivingLeaves(*named, n_leaves, n_outputs, objective) for named in learners_of(kind)]
 
     @classmethod
-    def grown(cls, birth: Birth, loss: Any) -> Generation | None:
-        """The generation of a birth; None where there is nothing to learn from, or the kind is not for such rows."""
+    def grown(cls, birth: Birth, kind: str) -> Generation | None:
+        """One of a birth; None where there is nothing to learn from, or the kind is not for such rows."""
         if birth.n_classes and len(np.unique(birth.targets)) < 2:
             return None
-        rows, weights = np.arange(len(birth.targets)), birth.weights
-        if not birth.has_groups:
-            rows, weights = without_copies(birth.digests + hashed((birth.targets + 0.0).view(np.uint64)), weights)
-        of_rows = birth.columns[rows], is_categorical(birth.keys), birth.targets[rows], weights
-        model = growing.grow(birth.kind, Problem(*of_rows, birth.n_classes, loss), birth.rows)
-        return None if model is None else cls(birth, model, loss)
+        with birth.lock:
+            problem = birth.problem
+        model = growing.grow(kind, problem, birth.rows)
+        return None if model is None else cls(birth, kind, model)
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
         """Which rows (n,) it may remember: their observation, or group, was among those that it was grown on."""
@@ -148,9 +164,9 @@ class Generation:
         empty = np.empty(0)
         nothing = empty.reshape(0, 0), empty, empty, np.empty(0, np.uint64)
         keys = np.array(arrays["keys"], np.int64)
-        birth = Birth(header["kind"], header["rows"], keys, *nothing, header["n_classes"], False)
+        birth = Birth(header["rows"], keys, *nothing, header["n_classes"], False, loss)
         model = growing.restored(header["kind"], under("model.", arrays), len(keys))
-        generation = cls(birth, model, loss)
+        generation = cls(birth, header["kind"], model)
         generation.observations = np.array(arrays["observations"], np.uint64)
         generation.know(header["n_classes"] + header["n_late"])
         for number, saved in enumerate(header["living"]):

@@ -49,28 +49,41 @@ class Work(NamedTuple):
     histograms: Annotated[np.ndarray, "int64[histograms, drawn, cells]"]  # K of each of 256 codes
     scales: Annotated[np.ndarray, "float64[outputs]"]  # of scores, whose sums are in units
     ridges: Annotated[np.ndarray, "float64[outputs]"]  # in units of second derivatives
-    left: Annotated[np.ndarray, "int64[outputs]"]  # sums up to a code
-    running: Annotated[np.ndarray, "uint64[256]"]  # those up to each code of one output
-    scores: Annotated[np.ndarray, "int64[256]"]  # bits of the scores of cuts of one output
-    scratch: Annotated[np.ndarray, "float64[3, outputs]"]
+    running: Annotated[np.ndarray, "uint64[256]"]  # sums of one output up to each code of a column
+    scores: Annotated[np.ndarray, "float64[256]"]  # of the cuts of a column
+    sizes_of_node: Annotated[np.ndarray, "float64[2, outputs]"]  # sums of its gradients and second derivatives
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"]  # test and left child, LEAF and number of the leaf, or 0
     sums: Annotated[np.ndarray, "float64[leaves, outputs, 2]"]  # exact ones of the rows of each leaf
 
     @classmethod
     def create(cls, n: int, n_columns: int, n_outputs: int, most_leaves: int) -> Work:
         """Room for trees of so many rows, columns drawn, outputs, and leaves."""
+        if n > MOST_ROWS:
+            raise ValueError(f"boosted trees are grown on at most {MOST_ROWS:,} rows, not {n:,}")
         nodes, of_rows = 2 * most_leaves - 1, (n, n_outputs)
         return cls(
-            *(np.empty(of_rows, np.float32) for _ in range(2)),
-            *(np.empty(n, np.uint32) for _ in range(2)),
-            *(np.zeros(n_columns, np.int32), np.zeros(2, np.int64)),
-            *(np.empty(of_rows, np.int64) for _ in range(2)),
-            *(np.zeros(nodes, np.int64) for _ in range(2)),
-            *(np.zeros((nodes, n_outputs), np.int64), np.zeros(nodes), np.zeros(nodes, np.int32)),
-            *(np.zeros(nodes, np.int64), np.zeros((most_leaves, n_columns, 256 * n_outputs), np.int64)),
-            *(np.zeros(n_outputs), np.zeros(n_outputs), np.zeros(n_outputs, np.int64), np.zeros(256, np.uint64)),
-            *(np.zeros(256, np.int64), np.zeros((3, n_outputs))),
-            *(np.zeros((nodes, 2), np.int32), np.zeros((most_leaves, n_outputs, 2))),
+            gradients=np.empty(of_rows, np.float32),
+            curvatures=np.empty(of_rows, np.float32),
+            rows=np.empty(n, np.uint32),
+            spare=np.empty(n, np.uint32),
+            columns=np.zeros(n_columns, np.int32),
+            sizes=np.zeros(2, np.int64),
+            packed=np.empty(of_rows, np.int64),
+            ordered=np.empty(of_rows, np.int64),
+            first=np.zeros(nodes, np.int64),
+            last=np.zeros(nodes, np.int64),
+            totals=np.zeros((nodes, n_outputs), np.int64),
+            gains=np.zeros(nodes),
+            splits=np.zeros(nodes, np.int32),
+            histogram=np.zeros(nodes, np.int64),
+            histograms=np.zeros((most_leaves, n_columns, 256 * n_outputs), np.int64),
+            scales=np.zeros(n_outputs),
+            ridges=np.zeros(n_outputs),
+            running=np.zeros(256, np.uint64),
+            scores=np.zeros(256),
+            sizes_of_node=np.zeros((2, n_outputs)),
+            nodes=np.zeros((nodes, 2), np.int32),
+            sums=np.zeros((most_leaves, n_outputs, 2)),
         )
 
 
@@ -135,7 +148,7 @@ def sum_sizes(values, rows, sums):
 
 def pack(work, n, low, high, start):
     """Round the derivatives of the rows of a tree to whole numbers, and lay them side by side."""
-    rows, of_gradients, of_curvatures = work.rows[:n], work.scratch[0], work.scratch[1]
+    rows, of_gradients, of_curvatures = work.rows[:n], work.sizes_of_node[0], work.sizes_of_node[1]
     sum_sizes(work.gradients, rows, of_gradients)
     sum_sizes(work.curvatures, rows, of_curvatures)
     n_outputs = len(of_gradients)
@@ -225,86 +238,64 @@ def number_of(bits):
     return np.uint64(bits | BITS_OF_TWO_TO_52).view(np.float64) - TWO_TO_52
 
 
-def scan_one(work, sums, n_codes, total, missing_left, least_rows, best, low, high):
-    """The best score of the cuts of a column of one output above ``best``, and its code; -1 where there is none.
+def scan(work, sums, n_codes, missing_left, least_rows, best, low, high):
+    """The best score of the cuts of a column above ``best``, and its code; -1 where there is none.
 
-    A cut leaves enough rows on both sides. Numbers above 0 are in the order of their bits.
+    A score is sum_k G_k^2 / (H_k + ridge) of both sides. A cut leaves enough rows on each. Loops have no branches, so
+    that processors take several codes at a time: numbers above 0 are in the order of their bits.
     """
-    of_rows, of_curvature, ridge = (1 << low) - 1, np.uint64((1 << (high - low)) - 1), work.ridges[0]
-    before, behind, first, end, cut = 0, sums[MISSING], 0, n_codes - 1, -1
+    n_outputs, of_rows, first, end = len(work.scales), (1 << low) - 1, 0, n_codes - 1
+    before, behind = 0, sums[MISSING * n_outputs]
     if missing_left:
         before, behind = behind, before
-    while first < end and ((before + sums[first]) & of_rows) < least_rows:
-        before += sums[first]
+    while first < end and ((before + sums[first * n_outputs]) & of_rows) < least_rows:
+        before += sums[first * n_outputs]
         first += 1
-    while end > first and ((behind + sums[end]) & of_rows) < least_rows:
-        behind += sums[end]
+    while end > first and ((behind + sums[end * n_outputs]) & of_rows) < least_rows:
+        behind += sums[end * n_outputs]
         end -= 1
-    upto = np.uint64(before) + SIGN  # so that the gradient is not below 0
-    for code in range(np.uint64(first), np.uint64(end)):
-        upto += np.uint64(sums[code])
-        work.running[code] = upto
-    below, above, middle = np.uint64(low), np.uint64(high), np.float64(1 << (BITS - 1 - high))
-    gradients, curvatures = work.scratch[0, 0], work.scratch[1, 0]
-    for code in range(np.uint64(first), np.uint64(end)):
-        g = number_of(work.running[code] >> above) - middle
-        h = number_of((work.running[code] >> below) & of_curvature) + ridge
-        right, rest = gradients - g, curvatures - h
-        work.scores[code] = np.float64((g * g * rest + right * right * h) / (h * rest)).view(np.int64)
+    codes, running, scores, cut = range(np.uint64(first), np.uint64(end)), work.running, work.scores, np.int64(-1)
+    below, above, of_curvature = np.uint64(low), np.uint64(high), np.uint64((1 << (high - low)) - 1)
+    middle = np.float64(1 << (BITS - 1 - high))
+    for code in codes:
+        scores[code] = 0.0
+    for k in range(n_outputs if first < end else 0):
+        scale, ridge, of_node = work.scales[k], work.ridges[k], work.sizes_of_node
+        upto = SIGN  # so that the gradient is not below 0
+        if missing_left:
+            upto += np.uint64(sums[MISSING * n_outputs + k])
+        for code in range(end):
+            upto += np.uint64(sums[code * n_outputs + k])
+            running[code] = upto
+        for code in codes:
+            g = number_of(running[code] >> above) - middle
+            h = number_of((running[code] >> below) & of_curvature) + ridge
+            right, rest = of_node[0, k] - g, of_node[1, k] - h
+            scores[code] += scale * (g * g * rest + right * right * h) / (h * rest)
     most = np.float64(best).view(np.int64)
-    for code in range(np.uint64(first), np.uint64(end)):
-        if work.scores[code] > most:
-            most, cut = work.scores[code], np.int64(code)
+    for code in codes:
+        bits = np.float64(scores[code]).view(np.int64)
+        if bits > most:
+            most, cut = bits, np.int64(code)
     return np.int64(most).view(np.float64), cut
-
-
-def scan(work, sums, n_codes, total, missing_left, least_rows, best, low, high):
-    """As ``scan_one`` of several outputs."""
-    of_rows, of_curvature, cut = (1 << low) - 1, (1 << (high - low)) - 1, -1
-    left, ridges, scales, rows, n_outputs = work.left, work.ridges, work.scales, total[0] & of_rows, len(total)
-    gradients, curvatures, scores = work.scratch[0], work.scratch[1], work.scratch[2]
-    for k in range(n_outputs):
-        left[k] = sums[MISSING * n_outputs + k] if missing_left else 0
-    for b in range(n_codes):
-        of_code = sums[b * n_outputs : (b + 1) * n_outputs]
-        if of_code[0] == 0:
-            continue
-        for k in range(n_outputs):
-            left[k] += of_code[k]
-        n = left[0] & of_rows
-        if rows - n < least_rows:
-            break
-        if n >= least_rows:
-            for k in range(n_outputs):
-                g, h = np.float64(left[k] >> high), np.float64((left[k] >> low) & of_curvature) + ridges[k]
-                right, rest = gradients[k] - g, curvatures[k] - h
-                scores[k] = scales[k] * (g * g * rest + right * right * h) / (h * rest)
-            value = 0.0
-            for k in range(n_outputs):
-                value += scores[k]
-            if value > best:
-                best, cut = value, b
-    return best, cut
 
 
 def find_split(work, node, n_codes, least_rows, low, high):
     """Find the split of a node with the largest gain."""
-    total, of_node, scales = work.totals[node], work.histograms[work.histogram[node]], work.scales
-    gradients, curvatures, best, is_one = work.scratch[0], work.scratch[1], 0.0, len(total) == 1
+    total, of_node, best = work.totals[node], work.histograms[work.histogram[node]], 0.0
+    gradients, curvatures = work.sizes_of_node[0], work.sizes_of_node[1]
     for k in range(len(total)):
         gradients[k] = np.float64(total[k] >> high)
         curvatures[k] = np.float64((total[k] >> low) & ((1 << (high - low)) - 1)) + 2.0 * work.ridges[k]
-        scale = 1.0 if is_one else scales[k]  # of one output, scores are in units of it
-        best += scale * gradients[k] * gradients[k] / (curvatures[k] - work.ridges[k])
+        best += work.scales[k] * gradients[k] * gradients[k] / (curvatures[k] - work.ridges[k])
     parent = best
     for f in range(len(work.columns)):
         j, sums = work.columns[f], of_node[f]
         for side in range(2 if sums[MISSING * len(total)] != 0 else 1):
-            of_scan = sums, n_codes[j], total, side == 1, least_rows, best, low, high
-            best, cut = scan_one(work, *of_scan) if is_one else scan(work, *of_scan)
+            best, cut = scan(work, sums, n_codes[j], side == 1, least_rows, best, low, high)
             if cut >= 0:
                 work.splits[node] = j << COLUMN | cut << CODE | side
-    work.gains[node] = (best - parent) * (scales[0] if is_one else 1.0)
+    work.gains[node] = best - parent
 
 
 def partition(work, node, codes, left, right):

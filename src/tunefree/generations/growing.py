@@ -10,7 +10,7 @@ import numpy as np
 from tunefree.generations import linear, trees
 from tunefree.generations.boosted import grow_boosted
 from tunefree.generations.linear import Linear, grow_linear
-from tunefree.generations.problem import Problem
+from tunefree.generations.problem import Problem, binned
 from tunefree.generations.randomised import grow_randomised
 from tunefree.generations.trees import Trees
 
@@ -33,7 +33,12 @@ def grow(kind: str, problem: Problem, seed: int) -> Trees | Linear | None:
     seed : int
         The same model comes of the same problem and seed, whatever the number of threads.
     """
-    return KINDS[kind](problem._replace(weights=relative(problem.weights)), seed)
+    return KINDS[kind](problem if problem.binned else prepared(problem), seed)
+
+
+def prepared(problem: Problem) -> Problem:
+    """A problem as growers get it: weights with mean 1, and codes of the columns."""
+    return binned(problem._replace(weights=relative(problem.weights)))
 
 
 def relative(weights: np.ndarray) -> np.ndarray:

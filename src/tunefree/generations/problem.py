@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import MOST
+from tunefree.generations.bins import Bins, bins_of, codes_of
 from tunefree.losses import Square
 from tunefree.losses.contract import has_log_link
 
@@ -37,6 +38,13 @@ class Rates(NamedTuple):
         return cls(mean, max(dispersion, LEAST_DISPERSION))
 
 
+class Binned(NamedTuple):
+    """Rows as codes."""
+
+    bins: Bins
+    codes: np.ndarray  # (c, n) uint8
+
+
 class Problem(NamedTuple):
     """Rows to fit a batch model to."""
 
@@ -46,6 +54,7 @@ class Problem(NamedTuple):
     weights: np.ndarray  # (n,) float64 above 0, with mean 1
     n_classes: int  # 0 for numbers
     loss: Any  # of numbers, see tunefree.losses.contract; None for classes, which have log-loss
+    binned: Any = None  # Binned, which trees of all kinds share, see binned()
 
     @property
     def n_outputs(self) -> int:
@@ -69,6 +78,13 @@ class Problem(NamedTuple):
         counts = np.bincount(self.targets.astype(np.int64), self.weights, self.n_classes) + 0.5
         logs = np.log(counts / counts.sum())
         return logs if self.n_classes > 2 else logs[1:] - logs[:1]
+
+
+def binned(problem: Problem) -> Problem:
+    """A problem whose columns have codes, too."""
+    bins = bins_of(problem.columns, problem.is_categorical, scores_of(problem))
+    codes = np.ascontiguousarray(codes_of(bins, problem.columns).T)
+    return problem._replace(binned=Binned(bins, codes))
 
 
 def scores_of(problem: Problem) -> np.ndarray:

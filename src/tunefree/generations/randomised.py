@@ -13,11 +13,11 @@ import numpy as np
 
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import scaled
-from tunefree.generations.bins import MISSING, bins_of, codes_of
+from tunefree.generations.bins import MISSING
 from tunefree.generations.boosted import FARTHEST, in_units
 from tunefree.generations.draws import next_random
 from tunefree.generations.numeric_losses import minimising
-from tunefree.generations.problem import Problem, centre_of, scores_of, spread_of
+from tunefree.generations.problem import Problem, centre_of, spread_of
 from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default
 from tunefree.losses import Square
 from tunefree.losses.contract import rescaled
@@ -265,15 +265,15 @@ def grow_randomised(problem: Problem, seed: int, n_trees: int = TREES, fewest: i
 
     Examples
     --------
+    >>> from tunefree.generations.problem import binned
     >>> from tunefree.generations.trees import apply
     >>> x = np.linspace(-1.0, 1.0, 500)[:, None]
-    >>> problem = Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(500), 2, None)
+    >>> problem = binned(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(500), 2, None))
     >>> (apply(grow_randomised(problem, 0), np.array([[0.0], [0.5]]))[1][:, 0] > 0.0).tolist()
     [False, True]
     """
     n, n_outputs = len(problem.targets), problem.n_outputs
-    bins = bins_of(problem.columns, problem.is_categorical, scores_of(problem))
-    codes = np.ascontiguousarray(codes_of(bins, problem.columns).T)
+    bins, codes = problem.binned
     varying = np.flatnonzero(codes.max(axis=1, initial=0) > codes.min(axis=1, initial=255)).astype(np.int64)
     centre, spread, targets, loss, dispersion = scaled_targets(problem)
     room = room_of(n, n_outputs, loss, fewest)

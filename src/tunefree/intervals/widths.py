@@ -15,7 +15,7 @@ import numpy as np
 from tunefree.core.numbers import CEILING, within
 from tunefree.generations import growing
 from tunefree.generations.columns import is_categorical
-from tunefree.generations.problem import Problem
+from tunefree.generations.problem import Problem, binned
 from tunefree.generations.randomised import grow_randomised
 from tunefree.generations.trees import Trees, apply
 from tunefree.intervals.conformal import recency
@@ -71,7 +71,7 @@ class Widths(NamedTuple):
         is_code = np.append(False, is_categorical(np.array(keys, np.int64)))[:n_columns]
         columns = np.ascontiguousarray(kept["columns"])
         problem = Problem(columns, is_code, roots, weights, 0, Square())
-        return cls(mean, grow_randomised(problem, rows, N_TREES, FEWEST), n_columns)
+        return cls(mean, grow_randomised(binned(problem), rows, N_TREES, FEWEST), n_columns)
 
     @property
     def nbytes(self) -> int:

@@ -182,9 +182,9 @@ class Growth:
         columns, keys = np.ascontiguousarray(columns[:, order]), np.array(self.columns.keys, np.int64)[order]
         of_rows = columns, rows["targets"], rows["weights"] / rows["weights"].max(), rows["digests"]
         kinds = (*self.kinds, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
-        births = [Birth(kind, event.birth, keys, *of_rows, self.n_classes, self.has_groups) for kind in kinds]
+        birth = Birth(event.birth, keys, *of_rows, self.n_classes, self.has_groups, self.loss)
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
-        grown = {birth.kind: begin(Generation.grown, birth, self.loss) for birth in births}
+        grown = {kind: begin(Generation.grown, birth, kind) for kind in kinds}
         self.pending.append(Pending(event.takeover, clock, grown))
 
     def _take_over(self, rows: int) -> None:
