@@ -45,7 +45,7 @@ def add(record: FirstPassRecord, of_shards: Proved, n_features: int, n_outputs: 
     """Add the sums of shards to a record."""
     total = proved(record, n_features, RunningMean()).plus(of_shards)
     record.evidence = filled("evidence", Evidence(n_features, n_outputs), total.arrays, {})
-    record.risks = {name: Progressive(**risk) for name, risk in total.risks.items()}
+    record.risks.update({name: Progressive(**risk) for name, risk in total.risks.items()})
     record.targets = RunningMean(**total.targets)
 
 
