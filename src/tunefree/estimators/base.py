@@ -320,6 +320,8 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
             model.add_class(label)
 
     def _targets(self, y: np.ndarray, row: np.ndarray) -> Labels:
+        if len(row) == 1:
+            return Labels(self.classes_[y[row]].tolist(), np.zeros(1, np.int64))
         present, codes = np.unique(y[row], return_inverse=True)
         return Labels(self.classes_[present].tolist(), codes)
 

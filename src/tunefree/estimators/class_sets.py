@@ -17,6 +17,8 @@ def union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:
         return labels if len(labels) else known
     if (known.dtype.kind in "OSU") != (labels.dtype.kind in "OSU"):
         raise ValueError(f"the classes known are {known.tolist()}; labels like {labels[0]!r} are of another type")
+    if known.dtype == labels.dtype and set(known.tolist()).issuperset(labels.tolist()):
+        return known
     return np.unique(np.concatenate([known, labels]))
 
 
@@ -55,6 +57,8 @@ def check(y: np.ndarray, known: np.ndarray | None, rows: np.ndarray | None = Non
     if known is None or not len(y):
         return
     is_text = [array.dtype.kind in "OSU" for array in (y, known)]
+    if is_text[0] == is_text[1] and set(known.tolist()).issuperset(y.tolist()):
+        return
     outside = np.full(len(y), True) if is_text[0] != is_text[1] else ~np.isin(y, known)
     if outside.any():
         first = int(np.argmax(outside))

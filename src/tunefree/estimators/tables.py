@@ -272,7 +272,8 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
     if learning and not of_arrays and encoder.further is not None:
         encoder = estimator._encoder = _in_its_notation(encoder, first)
     reader = encoder if learning or of_arrays else _in_its_notation(encoder, first)
-    block = together([_encoded(reader, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)])
+    blocks = [_encoded(reader, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)]
+    block = together(blocks) if len(blocks) > 1 else blocks[0]
     if learning and encoder.further is not None:  # it was made by a plan, and columns may have come
         names = [column.name for column in encoder.columns]
         _name_columns(estimator, names, len(names), hasattr(estimator, "feature_names_in_"))

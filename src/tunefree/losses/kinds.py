@@ -53,14 +53,14 @@ class Arrays(NamedTuple):
 
     def restored(self, objective: Any) -> Any:
         """The objective that these are the arrays of, with the numbers as they are now."""
-        places, numbers = _places_of(type(objective)), self.numbers.tolist()
+        places, numbers = _places_of(objective._fields), self.numbers.tolist()
         return objective._replace(**{name: numbers[place] for name, place in places})
 
 
 @cache
-def _places_of(kind: Any) -> tuple[tuple[str, int], ...]:
-    """The fields of a kind of objective, and their places among its numbers."""
-    return tuple((name, place) for name, place in PLACES.items() if name in kind._fields)
+def _places_of(fields: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    """Those of the fields of an objective that have places among its numbers, and these places."""
+    return tuple((name, place) for name, place in PLACES.items() if name in fields)
 
 
 def arrays_of(objective: Any) -> Arrays:
@@ -74,7 +74,7 @@ def arrays_of(objective: Any) -> Arrays:
     """
     numbers = np.zeros(N_NUMBERS + len(objective.loss or ()))
     numbers[MARGIN] = numbers[LIPSCHITZ] = 1.0
-    for name, place in _places_of(type(objective)):
+    for name, place in _places_of(objective._fields):
         numbers[place] = getattr(objective, name)
     code = 0
     if objective.loss is not None:

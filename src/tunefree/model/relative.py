@@ -37,10 +37,11 @@ class RelativeWeights:
         """
         if self.unit == 0.0 and (weight > 0.0).any():
             self.unit = float(power_below(weight[weight > 0.0][0]))
+        terms = np.empty(len(weight) + 1)
+        terms[0], scaled = self.mass, terms[1:]
         with np.errstate(over="ignore"):
-            scaled = np.minimum(weight / self.unit, MOST) if self.unit > 0.0 else weight
-        totals = np.cumsum(np.concatenate([[self.mass], scaled]))[1:]
-        counts = self.rows + np.cumsum(weight > 0.0)
+            scaled[:] = np.minimum(weight / self.unit, MOST) if self.unit > 0.0 else weight
+        totals, counts = terms.cumsum()[1:], self.rows + (weight > 0.0).cumsum()
         if len(weight):
             self.mass, self.rows = float(totals[-1]), int(counts[-1])
         relative = np.divide(scaled * counts, totals, out=np.zeros(len(weight)), where=totals > 0.0)

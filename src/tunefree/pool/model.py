@@ -115,7 +115,7 @@ class PoolModel(Model):
         margins, objective = self._margins(mixed), self.objective
         targets = rows.y if self.task == "regression" else self.targets_of(rows.y.astype(np.int64))
         losses = measured(objective, targets, margins)
-        counted = np.nan_to_num(losses, posinf=np.inf)
+        counted = np.where(np.isnan(losses), 0.0, losses)
         if self.task == "regression":
             unknown = np.isnan(self.record.targets.add(rows.weight, rows.y))
             losses = np.where(unknown, np.nan, losses)

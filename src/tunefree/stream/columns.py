@@ -8,7 +8,7 @@ A missing value (null, NaN, ``?`` or blank) becomes one feature, which says that
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -277,6 +277,7 @@ def as_number(keys: np.ndarray) -> np.ndarray:
     return (keys / 2.0**64).astype(np.float32)
 
 
+@lru_cache(maxsize=4096)
 def missing_key(column: str) -> int:
     """The key of the feature that says that a column is missing."""
     return hash_name("missing", hash_name(column))
@@ -460,6 +461,7 @@ _OF_LISTS = {"string": "strings", "null": "strings", "number": "numbers"}
 
 
 @cache
+@lru_cache(maxsize=256)
 def family(arrow_type: Any) -> str:
     """The family of an Arrow type; a dictionary of numbers, booleans or times is a category.
 

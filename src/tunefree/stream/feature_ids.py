@@ -119,8 +119,10 @@ class FeatureIds:
         """
         if not codes and not bags:
             return np.zeros((n_rows, 0), np.int32), _NO_WORDS
-        ids, entries = np.zeros((n_rows, len(codes)), np.int32), []
         is_limited = learning and self.most is not None
+        if not bags and not is_limited:
+            return self._of_rows(n_rows, codes, [], learning)
+        ids, entries = np.zeros((n_rows, len(codes)), np.int32), []
 
         def held(start: int, stop: int) -> tuple[list[Located], list[LocatedWords]]:
             of_rows = [(place, part._replace(places=part.places[start:stop])) for place, part in codes]
@@ -267,7 +269,7 @@ class FeatureIds:
             Of the codes of the rows. Where they are hashed, none is unknown.
         """
         unknown = []
-        for k, (column, part) in enumerate([] if self.keys.bits else codes):
+        for k, (column, part) in enumerate([] if self.keys.bits or ids.all() else codes):
             rows = np.flatnonzero((ids[:, k] == 0) & (part.places >= 0))
             if len(rows):
                 places, first, counts = np.unique(part.places[rows], return_index=True, return_counts=True)
@@ -394,6 +396,9 @@ def _pieces(n_rows: int, sizes: Sequence[np.ndarray]) -> Iterator[tuple[int, int
 
 def _by_row(words: Sequence[LocatedWords], n_rows: int, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Row of each word, its place in the row (after ``first`` codes), and the order that puts words row by row."""
+    if not words:
+        nothing = np.zeros(0, np.int64)
+        return nothing, nothing, nothing
     row_indices = np.arange(n_rows, dtype=np.int64)
     rows = _join([np.repeat(row_indices, part.counts) for _, part in words], np.int64)
     order = np.argsort(rows, kind="stable") if len(words) > 1 else np.arange(len(rows))

@@ -162,8 +162,10 @@ def _ranges(start: int, n_rows: int, n_columns: int, chunk_rows: int | None) -> 
 
 
 def _of_series(column: Any) -> Any:
-    """A column of pandas; of a type of NumPy it is taken without pandas, which answers slowly what an array can do."""
-    return pa.array(column.to_numpy() if isinstance(column.dtype, np.dtype) else column, from_pandas=True)
+    """A column of pandas; its array is taken without pandas, which answers slowly what an array can do."""
+    if isinstance(column.dtype, np.dtype):
+        return pa.array(column.to_numpy(), from_pandas=True)
+    return pa.array(column.array if hasattr(column.array, "__arrow_array__") else column, from_pandas=True)
 
 
 def _as_array(column: Any) -> Any:
