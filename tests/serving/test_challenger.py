@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -288,3 +289,25 @@ def test_numbers_with_weights(tmp_path):
         state = caught_up(service)
         assert state["rows compared"] == 40 and state["loss"] == state["loss of the served model"] > 0.0
         assert state["is better"] is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda kept: "",
+        lambda kept: json.dumps(kept)[:20],
+        lambda kept: "[]",
+        lambda kept: json.dumps({name: kept[name] for name in kept if name != "comparison"}),
+        lambda kept: json.dumps(kept | {"sequence": "1"}),
+        lambda kept: json.dumps(kept | {"rows": -1}),
+        lambda kept: json.dumps(kept | {"comparison": kept["comparison"] | {"weight": None}}),
+    ],
+)
+def test_a_place_that_is_damaged_is_named_with_what_helps(tmp_path, damage):
+    Place("new.model", 3).save(tmp_path, train(open_source(table(0, 100)), plan()))
+    path = tmp_path / "challenger" / "state.json"
+    assert Place.read(tmp_path) == Place("new.model", 3)
+    path.write_text(damage(json.loads(path.read_text())))
+    with pytest.raises(ModelError) as error:
+        Place.read(tmp_path)
+    assert str(error.value).startswith(f"{path}: is damaged") and f"remove the folder {path.parent}" in str(error.value)

@@ -177,6 +177,35 @@ def test_of_rows_with_a_bad_one_none_is_learned(service, bad, message):
     assert predicted(one, unknown) == predicted(untouched, unknown)
 
 
+def test_targets_that_the_loss_cannot_have_are_refused(tmp_path):
+    path = write_model(tmp_path / "m", target="age", loss="poisson")
+    with Service(Trained.load(path)) as one:
+        [row] = rows(N, N + 1)
+        with pytest.raises(DataError, match="the request, row 2, column 'age': the target is -1"):
+            one.learn([row, {**row, "age": -1}])
+        assert one.learn([row]) == {"learned": 1} and one.counts.refused == 1
+
+
+def test_rows_one_by_one_are_predicted_as_together_and_refused_as_before(service):
+    one, other, unknown = service(), service(), rows(N, N + 80, "rich")
+    unknown[3] |= {"age": None}
+    unknown[5] |= {"job": "never seen"}
+    unknown[7] |= {"age": -5e9}
+    assert [one.predict([{**row, "id": k}])[0] for k, row in enumerate(unknown)] == other.predict(
+        [{**row, "id": k} for k, row in enumerate(unknown)]
+    )
+    assert {k: v for k, v in one.state().items() if k != "oddities"} == {
+        k: v for k, v in other.state().items() if k != "oddities"
+    }
+    places = [[(odd["column"], odd["problem"], odd["rows"]) for odd in s.state()["oddities"]] for s in (one, other)]
+    assert places[0] == places[1] and len(places[0]) >= 2
+    for bad in ({"ag": 1}, {"job": {"x": 1}}, {"age": "old"}, {"age": True}, {"job": [1]}):
+        with pytest.raises(DataError):
+            one.predict([{**unknown[0], **bad}])
+    with pytest.raises(DataError, match="missing"):
+        one.predict([{"job": "clerk"}])
+
+
 def together(one, *requests):
     """The answers to requests that come at the same time, or errors."""
 

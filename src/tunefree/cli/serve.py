@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -50,9 +54,26 @@ def serve(
     from tunefree.serving.logs import tell
     from tunefree.serving.service import Service, opened
 
-    trained, folder = opened(model, output)
-    if folder is None:
-        unused = {"save_every", "keep_versions", "durability"}
-        refuse(keeping, unused, "is of a store; leave it out, or name one by `output`")
-        typer.echo("what is learned here is lost when the server ends; --output FOLDER keeps it", err=True)
-    serve_http(Service(trained, folder, admission, keeping, plan.column_types, tell), limits)
+    with _ending_at_signals():
+        trained, folder = opened(model, output)
+        if folder is None:
+            unused = {"save_every", "keep_versions", "durability"}
+            refuse(keeping, unused, "is of a store; leave it out, or name one by `output`")
+            typer.echo("what is learned here is lost when the server ends; --output FOLDER keeps it", err=True)
+        serve_http(Service(trained, folder, admission, keeping, plan.column_types, tell), limits)
+
+
+@contextmanager
+def _ending_at_signals() -> Iterator[None]:
+    """End with status 0 where a signal comes before the server listens for it: there is nothing to save yet."""
+
+    def end(number: int, frame: Any) -> None:
+        os._exit(0)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {n: signal.signal(n, end) for n in numbers if signal.getsignal(n) == signal.SIG_DFL}
+    try:
+        yield
+    finally:
+        for n, handler in before.items():
+            signal.signal(n, handler)

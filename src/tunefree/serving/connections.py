@@ -18,8 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tunefree.core.errors import ModelError
 from tunefree.serving.settings import Limits
-
-SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+from tunefree.training.stopping import SIGNALS
 
 
 class Refusals:
@@ -116,8 +115,8 @@ class Server(uvicorn.Server):
         try:
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            for number, handler in before.items():  # a further signal must not disturb that what was learned is saved
+                signal.signal(number, signal.SIG_IGN if self.should_exit and number != signal.SIGINT else handler)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End; what does not end in time is aborted."""

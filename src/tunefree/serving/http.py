@@ -325,6 +325,7 @@ def serve(service: Service, limits: Limits) -> None:
         options |= {"timeout_keep_alive": limits.idle_timeout, "timeout_graceful_shutdown": limits.shutdown_timeout}
         config = uvicorn.Config(app, **options, http=protocol_of(limits, refusals), ws="none")
         sys.setswitchinterval(SWITCH)
+        service.predictor.warm_up()
         host, port = listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         tell("started", address=address, rows=service.learner.published.rows, version=service.store.versions[-1].number)

@@ -28,7 +28,7 @@ from tunefree.serving.requests import Counts, Request, Work, end, new_requests, 
 from tunefree.serving.rows import Reader, going_on, is_cut
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Store
-from tunefree.stream.batch import Batch
+from tunefree.stream.batch import Batch, Converted
 from tunefree.stream.notation import ColumnTypes
 from tunefree.training.rises import drifts_of
 from tunefree.training.training import learn_batch
@@ -223,7 +223,7 @@ class Learner:
                 raise StoreError(self.broken)
             new, later = new_requests(self.store.journal, requests, self._counts)
             self._behind += later
-            works = works_of(new, self.trained, self._reader, self.store.journal, self._counts)
+            works, converted = works_of(new, self.trained, self._reader, self.store.journal, self._counts)
             events = self._written(works)
         except Exception as error:
             self._tell("not written", problem=str(error) if isinstance(error, StoreError) else repr(error))
@@ -232,7 +232,7 @@ class Learner:
                     request.answer.set_exception(error)
             return
         try:
-            refused = self._learn(events)
+            refused = self._learn(events, converted)
         except Exception as error:
             self._break(error, works)
             return
@@ -274,7 +274,7 @@ class Learner:
                 self.store.journal.add_losses(self._losses)
             self._losses = []
 
-    def _learn(self, events: list[Event]) -> dict[int, DataError]:
+    def _learn(self, events: list[Event], converted: Converted | None = None) -> dict[int, DataError]:
         """Learn events together; those that cannot be learned after all are taken out of the journal, and returned."""
         refused: dict[int, DataError] = {}
         if not events:
@@ -284,7 +284,8 @@ class Learner:
                 refused |= self._learn([event])
             return refused
         try:
-            batch = self._reader.learned(self.trained, [row for event in events for row in event.rows])
+            rows = [row for event in events for row in event.rows]
+            batch = self._reader.learned(self.trained, rows, converted=converted)
         except DataError as error:
             if len(events) > 1:
                 for event in events:

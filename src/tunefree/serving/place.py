@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from tunefree.core.errors import ModelError
 from tunefree.core.storage import make_folder, whole_file
@@ -44,7 +45,10 @@ class Place:
             return None
         try:
             kept = json.loads(path.read_text())
-            return cls(**{**kept, "comparison": Superiority(**kept["comparison"])})
+            place = cls(**{**kept, "comparison": Superiority(**kept["comparison"])})
+            for part in (place, place.comparison):
+                _check_types(part)
+            return place
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise ModelError(f"{path}: is damaged ({error}); remove the folder {path.parent}") from None
 
@@ -68,6 +72,13 @@ class Place:
         for path in (folder / CHALLENGER).glob("*.model"):
             if path != self.file(folder):
                 path.unlink()
+
+
+def _check_types(part: Any) -> None:
+    for of in fields(part):
+        value = getattr(part, of.name)
+        if type(value).__name__ != of.type or (of.type == "int" and value < 0):
+            raise TypeError(f"{of.name} is {value!r}")
 
 
 def forget(folder: Path) -> None:

@@ -15,6 +15,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.published import Remembered
 from tunefree.serving.journal import Journal, Row, StoreError
 from tunefree.serving.rows import REQUEST, Reader
+from tunefree.stream.batch import Converted
 
 ENDED = "the server has ended; nothing of this request was learned"
 
@@ -110,8 +111,13 @@ def _repeat(request: Request, digest: str, answer: Row) -> None:
         request.answer.set_exception(DataError(problem, remedy="give each request a name of its own"))
 
 
-def works_of(requests: list[Request], trained: Trained, reader: Reader, journal: Journal, counts: Counts) -> list[Work]:
-    """What is to be learned of requests, checked together; those that cannot be used are answered."""
+def works_of(
+    requests: list[Request], trained: Trained, reader: Reader, journal: Journal, counts: Counts
+) -> tuple[list[Work], Converted | None]:
+    """What is to be learned of requests, checked together; those that cannot be used are answered.
+
+    What all rows together were converted to is returned, too, if they were.
+    """
 
     def refuse(request: Request, error: Exception) -> None:
         counts.refused += 1
@@ -128,21 +134,22 @@ def works_of(requests: list[Request], trained: Trained, reader: Reader, journal:
         except Exception as error:
             refuse(request, error)
     try:
-        kept = iter(reader.check(trained, [row for work in works for row in work.rows]))
+        checked, converted = reader.check(trained, [row for work in works for row in work.rows])
     except Exception:  # whatever it is, it is of one request
         pass
     else:
+        kept = iter(checked)
         for work in works:
             work.rows = [next(kept) for _ in work.rows]
-        return works
+        return works, converted
     usable = []
     for work in works:
         try:
-            work.rows = reader.check(trained, work.rows)
+            work.rows, _ = reader.check(trained, work.rows)
             usable.append(work)
         except Exception as error:
             refuse(work.request, error)
-    return usable
+    return usable, None
 
 
 def _joined(request: Request, trained: Trained, reader: Reader, journal: Journal) -> Work:

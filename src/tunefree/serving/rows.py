@@ -6,7 +6,6 @@ mistake than news. Either can be opened.
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Sized
 from dataclasses import replace
@@ -19,15 +18,15 @@ from tunefree.losses.objectives import chosen
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model_files.trained import Trained, continued
 from tunefree.serving.settings import LEARN, REFUSE, Admission
-from tunefree.stream.batch import Batch, Columns, Position, Refused
+from tunefree.stream.batch import Batch, Columns, Converted, Position, Refused
 from tunefree.stream.cells import MOST_ROWS, Cells, block_of
 from tunefree.stream.file_notation import as_written, with_json_numbers
 from tunefree.stream.jsonlines import flattened, read_objects
 from tunefree.stream.late import is_among
 from tunefree.stream.notation import ColumnTypes
-from tunefree.stream.profile import Profile
 from tunefree.stream.spelling import renamed
 from tunefree.training.closed_classes import of_named_classes
+from tunefree.training.rates import of_possible_targets
 from tunefree.training.targets import labels_of
 from tunefree.workflows.prediction import numbers_of
 
@@ -141,8 +140,10 @@ class Reader:
             is_counted = name in self.ignored or len(self.ignored) < MOST_NAMES
             self.ignored[name[:MOST_LETTERS] if is_counted else OTHERS] += 1
 
-    def check(self, trained: Trained, rows: list[Row]) -> list[Row]:
+    def check(self, trained: Trained, rows: list[Row]) -> tuple[list[Row], Converted | None]:
         """Rows to learn, which may be none, as the journal keeps them: without ids and columns that are ignored.
+
+        What their columns are converted to is returned, too, unless some are new.
 
         Raises
         ------
@@ -150,25 +151,29 @@ class Reader:
             If one of them cannot be learned; nothing has changed then.
         """
         if not rows:
-            return []
+            return [], None
         chunk, unknown = self._chunk(trained.encoder, rows, self._admission.unknown_columns, learning=True)
-        encoder = copy.copy(trained.encoder)
-        encoder.profile = Profile(len(encoder.columns))  # nothing is compared with what was learned
-        refused = Refused(classes=trained.plan.classes, target=encoder.target)
-        batch = of_named_classes(encoder.encode(chunk, False, refused, True), refused)
-        if trained.model.task == "classification":
-            self._check_labels(batch, trained.model.classes, encoder.target)
+        are_new = any(name not in self._known for name in chunk.table.schema.names)
+        refused = Refused(classes=trained.plan.classes, target=trained.encoder.target, loss=trained.plan.loss)
+        converted: Converted = trained.encoder.convert(chunk, True, refused, True)
+        self._check_targets(converted, trained, refused)
         self._count_ignored(unknown)
-        kept, no_id = [], () if self.id_name in encoder.types() else (self.id_name,)
+        kept, no_id = [], () if self.id_name in trained.encoder.types() else (self.id_name,)
         for row, names in zip(rows, unknown, strict=True):
             dropped = {*names, *no_id}
             kept.append(
                 {name: cell for name, cell in (flattened(row) if names else row).items() if name not in dropped}
             )
-        return kept
+        return kept, None if are_new else converted
 
-    def _check_labels(self, batch: Batch, classes: list[Any], target: str) -> None:
-        labels = labels_of(batch.target)
+    def _check_targets(self, converted: Converted, trained: Trained, refused: Refused) -> None:
+        target, weight, numbers = converted.target, converted.weight, np.arange(1, converted.n_rows + 1)
+        rows: Any = None  # do not matter
+        batch = Batch(rows, target, weight, numbers, None, REQUEST, Position(), exposure=converted.exposure)
+        of_possible_targets(of_named_classes(batch, refused), refused)
+        if trained.model.task == "regression":
+            return
+        labels, classes = labels_of(target), trained.model.classes
         new = [label for label in labels.values if label not in classes]
         if new and (not self._admission.new_classes or len(classes) + len(new) > MANY_CLASSES):
             row = 1 + next(row for row, code in enumerate(labels.codes) if labels.values[code] in new)
@@ -176,22 +181,28 @@ class Reader:
             if self._admission.new_classes:
                 remedy = f"correct it; there are at most {MANY_CLASSES} classes"
             problem = f"the label {labels.values[labels.codes[row - 1]]!r} is not among the classes {listed(classes)}"
-            raise DataError(problem, REQUEST, row, target, remedy)
+            raise DataError(problem, REQUEST, row, refused.target, remedy)
 
-    def learned(self, trained: Trained, rows: list[Row], unknown_columns: str = LEARN) -> Batch:
+    def learned(
+        self, trained: Trained, rows: list[Row], unknown_columns: str = LEARN, converted: Converted | None = None
+    ) -> Batch:
         """Rows of the journal, for the model to learn; what is new in them becomes known to the encoder.
 
-        They were taken when they came, whatever may be taken now; a challenger may ignore columns.
+        They were taken when they came, whatever may be taken now; a challenger may ignore columns. What they were
+        converted to as they were checked saves doing it again.
 
         Raises
         ------
         DataError
             If a column that is new cannot be one, or a group is missing; nothing has changed then.
         """
-        chunk, _ = self._chunk(trained.encoder, rows, unknown_columns, learning=True)
-        first = 1 + trained.progress.rows
-        refused = Refused(target=trained.encoder.target)
-        batch: Batch = trained.encoder.encode(chunk._replace(row=first, file=JOURNAL), True, refused, True)
+        encoder, refused = trained.encoder, Refused(target=trained.encoder.target)
+        chunk = self._chunk(encoder, rows, unknown_columns, True)[0] if converted is None else converted.chunk
+        chunk = chunk._replace(row=1 + trained.progress.rows, file=JOURNAL)
+        if converted is None:
+            batch: Batch = encoder.encode(chunk, True, refused, True)
+        else:
+            batch = encoder.encode_converted(converted._replace(chunk=chunk), True, refused)
         return batch
 
     def _chunk(

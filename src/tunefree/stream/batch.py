@@ -41,6 +41,18 @@ class Columns(NamedTuple):
     optional: bool = False  # whether a column that is absent is missing in all rows, as a key of JSON
 
 
+class Converted(NamedTuple):
+    """Rows of a chunk that can be used: what columns make of their cells, and what is no feature."""
+
+    chunk: Columns
+    n_rows: int  # with those that cannot be used
+    values: list[Any]
+    target: Any
+    weight: np.ndarray
+    exposure: np.ndarray | None
+    groups: np.ndarray | None
+
+
 class Batch(NamedTuple):
     """Rows ready to be learned or predicted."""
 

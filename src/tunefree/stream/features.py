@@ -21,7 +21,7 @@ from tunefree.core import rows
 from tunefree.core.errors import DataError, ModelError, listed
 from tunefree.stream import roles
 from tunefree.stream.arrays import beyond_doubles, is_missing, of_numbers
-from tunefree.stream.batch import BadRows, Batch, Columns
+from tunefree.stream.batch import BadRows, Batch, Columns, Converted
 from tunefree.stream.booleans import Boolean
 from tunefree.stream.calendar import TimeOfDay, Timestamp
 from tunefree.stream.chunks import row_numbers, unique_names, without_faults
@@ -292,20 +292,16 @@ class TableEncoder:
         before = list(self.columns)
         if learning and self.further is not None:
             known = [*self._of_roles(), *(column.name for column in before)]
-            of_chunk = chunk.table, known, chunk.file, self.na_values
-            self.columns += self.further.columns(*of_chunk)
+            self.columns += self.further.columns(chunk.table, known, chunk.file, self.na_values)
         try:
-            batch = self._encode(chunk, learning, bad, learning if labelled is None else labelled)
+            labelled = learning if labelled is None else labelled
+            return self.encode_converted(self.convert(chunk, learning, bad, labelled), learning, bad)
         except DataError:
             self.columns = before  # a chunk that is refused leaves no trace
             raise
-        for name in self._absent(chunk):
-            bad.note("absent, and counts as missing", chunk.file, chunk.row, name, chunk.table.num_rows)
-        if learning and self.further is not None:
-            self.further.rows += chunk.table.num_rows
-        return batch
 
-    def _encode(self, chunk: Columns, learning: bool, bad: BadRows, labelled: bool) -> Batch:
+    def convert(self, chunk: Columns, learning: bool, bad: BadRows, labelled: bool) -> Converted:
+        """The rows of a chunk that can be used, for :meth:`encode_converted` while the encoder has its columns."""
         faults = Faults()
         values = [converted(column, array, faults) for column, array in self._select(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
@@ -313,13 +309,23 @@ class TableEncoder:
         exposure = roles.exposures(self, chunk, faults, learning, bad)
         groups = self._convert_groups(chunk, faults) if learning and self.group is not None else None
         if faults:
-            return self._encode(without_faults(chunk, faults, bad), learning, bad, labelled)
+            usable = self.convert(without_faults(chunk, faults, bad), learning, bad, labelled)
+            return usable._replace(n_rows=chunk.table.num_rows)
+        faults.note_all(bad, chunk.file, row_numbers(chunk))
+        return Converted(chunk, chunk.table.num_rows, values, target, weight, exposure, groups)
+
+    def encode_converted(self, of_chunk: Converted, learning: bool, bad: BadRows) -> Batch:
+        """The rest of :meth:`encode`."""
+        chunk, n_rows, values, target, weight, exposure, groups = of_chunk
         numbers = row_numbers(chunk)
-        faults.note_all(bad, chunk.file, numbers)
         for note in self.notes if len(numbers) else ():
             bad.note(note.problem, chunk.file, int(numbers[0]), note.column, len(numbers), note.remedy)
         encoded = self._rows(values, chunk, learning, bad, weight), target, weight, numbers, None, chunk.file
         of_rows: dict[str, Any] = {"groups": groups, "held": chunk.held, "exposure": exposure}
+        for name in self._absent(chunk):
+            bad.note("absent, and counts as missing", chunk.file, chunk.row, name, n_rows)
+        if learning and self.further is not None:
+            self.further.rows += n_rows
         return Batch(*encoded, chunk.position, **of_rows, forgotten=self.ids.take_forgotten())
 
     def prepare(self, chunk: Columns, labelled: bool) -> tuple[Columns, bool]:

@@ -208,11 +208,16 @@ def learn_more(
 
 
 def learn_batch(trained: Trained, batch: Batch) -> Step:
-    """Learn a batch of a pass that goes on; the model was :func:`continued`."""
+    """Learn a batch of a pass that goes on; the model was :func:`continued`.
+
+    Columns are compared as soon as they can be, so that the model does not depend on when somebody asks what changed.
+    """
     n_features = trained.encoder.n_features
     trained.model.reserve_features(n_features)
     step = learn(trained, piece_of(trained, Read(batch, n_features, trained.progress.tally)))
     note(trained, step)
+    if trained.samples is not None:
+        rises.compare(trained)
     return step
 
 
