@@ -14,7 +14,7 @@ import typer
 from tunefree.cli.options import Files, Json, Run, check_outputs
 from tunefree.core import machine
 from tunefree.core.console import plain_console
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.locks import only_writer
 from tunefree.core.parameters import OUTPUT, as_options
 from tunefree.model_files.plan import EARLY_STOPPING, Plan
@@ -182,7 +182,13 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
             trained: Trained = learn(source, plan, watcher, checkpoint, run.save_every or 0, run.resume, **on_the_way)
             trained.save(output, only_for_prediction=run.only_for_prediction)
     except Interrupted as end:
-        raise Interrupted(_left(checkpoint, plan, files), end.number) from None
+        left = _left(checkpoint, plan, files) or "no row was learned, and no model was written"
+        raise Interrupted(f"interrupted; {left}", end.number) from None
+    except TunefreeError:
+        watcher.close()
+        if stop.learns and (left := _left(checkpoint, plan, files)):
+            typer.echo(f"tunefree: {left}", err=True)
+        raise
     finally:
         watcher.close()
     checkpoint.unlink(missing_ok=True)
@@ -190,17 +196,17 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
 
 
 def _left(checkpoint: Path, plan: Plan, files: Files) -> str:
-    """What an interrupted training leaves, and how to go on."""
+    """What a training leaves that ended too soon, and how to go on; empty if it leaves nothing."""
     from tunefree.model_files.trained import Trained
 
     try:
         kept = Trained.load(checkpoint)
     except ModelError:
-        kept = None
-    if kept is None or kept.plan != plan:
-        return "interrupted; no row was learned, and no model was written"
+        return ""
+    if kept.plan != plan:
+        return ""
     done = f"pass {kept.progress.number + 1}, " if plan.passes > 1 else ""
     remedy = "Give the same command with --resume to go on from there"
     if files.data == ["-"]:
         remedy = f"Go on with the rows from number {kept.progress.position.row + 1:,} on by --from {checkpoint}"
-    return f"interrupted; {checkpoint} holds the model after {done}{kept.progress.rows:,} rows. {remedy}"
+    return f"{checkpoint} holds the model after {done}{kept.progress.rows:,} rows. {remedy}"

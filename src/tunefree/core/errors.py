@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+MOST_NAMES = 1000  # among which one that is spelt alike is looked for
+CLOSE = 0.65  # similarity of spellings
+
 
 class TunefreeError(ValueError):
     """Anything a user can mend; the command line prints it and exits with status 2."""
@@ -49,7 +52,7 @@ class ModelError(TunefreeError):
 
 
 def nearest(name: object, names: Sequence[object], title: str, most: int = 12) -> str:
-    """The remedy for a name that is unknown: the names that are most like it, or what there is.
+    """The remedy for a name that is unknown: the name that is spelt most like it, or what there is.
 
     Parameters
     ----------
@@ -66,9 +69,25 @@ def nearest(name: object, names: Sequence[object], title: str, most: int = 12) -
     >>> nearest("amout", ["amount", "age"], "columns"), nearest("x", ["amount", "age"], "columns")
     ("did you mean 'amount'?", "the columns are 'amount', 'age'")
     """
-    if close := get_close_matches(str(name), list(map(str, names)), 3, 0.5):
-        return f"did you mean {' or '.join(map(repr, close))}?"
-    return f"the {title} are {listed(names, most)}"
+    close = alike(str(name), list(map(str, names)))
+    return f"the {title} are {listed(names, most)}" if close is None else f"did you mean {close!r}?"
+
+
+def alike(name: str, known: Sequence[str]) -> str | None:
+    """The one of some names that is spelt most like another, whatever their case and white space.
+
+    Examples
+    --------
+    >>> alike("DIESEL", ["Diesel", "Petrol"]), alike("amout", ["age", "amount"]), alike("gas", ["Petrol"])
+    ('Diesel', 'amount', None)
+    """
+    plain = {_plain(other): other for other in reversed(known[:MOST_NAMES])}
+    close = get_close_matches(_plain(name), plain, 1, CLOSE)
+    return plain[close[0]] if close else None
+
+
+def _plain(name: str) -> str:
+    return "".join(name.split()).casefold()
 
 
 def listed(names: Sequence[object], most: int = 12) -> str:

@@ -102,8 +102,9 @@ def first_line(kernel: Declaration, text: str) -> str:
     return f"; files {kernel.fingerprint}, sources {kernel.digest}, text {checksum}"
 
 
-def new_code(kernel: Declaration, machine: Any) -> bytes:
+def new_code(kernel: Declaration) -> bytes:
     """Machine code of the text in the package, or else of the text that Numba writes now."""
+    machine = host()
     with contextlib.suppress(OSError, KeyError, ValueError, RuntimeError, lzma.LZMAError, EOFError):
         return machine_code(packaged_text(kernel), machine, kernel.parts)
     # a kernel from outside, or text that is stale, damaged, or of a later LLVM, which cannot be read
@@ -157,29 +158,25 @@ def remove_old(folder: Path) -> None:
                 path.unlink()
 
 
-def machine_code_of(kernel: Declaration, machine: Any) -> bytes:
+def machine_code_of(kernel: Declaration) -> bytes:
     """The machine code of a kernel, by the quickest way that there is."""
     folder = cache_folder()
     path = None if folder is None else cache_path(kernel, folder)
     code = None if path is None else cached_code(path)
     if code is None:
-        code = new_code(kernel, machine)
+        code = new_code(kernel)
         if path is not None:
             write_code(path, code)
     return code
 
 
-@functools.cache
-def machine_code_of_part(kernel: Declaration) -> bytes:
-    """The machine code of a kernel that others call."""
-    return machine_code_of(kernel, host())
+machine_code_of_part = functools.cache(machine_code_of)  # several kernels call it
 
 
 def load(kernel: Declaration) -> Code:
     """A kernel in machine code, with that of the kernels which it calls."""
-    machine = host()
-    codes = machine_code_of(kernel, machine), *map(machine_code_of_part, kernel.parts)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)  # which uses the machine up
+    codes = machine_code_of(kernel), *map(machine_code_of_part, kernel.parts)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), host())  # one that compiled would keep what it needed
     for code in codes:
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()

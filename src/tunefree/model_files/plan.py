@@ -76,7 +76,7 @@ def plan_of(parameters: dict[str, Any], others: Iterable[str] = ()) -> Plan:
     --------
     >>> plan_of({"hash_bit": 18})
     Traceback (most recent call last):
-    tunefree.core.errors.ModelError: there is no parameter 'hash_bit'; did you mean 'hash_bits' or 'class_weight'?
+    tunefree.core.errors.ModelError: there is no parameter 'hash_bit'; did you mean 'hash_bits'?
     """
     for name in parameters:
         if name not in (known := list(records_of(Plan))):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import ModelError, alike
 from tunefree.stream.batch import BadRows
 from tunefree.stream.booleans import Boolean
 from tunefree.stream.columns import (
@@ -24,7 +24,6 @@ from tunefree.stream.columns import (
     Observed,
     missing_name,
 )
-from tunefree.stream.spelling import alike
 
 SAMPLE = 512  # rows that are kept, if they are not too wide
 MOST_NUMBERS = 2**19  # that are kept of all columns together

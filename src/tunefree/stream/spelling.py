@@ -3,28 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
-MOST_NAMES = 1000  # among which one that is spelt alike is looked for
-CLOSE = 0.75  # similarity of spellings
-
-
-def alike(name: str, known: Sequence[str]) -> str | None:
-    """The one of some names that is spelt most like another: the same but for case and white space, else by letters.
-
-    Examples
-    --------
-    >>> alike("DIESEL", ["Diesel", "Petrol"]), alike("amout", ["age", "amount"]), alike("gas", ["Petrol"])
-    ('Diesel', 'amount', None)
-    """
-    plain = _plain(name)
-    same = next((other for other in known if _plain(other) == plain), None)
-    close = get_close_matches(name, known[:MOST_NAMES], 1, CLOSE) if same is None else [same]
-    return close[0] if close else None
-
-
-def _plain(name: str) -> str:
-    return "".join(name.split()).casefold()
+from tunefree.core.errors import alike
 
 
 def renamed(absent: Sequence[str], unknown: Sequence[str]) -> str:

@@ -265,11 +265,10 @@ def follow(
         cell = max(_cell(losses[i]), floor)
         counts[cell] += 1
         highest = max(highest, cell)
-        rows, above = sums[0] + 1.0, _sum_of(counts[cell + 1 : highest + 1])
+        rows, above, total = sums[0] + 1.0, _sum_of(counts[cell + 1 : highest + 1]), 0.0
         ties = counts[cell] if cell > floor else rows - above
         if rows >= octave_end:
             before, octave_end = _prior(sums[0])
-        total = 0.0
         for k in range(len(capital)):
             believed = _believed((above + ties) / rows, k) - _believed(above / rows, k)
             bet = believed / (ties / rows)

@@ -51,7 +51,7 @@ class Stop:
 
     def __init__(self) -> None:
         self.number = 0  # of the signal that asked; 0 as long as none did
-        self._learns = False  # whether there is anything to save
+        self.learns = False  # whether there is anything to save
         self._gate, self._waits = threading.Lock(), False
         self._ends = False  # whether a signal other than Ctrl-C came, after which the process ends
 
@@ -61,7 +61,7 @@ class Stop:
 
     def begin(self) -> None:
         """Rows are there to be learned: from here on there is something to save."""
-        self._learns = True
+        self.learns = True
 
     def through(self, chunks: Iterator[Any]) -> Iterator[Any]:
         """The chunks of a source until the training is asked to end.
@@ -117,7 +117,7 @@ class Stop:
     def _handle(self, number: int, _frame: Any) -> None:
         is_second = self.number and number == signal.SIGINT
         self._ends = self._ends or number != signal.SIGINT
-        if self._learns and not is_second:
+        if self.learns and not is_second:
             self.ask(number)
         else:
             raise Interrupted("interrupted; nothing was saved", number)
