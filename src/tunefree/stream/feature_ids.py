@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -150,7 +150,7 @@ class FeatureIds:
     def _rows_with_room(self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords]) -> int:
         """The first rows for whose features there is room, of so many."""
         rows, places, _ = _by_row(words, n_rows, len(codes))
-        unknown, room = _unknown(self.keys, codes, words, rows, places), self._room()
+        unknown, room = _unknown(self._lookup(_keys_of(codes, words)), codes, words, rows, places), self._room()
         if len(unknown.rows) <= room:
             return n_rows
         order = np.lexsort((unknown.places, unknown.rows))
@@ -195,11 +195,12 @@ class FeatureIds:
         self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords], learning: bool
     ) -> tuple[np.ndarray, Triplets]:
         rows, places, order = _by_row(words, n_rows, len(codes))
+        keys = _keys_of(codes, words)
+        known, ids, start = self._lookup(keys), np.zeros((n_rows, len(codes)), np.int32), 0
         if learning and not self.keys.bits:
-            self._add(_unknown(self.keys, codes, words, rows, places))
-        ids, start = np.zeros((n_rows, len(codes)), np.int32), 0
-        keys = [*(column.keys for _, column in codes), *(part.keys for _, part in words)]
-        known = self._lookup(_join(keys, np.uint64))
+            self._add(_unknown(known, codes, words, rows, places))
+            new = np.flatnonzero(known == 0)
+            known[new] = self._lookup(keys[new])
         for place, (_, column) in enumerate(codes):
             of_column = known[start : start + len(column.keys)]
             ids[:, place] = np.append(of_column, np.int32(0))[column.places]  # the last is for place -1
@@ -394,33 +395,41 @@ def _pieces(n_rows: int, sizes: Sequence[np.ndarray]) -> Iterator[tuple[int, int
     yield from pairwise([0, *np.unique(begun[begun > 0]).tolist(), n_rows])
 
 
-def _by_row(words: Sequence[LocatedWords], n_rows: int, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _by_row(words: Sequence[LocatedWords], n_rows: int, first: int) -> tuple[np.ndarray, np.ndarray, Any]:
     """Row of each word, its place in the row (after ``first`` codes), and the order that puts words row by row."""
     if not words:
         nothing = np.zeros(0, np.int64)
         return nothing, nothing, nothing
     row_indices = np.arange(n_rows, dtype=np.int64)
     rows = _join([np.repeat(row_indices, part.counts) for _, part in words], np.int64)
-    order = np.argsort(rows, kind="stable") if len(words) > 1 else np.arange(len(rows))
+    order = np.argsort(rows, kind="stable") if len(words) > 1 else slice(None)
     starts = np.searchsorted(rows[order], row_indices)
     places = np.empty(len(rows), np.int64)
     places[order] = first + np.arange(len(rows)) - (starts[rows[order]] if len(rows) else 0)
     return rows, places, order
 
 
+def _keys_of(codes: Sequence[Located], words: Sequence[LocatedWords]) -> np.ndarray:
+    return _join([*(column.keys for _, column in codes), *(part.keys for _, part in words)], np.uint64)
+
+
 def _unknown(
-    keys: dictionary.Keys,
+    known: np.ndarray,
     codes: Sequence[Located],
     words: Sequence[LocatedWords],
     rows: np.ndarray,
     places: np.ndarray,
 ) -> _Unknown:
-    """The keys without an id that rows hold, each with the place where its column first holds it."""
-    unknown = [_unknown_codes(keys, part, place) for place, (_, part) in enumerate(codes)]
-    start = 0
+    """The keys that rows hold and whose id in ``known`` is 0, each with the place where its column first holds it."""
+    unknown, start = [], 0
+    for place, (_, column) in enumerate(codes):
+        unknown.append(_unknown_codes(known[start : start + len(column.keys)], column, place))
+        start += len(column.keys)
+    n_before = start
     for _, part in words:
-        at = np.flatnonzero(dictionary.lookup(keys, part.keys, add=False)[1] == 0)
-        unknown.append((rows[start + at], places[start + at], part.keys[at], at))
+        at = np.flatnonzero(known[start : start + len(part.keys)] == 0)
+        of_words = start - n_before + at
+        unknown.append((rows[of_words], places[of_words], part.keys[at], at))
         start += len(part.keys)
     members = [np.column_stack([np.full(len(at), source), at]) for source, (_, _, _, at) in enumerate(unknown)]
     return _Unknown(
@@ -433,9 +442,9 @@ def _unknown(
 
 
 def _unknown_codes(
-    keys: dictionary.Keys, codes: Codes, place: int
+    known: np.ndarray, codes: Codes, place: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    new = np.append(dictionary.lookup(keys, codes.keys, add=False)[1] == 0, False)  # the last is for place -1
+    new = np.append(known == 0, False)  # the last is for place -1
     rows = np.flatnonzero(new[codes.places]) if new.any() else np.zeros(0, np.int64)
     first = np.full(len(codes.keys), -1, np.int64)
     first[codes.places[rows[::-1]]] = rows[::-1]  # written from the last row to the first: the first stays
