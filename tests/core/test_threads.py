@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from threading import Thread
+from threading import Thread, get_ident
 
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from tunefree.core.threads import one_for_products
+from tunefree.core.threads import at_most, beside, one_for_products
 
 
 def blas_threads():
@@ -31,3 +31,9 @@ def test_products_use_one_thread_whichever_thread_asks():
         limited(seen)
         assert seen == [{1}] * 4
         assert blas_threads() == before
+
+
+def test_work_beside_is_in_another_thread_unless_there_is_one_alone():
+    for n_threads in (1, 2):
+        with at_most(n_threads):
+            assert (beside(get_ident).result() == get_ident()) == (n_threads == 1)

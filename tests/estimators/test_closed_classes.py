@@ -41,6 +41,8 @@ def test_another_label_is_an_error_of_partial_fit(make):
                 copy.partial_fit(X[own], y[own])
     model.partial_fit(X[690:710], y[690:710], sample_weight=(y[690:710] != "goo").astype(float))
     assert model.classes_.tolist() == ["no", "yes"]
+    with pytest.raises(ValueError, match=r"y\[10\] is 'goo'"):
+        model.partial_fit(X[690:710], y[690:710], sample_weight=np.arange(20.0))  # the first row is not learned
     model.partial_fit(X[700:701], y[700:701], classes=["goo"])
     assert model.classes_.tolist() == ["goo", "no", "yes"]
 

@@ -183,12 +183,16 @@ def test_noise_has_no_importance():
 
 
 def test_importance_needs_rows():
-    X = numbers()
+    X = numbers(500)
     model = Model("regression", "newton")
     model.learn(dense(X), X[:, 0], np.ones(len(X)))
     with pytest.raises(ModelError, match="keeps no rows"):
         importance(Decomposition(model, layout(4)))
-    assert importance(Decomposition(model, layout(4), dense(X))).names[0] == "x0"
+    decomposition = Decomposition(model, layout(4), dense(X))
+    columns, sizes = importance(decomposition), np.abs(decomposition.contributions(dense(X))[:, 1:, 0])
+    assert columns.names[0] == "x0" and columns.rows == len(X)
+    np.testing.assert_allclose(columns.sizes, sizes.mean(axis=0)[columns.terms - 1])
+    np.testing.assert_allclose(columns.errors, sizes.std(axis=0)[columns.terms - 1] / np.sqrt(len(X)))
 
 
 class Wave:

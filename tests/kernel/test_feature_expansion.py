@@ -23,10 +23,21 @@ from tunefree.kernel.gaussian import Gaussian
 from tunefree.kernel.kernels import frequency_scale
 from tunefree.kernel.laplacian import Laplacian
 from tunefree.kernel.points import BLOCK
+from tunefree.kernel.projection import place
 from tunefree.model.group import LabelledRows
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
+
+
+def test_features_beyond_the_limit_share_directions_with_any_sign():
+    limit, n = 16, 4000
+    at, signs = np.array([place(j, limit, limit) for j in range(limit, limit + n)]).T
+    assert set(signs) == {-1.0, 1.0}
+    counts = np.bincount(at.astype(int) + limit * (signs > 0))  # of each direction and sign
+    assert len(counts) == 2 * limit and np.abs(counts - n / 32).max() < 5.0 * np.sqrt(n / 32)
+    assert [place(j, limit, 4) for j in (3, 4)] == [(3, 1.0), (0, 0.0)]
+
 
 LAPLACIAN = pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 

@@ -1,11 +1,13 @@
-"""The last generation, which is grown as a pass ends."""
+"""When generations are grown: as a pass ends, and of the latest rows."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.pool.rows import learned, stream
 from tunefree.pool.slots import TREES, WHOLE
+from tunefree.pool.windows import Window
 
 BIRTH = 91  # rows after which a generation is grown on all of them, and predicts at once
 
@@ -20,3 +22,13 @@ def test_trees_are_not_grown_again_on_the_rows_that_the_newest_were_grown_on(lat
             of_kind = model.pool.members.growth.awake[WHOLE, kind]
             assert of_kind[0].rows == BIRTH + later
             assert of_kind[later] is before[WHOLE, kind][0]
+
+
+def test_a_window_sleeps_longer_after_each_failure_in_a_row():
+    window, useless, useful = Window(2048, np.array([False, True])), np.array([0.9, 0.1]), np.array([0.1, 0.9])
+    waits = []
+    for weights in (useless, useless, useful, useful, useless, useless, useless):
+        rows = window.birth
+        window.decide(rows, weights)  # that of a window that sleeps is awake again, whatever the weights
+        waits.append((window.birth - rows) // 2048)
+    assert waits == [1, 2, 1, 1, 2, 1, 4]

@@ -110,3 +110,13 @@ def test_memory_is_bounded():
 )
 def test_what_messages_have_in_common(problem, reason):
     assert reason_of(problem) == reason
+
+
+def test_of_two_tallies_as_many_messages_are_kept_as_of_one():
+    errors = [DataError(f"{row} is odd", "a.csv", row) for row in range(8)]
+    whole, parts = Tally(), (Tally(), Tally())
+    for row, error in enumerate(errors):
+        whole.add(error)
+        parts[row >= 3].add(error)
+    parts[0].add_all(parts[1])
+    assert parts[0] == whole

@@ -154,3 +154,9 @@ def test_rows_of_rare_classes_are_saved(tmp_path):
     known = dict(zip(trained.model.classes, occurrences, strict=True))
     assert sum(own.rows for own in occurrences) == 1200 and known["goo"].rows == 1
     assert {label: len(own.first) for label, own in known.items()} == {"goo": 1, "no": 0, "yes": 0}
+
+
+def test_classes_that_were_named_are_not_reported_as_rare():
+    named = Plan(target="label", learner="scinol2", classes=("goo", "no", "yes"))
+    of_both = [rare_classes(train(open_source(rows()), plan)) for plan in (named, Plan("label", learner="scinol2"))]
+    assert of_both[0] == [] and len(of_both[1]) == 1

@@ -13,7 +13,7 @@ from tunefree.core.rows import dense
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
-from tunefree.training.memory_limit import held, limit_of
+from tunefree.training.memory_limit import MemoryLimit, held, limit_of
 from tunefree.training.training import train
 from tunefree.training.watching import Watcher
 
@@ -94,6 +94,14 @@ def test_hashing_to_more_than_there_is_memory_for_is_refused_before_learning(ids
     bits = int(re.search(r"hash to (\d+) bits", str(caught.value))[1])
     assert 15 < bits < 30
     assert held(train(ids, Plan(learner="scinol2", hash_bits=bits), watcher, memory_limit="100M").model) < 100 * 2**20
+
+
+def test_room_for_one_more_feature_is_room_for_twice_as_many():
+    model = Model("classification", "scinol2", n_features=2**12)
+    n_features, told = model.members[0].room + 1, []
+    MemoryLimit(int(2.1 * held(model)), told.append).make_room(model, n_features)
+    with pytest.raises(ModelError, match=f"{n_features:,} features would take"):
+        MemoryLimit(int(1.9 * held(model)), told.append).make_room(model, n_features)
 
 
 def test_limits_as_they_are_written():

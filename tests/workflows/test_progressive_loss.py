@@ -12,6 +12,7 @@ from pyarrow import parquet
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree import Plan, open_source
 from tunefree.model.targets import RunningMean, RunningMetrics
+from tunefree.model_files.progress import Progress
 from tunefree.training.training import train
 from tunefree.training.watching import Watcher
 from tunefree.workflows.comparison import compare
@@ -83,3 +84,11 @@ def test_what_is_counted_is_said(run, tmp_path):  # noqa: F811
     table = run("train", tmp_path / "d.parquet", *options, "--verbose")[2].splitlines()[3:]
     assert table[0].split()[0] == "0.000000"
     assert all(float(line.split()[0]) < 2000 for line in table if line)
+
+
+@pytest.mark.parametrize("rows", [1, 63, 64, 65, 128])
+def test_a_history_ends_with_all_rows_once(rows):
+    progress = Progress(progressive=[RunningMetrics()])
+    progress.add(np.ones(rows), np.ones(rows), np.zeros(rows))
+    counts = progress.history().column("rows").to_pylist()
+    assert counts[-1] == rows and counts == sorted(set(counts))
