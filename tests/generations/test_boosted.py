@@ -56,7 +56,8 @@ def test_trees_are_those_of_a_slow_twin(n_outputs, is_missing):
     work = gradient_trees.Work.create(300, len(drawn), n_outputs, most)
     work.gradients[:], work.curvatures[:] = derivatives[:, 0::2], derivatives[:, 1::2]
     work.rows[: len(rows)], work.columns[:], work.sizes[0] = rows, drawn, len(rows)
-    gradient_trees.grow_tree(work, codes, n_codes, least, np.array([5], np.uint64))
+    gained = np.zeros(len(codes))
+    gradient_trees.grow_tree(work, codes, n_codes, least, gained, np.array([5], np.uint64))
     nodes, n_nodes, parts, tests = work.nodes, work.sizes[1], {0: rows}, {}
     codes, n_codes = codes.copy(), n_codes.copy()
     codes[2], n_codes[2] = 0, 1  # not drawn
@@ -71,10 +72,26 @@ def test_trees_are_those_of_a_slow_twin(n_outputs, is_missing):
     assert n_nodes == 2 * len(parts) - 1
     for v, expected in tests.items():
         assert tuple(nodes[v]) == expected
+    gains = np.zeros(len(codes))
+    np.add.at(gains, [test >> COLUMN for test, _ in tests.values()], work.gains[list(tests)])
+    assert np.allclose(gained, gains, rtol=1e-12) and gained[2] == 0.0 < gained.sum()
     for v, part in parts.items():
         assert (work.rows[work.first[v] : work.last[v]] == part).all()
         sums = derivatives[part].astype(float).sum(axis=0).reshape(n_outputs, 2)
         assert np.allclose(work.sums[nodes[v, 1]], sums, rtol=1e-12)
+
+
+def test_of_many_columns_the_best_so_far_are_drawn_and_some_of_the_others():
+    work, varying = gradient_trees.Work.create(10, 8, 1, 2), np.arange(3, 40, dtype=np.int32)
+    gained, state, seen = np.zeros(50), np.array([5], np.uint64), set()
+    gained[[5, 9, 30, 2]] = 3.0, 1.0, 2.0, 9.0  # of which one does not vary
+    for _ in range(90):
+        gradient_trees.draw(work, 0.8, varying, gained, 4, state)
+        drawn = work.columns.tolist()
+        assert drawn[:3] == [5, 30, 9] and len(set(drawn)) == 8
+        assert sorted(varying.tolist()) == list(range(3, 40))
+        seen.update(drawn)
+    assert seen == set(range(3, 40))
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
