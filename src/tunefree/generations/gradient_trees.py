@@ -18,7 +18,7 @@ import numpy as np
 
 from tunefree.core.kernels import kernel
 from tunefree.generations.bins import MISSING
-from tunefree.generations.draws import GOLDEN, HALF, bits_of, next_random
+from tunefree.generations.draws import GOLDEN, HALF, draw_rows, next_random
 from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, with_default
 
 RIDGE = 1e-3  # added to sums of second derivatives
@@ -94,21 +94,13 @@ def draw(
     varying: Annotated[np.ndarray, "int32[varying]"],
     state: Annotated[np.ndarray, "uint64[1]"],
 ) -> None:
-    """Draw the columns of a tree, and about a share of the rows; both without branches."""
+    """Draw the columns of a tree, and about a share of the rows."""
     for f in range(len(work.columns)):
         z = f + int(next_random(state) * (len(varying) - f))
         varying[f], varying[z] = varying[z], varying[f]
         work.columns[f] = varying[f]
     next_random(state)
-    n, others, limit = np.uint64(0), np.uint64(0), np.int64(share / ONE)
-    for i in range(np.uint64(len(work.rows))):
-        is_drawn = np.int64(bits_of(i, state[0]) >> HALF) < limit
-        work.rows[n], work.spare[others] = i, i
-        n += np.uint64(is_drawn)
-        others += np.uint64(not is_drawn)
-    for p in range(others):
-        work.rows[n + p] = work.spare[p]
-    work.sizes[0] = n
+    work.sizes[0] = draw_rows(work.rows, work.spare, share, state[0])
 
 
 def fields_of(n):
