@@ -187,6 +187,21 @@ def fill_four(of_node, places, codes, columns, rows, ordered):
         in_d[of_d[r]] += both
 
 
+def fill_one(sums, of_column, rows, ordered):
+    """Sum up a column of one output."""
+    for p in range(np.uint64(len(rows))):
+        sums[of_column[rows[p]]] += ordered[p, 0]
+
+
+def fill_several(sums, of_column, rows, ordered):
+    """Sum up a column of several outputs."""
+    n_outputs = np.uint64(ordered.shape[1])
+    for p in range(np.uint64(len(rows))):
+        b = np.uint64(of_column[rows[p]]) * n_outputs
+        for k in range(n_outputs):
+            sums[b + k] += ordered[p, k]
+
+
 def fill(work, node, place, codes, n_codes):
     """Fill the histograms of a node: sums of each code of the columns of the tree."""
     rows, ordered, of_node = work.rows[work.first[node] : work.last[node]], work.ordered, work.histograms[place]
@@ -199,11 +214,10 @@ def fill(work, node, place, codes, n_codes):
         for f in range(0, start, 4):
             fill_four(of_node, (f, f + 1, f + 2, f + 3), codes, work.columns, rows, ordered)
     for f in range(start, len(work.columns)):
-        of_column, sums = codes[work.columns[f]], of_node[f]
-        for p in range(np.uint64(len(rows))):
-            b = np.uint64(of_column[rows[p]]) * np.uint64(n_outputs)
-            for k in range(np.uint64(n_outputs)):
-                sums[b + k] += ordered[p, k]
+        if n_outputs == 1:
+            fill_one(of_node[f], codes[work.columns[f]], rows, ordered)
+        else:
+            fill_several(of_node[f], codes[work.columns[f]], rows, ordered)
     work.histogram[node] = place
     sum_codes(work, node, n_codes)
 
