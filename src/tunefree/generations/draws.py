@@ -23,3 +23,19 @@ def bits_of(number, start):
     bits = np.uint64(number) * GOLDEN + start
     bits = (bits ^ (bits >> HALF)) * ODD
     return bits ^ (bits >> HALF)
+
+
+def draw_rows(rows, spare, share, start):
+    """Write about a share of the numbers of rows, and then the others, in their order; how many the first ones are.
+
+    Both are written, to have no branch.
+    """
+    n, others, limit = np.uint64(0), np.uint64(0), np.int64(share * 2.0**32)
+    for i in range(np.uint64(len(rows))):
+        is_drawn = np.int64(bits_of(i, start) >> HALF) < limit
+        rows[n], spare[others] = i, i
+        n += np.uint64(is_drawn)
+        others += np.uint64(not is_drawn)
+    for p in range(others):
+        rows[n + p] = spare[p]
+    return n

@@ -18,7 +18,7 @@ import numpy as np
 
 from tunefree.core.kernels import kernel
 from tunefree.generations.bins import MISSING
-from tunefree.generations.draws import GOLDEN, HALF, bits_of, next_random
+from tunefree.generations.draws import GOLDEN, HALF, draw_rows, next_random
 from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, with_default
 
 RIDGE = 1e-3  # added to sums of second derivatives
@@ -105,15 +105,7 @@ def draw(
         varying[f], varying[z] = varying[z], varying[f]
         work.columns[f] = varying[f]
     next_random(state)
-    n, others, limit = np.uint64(0), np.uint64(0), np.int64(share / ONE)
-    for i in range(np.uint64(len(work.rows))):
-        is_drawn = np.int64(bits_of(i, state[0]) >> HALF) < limit
-        work.rows[n], work.spare[others] = i, i
-        n += np.uint64(is_drawn)
-        others += np.uint64(not is_drawn)
-    for p in range(others):
-        work.rows[n + p] = work.spare[p]
-    work.sizes[0] = n
+    work.sizes[0] = draw_rows(work.rows, work.spare, share, state[0])
 
 
 def fields_of(n):
@@ -200,6 +192,21 @@ def fill_four(of_node, places, codes, columns, rows, ordered):
         in_d[of_d[r]] += both
 
 
+def fill_one(sums, of_column, rows, ordered):
+    """Sum up a column of one output."""
+    for p in range(np.uint64(len(rows))):
+        sums[of_column[rows[p]]] += ordered[p, 0]
+
+
+def fill_several(sums, of_column, rows, ordered):
+    """Sum up a column of several outputs."""
+    n_outputs = np.uint64(ordered.shape[1])
+    for p in range(np.uint64(len(rows))):
+        b = np.uint64(of_column[rows[p]]) * n_outputs
+        for k in range(n_outputs):
+            sums[b + k] += ordered[p, k]
+
+
 def fill(work, node, place, codes, n_codes):
     """Fill the histograms of a node: sums of each code of the columns of the tree."""
     rows, ordered, of_node = work.rows[work.first[node] : work.last[node]], work.ordered, work.histograms[place]
@@ -212,11 +219,10 @@ def fill(work, node, place, codes, n_codes):
         for f in range(0, start, 4):
             fill_four(of_node, (f, f + 1, f + 2, f + 3), codes, work.columns, rows, ordered)
     for f in range(start, len(work.columns)):
-        of_column, sums = codes[work.columns[f]], of_node[f]
-        for p in range(np.uint64(len(rows))):
-            b = np.uint64(of_column[rows[p]]) * np.uint64(n_outputs)
-            for k in range(np.uint64(n_outputs)):
-                sums[b + k] += ordered[p, k]
+        if n_outputs == 1:
+            fill_one(of_node[f], codes[work.columns[f]], rows, ordered)
+        else:
+            fill_several(of_node[f], codes[work.columns[f]], rows, ordered)
     work.histogram[node] = place
     sum_codes(work, node, n_codes)
 

@@ -15,7 +15,8 @@ from tunefree.core.kernels import kernel
 from tunefree.core.numbers import scaled
 from tunefree.generations.bins import MISSING
 from tunefree.generations.boosted import FARTHEST, in_units
-from tunefree.generations.draws import next_random
+from tunefree.generations.draws import draw_rows, next_random
+from tunefree.generations.gradient_trees import BITS, fields_of, unit_of
 from tunefree.generations.numeric_losses import minimising
 from tunefree.generations.problem import Problem, centre_of, spread_of
 from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default
@@ -31,92 +32,111 @@ PRIOR_EVENTS = 0.25  # of a leaf, at the mean of all, likewise
 LEAST_RATE = 1e-9  # of the mean of the targets
 LEAST_OF_LOSS = 8  # rows of a node that is split, where a leaf has a quantile: of 2 worse by half, of 20 by a tenth
 MOST_LEAVES = 4096  # of a tree
+CLASS = 48  # bits below the number of a class
 MOST_VALUES = 2**15  # leaves of a tree times outputs
 
 
 class Work(NamedTuple):
-    """Arrays in which one tree after another is grown; rows, targets and weights of a node lie behind each other."""
+    """Arrays in which one tree after another is grown; what is said of the rows of a node lies behind each other."""
 
-    rows: Annotated[np.ndarray, "uint32[drawn]"]
-    targets: Annotated[np.ndarray, "float32[drawn]"]
-    weights: Annotated[np.ndarray, "float32[drawn]"]
-    spare_rows: Annotated[np.ndarray, "uint32[drawn]"]
-    spare_targets: Annotated[np.ndarray, "float32[drawn]"]
-    spare_weights: Annotated[np.ndarray, "float32[drawn]"]
+    rows: Annotated[np.ndarray, "uint32[rows]"]
+    packed: Annotated[np.ndarray, "int64[rows]"]  # see packed_rows
+    spare_rows: Annotated[np.ndarray, "uint32[rows]"]
+    spare_packed: Annotated[np.ndarray, "int64[rows]"]
+    codes: Annotated[np.ndarray, "uint8[rows]"]  # of the rows of a node, in one column
     first: Annotated[np.ndarray, "int64[nodes]"]  # a node has the rows first .. last
     last: Annotated[np.ndarray, "int64[nodes]"]
-    totals: Annotated[np.ndarray, "float64[nodes, sums]"]  # K of the classes or the targets by weight, and the weight
+    totals: Annotated[np.ndarray, "int64[nodes, outputs]"]
+    sums: Annotated[np.ndarray, "float64[leaves, sums]"]  # exact: K of the classes or targets by weight, and the weight
 
     @classmethod
-    def create(cls, n: int, n_nodes: int, n_outputs: int) -> Work:
-        """Room for trees of so many rows, nodes and outputs."""
-        of_rows = [np.empty(n, kind) for kind in (np.uint32, np.float32, np.float32) * 2]
-        of_nodes = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64), np.empty((n_nodes, n_outputs + 1))
-        return cls(*of_rows, *of_nodes)  # type: ignore[call-arg]
+    def create(cls, n: int, n_leaves: int, n_outputs: int) -> Work:
+        """Room for trees of so many rows, leaves and outputs."""
+        of_rows = [np.empty(n, kind) for kind in (*(np.uint32, np.int64) * 2, np.uint8)]
+        of_nodes = [np.empty(2 * n_leaves - 1, np.int64) for _ in range(2)]
+        totals, sums = np.empty((2 * n_leaves - 1, n_outputs), np.int64), np.empty((n_leaves, n_outputs + 1))
+        return cls(*of_rows, *of_nodes, totals, sums)  # type: ignore[call-arg]
 
 
-def sum_rows(work, first, last, sums):
-    """Write the sums (K + 1,) of some rows."""
-    width = len(sums) - 1
-    sums[:] = 0.0
-    for p in range(first, last):
-        sums[width] += work.weights[p]
-        if width == 1:
-            sums[0] += work.weights[p] * work.targets[p]
-        else:
-            sums[int(work.targets[p])] += work.weights[p]
+def fields_of_rows(n, has_classes):
+    """Bits below the weight and below what is in front of it."""
+    low, high = fields_of(n)
+    return low, CLASS if has_classes else high
 
 
-def differs(work, node):
+def packed_rows(targets: np.ndarray, weights: np.ndarray, has_classes: bool, random: Any) -> np.ndarray:
+    """Whole numbers (n,) that have the target by weight, the weight and 1 side by side.
+
+    Their sums are as in :mod:`tunefree.generations.gradient_trees`. Where there are several classes, the number of a
+    row's class is in front, which is not summed.
+    """
+    n, draws = len(targets), random.random(len(targets))
+    low, high = fields_of_rows(n, has_classes)
+    of_weights = (weights / unit_of(weights.sum(), high - low, n) + (1.0 - draws)).astype(np.int64)
+    packed = (of_weights << low) + 1
+    if has_classes:
+        return packed + (targets.astype(np.int64) << CLASS)
+    sizes = weights * targets
+    return packed + (
+        np.floor(sizes / unit_of(np.abs(sizes).sum(), BITS - 1 - high, n) + draws).astype(np.int64) << high
+    )
+
+
+def differs(work, targets, node):
     """Whether the targets of a node differ."""
-    first = work.first[node]
-    p = first + 1
-    while p < work.last[node] and work.targets[p] == work.targets[first]:
+    rows = work.rows[work.first[node] : work.last[node]]
+    p, target = 1, targets[rows[0]]
+    while p < len(rows) and targets[rows[p]] == target:
         p += 1
-    return p < work.last[node]
+    return p < len(rows)
 
 
-def sum_left(work, of_column, cut, first, last, left):
-    """Write the sums (K + 1,) of the rows with codes up to a cut; how many there are. No branch, as in trees."""
-    width, n_left, weight = len(left) - 1, np.uint64(0), np.float64(0.0)  # in plain Python, too, sums of doubles
-    left[:] = 0.0
-    rows, weights, targets = work.rows[first:last], work.weights[first:last], work.targets[first:last]
-    if width == 1:
-        total = np.float64(0.0)
+def sum_sides(work, of_column, cut, first, last, sides):
+    """Write the sums (K, 2) of the rows with codes beyond a cut, and of those up to it; return that of the latter.
+
+    No branch, as in trees: sums of one output are taken of several rows at a time, others where they belong.
+    """
+    rows, packed, total = work.rows[first:last], work.packed[first:last], np.int64(0)
+    sides[:] = 0
+    if len(sides) == 1:
+        of_rows, highest = work.codes[first:last], np.uint8(cut)
         for p in range(np.uint64(len(rows))):
-            inside = np.uint64(of_column[rows[p]] <= cut)
-            w = np.float32(inside) * weights[p]
-            n_left += inside
-            weight += w
-            total += w * targets[p]
-        left[0] = total
+            of_rows[p] = of_column[rows[p]]
+        for p in range(np.uint64(len(rows))):
+            total += packed[p] if of_rows[p] <= highest else 0
+        sides[0, 1] = total
     else:
         for p in range(np.uint64(len(rows))):
-            inside = np.uint64(of_column[rows[p]] <= cut)
-            w = np.float32(inside) * weights[p]
-            n_left += inside
-            weight += w
-            left[np.uint64(targets[p])] += w
-    left[width] = weight
-    return n_left
+            place = np.uint64(packed[p]) >> np.uint64(CLASS)
+            sides[place, np.uint64(of_column[rows[p]] <= cut)] += packed[p] & ((1 << CLASS) - 1)
+        for k in range(len(sides)):
+            total += sides[k, 1]
+    return total
 
 
-def gain_of(total, left):
-    """What a cut makes of the impurity: sum_k L_k^2 / L + R_k^2 / R over the classes, or for the mean of numbers."""
-    width = len(total) - 1
-    right, gain = total[width] - left[width], 0.0
-    if left[width] <= 0.0 or right <= 0.0:
+def gain_of(total, sides, whole, part, low, high):
+    """What a cut makes of the impurity: sum_k L_k^2 / L + R_k^2 / R over the classes, or for the mean of numbers.
+
+    Of these sums, all rows have ``whole`` together, and those on the left ``part``; -1 where one side has none.
+    """
+    of_weight, of_rows = (1 << (high - low)) - 1, (1 << low) - 1
+    weight, rest = (part >> low) & of_weight, ((whole - part) >> low) & of_weight
+    if part & of_rows == 0 or part & of_rows == whole & of_rows or weight == 0 or rest == 0:
         return -1.0
-    for k in range(width):
-        rest = total[k] - left[k]
-        gain += left[k] * left[k] / left[width] + rest * rest / right
-    return gain
+    squares, squares_of_rest, shift = 0.0, 0.0, high if len(total) == 1 else low
+    for k in range(len(total)):
+        here, there = np.float64(sides[k, 1] >> shift), np.float64((total[k] - sides[k, 1]) >> shift)
+        squares += here * here
+        squares_of_rest += there * there
+    return squares / np.float64(weight) + squares_of_rest / np.float64(rest)
 
 
-def draw_split(work, node, codes, tries, order, state, left, best_left):
+def draw_split(work, node, codes, tries, order, state, sides, best_left, low, high):
     """The best of the cuts of so many columns that vary in a node, each at the code of a random row; -1 for none."""
     first, last, total = work.first[node], work.last[node], work.totals[node]
-    best, column, cut, tried = -1.0, -1, 0, 0
+    best, column, cut, tried, whole = -1.0, -1, 0, 0, np.int64(0)
+    for k in range(len(total)):
+        whole += total[k]
     for q in range(len(order)):
         if tries == tried:
             break
@@ -125,19 +145,19 @@ def draw_split(work, node, codes, tries, order, state, left, best_left):
         of_column = codes[order[q]]
         one = int(of_column[work.rows[first + int(next_random(state) * (last - first))]])
         two = int(of_column[work.rows[first + int(next_random(state) * (last - first))]])
-        low, high = min(one, two), max(one, two)
-        if low == high:
-            low, high = range_of(of_column, work.rows, first, last)
-            if low == high:
+        lowest, highest = min(one, two), max(one, two)
+        if lowest == highest:
+            lowest, highest = range_of(of_column, work.rows, first, last)
+            if lowest == highest:
                 continue
         tried += 1
-        at = low + int(next_random(state) * (high - low))
-        n_left = sum_left(work, of_column, at, first, last, left)
-        gain = gain_of(total, left) if 0 < n_left < last - first else -1.0
+        at = lowest + int(next_random(state) * (highest - lowest))
+        part = sum_sides(work, of_column, at, first, last, sides)
+        gain = gain_of(total, sides, whole, part, low, high)
         if gain > best:
             best, column, cut = gain, order[q], at
-            for k in range(len(left)):
-                best_left[k] = left[k]
+            for k in range(len(sides)):
+                best_left[k] = sides[k, 1]
     return column, cut
 
 
@@ -157,46 +177,70 @@ def partition(work, node, of_column, cut):
     """
     end, n_right, n_missing = np.uint64(work.first[node]), np.uint64(0), np.uint64(0)
     for p in range(np.uint64(work.first[node]), np.uint64(work.last[node])):
-        r, y, w = work.rows[p], work.targets[p], work.weights[p]
+        r, both = work.rows[p], work.packed[p]
         goes_left = np.uint64(of_column[r] <= cut)
         n_missing += np.uint64(of_column[r] == MISSING)
-        work.rows[end], work.targets[end], work.weights[end] = r, y, w
-        work.spare_rows[n_right], work.spare_targets[n_right], work.spare_weights[n_right] = r, y, w
+        work.rows[end], work.packed[end] = r, both
+        work.spare_rows[n_right], work.spare_packed[n_right] = r, both
         end += goes_left
         n_right += np.uint64(1) - goes_left
     for p in range(n_right):
-        work.rows[end + p], work.targets[end + p] = work.spare_rows[p], work.spare_targets[p]
-        work.weights[end + p] = work.spare_weights[p]
+        work.rows[end + p], work.packed[end + p] = work.spare_rows[p], work.spare_packed[p]
     return end, n_missing
+
+
+def sum_leaf(work, node, leaf, targets, weights):
+    """Write exact sums of the rows of a leaf."""
+    sums, width = work.sums[leaf], work.sums.shape[1] - 1
+    sums[:] = 0.0
+    for p in range(work.first[node], work.last[node]):
+        r = work.rows[p]
+        sums[width] += weights[r]
+        if width == 1:
+            sums[0] += weights[r] * targets[r]
+        else:
+            sums[np.uint64(targets[r])] += weights[r]
 
 
 @kernel
 def grow_tree(
     work: Work,
-    n: int,
+    targets: Annotated[np.ndarray, "float64[rows]"],
+    weights: Annotated[np.ndarray, "float64[rows]"],
+    packed: Annotated[np.ndarray, "int64[rows]"],
     codes: Annotated[np.ndarray, "uint8[columns, rows]"],
+    share: float,
     least: int,
     tries: int,
     order: Annotated[np.ndarray, "int64[varying]"],
     state: Annotated[np.ndarray, "uint64[1]"],
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
-    values: Annotated[np.ndarray, "float64[leaves, outputs]"],
-    scratch: Annotated[np.ndarray, "float64[2, sums]"],
+    sides: Annotated[np.ndarray, "int64[outputs, 2]"],
+    best_left: Annotated[np.ndarray, "int64[outputs]"],
 ) -> int:
-    """Grow a tree on the first n rows of ``work``; writes its nodes, and the mean targets or class shares of leaves.
+    """Grow a tree on about a share of the rows; writes its nodes, and the sums of its leaves.
 
     Returns how many nodes there are: one less than twice the leaves.
     """
+    next_random(state)
+    has_classes, total = len(sides) > 1, work.totals[0]
+    low, high = fields_of_rows(len(targets), has_classes)
+    n = np.int64(draw_rows(work.rows, work.spare_rows, share, state[0]))
+    total[:] = 0
+    for p in range(np.uint64(n)):
+        both = packed[work.rows[p]]
+        work.packed[p] = both
+        if has_classes:
+            total[np.uint64(both) >> np.uint64(CLASS)] += both & ((1 << CLASS) - 1)
+        else:
+            total[0] += both
     work.first[0], work.last[0], n_nodes, n_leaves, v = 0, n, 1, 0, 0
-    width, best_left = scratch.shape[1] - 1, scratch[1]
-    sum_rows(work, 0, n, work.totals[0])
     while v < n_nodes:
-        column, cut, total = -1, 0, work.totals[v]
-        if work.last[v] - work.first[v] >= least and n_nodes + 2 <= len(nodes) and differs(work, v):
-            column, cut = draw_split(work, v, codes, tries, order, state, scratch[0], best_left)
+        column, cut = -1, 0
+        if work.last[v] - work.first[v] >= least and n_nodes + 2 <= len(nodes) and differs(work, targets, v):
+            column, cut = draw_split(work, v, codes, tries, order, state, sides, best_left, low, high)
         if column < 0:
-            for k in range(width):
-                values[n_leaves, k] = total[k] / total[width]
+            sum_leaf(work, v, n_leaves, targets, weights)
             nodes[v, 0], nodes[v, 1] = LEAF, n_leaves
             n_leaves += 1
         else:
@@ -207,9 +251,9 @@ def grow_tree(
             nodes[v, 0], nodes[v, 1] = test, n_nodes
             work.first[n_nodes], work.last[n_nodes] = work.first[v], end
             work.first[n_nodes + 1], work.last[n_nodes + 1] = end, work.last[v]
-            for k in range(width + 1):
+            for k in range(len(sides)):
                 work.totals[n_nodes, k] = best_left[k]
-                work.totals[n_nodes + 1, k] = total[k] - best_left[k]
+                work.totals[n_nodes + 1, k] = work.totals[v, k] - best_left[k]
             n_nodes += 2
         v += 1
     return n_nodes
@@ -282,24 +326,25 @@ def grow_randomised(problem: Problem, seed: int, n_trees: int = TREES, fewest: i
         room = room._replace(least=max(room.least, of_events))
     random, structures, values = np.random.default_rng([seed, 2]), [], []
     tries = math.ceil(PART_OF_NUMBERS * len(varying)) if problem.n_classes == 0 else max(1, math.isqrt(len(varying)))
-    work, scratch = Work.create(room.rows, 2 * room.leaves - 1, n_outputs), np.empty((2, n_outputs + 1))
+    work, sides = (
+        Work.create(n, room.leaves, n_outputs),
+        (np.empty((n_outputs, 2), np.int64), np.empty(n_outputs, np.int64)),
+    )
+    state, nodes = random.integers(1, 2**63, 1).astype(np.uint64), np.empty((2 * room.leaves - 1, 2), np.int32)
+    packed = packed_rows(targets, problem.weights, n_outputs > 1, random)
+    of_tree = codes, room.rows / max(n, 1), room.least, tries, varying, state, nodes, *sides
     for _ in range(n_trees if len(varying) else 0):
-        rows = np.arange(n) if room.rows == n else np.sort(random.permutation(n)[: room.rows])
-        work.rows[:], work.targets[:], work.weights[:] = rows, targets[rows], problem.weights[rows]
-        nodes, of_leaves = np.empty((2 * room.leaves - 1, 2), np.int32), np.empty((room.leaves, n_outputs))
-        state = random.integers(1, 2**63, 1).astype(np.uint64)
-        of_tree = codes, room.least, tries, varying.copy(), state, nodes, of_leaves, scratch
-        n_nodes = grow_tree(work, room.rows, *of_tree)
+        n_nodes = grow_tree(work, targets, problem.weights, packed, *of_tree)
+        sums = work.sums[: (n_nodes + 1) // 2]
+        if problem.has_log_link:
+            sums = sums / dispersion + PRIOR_EVENTS
+        of_leaves = sums[:, :-1] / sums[:, -1:]
         if loss is not None:
             of_rows = np.zeros((n, 1)), targets, problem.weights
             minimise, *arguments = minimising(work, loss, nodes[:n_nodes], of_rows, 1.0, of_leaves[:, 0])
             minimise(*arguments)
         structures.append(nodes[:n_nodes].copy())
-        if problem.has_log_link:
-            sums = work.totals[:n_nodes][nodes[:n_nodes, 0] == LEAF] / dispersion + PRIOR_EVENTS
-            of_leaves[: len(sums), 0] = sums[:, 0] / sums[:, 1]
-        means = of_leaves[: (n_nodes + 1) // 2]
-        values.append(means.astype(np.float32) if problem.n_classes else scaled(means, spread, centre))
+        values.append(of_leaves.astype(np.float32) if problem.n_classes else scaled(of_leaves, spread, centre))
     sources = np.arange(len(problem.is_categorical))
     if not structures:
         start = np.array([math.log(spread) if problem.has_log_link else centre])

@@ -17,7 +17,8 @@ from tunefree.generations.reservoir import Reservoir
 from tunefree.pool.slots import LATEST_LINEAR_ROWS, LINEAR, MOST_LINEAR_ROWS, TREES, WHOLE, Slot
 from tunefree.pool.windows import LENGTHS, Window
 
-RECENT = 0.75  # of all rows, after which a generation grown on as large a sample is the last one
+RECENT = 0.95  # of all rows, from which on a generation is the last one
+RECENT_OF_SAMPLE = 0.75  # likewise of one that was grown on as large a sample
 
 NEVER = 2**62  # rows, at which nothing happens
 
@@ -25,6 +26,7 @@ NEVER = 2**62  # rows, at which nothing happens
 class Pending(NamedTuple):
     """Generations that are being grown, and from which row they predict."""
 
+    rows: int  # at its birth
     takeover: int
     clock: int
     grown: dict[str, Future[Generation | None]]  # by kind
@@ -154,17 +156,22 @@ class Growth:
             window.is_awake, window.birth = False, rows + 2 * window.length
 
     def finish(self, rows: int) -> None:
-        """Grow the last generation on all rows kept; what is being grown otherwise is dropped.
+        """Grow the last generation on all rows kept; windows have no further ones.
 
-        A generation that was grown not long ago, on as large a sample, is the last one.
+        One that was born not long ago is the last one; where it is being grown, it takes over at once.
         """
-        self.pending = [pending for pending in self.pending if pending.clock != WHOLE]
-        newest = max([generation.rows for generation in self.awake.get((WHOLE, TREES[0]), [])], default=0)
-        is_sample = self.whole.rows > self.whole.capacity
-        is_recent = newest == rows or (is_sample and newest >= max(RECENT * rows, self.whole.capacity))
-        if rows >= clocks.FIRST and not is_recent:
-            self._give_birth(WHOLE, Event(rows, rows), at_last=True)
-            self._take_over(rows)
+        self.pending = [pending for pending in self.pending if pending.clock == WHOLE]
+        awake = [generation.rows for generation in self.awake.get((WHOLE, TREES[0]), [])]
+        births = [birth.rows for birth in self.pending if TREES[0] in birth.grown and birth.grown[TREES[0]].result()]
+        newest = max([*awake, *births], default=0)
+        is_sample = self.whole.rows > self.whole.capacity and newest >= self.whole.capacity
+        if newest >= (RECENT_OF_SAMPLE if is_sample else RECENT) * rows:
+            self.pending = [pending._replace(takeover=rows) for pending in self.pending]
+        else:
+            self.pending = []
+            if rows >= clocks.FIRST:
+                self._give_birth(WHOLE, Event(rows, rows), at_last=True)
+        self._take_over(rows)
 
     def reduce(self) -> None:
         """Keep what predicts: generations that learn no more, and no rows."""
@@ -185,7 +192,7 @@ class Growth:
         birth = Birth(event.birth, keys, *of_rows, self.n_classes, self.has_groups, self.loss)
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
         grown = {kind: begin(Generation.grown, birth, kind) for kind in kinds}
-        self.pending.append(Pending(event.takeover, clock, grown))
+        self.pending.append(Pending(*event, clock, grown))
 
     def _take_over(self, rows: int) -> None:
         """Let those predict from now on whose row has come."""

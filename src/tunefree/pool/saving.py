@@ -101,9 +101,9 @@ def _restore_growth(growth: Growth, arrays: dict[str, np.ndarray], header: dict[
         window.is_awake, window.failures, window.birth = saved
     for generation, saved in restored_all("awake", arrays, header["awake"], growth.loss):
         growth.awake.setdefault((saved["clock"], generation.kind), []).append(generation)
-    by_event: dict[tuple[int, int], Pending] = {}
+    by_event: dict[tuple[int, int, int], Pending] = {}
     for generation, saved in restored_all("pending", arrays, header["pending"], growth.loss):
-        event = saved["takeover"], saved["clock"]
+        event = generation.rows, saved["takeover"], saved["clock"]
         pending = by_event.setdefault(event, Pending(*event, {}))
         pending.grown[generation.kind] = threads.now(lambda grown=generation: grown)
     growth.pending = list(by_event.values())
