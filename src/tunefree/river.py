@@ -44,12 +44,8 @@ class _Cells(NamedTuple):
         values: dict[Any, str | None] = {}
         for name in sorted(x, key=str):  # whatever the order in which they come
             value = x[name]
-            if type(value) in _NUMBERS and value - value == 0.0:
-                numbers[name] = value
-            elif isinstance(value, str):
-                values[name] = value
-            elif _is_missing(value):
-                values[name] = None
+            if isinstance(value, str) or _is_missing(value):
+                values[name] = value if isinstance(value, str) else None
             else:
                 numbers[name] = _finite(name, value)
         return cls(numbers, values)
@@ -57,8 +53,8 @@ class _Cells(NamedTuple):
 
 def _is_missing(value: Any) -> bool:
     """Whether a value is None, NaN or pandas.NA, which equals nothing, nor differs from it."""
-    if value is None:
-        return True
+    if value is None or type(value) in _NUMBERS:
+        return value is None or value != value
     differs = value != value
     return type(differs).__name__ == "NAType" or bool(differs)
 
@@ -99,12 +95,10 @@ class _Columns:
         codes = np.zeros((len(rows), len(self.categories)), np.int32)
         pointers, features, values = [0], [], []
         for i, row in enumerate(rows):
-            if self.categories:
-                codes[i] = [of_column.get(row.values.get(name, ...), 0) for name, of_column in self.categories.items()]
-            if len(self.numbers) > len(names):
-                late = [name for name in row.numbers if self.numbers.get(name, 0) > len(names)]
-                features += [self.numbers[name] for name in late]
-                values += [row.numbers[name] for name in late]
+            codes[i] = [of_column.get(row.values.get(name, ...), 0) for name, of_column in self.categories.items()]
+            late = [name for name in row.numbers if self.numbers.get(name, 0) > len(names)]
+            features += [self.numbers[name] for name in late]
+            values += [row.numbers[name] for name in late]
             pointers.append(len(values))
         words = np.array(pointers, np.int64), np.array(features, np.int32), np.array(values, np.float64)
         of_numbers = np.array(numbers, np.float64).reshape(len(rows), -1), np.arange(1, len(names) + 1, dtype=np.int32)

@@ -115,6 +115,36 @@ def test_a_model_that_learned_rows_one_at_a_time_has_the_bytes_of_one_that_learn
     assert is_in_use > 300
 
 
+def test_counts_before_the_first_event() -> None:
+    """Predictions are then made of sums over all rows so far."""
+    X, weight = rows_of(60, 1), np.linspace(0.5, 2.0, 60)
+    alone, together = (PoolModel("regression", loss="poisson") for _ in range(2))
+    for i in range(60):
+        row = part(X, i, i + 1)
+        alone.learn(row, np.zeros(1), weight[i : i + 1])
+        together.learn(part(X, 0, i + 1), np.zeros(i + 1), weight[: i + 1])
+        assert alone.predict(row).tobytes() == together.predict(row).tobytes()
+        together = PoolModel("regression", loss="poisson")
+
+
+def test_rows_that_are_recorded_later_are_copies() -> None:
+    """Whoever passes arrays may write over them."""
+    X, models = rows_of(200, 1, has_words=False), [PoolModel("classification") for _ in range(2)]
+    y, numbers = targets_of(X, 2), np.array(X.numbers)
+    row = X._replace(numbers=np.empty((1, 3)), codes=X.codes[:1], pointers=X.pointers[:2])
+    weight = np.ones(1)
+    for i in range(200):
+        row.numbers[:], weight[:] = numbers[i], 1.0 + i % 3
+        models[0].learn(row, Labels.of([y[i]]), weight)
+        models[1].learn(rows_at(row, np.zeros(1, int)), Labels.of([y[i]]), weight.copy())
+        assert models[1].pool.rows == i + 1  # after each row all are recorded
+        row.numbers[:] = weight[:] = np.nan
+    (one, _), (other, _) = (model.save_state() for model in models)
+    assert {name: array.tobytes() for name, array in one.items()} == {
+        name: array.tobytes() for name, array in other.items()
+    }
+
+
 def test_rows_of_arrays_and_sparse_rows() -> None:
     X = np.random.default_rng(0).normal(size=(400, 4)) * (np.random.default_rng(1).random((400, 4)) < 0.7)
     places = [np.flatnonzero(row) for row in X]

@@ -21,8 +21,11 @@ from tunefree.core.kernels import Kernel
 
 ROOT = Path(__file__).parents[2]
 SOURCE = str(Path(tunefree.__file__).parent)
-MOST = 12
-KERNELS = "model/passes.py learn", "generations/leaves.py LivingLeaves.follow"  # which call the kernels of learners
+MOST = 11
+KERNELS = (
+    "model/members.py Member.learn",
+    "generations/leaves.py LivingLeaves.follow",
+)  # which call the kernels of learners
 
 
 def way():

@@ -55,14 +55,9 @@ class LearnedRows(NamedTuple):
     judging: np.ndarray  # (n,) those of rows that judge the mixture: one row of a group
     numbers: np.ndarray  # (n,) rows learned with each
 
-    @property
-    def layout(self) -> tuple[int, ...]:
-        """What is equal of rows that are recorded together."""
-        return self.X.numbers.shape[1], self.observed.matrix.shape[1], *self.predictions.shape[1:]
-
     @classmethod
     def joined(cls, parts: list[LearnedRows]) -> LearnedRows:
-        """Rows one after the other, which have the same layout."""
+        """Rows one after the other, which have the same columns."""
         X, observed, *arrays = zip(*parts, strict=True)
         of_parts = Observed(*map(np.concatenate, zip(*observed, strict=True)))
         return cls(together(list(X)), of_parts, *map(np.concatenate, arrays))
@@ -265,6 +260,7 @@ class Pool:
     @property
     def _sums_of_targets(self) -> tuple[float, float]:
         """Sums of the weighted targets of logarithms, and of the weights."""
+        self.settle()
         return 0.0 if self.balance is None else float(self.balance.sums[3]), self.relative.total
 
     @property
@@ -394,8 +390,8 @@ class Pool:
 
     def _record_later(self, rows: LearnedRows) -> None:
         """Record a row together with others."""
-        if self.unrecorded and self.unrecorded[0].layout != rows.layout:
-            self.settle()
+        if self.unrecorded and self.unrecorded[0].observed.matrix.shape != rows.observed.matrix.shape:
+            self.settle()  # there are more columns
         arrays = (array.copy() for array in rows[4:])
         self.unrecorded.append(LearnedRows(copied(rows.X), *rows[1:4], *arrays))
         if len(self.unrecorded) >= TOGETHER:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -323,13 +323,6 @@ def _slots(awake: list[Named]) -> Iterator[Slot]:
     yield from (Slot(*named[:3], version) for named in awake[len(of_trees) :] for version in range(len(STRENGTHS)))
 
 
-class Learned(NamedTuple):
-    """What was predicted of a row before it was learned."""
-
-    predictions: np.ndarray  # (1, M, K) of members
-    mixed: np.ndarray  # (1, K)
-
-
 class SingleRows:
     """Predicts single rows of a pool, as long as its members stay what they are; another thread meanwhile waits not."""
 
@@ -364,8 +357,8 @@ class SingleRows:
 
     def learn(
         self, pool: Any, X: Block, y: float, weight: float, evidence: float, observed: Observed
-    ) -> Learned | None:
-        """Let members and mixture learn a row, as they do others; None if that is to be done.
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """What members, (1, M, K), and mixture, (1, K), predict of a row, which they learn then; None if not here.
 
         ``weight`` is relative to those of rows before; ``evidence`` is the same, or 0 where a member may know the row.
         """
@@ -378,7 +371,7 @@ class SingleRows:
             row.learn(X, y, weight, evidence, observed.matrix)
             pool.waiting.put_back(observed.digests, row.written)
             row.mix(y, evidence)
-            return Learned(row.written.copy(), row.mixed.copy())
+            return row.written.copy(), row.mixed.copy()
         finally:
             self._lock.release()
 
