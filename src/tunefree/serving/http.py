@@ -24,7 +24,7 @@ from tunefree.core.errors import TunefreeError
 from tunefree.core.parameters import as_options
 from tunefree.serving import requests
 from tunefree.serving.connections import Refusals, Server, bound, protocol_of
-from tunefree.serving.journal import Row, StoreError
+from tunefree.serving.journal import Row, StoreError, as_text
 from tunefree.serving.logs import log_json, tell
 from tunefree.serving.metrics import Metrics
 from tunefree.serving.openapi import description
@@ -35,6 +35,7 @@ from tunefree.serving.sureness import asked_for
 
 SWITCH = 0.0001  # seconds after which Python lets another thread go on: a prediction lets go some forty times
 SMALL = 1 << 16  # bytes of a request that are parsed at once; larger ones in another thread
+MOST_AT_ONCE = 100  # rows of an answer that are written at once; more in another thread
 MOST_BODIES = 8  # largest requests that may be in memory at a time
 MOST_EXPLAINED = 100  # rows
 MOST_DIGITS = 1000  # of a whole number, which may be one of a floating-point number
@@ -104,7 +105,9 @@ class Application:
                 tell("not answered", path=path, problem=repr(error))
                 status, body = 500, {"error": "the server failed; its log says how"}
             self._metrics.observe(path, status, time.perf_counter() - start)
-            return Response(json.dumps(body), status, headers, "application/json")
+            is_long = isinstance(body, list) and len(body) > MOST_AT_ONCE
+            text = await run_in_threadpool(as_text, body) if is_long else json.dumps(body)
+            return Response(text, status, headers, "application/json")
 
         return answered
 
