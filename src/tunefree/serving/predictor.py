@@ -78,7 +78,11 @@ class _Together:
             group, n_rows = [self.items.popleft()], 0
             while self.items and (n_rows := n_rows + group[-1][0].n_left) < TOGETHER:
                 group.append(self.items.popleft())
-            await self._work([asked for asked, _ in group])
+            try:
+                await self._work([asked for asked, _ in group])
+            except Exception as error:  # such as one that no thread can be had
+                for asked, _ in group:
+                    asked.error = error
             for asked, done in group:
                 if asked.n_left:
                     self.items.append((asked, done))
