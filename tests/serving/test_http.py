@@ -273,32 +273,6 @@ def test_what_cannot_be_answered(file, serve):
     assert server.metric("rows_learned_total") == 0 and server.ask("GET", "/live")[0] == 200
 
 
-def test_a_long_array_is_read_as_a_short_one():
-    from tunefree.serving.http import _READER, _parsed_in_parts
-
-    for text in (
-        "[]",
-        " [ ] ",
-        '[{"a": [1]},\n{"b": "]"}]',
-        "{}",
-        "[1,]",
-        "[,1]",
-        "[1 2]",
-        "[1]x",
-        "[",
-        "",
-        "[NaN]",
-        "7",
-    ):
-        read = []
-        for parse in (_READER.decode, _parsed_in_parts):
-            try:
-                read.append(parse(text))
-            except ValueError:
-                read.append("an error")
-        assert read[0] == read[1], text
-
-
 def test_who_may_ask(file, serve, tmp_path):
     (tmp_path / "token").write_text("a-token-of-letters\n")
     server = serve(file, "--token-file", tmp_path / "token", "--allow-host", "model.example")

@@ -215,6 +215,19 @@ def together(one, *requests):
     return asyncio.run(answers())
 
 
+def test_where_no_thread_can_be_had_requests_are_answered(service, monkeypatch):
+    async def refuse(*arguments):
+        raise RuntimeError("can't start new thread")
+
+    one, many = service(), rows(N, N + 50, "rich")
+    monkeypatch.setattr(asyncio, "to_thread", refuse)
+    for _ in range(2):
+        of_many, of_one, with_id = together(one, many, many[:1], [{**many[0], "id": 1}])
+        assert isinstance(of_many, RuntimeError) and isinstance(with_id, RuntimeError)
+        assert isinstance(of_one, RuntimeError)  # they were to be predicted together
+    assert together(one, many[:1]) == [one.predict(many[:1])]
+
+
 def test_a_row_that_cannot_be_used_does_not_hit_requests_beside_it(service):
     one = service()
     good, bad = rows(N, N + 1, "rich"), [{**rows(N, N + 1, "rich")[0], "age": "old"}]

@@ -221,7 +221,7 @@ def test_learning_that_fails_halfway_is_not_acknowledged(file, tmp_path, monkeyp
 def test_rows_that_cannot_be_learned_after_all_are_refused_and_their_name_is_free(file, tmp_path, monkeypatch):
     from tunefree.serving.rows import Reader
 
-    def refuse(self, trained, sent):
+    def refuse(self, trained, sent, **options):
         raise DataError("no")
 
     with begun(file, tmp_path / "s") as service:

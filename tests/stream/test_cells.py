@@ -14,6 +14,7 @@ from tunefree.stream.batch import BadRows, Refused
 from tunefree.stream.cells import MOST_REMEMBERED, Cells, block_of
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.jsonlines import read_objects
+from tunefree.stream.late import Further
 
 N = 300
 
@@ -125,3 +126,23 @@ def test_cells_are_kept_while_features_keep_their_ids_and_bounded():
     for k in range(2 * MOST_REMEMBERED):
         cells.of_rows([{**known, "job": f"x{k}"}])
     assert all(len(remembered) <= MOST_REMEMBERED for *_, remembered in cells._columns)
+
+
+def test_columns_that_came_later_are_cells_too():
+    encoder, rng = encoder_of(objects(N, 0)), random.Random(1)
+    encoder.further = Further(ignored=[])
+
+    def later(row):
+        named = {"city": rng.choice(["rome", "oslo", None]), "height": rng.choice([0, 1.5, None]), "born": "2020-01-05"}
+        return {**row, **{name: value for name, value in named.items() if rng.random() < 0.6}}
+
+    encoder.encode(read_objects([later(row) for row in objects(N, 5)], encoder.types(), "example"), True, BadRows())
+    cells, n_foreseen = Cells(encoder), 0
+    for seed in range(6, 40):
+        rows = [later(row) for row in objects(3, seed)]
+        of_rows = cells.of_rows(rows)
+        if of_rows is not None:
+            expected, n_foreseen = encoded(encoder, rows, Refused()), n_foreseen + 1
+            for one, other in zip(expected, block_of(of_rows), strict=True):
+                assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+    assert n_foreseen > 25 and len(block_of(of_rows).values)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import secrets
 import sys
 import time
@@ -24,7 +23,7 @@ from tunefree.core.errors import TunefreeError
 from tunefree.core.parameters import as_options
 from tunefree.serving import requests
 from tunefree.serving.connections import Refusals, Server, bound, protocol_of
-from tunefree.serving.journal import Row, StoreError
+from tunefree.serving.journal import Row, StoreError, as_text
 from tunefree.serving.logs import log_json, tell
 from tunefree.serving.metrics import Metrics
 from tunefree.serving.openapi import description
@@ -35,6 +34,7 @@ from tunefree.serving.sureness import asked_for
 
 SWITCH = 0.0001  # seconds after which Python lets another thread go on: a prediction lets go some forty times
 SMALL = 1 << 16  # bytes of a request that are parsed at once; larger ones in another thread
+MOST_AT_ONCE = 100  # rows of an answer that are written at once; more in another thread
 MOST_BODIES = 8  # largest requests that may be in memory at a time
 MOST_EXPLAINED = 100  # rows
 MOST_DIGITS = 1000  # of a whole number, which may be one of a floating-point number
@@ -104,7 +104,9 @@ class Application:
                 tell("not answered", path=path, problem=repr(error))
                 status, body = 500, {"error": "the server failed; its log says how"}
             self._metrics.observe(path, status, time.perf_counter() - start)
-            return Response(json.dumps(body), status, headers, "application/json")
+            is_long = isinstance(body, list) and len(body) > MOST_AT_ONCE
+            text = await run_in_threadpool(as_text, body) if is_long else json.dumps(body)
+            return Response(text, status, headers, "application/json")
 
         return answered
 
@@ -236,38 +238,11 @@ class Application:
 def _parsed(body: bytearray) -> Any:
     try:
         text = body.decode(json.detect_encoding(body), "surrogatepass")
-        return _READER.decode(text) if len(body) <= SMALL else _parsed_in_parts(text)
+        return _READER.decode(text)
     except (ValueError, RecursionError) as error:
         place = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
         problem = str(error) if isinstance(error, _RefusedError) else f"the request is not JSON{place}"
         raise _RequestError(400, f"{problem}; send an object or an array of objects") from None
-
-
-def _parsed_in_parts(text: str) -> Any:
-    """What a long text holds, an array item by item: a call for all would let no other thread go on meanwhile."""
-    end = _space(text, 0)
-    if text[end : end + 1] != "[":
-        return _READER.decode(text)
-    items, end = list[Any](), _space(text, end + 1)
-    while items or text[end : end + 1] != "]":
-        item, end = _READER.raw_decode(text, end)
-        items.append(item)
-        end = _space(text, end)
-        if text[end : end + 1] == "]":
-            break
-        if text[end : end + 1] != ",":
-            raise ValueError
-        end = _space(text, end + 1)
-    if _space(text, end + 1) != len(text):
-        raise ValueError
-    return items
-
-
-def _space(text: str, start: int) -> int:
-    """Where space ends."""
-    match = _SPACE.match(text, start)
-    assert match is not None  # it may be empty
-    return match.end()
 
 
 class _RefusedError(ValueError):
@@ -285,6 +260,7 @@ def _whole(digits: str) -> int:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; as this is no machine code, other threads may go on after each."""
     read = dict(pairs)
     if len(read) < len(pairs):
         names = [name for name, _ in pairs]
@@ -293,7 +269,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return read
 
 
-_SPACE = re.compile(r"[ \t\n\r]*")
 _READER = json.JSONDecoder(parse_constant=_no_number, parse_int=_whole, object_pairs_hook=_object)
 
 

@@ -1,8 +1,9 @@
 """Predictions of a model in operation, in the thread of those who ask.
 
-An event loop predicts rows as soon as they have come: another thread would take longer to be reached than a row to be
-predicted. What came at the same time is predicted together. Rows with an id are answered once they are in the journal,
-which another thread writes, in one transaction for all that have come meanwhile.
+An event loop predicts a few rows as soon as they have come: another thread would take longer to be reached than a row
+to be predicted. Where there are more of them, another thread predicts them together, and those that come meanwhile are
+the next. Rows with an id are answered once they are in the journal, where all that have come meanwhile are written in
+one transaction.
 """
 
 from __future__ import annotations
@@ -77,7 +78,11 @@ class _Together:
             group, n_rows = [self.items.popleft()], 0
             while self.items and (n_rows := n_rows + group[-1][0].n_left) < TOGETHER:
                 group.append(self.items.popleft())
-            await self._work([asked for asked, _ in group])
+            try:
+                await self._work([asked for asked, _ in group])
+            except Exception as error:  # such as one that no thread can be had
+                for asked, _ in group:
+                    asked.error = error
             for asked, done in group:
                 if asked.n_left:
                     self.items.append((asked, done))
@@ -152,7 +157,10 @@ class Predictor:
         return asked.result()
 
     async def _predict_soon(self, group: list[_Asked]) -> None:
-        self._predict(group)
+        if sum(asked.n_left for asked in group) <= FEW:
+            self._predict(group)
+        else:
+            await asyncio.to_thread(self._predict, group)
 
     async def _keep_soon(self, group: list[_Asked]) -> None:
         await asyncio.to_thread(self._keep, group)

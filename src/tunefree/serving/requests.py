@@ -118,12 +118,7 @@ def works_of(
 
     What all rows together were converted to is returned, too, if they were.
     """
-
-    def refuse(request: Request, error: Exception) -> None:
-        counts.refused += 1
-        request.answer.set_exception(error)
-
-    works = []
+    works: list[Work] = []
     for request in requests:
         try:
             works.append(
@@ -132,24 +127,29 @@ def works_of(
         except StoreError:
             raise
         except Exception as error:
-            refuse(request, error)
+            _refuse(request, error, counts)
+    return _checked(works, trained, reader, counts)
+
+
+def _checked(
+    works: list[Work], trained: Trained, reader: Reader, counts: Counts
+) -> tuple[list[Work], Converted | None]:
     try:
         checked, converted = reader.check(trained, [row for work in works for row in work.rows])
-    except Exception:  # whatever it is, it is of one request
-        pass
-    else:
-        kept = iter(checked)
-        for work in works:
-            work.rows = [next(kept) for _ in work.rows]
-        return works, converted
-    usable = []
+    except Exception as error:  # whatever it is, it is of one request
+        if len(works) > 1:
+            return [usable for work in works for usable in _checked([work], trained, reader, counts)[0]], None
+        _refuse(works[0].request, error, counts)
+        return [], None
+    kept = iter(checked)
     for work in works:
-        try:
-            work.rows, _ = reader.check(trained, work.rows)
-            usable.append(work)
-        except Exception as error:
-            refuse(work.request, error)
-    return usable, None
+        work.rows = [next(kept) for _ in work.rows]
+    return works, converted
+
+
+def _refuse(request: Request, error: Exception, counts: Counts) -> None:
+    counts.refused += 1
+    request.answer.set_exception(error)
 
 
 def _joined(request: Request, trained: Trained, reader: Reader, journal: Journal) -> Work:

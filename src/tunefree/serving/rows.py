@@ -60,7 +60,6 @@ class Reader:
         self.ignored: Counter[str] = Counter()
         self._columns, self._known, self._left_out = list[str](), dict[str, Any](), list[str]()
         self._usual = set[tuple[str, ...]]()  # names of rows that were taken as they are
-        self._of_columns = set[tuple[str, ...]]()  # those of columns alone, but for an id and a target
         self._cells: Cells | None = None
 
     def id_of(self, row: Row, place: int) -> str | None:
@@ -112,11 +111,7 @@ class Reader:
             return batch, [[] for _ in rows]
         chunk, unknown = self._chunk(encoder, rows, self._admission.unknown_columns)
         self._count_ignored(unknown)
-        batch = encoder.encode(chunk, False, odd, False)
-        if self._cells is not None and len(rows) <= MOST_ROWS:
-            others = {self.id_name, encoder.target, encoder.weight, encoder.group}
-            self._of_columns |= {tuple(row) for row in rows if row.keys() - others <= self._cells.names}
-        return batch, unknown
+        return encoder.encode(chunk, False, odd, False), unknown
 
     def _of_cells(self, encoder: Any, rows: list[Row], odd: Refused) -> Batch | None:
         """A few rows to predict of which all is known; None if that is not so."""
@@ -125,7 +120,8 @@ class Reader:
         self._follow(encoder)
         if self._cells is None or encoder is not self._cells.encoder:
             self._cells = Cells(encoder) if self._cells is None else self._cells.follow(encoder)
-        if odd.comparison is None or not all(tuple(row) in self._of_columns for row in rows):
+        names = self._cells.names | {self.id_name, encoder.target, encoder.weight, encoder.group}
+        if odd.comparison is None or not all(tuple(row) in self._usual and row.keys() <= names for row in rows):
             return None
         cells = self._cells.of_rows(rows)
         if cells is None:
@@ -215,29 +211,29 @@ class Reader:
         for name in unused:
             del types[name]
         unknown: list[list[str]] = []
+        if self.id_name not in types:
+            unused.append(self.id_name)
         for place, row in enumerate(rows, 1):
-            if self.id_name not in types:
-                row.pop(self.id_name, None)
+            names = tuple(row)
             for name in unused:
                 row.pop(name, None)
-            names = tuple(row)
             if names in self._usual and dict not in map(type, row.values()):
                 unknown.append([])
                 continue
             flat = rows[place - 1] = flattened(row)
             unknown.append(self._unknown(encoder, flat, place, unknown_columns, learning))
             self._check_present(encoder, flat, place)
-            if all(name in self._known for name in names):
+            if all(name in self._known or name == self.id_name for name in names):
                 self._usual.add(names)
         return read_objects(rows, types, REQUEST), unknown
 
     def _follow(self, encoder: Any) -> None:
         """Know the columns of an encoder, which may have become more."""
         names = [column.name for column in encoder.columns]
-        if names != self._columns or len(self._usual) + len(self._of_columns) > MOST_NAMES:
+        if names != self._columns or len(self._usual) > MOST_NAMES:
             self._left_out = [*self.plan.ignore, *(() if encoder.further is None else encoder.further.left_out)]
             self._known = dict.fromkeys([*encoder.types(), *self._left_out])
-            self._columns, self._usual, self._of_columns = names, set(), set()
+            self._columns, self._usual = names, set()
 
     def _unknown(self, encoder: Any, flat: Row, place: int, unknown_columns: str, learning: bool) -> list[str]:
         """Take columns that are not known out of a row, and return their names; those to be learned stay in it."""

@@ -3,18 +3,19 @@
 Most of the time that it takes to encode a row goes to arrays of one value. What a column makes of a value depends on
 nothing but the value, so it is remembered, and a few rows become the block that the encoder of tables would make of
 them (:mod:`tunefree.stream.features`). That encodes each cell the first time, and all rows in which something is not
-foreseen here: words, what is not known, what cannot be used.
+foreseen here: texts and lists, what is not known, what cannot be used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import DataError
-from tunefree.core.rows import Block, table
+from tunefree.core.rows import Block, sparse, table
 from tunefree.stream.columns import Faults, Number, converted
 from tunefree.stream.features import MOST_CODES
 from tunefree.stream.file_notation import has_plain_numbers
@@ -36,10 +37,11 @@ class Cell(NamedTuple):
 
     numbers: list[float]
     codes: list[tuple[int, int]]  # what each tells, as in a block, and its feature
+    entries: list[tuple[int, float]]  # features with values: numbers of columns that came later
     seen: Seen
 
 
-_NOTHING = Cell([], [], Seen(True, np.nan, np.nan))
+_NOTHING = Cell([], [], [], Seen(True, np.nan, np.nan))
 
 
 class Cells:
@@ -95,7 +97,7 @@ class Cells:
                 value = row.get(name, _ABSENT)
                 kind = type(value)
                 if is_number and kind in _NUMBERS and -LARGEST < value < LARGEST:
-                    cells.append(Cell([float(value)], [], Seen(False, value, value)))
+                    cells.append(Cell([float(value)], [], [], Seen(False, value, value)))
                     continue
                 if kind is list or kind is dict:
                     return None
@@ -121,9 +123,10 @@ class Cells:
             return None
         values = converted(column, column_of(chunk, column.name, faults), faults)
         parts = column.parts(values, False)
-        if faults or faults.missing or parts.bags:
+        if faults or faults.missing:
             return None
-        ids, _ = self.encoder.ids.of_chunk(1, [(place, codes) for codes in parts.codes], [], False)
+        located = [[(place, part) for part in of_kind] for of_kind in (parts.codes, parts.bags)]
+        ids, words = self.encoder.ids.of_chunk(1, *located, False)
         features = ids[0].tolist()
         if any(codes.places[0] >= 0 and not feature for codes, feature in zip(parts.codes, features, strict=True)):
             return None
@@ -132,7 +135,8 @@ class Cells:
         of_value = np.nan if observed.values_of is None else float(observed.values_of(_FIRST)[0])
         codes = [(MOST_CODES * place + k, feature) for k, feature in enumerate(features)]
         numbers = [float(of_rows[0]) for of_rows in parts.numbers]
-        return Cell(numbers, codes, Seen(bool(observed.missing[0]), number, of_value))
+        entries = [pair for pair in zip(words.ids.tolist(), words.values.tolist(), strict=True) if pair[0]]
+        return Cell(numbers, codes, entries, Seen(bool(observed.missing[0]), number, of_value))
 
 
 def block_of(cells: Sequence[Sequence[Cell]]) -> Block:
@@ -141,4 +145,8 @@ def block_of(cells: Sequence[Sequence[Cell]]) -> Block:
     codes = [dict(code for cell in row for code in cell.codes) for row in cells]
     sources = list(codes[0]) if len(codes) == 1 else sorted(set().union(*codes))
     features = np.array([[of_row.get(source, 0) for source in sources] for of_row in codes], np.int32)
-    return table(numbers, np.arange(1, numbers.shape[1] + 1), features, None, sources)
+    words, entries = None, [[pair for cell in row for pair in cell.entries] for row in cells]
+    if any(entries):
+        of_entries, values = zip(*(pair for row in entries for pair in row), strict=True)
+        words = sparse([0, *accumulate(map(len, entries))], of_entries, values)
+    return table(numbers, np.arange(1, numbers.shape[1] + 1), features, words, sources)

@@ -197,6 +197,13 @@ class Number:
         return Parts([np.where(missing, 0.0, values)], [missing_codes(self.name, missing)], [])
 
 
+class _Remembered(dict[tuple[Any, ...], Categories]):
+    """What single values were converted to, which a copy does without."""
+
+    def __deepcopy__(self, copied: dict[int, Any]) -> _Remembered:
+        return _Remembered()
+
+
 class Category:
     """Strings, categories: one-hot.
 
@@ -218,7 +225,7 @@ class Category:
             self.families = self.families | {"number", "moment", "time", "duration"}
         self.seed = hash_name("=", hash_name(name))
         self.missing_key = missing_key(name)
-        self._of_values: dict[tuple[Any, ...], Categories] = {}  # what single values were converted to
+        self._of_values = _Remembered()
 
     def names(self) -> list[str]:
         return []
