@@ -35,7 +35,7 @@ def write(path, table, *, dropped="z"):
 @pytest.mark.parametrize("learner", [QUICK, ()], ids=["one learner", "pool"])
 def test_a_reversal_is_told_with_its_row_and_the_losses(run, tmp_path, learner):  # noqa: F811
     data, model = write(tmp_path / "stream.csv", stream(change=1500)), tmp_path / "m"
-    status, _, err = run("train", data, "-t", "y", "-o", model, *learner)
+    status, out, err = run("train", data, "-t", "y", "-o", model, *learner, "--json")
     assert status == 0, err
     line = " ".join(err.split())
     match = re.search(
@@ -49,6 +49,9 @@ def test_a_reversal_is_told_with_its_row_and_the_losses(run, tmp_path, learner):
     assert "warning: The loss rose at about row 1," in run("inspect", model)[1]
     shown = json.loads(run("inspect", model, "--json")[1])
     assert shown["drift_count"] == 1 and shown["drifts"][0]["row"] == int(place)
+    learned = json.loads(out)
+    assert learned["drifts"] == shown["drifts"] and learned["warnings"] == shown["warnings"]
+    assert (learned["rows"], learned["model"]) == (3000, str(model)) and learned["lower_bounds"]
     assert run("report", model, "-o", tmp_path / "r.html")[0] == 0
     assert "The loss rose at about row 1," in (tmp_path / "r.html").read_text()
 

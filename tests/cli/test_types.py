@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.serving.service import Service
 from tunefree.stream import lines, spread, tables
 from tunefree.stream.batch import BadRows
+from tunefree.stream.contract import Options
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.notation import ColumnTypes
 
@@ -107,7 +109,7 @@ def test_a_stream_gives_an_empty_column_its_type_with_its_first_value(run, tmp_p
     data = write(tmp_path / "d.csv", lambda k: "" if k < 400 else k % 7)
     models = []
     for block in (300, 4096, 1 << 21):
-        monkeypatch.setattr(tables, "BLOCK_SIZE", block)
+        monkeypatch.setattr(tables, "Options", partial(Options, block_size=block))
         status, out, err = train(run, "-", tmp_path / "m", stdin=data.read_bytes())
         assert status == 0 and "z (from row 401 on)" in out, err
         models.append((tmp_path / "m").read_bytes())
@@ -119,7 +121,7 @@ def test_a_stream_gives_an_empty_column_its_type_with_its_first_value(run, tmp_p
 
 @pytest.mark.parametrize("block", [400, 1 << 21])
 def test_words_that_come_late_in_numbers(run, tmp_path, small_samples, monkeypatch, block):  # noqa: F811
-    monkeypatch.setattr(tables, "BLOCK_SIZE", block)
+    monkeypatch.setattr(tables, "Options", partial(Options, block_size=block))
     dash = write(tmp_path / "dash.csv", lambda k: "-" if k in (490, 550) else k % 7).read_bytes()
     status, out, err = train(run, "-", tmp_path / "m", stdin=dash)
     assert status == 0, err
@@ -318,7 +320,7 @@ def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_pat
         monkeypatch.setattr(module, "SAMPLE", 1024)
     data = write(tmp_path / "d.csv.gz", z)
     data.write_bytes(gzip.compress(data.read_bytes()))  # which is not read from anywhere
-    monkeypatch.setattr(tables, "BLOCK_SIZE", 700)
+    monkeypatch.setattr(tables, "Options", partial(Options, block_size=700))
     assert train(run, data, tmp_path / "whole", "--save-every", 64)[0] == 0
     save, saved = Trained.save, []
 

@@ -166,7 +166,7 @@ def outcome(path: Path, data: Any) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for chunk in source.chunks(types=encoder.types() if hasattr(encoder, "types") else None):
+            for chunk in source.chunks(types=encoder.types() if hasattr(encoder, "types") else {}):
                 batch = encoder.encode(chunk, False, BadRows(skip=True), False)
                 model.model.predictor()(batch.rows)
             predicted_by(estimator, data)

@@ -116,7 +116,7 @@ def outcome(path: Path, known: Any = None) -> str:
     try:
         source = open_source(str(path))
         is_table = source.kind == "table"
-        chunks = source.chunks(bad=bad, types=known.types() if known and is_table else None)
+        chunks = source.chunks(bad=bad, types=known.types() if known and is_table else {})
         first = next(chunks, None)
         if first is None:
             return "read"

@@ -20,6 +20,7 @@ from tunefree.report.document import Block, Chart, Code, Column, Data, Document,
 from tunefree.report.formats import COUNT, PERCENT
 from tunefree.report.guarantees import certificates
 from tunefree.report.inspection import blocks_of_model
+from tunefree.report.learned import summary
 from tunefree.report.record import record
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
@@ -115,6 +116,7 @@ def test_what_commands_print_is_what_pages_show(target):
         blocks_of_model(trained, terms_of(trained), 20),
         performance.evaluation(trained, tested, "job"),
         certificates(trained, findings(trained)),
+        summary(trained, Path("people.model"), for_programs=True),
         [block for section in comparison.sections for block in section.blocks],
     ):
         shown, read = printed(blocks), on_page(blocks)

@@ -89,7 +89,7 @@ def test_unreadable_rows_at_the_very_start_do_not_hide_the_types(tmp_path):
 # -- lines that are no rows
 
 
-@pytest.mark.parametrize("types", [None, {"n": pa.float64(), "s": pa.string()}, {"n": pa.string(), "s": pa.string()}])
+@pytest.mark.parametrize("types", [{}, {"n": pa.float64(), "s": pa.string()}, {"n": pa.string(), "s": pa.string()}])
 @pytest.mark.parametrize("block", [5, 9, 1000])
 def test_comments_and_headers_again_are_counted_once_however_blocks_are_cut(tmp_path, types, block):
     lines = ["# one", "", "# two", "n,s", "1,a", "n,s", "2,b", '"n","s"', "\ufeffn,s", "3,s"]

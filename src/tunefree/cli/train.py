@@ -22,6 +22,7 @@ from tunefree.serving.settings import CURRENT, INCOMING, is_store
 
 if TYPE_CHECKING:
     from tunefree.model_files.trained import Trained
+    from tunefree.training.watching import Watcher
 
 
 def train(
@@ -152,19 +153,9 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
     from tunefree.training import training
     from tunefree.training.class_weights import with_weights
     from tunefree.training.stopping import Interrupted, Stop
-    from tunefree.training.watching import SilentWatcher
 
     source, checkpoint = files.source(), checkpoint_of(output)
     plan = with_weights(plan, source)
-    watcher: training.Watcher = SilentWatcher()
-    if not run.quiet:
-        from tunefree.cli.display.training import TrainingDisplay
-
-        watcher = TrainingDisplay(run.verbose)
-    if run.live is not None:
-        from tunefree.cli.display.live import LiveDisplay
-
-        watcher = LiveDisplay(watcher, run.live)
     learn: Any = training.train
     n_before = 0
     if run.earlier is not None:
@@ -175,7 +166,7 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
             problem = f"`exit_code_on_drift` has no effect: the losses of {run.earlier} were not followed row by row"
             raise ModelError(f"{problem}; leave it out")
         learn, plan = partial(training.learn_more, model), model.plan.further(plan)
-    stop = Stop()
+    stop, watcher = Stop(), _watcher(run)
     try:
         with stop.on_signals():
             on_the_way: dict[str, Any] = {"memory_limit": run.memory_limit, "stop": stop}
@@ -193,6 +184,22 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
         watcher.close()
     checkpoint.unlink(missing_ok=True)
     return trained, 0 if trained.rises is None else trained.rises.count - n_before
+
+
+def _watcher(run: Run) -> Watcher:
+    """What shows how a training goes."""
+    from tunefree.training.watching import SilentWatcher
+
+    watcher: Watcher = SilentWatcher()
+    if not run.quiet:
+        from tunefree.cli.display.training import TrainingDisplay
+
+        watcher = TrainingDisplay(run.verbose)
+    if run.live is not None:
+        from tunefree.cli.display.live import LiveDisplay
+
+        watcher = LiveDisplay(watcher, run.live)
+    return watcher
 
 
 def _left(checkpoint: Path, plan: Plan, files: Files) -> str:

@@ -52,8 +52,6 @@ class Progress:
     reasons: list[Reason] = field(default_factory=list)  # why the skipped ones could not be used
     oddities: list[Reason] = field(default_factory=list)  # what is odd about rows that were used, in this pass
     sizes: list[int] = field(default_factory=list)  # bytes of the files as training began, until it is complete
-    digests: list[str] = field(default_factory=list)  # of the files then, likewise
-    times: list[int] = field(default_factory=list)  # at which the files had been written last, in ns, likewise
     read: list[int] = field(default_factory=list)  # bytes of the files that had been read, likewise
     read_digests: list[str] = field(default_factory=list)  # of these bytes, likewise
     progressive: list[RunningMetrics] = field(default_factory=list)  # of each pass: rows predicted, then learned
@@ -72,8 +70,7 @@ class Progress:
 
     def end(self) -> None:
         """Training is complete; the files may change."""
-        self.complete, self.sizes, self.digests, self.times = True, [], [], []
-        self.read, self.read_digests = [], []
+        self.complete, self.sizes, self.read, self.read_digests = True, [], [], []
 
     def add(
         self, weight: np.ndarray, row_losses: np.ndarray, errors: np.ndarray, is_held_out: np.ndarray | None = None

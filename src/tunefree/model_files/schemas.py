@@ -191,8 +191,8 @@ FILE = {
         "held_out": Sequence(METRICS),
         # Of estimators that were saved nothing more is known.
         **{name: Optional(COUNT) for name in ("skipped", "unlabelled")},
-        **{name: Optional(Sequence(COUNT)) for name in ("sizes", "times", "read")},
-        **{name: Optional(NAMES) for name in ("digests", "read_digests")},
+        **{name: Optional(Sequence(COUNT)) for name in ("sizes", "read")},
+        "read_digests": Optional(NAMES),
         **{name: Optional(Sequence(REASON, MOST_REASONS + 1)) for name in ("reasons", "oddities")},
         "curve": Optional(Sequence(METRICS)),
         "occurrences": Optional(Sequence(OCCURRENCES)),

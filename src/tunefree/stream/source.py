@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,11 +107,7 @@ class Source:
         self,
         start: Position = Position(),  # noqa: B008 - an immutable tuple
         bad: BadRows | None = None,
-        types: dict[str, Any] | None = None,
-        as_written: Sequence[str] = (),
-        column_types: ColumnTypes | None = None,
-        exact: str | None = None,
-        grows: bool = True,
+        **options: Any,
     ) -> Iterator[Any]:
         """Chunks from a position on.
 
@@ -120,38 +116,16 @@ class Source:
         start : Position
         bad : BadRows, optional
             What happens to rows that cannot be read; an error if None.
-        types : dict of str to pyarrow.DataType, optional
-            Types of columns that are known before.
-        as_written : sequence of str
-            Columns that are read as strings from CSV, whatever they look like.
-        column_types : ColumnTypes, optional
-            What is said of columns instead of being guessed.
-        exact : str, optional
-            A column of which integers beyond 2^53 are distinguished.
-        grows : bool, default True
-            Whether columns that ``types`` lacks are of use.
+        **options
+            Fields of :class:`tunefree.stream.contract.Options`, apart from the delimiter.
         """
         if self.kind != formats.TABLE:
             return read_lines(self.files, start)
         from tunefree.stream import frames, tables
 
         if self.format is None:
-            kept = Options(
-                types=types or {}, as_written=tuple(as_written), column_types=column_types, exact=exact
-            ).named
-            return frames.read_frame(self.table, start, bad=bad, kept=kept)
-        return tables.read_tables(
-            self.files,
-            self.format,
-            start,
-            bad,
-            types,
-            self.delimiter,
-            as_written=as_written,
-            column_types=column_types,
-            exact=exact,
-            grows=grows,
-        )
+            return frames.read_frame(self.table, start, bad=bad, kept=Options(**options).named)
+        return tables.read_tables(self.files, self.format, start, bad, delimiter=self.delimiter, **options)
 
     def sample(self, options: Options) -> Any:
         """Rows that say more about the columns than the first chunk does; None where that says as much.

@@ -17,9 +17,7 @@ from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.columns import family
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
-from tunefree.stream.lines import BLOCK_SIZE
 from tunefree.stream.lists import flattened
-from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.partitions import with_partitions
 
 CHUNK_ROWS = 32768
@@ -31,14 +29,7 @@ def read_tables(
     format: str | None = None,
     start: Position = Position(),  # noqa: B008 - an immutable tuple
     bad: BadRows | None = None,
-    types: dict[str, Any] | None = None,
-    delimiter: str | None = None,
-    chunk_rows: int | None = None,
-    block_size: int | None = None,
-    as_written: Sequence[str] = (),
-    column_types: ColumnTypes | None = None,
-    exact: str | None = None,
-    grows: bool = True,
+    **options: Any,
 ) -> Iterator[Columns]:
     """Read tables as chunks.
 
@@ -52,23 +43,10 @@ def read_tables(
         Where to begin: a chunk's ``position`` gives the rows that follow it, and no others.
     bad : BadRows, optional
         What happens to rows that cannot be read; an error if None.
-    types : dict of str to pyarrow.DataType, optional
-        Types of columns that are known before (``TableEncoder.types()``); those of the others are inferred from
-        a sample of the rows of the first file (:mod:`tunefree.stream.spread`).
-    delimiter : str, optional
-        Between the fields of a CSV line; guessed from the header if None.
-    chunk_rows : int, optional
-        Rows of a chunk of columnar files; by default 32768, fewer for wide tables.
-    block_size : int, optional
-        Bytes of a chunk of text.
-    as_written : sequence of str
-        Columns that are read as strings from CSV, whatever they look like.
-    column_types : ColumnTypes, optional
-        What is said of columns instead of being guessed.
-    exact : str, optional
-        A column of which integers beyond 2^53 are distinguished.
-    grows : bool, default True
-        Whether columns that ``types`` lacks are of use.
+    **options
+        Fields of :class:`tunefree.stream.contract.Options`. Types of columns that are not known before are inferred
+        from a sample of the rows of the first file (:mod:`tunefree.stream.spread`). Chunks of columnar files have 32768
+        rows by default, fewer for wide tables.
 
     Yields
     ------
@@ -85,21 +63,20 @@ def read_tables(
     1 {'age': [39.0, None], 'job': ['clerk', 'cook']}
     """
     reader: TableReader = formats.load(_one_format(files, format).reader)
-    size = block_size or BLOCK_SIZE
-    options = Options(delimiter, types or {}, chunk_rows, size, tuple(as_written), column_types, exact, grows)
-    schema = of_first = reader.schema(files[0], options)
+    how = Options(**options)
+    schema = of_first = reader.schema(files[0], how)
     rows, bad = 0, bad or BadRows()
     for number in range(start.file, len(files)):
         file = files[number]
         if number:
-            columns = reader.columns(file, schema, options)
+            columns = reader.columns(file, schema, how)
             _check_columns(of_first, columns, file, files[0])
             schema = _with_further(schema, columns)
         begin = start._replace(file=0) if number == start.file else Position()
-        for chunk in reader.chunks(file, begin, schema, options, bad):
+        for chunk in reader.chunks(file, begin, schema, how, bad):
             rows += chunk.table.num_rows
             schema = _with_further(schema, dict(zip(chunk.table.schema.names, chunk.table.schema.types, strict=True)))
-            chunk = with_partitions(chunk._replace(table=flattened(chunk.table)), file, options, bad)
+            chunk = with_partitions(chunk._replace(table=flattened(chunk.table)), file, how, bad)
             yield chunk._replace(position=chunk.position._replace(file=number))
     if not rows and start == Position() and not bad.count:
         raise DataError("there are no rows", display_name(files[0]), remedy="check that it is the file you mean")

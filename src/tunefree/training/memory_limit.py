@@ -50,10 +50,10 @@ def limit_of(text: str | None) -> int:
     """
     if text is None:
         return machine.memory() // SHARE
-    found = re.fullmatch(r"(\d+\.?\d*)([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
-    if found is None or float(found[1]) == 0.0:
+    written = re.fullmatch(r"(\d+\.?\d*)([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if written is None or float(written[1]) == 0.0:
         raise ModelError(f"`memory_limit={text!r}`: write a size such as 500M or 4G")
-    return int(float(found[1]) * _UNITS[found[2].upper()])
+    return int(float(written[1]) * _UNITS[written[2].upper()])
 
 
 def held(model: Model) -> int:
@@ -166,7 +166,7 @@ class MemoryLimit:
         small, larger = make(SMALL), make(_LARGER)
         step = n_features / (_LARGER - SMALL)
         sizes = [[size_of(getattr(member, "state", ())) for member in model.members] for model in (small, larger)]
-        of_members = {k: step * (more - less) for k, (less, more) in enumerate(zip(*sizes, strict=True))}
+        of_members = {k: step * (large - low) for k, (low, large) in enumerate(zip(*sizes, strict=True))}
         needed, left = step * (held(larger) - held(small)), [k for k, size in of_members.items() if size > 0.0]
         while needed > self.limit and len(left) > 1:
             last = left.pop()
@@ -222,6 +222,6 @@ class MemoryLimit:
         of_dictionary = DICTIONARY * (self.most or 0)
         rooms = [member.room for member in model.members if hasattr(member, "room")]
         room = max(rooms, default=n_features)
-        more = 0.0 if n_features <= room else max(n_features, 2 * room) / room - 1.0
-        further = more * _of_features(model, min(room, FIRST))  # Newton's matrices do not grow beyond
+        growth = 0.0 if n_features <= room else max(n_features, 2 * room) / room - 1.0
+        further = growth * _of_features(model, min(room, FIRST))  # Newton's matrices do not grow beyond
         return of_dictionary + held(model) + further

@@ -54,7 +54,7 @@ class Step(NamedTuple):
 Observer = Callable[[Trained, Step], None]  # of a pass
 
 
-def pieces_of(trained: Trained, read: Read, every: int = 0) -> Iterator[Piece]:
+def pieces_of(trained: Trained, read: Read, interval: int = 0) -> Iterator[Piece]:
     """The rows of a batch, cut where features are forgotten before a row, and where so many usable rows have come, if
     that is above 0; each piece when those before are learned.
 
@@ -64,7 +64,7 @@ def pieces_of(trained: Trained, read: Read, every: int = 0) -> Iterator[Piece]:
     before: dict[int, list[np.ndarray]] = {}
     for row, features in batch.forgotten:
         before.setdefault(row, []).append(features)
-    further = range(-trained.progress.rows % every, n, every) if every else ()
+    further = range(-trained.progress.rows % interval, n, interval) if interval else ()
     edges = [0, *sorted({*before, *further} - {0}), n]
     for start, stop in pairwise(edges):
         of_rows = read if len(edges) == 2 else read._replace(batch=batch_part(batch, start, stop))

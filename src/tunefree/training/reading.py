@@ -214,7 +214,8 @@ def chunks_of(
         return source.chunks(start, bad)
     further = encoder.further
     as_written = [*kept, *(further.ignored if further is not None else ())]
-    return source.chunks(start, bad, encoder.types(), as_written=as_written, exact=encoder.target, grows=grows)
+    known = {"types": encoder.types(), "as_written": tuple(as_written), "exact": encoder.target}
+    return source.chunks(start, bad, **known, grows=grows)
 
 
 def in_its_notation(

@@ -16,7 +16,6 @@ from tunefree.stream.batch import Position
 from tunefree.stream.lines import open_text
 from tunefree.stream.source import Source
 
-SAMPLED, BLOCK = 2**22, 2**14  # bytes of a file in its digest, and of a block of them
 PIECE = 2**20  # bytes that are hashed at a time
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}  # seconds
 
@@ -36,29 +35,6 @@ def check_kind(trained: Trained, source: Source) -> None:
 def file_sizes(source: Source) -> list[int]:
     """Bytes of the files of a source, 0 of standard input; none of a table in memory."""
     return [_size(file) for file in source.files]
-
-
-def file_times(source: Source) -> list[int]:
-    """When the files of a source were written last, in ns, 0 of standard input."""
-    return [0 if file == "-" else max(os.stat(file).st_mtime_ns, 0) for file in source.files]
-
-
-def file_digests(source: Source, sizes: list[int]) -> list[str]:
-    """A digest of each file of a source, of its first so many bytes; empty of standard input.
-
-    Of up to SAMPLED bytes all are read, of more as many blocks at equal distances, the first and the last among them.
-    """
-    return ["" if file == "-" else _digest(file, size) for file, size in zip(source.files, sizes, strict=False)]
-
-
-def _digest(file: str, size: int) -> str:
-    digest, last = hashlib.blake2b(size.to_bytes(8, "little"), digest_size=16), max(size - BLOCK, 0)
-    n_blocks = min(-(-size // BLOCK), SAMPLED // BLOCK)
-    with open(file, "rb") as opened:
-        for place in range(n_blocks):
-            opened.seek(last * place // max(n_blocks - 1, 1) if size > SAMPLED else BLOCK * place)
-            digest.update(opened.read(min(BLOCK, size - opened.tell())))
-    return digest.hexdigest()
 
 
 class Passed(NamedTuple):
@@ -322,31 +298,13 @@ def check_resumable(
         return
     changed = [i for i, size in enumerate(now) if i >= len(before) or size != before[i]]
     shrunk = len(now) < len(before) or any(now[i] < before[i] for i in changed if i < len(before))
-    differ = progress.digests != file_digests(source, before)[: len(progress.digests)]
-    differ = differ or not running.matches(Passed(progress.read, progress.read_digests))
-    if not changed and not differ:
-        _tell_of_times(source, trained, watcher)
-        return
-    if plan.shuffle or shrunk or differ or any(i < progress.position.file for i in changed):
+    differ = not running.matches(Passed(progress.read, progress.read_digests))
+    is_passed = any(i < progress.position.file for i in changed)
+    if differ or shrunk or is_passed or (plan.shuffle and changed):
         problem = "the data have changed since it was made" + ("" if differ else ", at places that it has passed")
         raise ModelError(f"{checkpoint}: {problem}; remove it to begin anew, or give the data of the first run")
-    _tell_of_times(source, trained, watcher)
     passed = f" in pass {progress.number + 1}, which earlier passes have not seen" if progress.number else ""
     for i in changed:
         added = now[i] - (before[i] if i < len(before) else 0)
         grown = f"{source.files[i]} has grown by {added:,} bytes since the checkpoint"
         watcher.tell(f"{grown}; its new rows are learned as well{passed}")
-
-
-def _tell_of_times(source: Source, trained: Trained, watcher: Any) -> None:
-    """Tell of large files that were written since, of which only blocks were compared behind what was read; files in a
-    random order are written anew each time."""
-    progress = trained.progress
-    if trained.plan.shuffle or not progress.read:
-        return
-    for file, size, then, now in zip(source.files, progress.sizes, progress.times, file_times(source), strict=False):
-        if then != now and size > SAMPLED:
-            watcher.tell(
-                f"{file} was written after training began; what was read of it is as it was, and of the rest"
-                f" {SAMPLED // BLOCK} blocks were compared"
-            )

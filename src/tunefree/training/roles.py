@@ -112,12 +112,12 @@ def shortened(remarks: list[Remark]) -> list[Remark]:
     for role in dict.fromkeys(remark.role for remark in remarks):
         alike = [remark for remark in remarks if remark.role == role]
         few = alike if len(alike) <= MOST_ALIKE else alike[: MOST_ALIKE - 1]
-        more = [remark.column for remark in alike[len(few) :]]
-        names = ", ".join(map(repr, more[:MOST_NAMED])) + (", ..." if len(more) > MOST_NAMED else "")
+        others = [remark.column for remark in alike[len(few) :]]
+        names = ", ".join(map(repr, others[:MOST_NAMED])) + (", ..." if len(others) > MOST_NAMED else "")
         together = Remark(
-            "", role, f"{len(more)} more columns like {few[-1].column!r}: {names}", "pass `ignore` for each"
+            "", role, f"{len(others)} more columns like {few[-1].column!r}: {names}", "pass `ignore` for each"
         )
-        shown += [*few, *([together] if more else [])]
+        shown += [*few, *([together] if others else [])]
     return shown
 
 
@@ -176,9 +176,9 @@ def columns_of(encoder: Any, tables: Sequence[Any], usable: np.ndarray) -> dict[
     values = {}
     for column in encoder.columns:
         arrays = arrays_of(encoder, tables, column.name)
-        own = values_of(column, arrays) if len(arrays) == len(tables) else None
-        if own is not None:
-            values[column.name] = own._replace(numbers=own.numbers[usable])
+        of_column = values_of(column, arrays) if len(arrays) == len(tables) else None
+        if of_column is not None:
+            values[column.name] = of_column._replace(numbers=of_column.numbers[usable])
     return values
 
 
@@ -200,8 +200,8 @@ def roles_of(columns: dict[str, Values], target: np.ndarray | None, is_classes: 
         Numbers, or numbers of classes; further ones may follow.
     is_classes : bool
     """
-    remarks = [remark for name, own in columns.items() if (remark := role_of(name, own)) is not None]
-    n = min((len(own.numbers) for own in columns.values()), default=0)
+    remarks = [remark for name, values in columns.items() if (remark := role_of(name, values)) is not None]
+    n = min((len(values.numbers) for values in columns.values()), default=0)
     return remarks if target is None else remarks + leaks(columns, target[:n], is_classes)
 
 
@@ -249,8 +249,8 @@ def likenesses(columns: dict[str, Values]) -> list[Remark]:
     [('name', "tells the same as 'age': each value of one goes with one of the other")]
     """
     remarks, known = [], dict[bytes, str]()
-    for name, own in columns.items():
-        different, places = np.unique(np.where(np.isnan(own.numbers), np.inf, own.numbers), return_inverse=True)
+    for name, values in columns.items():
+        different, places = np.unique(np.where(np.isnan(values.numbers), np.inf, values.numbers), return_inverse=True)
         if len(different) < 2:
             only = "no value" if np.isinf(different).any() or not len(different) else "the same value in all rows"
             remarks.append(Remark(name, CONSTANT, f"has {only}", _ignore(name)))
@@ -258,7 +258,7 @@ def likenesses(columns: dict[str, Values]) -> list[Remark]:
         first = np.unique(places, return_index=True)[1]
         # Values that all differ go with those of any such column; only if they are the same is that worth a word.
         is_key = len(different) > MANY_DIFFERENT * len(places)
-        key = (own.numbers if is_key else np.argsort(np.argsort(first))[places].astype(np.float64)).tobytes()
+        key = (values.numbers if is_key else np.argsort(np.argsort(first))[places].astype(np.float64)).tobytes()
         if key in known:
             problem = f"tells the same as {known[key]!r}: each value of one goes with one of the other"
             remarks.append(Remark(name, COPY, problem, _ignore(name)))
@@ -282,8 +282,8 @@ def leaks(columns: dict[str, Values], target: np.ndarray, is_classes: bool) -> l
     >>> rng = np.random.default_rng(0)
     >>> paid = np.where(rng.random(500) < 0.1, rng.integers(1, 900, 500), 0).astype(float)
     >>> age = rng.integers(18, 90, 500).astype(float)
-    >>> found = leaks({"age": Values(age, False), "paid": Values(paid, False)}, (paid > 0) * 1, True)
-    >>> [remark.column for remark in found]
+    >>> remarks = leaks({"age": Values(age, False), "paid": Values(paid, False)}, (paid > 0) * 1, True)
+    >>> [remark.column for remark in remarks]
     ['paid']
     """
     n = len(target)
@@ -291,10 +291,10 @@ def leaks(columns: dict[str, Values], target: np.ndarray, is_classes: bool) -> l
     none = _misses(None, target, is_classes, learned) if n >= FEWEST_ROWS else 0.0
     if none == 0 or (is_classes and none < FEWEST_MISSES):
         return []
-    misses = {name: _misses(own, target, is_classes, learned) for name, own in columns.items()}
+    misses = {name: _misses(values, target, is_classes, learned) for name, values in columns.items()}
     most = LEAK * none + is_classes  # a row between the classes is predicted by chance
     telling = {name: missed for name, missed in misses.items() if missed <= most}
-    others = [own for name, own in columns.items() if name not in telling]
+    others = [values for name, values in columns.items() if name not in telling]
     without = min(_misses_of_tree(others, target, is_classes, learned), none) if telling and others else none
     known = "it may give the target away, unless it is known when predictions are made"
     return [
@@ -325,7 +325,7 @@ def _misses_of_tree(columns: Sequence[Values], target: np.ndarray, is_classes: b
     """Wrong predictions, or squared errors, of each half of the rows by a tree that was grown on the other."""
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-    rows, total = np.column_stack([own.numbers for own in columns]).astype(np.float32), 0.0
+    rows, total = np.column_stack([values.numbers for values in columns]).astype(np.float32), 0.0
     for of_half in (learned, ~learned):
         kind = DecisionTreeClassifier if is_classes else DecisionTreeRegressor
         tree = kind(min_samples_leaf=ROWS_OF_A_LEAF, random_state=0).fit(rows[of_half], target[of_half])

@@ -40,7 +40,7 @@ from tunefree.training.reading import (
     in_its_notation,
 )
 from tunefree.training.repeats import repeats_told
-from tunefree.training.resuming import Checkpoints, check_kind, file_digests, file_sizes, file_times
+from tunefree.training.resuming import Checkpoints, check_kind, file_sizes
 from tunefree.training.roles import note_roles
 from tunefree.training.stopping import Interrupted, Stop, Stopped, stoppable
 from tunefree.training.watching import Watcher
@@ -195,8 +195,8 @@ def learn_more(
     >>> from tunefree.stream.source import open_source
     >>> table = {"age": [20.0, 60.0] * 300, "rich": ["no", "yes"] * 300}
     >>> trained = train(open_source(table), Plan(target="rich", learner="scinol2"))
-    >>> more = learn_more(trained, open_source({"age": [40.0, 61.0], "rich": ["perhaps", "yes"]}))
-    >>> more.model.classes, more.progress.progressive[0].rows
+    >>> further = learn_more(trained, open_source({"age": [40.0, 61.0], "rich": ["perhaps", "yes"]}))
+    >>> further.model.classes, further.progress.progressive[0].rows
     (['no', 'yes', 'perhaps'], 602)
     """
     check_kind(trained, source)
@@ -325,7 +325,6 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> tuple[Traine
     reader.limit.most = trained.encoder.ids.most if source.kind == TABLE else None
     progress = trained.progress
     progress.tally, progress.sizes = bad.tally, file_sizes(source)
-    progress.digests, progress.times = file_digests(source, progress.sizes), file_times(source)
     return trained, reader
 
 
@@ -343,12 +342,14 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     view = plan.view or usual_view(plan.learner)
     kernel = KernelConfig(plan.kernel or "rbf", max_support=plan.max_support, device=plan.device)
 
-    def made(task: str, classes: Sequence[Any], n_features: int, settings: Any = None, replays: bool = False) -> Model:
+    def model_of(
+        task: str, classes: Sequence[Any], n_features: int, settings: Any = None, replays: bool = False
+    ) -> Model:
         chosen = task, plan.model_learner, plan.loss, plan.average, dict(plan.settings), view, classes
         return class_of(plan.model_learner)(*chosen, n_features, kernel, settings, replays=replays)
 
     forgets = limit.is_stated and source.kind == TABLE and not plan.hash_bits
-    most = (lambda task, classes: limit.most_features(made(task, classes, SMALL))) if forgets else None
+    most = (lambda task, classes: limit.most_features(model_of(task, classes, SMALL))) if forgets else None
     reading = begin(source, plan, bad, most_features=most)
     task, classes, encoder, batches, *_ = reading
     check(plan, task, classes, complete=bool(plan.classes))
@@ -356,7 +357,7 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
         note_roles(reading, bad)
     is_limited = forgets and encoder.ids.most is not None
     # Features that are hashed or limited are as many as there is room for, and few are met once.
-    make = partial(made, task, classes, replays=not (is_limited or plan.hash_bits))
+    make = partial(model_of, task, classes, replays=not (is_limited or plan.hash_bits))
     model = make(encoder.n_features, limit.members_that_fit(make, encoder.n_features))
     order = TargetSample(task == "regression")
     return blank(
