@@ -128,9 +128,10 @@ class LinearGroup(MemberGroup):
         """Give slots to features of rows, which are in some views, and replay first occurrences."""
         met = None if self.meetings is None else self.meetings.meet(seen["raw"], weight, self.n_outputs)
         if met is not None and self.meetings is not None:
-            for view, X in seen.items():
-                self.meetings.note(met.entries, view, X)
-                seen[view] = self.meetings.shown(met, X)
+            for view in seen.keys() - {"raw"}:
+                self.meetings.note(met.entries, view, seen[view])
+                seen[view] = self.meetings.shown(met, seen[view])
+            seen["raw"] = met.X
             self.reserve_features(self.meetings.first)
             self.reserve_slots(met.n_slots)
             self._replay(met.past)
