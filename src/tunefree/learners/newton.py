@@ -99,7 +99,7 @@ class Newton(Learner):
         return state.weights[j, k] if state.is_off[0] == 0.0 else 0.0
 
     def magnitude(state, j):
-        return 1.0 / state.inverse[j] if j < len(state.inverse) and state.inverse[j] > 0.0 else 0.0
+        return 1.0 / state.inverse[j] if state.inverse[j] > 0.0 else 0.0
 
     def leave_out(state, scale, n_features):
         state.is_off[0] = 1.0  # only features beyond the matrices are left out, see tunefree.model.meetings

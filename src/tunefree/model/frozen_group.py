@@ -23,11 +23,11 @@ class FrozenGroup:
     Parameters
     ----------
     group : LinearGroup
+    reads : list of Read
+        Weights of each member, of which nobody else changes anything.
 
     Attributes
     ----------
-    reads : list of Read
-        Weights of each member.
     views : dict of str to view
         By name.
     objectives : list of objective
@@ -36,9 +36,8 @@ class FrozenGroup:
         Slots of features, and rows in which some features were met first.
     """
 
-    def __init__(self, group: Any) -> None:
-        self.group = group
-        self.reads: list[Read] = [(weights.copy(), units.copy()) for weights, units in group.weights()]
+    def __init__(self, group: Any, reads: list[Read]) -> None:
+        self.group, self.reads = group, reads
         self.views = copy.deepcopy(group.views)
         self.objectives = [member.objective for member in group.members]
         self.counts: tuple[int, int] = group.counts
@@ -72,9 +71,8 @@ class FrozenGroup:
     @classmethod
     def restored(cls, group: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> FrozenGroup:
         """What :meth:`save_state` wrote; ``group`` is restored, and has the same members."""
-        frozen = cls(group)
         members = [under(f"{m}.", arrays) for m in range(len(group.members))]
-        frozen.reads = [(of_member["weights"], of_member["units"]) for of_member in members]
+        frozen = cls(group, [(of_member["weights"], of_member["units"]) for of_member in members])
         frozen.views = {name: views.restored(name, f"views.{name}", arrays) for name in header["views"]}
         objectives = zip(frozen.objectives, header["objectives"], strict=True)
         frozen.objectives = [objective._replace(**scalars) for objective, scalars in objectives]

@@ -134,9 +134,10 @@ class LinearGroup(MemberGroup):
         """Give slots to features of rows, which are in some views, and replay first occurrences."""
         met = None if self.meetings is None else self.meetings.meet(seen["raw"], weight, self.n_outputs)
         if met is not None and self.meetings is not None:
-            for view, X in seen.items():
-                self.meetings.note(met.entries, view, X)
-                seen[view] = self.meetings.shown(met, X)
+            for view in seen.keys() - {"raw"}:
+                self.meetings.note(met.entries, view, seen[view])
+                seen[view] = self.meetings.shown(met, seen[view])
+            seen["raw"] = met.X
             self.reserve_features(self.meetings.first)
             self.reserve_slots(met.n_slots)
             self._replay(met.past)
@@ -201,7 +202,8 @@ class LinearGroup(MemberGroup):
 
     def frozen(self) -> FrozenGroup:
         """The members as they are now: they predict to the bit what they predict now while the group learns on."""
-        return FrozenGroup(self)
+        reads, self._weights = self.weights(), None  # they are the copy's from here on
+        return FrozenGroup(self, reads)
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -297,11 +299,11 @@ class LinearGroup(MemberGroup):
         for name, view in self.views.items():
             arrays |= views.saved(f"views.{name}", view)
         for m, member in enumerate(self.members):
-            own, own_header = member.save_state(n_slots)
-            if "log" in own and self.meetings is not None:
-                own["log"] = with_room(own["log"], self.meetings.n_logged)[: self.meetings.n_logged]
-            arrays |= {f"{m}.{name}": array for name, array in own.items()}
-            header["members"].append(own_header)
+            of_member, header_of_member = member.save_state(n_slots)
+            if "log" in of_member and self.meetings is not None:
+                of_member["log"] = with_room(of_member["log"], self.meetings.n_logged)[: self.meetings.n_logged]
+            arrays |= {f"{m}.{name}": array for name, array in of_member.items()}
+            header["members"].append(header_of_member)
         return arrays, header
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:

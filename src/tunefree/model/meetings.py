@@ -27,7 +27,7 @@ from tunefree.core.rows import Block, Rows, n_rows, reach, sparse
 from tunefree.model.occurrences import NO_SLOT, VISITS, Kept, Known, Occurrences, gather, links, meet_rows, place_rows
 
 FIRST = 1024  # features that have slots from the start: more than Newton's matrices reserve capacity for
-FEW = 6  # occurrences after which a feature has a slot, where there are several margins
+FEW = 8  # occurrences after which a feature has a slot, where there are several margins
 LOGGED = 2**16  # rows in a log: more than members learn at a time
 MOST = 2**62
 
@@ -285,13 +285,19 @@ class FirstMeetings:
         self.begin(X)
         if reach(X) <= self.first:
             return self.n_slots(reach(X))
-        known = self.known
-        met = np.concatenate([X.codes[X.codes >= self.first], X.features[X.features >= self.first]])
-        slots = known.slot_of.take(met, mode="clip") if len(known.slot_of) else np.zeros(len(met), np.int32)
-        slots[met >= len(known.slot_of)] = 0
+        met = np.concatenate([self._without_slot(X.codes.reshape(-1)), self._without_slot(X.features)])
+        slots = self.known.slot_of.take(met, mode="clip") if len(self.known.slot_of) else np.zeros(len(met), np.int32)
+        slots[met >= len(self.known.slot_of)] = 0
         counts = np.unique(met[slots == 0], return_counts=True)[1]
         again = len(np.unique(met[slots == NO_SLOT]))
-        return self.n_slots(reach(X)) + again + int(np.count_nonzero(counts > 1 - known.counts[2]))
+        return self.n_slots(reach(X)) + again + int(np.count_nonzero(counts > 1 - self.known.counts[2]))
+
+    def _without_slot(self, ids: np.ndarray) -> np.ndarray:
+        """Those of some features that have none, each as often as it is among them."""
+        known = self.known.slot_of
+        if len(known):
+            ids = ids[(ids >= len(known)) | (known.take(ids, mode="clip") <= 0)]
+        return ids[ids >= self.first]
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same."""
@@ -336,6 +342,7 @@ class FirstMeetings:
         if n_features > len(self.known.slot_of):
             wider = Known.create(max(n_features, 3 * len(self.known.slot_of) // 2))
             self.known = Known._make([*map(_taken_over, wider[:3], self.known[:3]), self.known.counts])
+            self.known.slot_of[: self.first] = np.arange(self.first)
         if n_kept > len(self.kept.serials):
             longer = Kept.create(max(n_kept, 3 * len(self.kept.serials) // 2))
             self.kept = Kept._make([*map(_taken_over, longer[:4], self.kept[:4]), self.kept.counts])

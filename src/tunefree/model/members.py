@@ -159,10 +159,13 @@ class Member(HasObjective):
                 state.mirror(np.unique(past.slots[places]))
 
     def weights(self, n_features: int, n_outputs: int) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit."""
+        """Weights (d, K) relative to the units (d,) of the features: margin = sum of weight * x / unit.
+
+        The others of so many features, of which a learner keeps nothing, have none.
+        """
         if self.fixed is not None:
             return self.fixed
-        weights, units = read(self.state, n_features)
+        weights, units = read(self.state, min(n_features, self.state.n_features))
         return (weights, units) if self.offsets is None else with_offsets((weights, units), self.offsets)
 
     def reduce(self, n_features: int, n_outputs: int) -> None:
@@ -207,8 +210,8 @@ class Member(HasObjective):
         else:
             arrays = {"weights": self.fixed[0].astype(np.float32), "units": self.fixed[1]}
         objective = {name: value for name, value in self.objective._asdict().items() if name != "loss"}
-        more = {"log": self.log, "offsets": self.offsets}
-        arrays |= {name: value for name, value in more.items() if value is not None}
+        optional = {"log": self.log, "offsets": self.offsets}
+        arrays |= {name: value for name, value in optional.items() if value is not None}
         return arrays, {"objective": objective, "rows": self.rows, "mass": self.mass}
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:

@@ -17,7 +17,8 @@ NO_SLOT, VISITS = -1, -2  # in ``slot_of``: the feature occurred; it occurs in t
 class Known(NamedTuple):
     """What is known of features from number ``first`` on."""
 
-    slot_of: Annotated[np.ndarray, "int32[features]"]  # 0 of one never observed, -1 of one that has no slot yet
+    # 0 of one never observed, -1 of one that has no slot yet; those below ``first`` have their own numbers
+    slot_of: Annotated[np.ndarray, "int32[features]"]
     serials: Annotated[np.ndarray, "int64[features]"]  # serial number of the row of the first occurrence
     latest: Annotated[np.ndarray, "int32[features]"]  # the latest of the occurrences that are kept, from 1; 0 for none
     counts: Annotated[np.ndarray, "int64[3]"]  # indices; rows with a first occurrence; 1 if these get slots at once
@@ -124,6 +125,14 @@ def leave_log(known, kept, limits, row, occurrences):
         kept.counts[1] += 1
 
 
+def n_without_slot(known, features, start, stop):
+    """How many of some features have no slot."""
+    n = 0
+    for e in range(start, stop):
+        n += 1 if known.slot_of[features[e]] <= 0 else 0
+    return n
+
+
 @kernel
 def meet_rows(
     known: Known,
@@ -143,17 +152,16 @@ def meet_rows(
     limits, is_settled = Limits(first, few, logged, known.counts[1]), known.counts[2] == 1
     for i in range(len(weight)):
         row, is_learned, n_slots = known.counts[1], weight[i] > 0.0, known.counts[0]
-        serials[i], n_new, n_open = row, 0, 0
+        serials[i], n_new, n_open = row, 0, n_without_slot(known, features, pointers[i], pointers[i + 1])
         for c in range(codes.shape[1]):
             if codes[i, c] >= first:
                 n_open += 1 if known.slot_of[codes[i, c]] <= 0 else 0
                 n_new += 1 if known.slot_of[codes[i, c]] == 0 else 0
-        for e in range(pointers[i], pointers[i + 1]):
-            if features[e] >= first and values[e] != 0.0:
-                n_open += 1 if known.slot_of[features[e]] <= 0 else 0
-                n_new += 1 if known.slot_of[features[e]] == 0 else 0
         if n_open == 0:  # as in most rows, once most features are known
             continue
+        for e in range(pointers[i], pointers[i + 1]):
+            if features[e] >= first and values[e] != 0.0:
+                n_new += 1 if known.slot_of[features[e]] == 0 else 0
         is_logged = n_new > 0 and is_learned and not is_settled
         for c in range(codes.shape[1]):
             if codes[i, c] >= first:
@@ -228,9 +236,15 @@ def place_rows(
         for c in range(codes.shape[1]):
             placed_codes[i, c] = slot_in(known, first, serials[i], weight[i] > 0.0, codes[i, c])
             left_out[i] += 1 if placed_codes[i, c] == 0 and codes[i, c] > 0 else 0
-        for e in range(pointers[i], pointers[i + 1]):
+        start, stop, is_learned = pointers[i], pointers[i + 1], weight[i] > 0.0
+        if is_learned and n_without_slot(known, features, start, stop) == 0:  # as most are, without a branch
+            for e in range(start, stop):
+                slots[n], places[n] = known.slot_of[features[e]], e
+                n += 1 if features[e] < first or values[e] != 0.0 else 0
+            continue
+        for e in range(start, stop):
             if features[e] < first or values[e] != 0.0:
-                slot = slot_in(known, first, serials[i], weight[i] > 0.0, features[e])
+                slot = slot_in(known, first, serials[i], is_learned, features[e])
                 if slot > 0:
                     slots[n], places[n] = slot, e
                     n += 1

@@ -263,8 +263,8 @@ ENCODED = {
 _ANY = "float64|float32|int64|int32|bool"  # of the states of learners, which are numbers to all others
 MODEL_ARRAYS = {
     **POOL_ARRAYS,
-    "model.#.weights": Array("float32", ("S", "K")),  # of a member that only predicts
-    "model.#.units": Array("float64", ("S",), 0),
+    "model.#.weights": Array("float32", ("w", "K")),  # of a member that only predicts
+    "model.#.units": Array("float64", ("w",), 0),
     "model.#.log": Array("float64", ("L", "W")),
     "model.log": Array("float64", (None, "K")),
     "model.meetings.slot_of": Array("int32", ("m",), -1, "S"),

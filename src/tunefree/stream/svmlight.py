@@ -37,6 +37,7 @@ _COLON, _COMMA, _HASH = 58, 44, 35
 _LARGEST_INDEX = np.array([2**31 - 1], np.uint64)  # of features with names
 _LARGEST_HASHED = np.array([10**19 - 1], np.uint64)  # of features that are hashed: any of 19 digits
 _SHORTEST = 4  # bytes of an entry, such as " 1:2"
+_MOST_BY_INDEX = 2**22  # indices below have their feature in an array, where it takes less time than in the dictionary
 
 # Kinds of errors beside those of tokens.py.
 _LABEL, _LABEL_NOT_FINITE, _LABELS, _QUERY, _INDEX, _COLON_MISSING, _OVERFLOW, _REPEATED = range(10, 18)
@@ -93,7 +94,7 @@ class SvmlightEncoder:
 
     def __init__(self, hash_bits: int = 0, zero_based: bool = False) -> None:
         self.keys = dictionary.create(bits=hash_bits)
-        self.zero_based = zero_based
+        self.zero_based, self._by_index = zero_based, np.zeros(1, np.int32)  # the last is 0, for larger indices
         self.has_queries, self._is_new = False, True
         self._scratch = tokens.ScratchPool()
 
@@ -129,12 +130,27 @@ class SvmlightEncoder:
             self._is_new, self.has_queries = False, b" qid:" in data.tobytes()
         tokens.report(output, data, lines, bad, _MESSAGES)
         self.zero_based = self.zero_based or (learning and not output.keys.all())
-        self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)
-        rows = tokens.to_rows(output, ids, merge=self.keys.bits > 0)
+        rows = tokens.to_rows(output, self._look_up(output.keys, learning), merge=self.keys.bits > 0)
         target = of_numbers(np.ascontiguousarray(output.reals[:, 0]))
         numbers = output.integers[:, 0] + lines.row
         self._scratch.release(scratch)
         return Batch(rows, target, np.ones(len(numbers)), numbers, None, lines.file, lines.position)
+
+    def _look_up(self, indices: np.ndarray, learning: bool) -> np.ndarray:
+        """The features of indices; 0 for unknown ones, unless they are learned."""
+        if self.keys.bits:
+            self.keys, ids = dictionary.lookup(self.keys, indices, learning)
+            return ids
+        known, largest = self._by_index, min(int(indices.max(initial=0)), _MOST_BY_INDEX - 1)
+        if largest >= len(known) - 1:
+            self._by_index = known = np.zeros(2 * largest + 2, np.int32)  # and filled anew as indices occur
+        ids = known.take(indices.view(np.int64), mode="clip")
+        missing = np.flatnonzero(ids == 0)
+        if len(missing):
+            self.keys, ids[missing] = dictionary.lookup(self.keys, indices[missing], learning)
+            small = missing[indices[missing] < len(known) - 1]
+            known[indices[small].view(np.int64)] = ids[small]
+        return ids
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Know the features that an encoder like this has learned from rows that follow; these are its state."""
