@@ -311,7 +311,7 @@ def test_training_from_a_file_imports_neither_pandas_nor_scikit_learn(data, tmp_
         "import sys; from tunefree.cli import app as cli\n"
         f"sys.argv = ['tunefree', 'train', {str(data)!r}, '-t', 'rich', '-o', {str(tmp_path / 'm')!r}, '-q']\n"
         "try: cli.main()\nexcept SystemExit: pass\n"
-        "print([m for m in ('pandas', 'sklearn', 'polars') if m in sys.modules])"
+        "print([m for m in ('pandas', 'sklearn', 'polars', 'numba', 'tunefree.cli.serve') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 

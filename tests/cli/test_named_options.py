@@ -12,6 +12,7 @@ import pytest
 import tunefree
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_names import file, table  # noqa: F401 - a fixture
+from tunefree.cli import app
 from tunefree.cli.app import options_of, worded
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.parameters import NAMED, OTHER_OPTIONS, as_options, naming
@@ -107,7 +108,7 @@ def parameters_of_estimators():
 
 
 def test_messages_name_options_that_their_commands_have():
-    known, lacking = options_of(), {}
+    known, lacking = {name: options_of(name) for name in app.COMMANDS}, {}
     options = set().union(*known.values(), OTHER_OPTIONS)
     for path in sorted(SOURCE.rglob("*.py")):
         name, parameters = path.relative_to(SOURCE).as_posix(), named(path)
@@ -128,7 +129,7 @@ def test_what_training_decided_is_named_with_its_command(run, tmp_path, file, co
     (tmp_path / "bad.csv").write_text("\n".join([*text[:3], "lots,1,cook,no", "1,1,cook,"]))
     _, _, err = run(command, tmp_path / "m", tmp_path / "bad.csv")
     named_options = re.findall(r"--([a-z][a-z-]*)", err)
-    lacking = {one for one in named_options if one.replace("-", "_") not in options_of()[command]}
+    lacking = {one for one in named_options if one.replace("-", "_") not in options_of(command)}
     assert "bad.csv, row 3, column 'leak'" in err and "--on-bad-row skip" in err
     assert all(f"--{one} of `tunefree train`" in err for one in lacking)
 

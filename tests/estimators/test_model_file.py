@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from itertools import product
 
 import joblib
 import numpy as np
@@ -73,8 +74,17 @@ def saved(estimator, folder, **options):
     return tunefree.load(folder / "m")
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", ESTIMATORS)
+# Tables are read by code that all estimators share: quick is one of each family, and one of numbers.
+OF_ALL_FORMS = ("pool", "pool of numbers", "scinol", "single of numbers", "kernel", "path")
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        pytest.param(*pair, marks=[] if pair[0] in OF_ALL_FORMS or pair[1] == "array" else [pytest.mark.slow])
+        for pair in product(ESTIMATORS, FORMS)
+    ],
+)
 def test_what_is_loaded_is_what_was_saved_and_goes_on(name, form, tmp_path):
     estimator, y = ESTIMATORS[name]
     estimator, rows, more = tunefree_clone(estimator), FORMS[form](X[:200]), FORMS[form](X[200:])

@@ -93,6 +93,7 @@ def test_a_loss_is_registered_for_its_tasks():
     assert "nought" not in losses.names("regression") and losses.loss_of("classification", "hinge") == losses.Hinge()
 
 
+@pytest.mark.slow  # it compiles all loops with one more loss, as `test_switch.py` does of two of them
 @pytest.mark.usefixtures("as_before")
 def test_the_worked_example_runs_as_it_stands():
     page = run_page("loss.md")

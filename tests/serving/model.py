@@ -8,7 +8,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
+from functools import cache
+from pathlib import Path
 
 from tests.waiting import NEVER, until
 from tests.workflows.test_training import people
@@ -34,8 +37,17 @@ def plan(**options):
 
 
 def write_model(path, **options):
-    train(open_source(table(0, N)), plan(**options)).save(path)
+    path.write_bytes(_model(tuple(options.items())))
     return path
+
+
+@cache
+def _model(options):
+    """The file of a model that several tests serve."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "m"
+        train(open_source(table(0, N)), plan(**dict(options))).save(path)
+        return path.read_bytes()
 
 
 class Server:

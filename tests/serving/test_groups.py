@@ -7,6 +7,7 @@ import pytest
 from tests.serving.model import N, plan, rows, table
 from tests.serving.test_challenger import caught_up
 from tests.serving.undisturbed import check_store, learned_from
+from tests.waiting import NEVER
 from tunefree.model_files.trained import Trained
 from tunefree.serving.place import Place
 from tunefree.serving.requests import Request
@@ -31,7 +32,7 @@ def test_requests_that_cut_a_group(tmp_path, learner):
         (tmp_path / "s" / "incoming" / "new.model").write_bytes((tmp_path / "m").read_bytes())
         service.challenge("new.model")
         sent = [service.learner.submit(Request(grouped(start, start + 5))) for start in range(N, N + 300, 5)]
-        assert all(future.result(60) == {"learned": 5} for future in sent)
+        assert all(future.result(NEVER) == {"learned": 5} for future in sent)
         state = caught_up(service)
         assert state["rows compared"] > 0
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 300

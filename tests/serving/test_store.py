@@ -15,6 +15,7 @@ import pytest
 from tests.serving.killed import POINTS, learn
 from tests.serving.model import N, plan, rows, table, write_model
 from tests.serving.undisturbed import check_store
+from tests.waiting import NEVER
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.trained import Trained
 from tunefree.serving.journal import StoreError
@@ -128,7 +129,7 @@ def test_the_same_request_many_times_at_once_is_learned_once(file, tmp_path):
 
     with begun(file, tmp_path / "s") as service:
         asked = [service.learner.submit(Request(rows(N, N + 3), name="a")) for _ in range(50)]
-        answers = [future.result(60) for future in asked]
+        answers = [future.result(NEVER) for future in asked]
         assert sum("repeated" not in answer for answer in answers) == 1
         assert service.state()["rows"] == N + 3
 

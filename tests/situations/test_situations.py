@@ -8,9 +8,7 @@ from tests.situations.catalogue import ALL, CHOSEN, HALVES
 from tests.situations.measures import compare
 from tests.situations.situation import Situation
 
-QUICK = (  # a quarter of a minute together
-    "rare[0.002-500]",
-    "noise[500]",
+QUICK = (  # eight seconds together
     "linear_classes[150]",
     "linear_numbers[150]",
     "exclusive_or",

@@ -10,9 +10,11 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from tunefree.cli.options import ungrouped
 from tunefree.core import compilation
@@ -47,8 +49,33 @@ NEXT = """tunefree learns from tables, streams and texts in one pass, with nothi
   tunefree --help                                         all commands; `tunefree train --help` the options of one"""
 PLUGINS = "tunefree.commands"  # entry points of this group in other packages are commands
 
+
+class Commands(TyperGroup):
+    """The commands by their names. Each is made where it is asked for: to make all of them takes as long as a start."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        names: Any = dict.fromkeys(COMMANDS)  # which may be meant by one that is misspelt
+        self.commands = names
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return command_of(cmd_name, COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+
+
+@cache
+def command_of(name: str, function: Callable[..., None]) -> Any:
+    """A function as a command."""
+    alone = typer.Typer(add_completion=False)
+    alone.command(name)(ungrouped(function))
+    return typer.main.get_command(alone)
+
+
 app = typer.Typer(
     name="tunefree",
+    cls=Commands,
     help="Learn to predict a column of files and streams in one pass, with nothing to tune.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
@@ -89,18 +116,12 @@ def add(name: str, command: Callable[..., None]) -> None:
         If there is another command of this name.
     """
     COMMANDS.register(name, command)
-    app.command(name)(ungrouped(command))
 
 
-for _name, _command in COMMANDS.items():
-    add(_name, _command)
-
-
-def options_of() -> dict[str, set[str]]:
-    """The options of each command, by the names of their parameters."""
-    commands: Any = typer.main.get_command(app)
-    names = {name: {parameter.name for parameter in command.params} for name, command in commands.commands.items()}
-    return {name: of_command | {one.rstrip("_") for one in of_command} for name, of_command in names.items()}
+def options_of(command: str) -> set[str]:
+    """The options of a command, by the names of their parameters."""
+    names = {parameter.name for parameter in command_of(command, COMMANDS[command]).params}
+    return names | {name.rstrip("_") for name in names}
 
 
 def worded(message: str, words: list[str]) -> str:
@@ -117,11 +138,10 @@ def worded(message: str, words: list[str]) -> str:
     >>> worded("the number is missing; see `na_values`, or pass `on_bad_row='skip'`", ["serve"])
     'the number is missing; see --na-values, or pass --on-bad-row skip of `tunefree train`'
     """
-    known = options_of()
-    commands = [name for name in dict.fromkeys([*words[:1], "train", *known]) if name in known]
+    commands = [name for name in dict.fromkeys([*words[:1], "train", *COMMANDS]) if name in COMMANDS]
 
     def written(name: str, option: str) -> str:
-        command = next((command for command in commands if name in known[command]), commands[0])
+        command = next((command for command in commands if name in options_of(command)), commands[0])
         return option if [command] == words[:1] else f"{option} of `tunefree {command}`"
 
     return as_options(message, written)
