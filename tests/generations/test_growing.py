@@ -122,6 +122,20 @@ def test_weights_may_be_far_apart(kind):
         assert np.isfinite(margins(kind, problem(task, weights=weights))).all()
 
 
+@each_kind
+def test_too_many_rows_are_refused(kind):
+    columns, flags, many = np.zeros((2**20 + 1, 1)), np.zeros(1, bool), np.ones(2**20 + 1)
+    with pytest.raises(ValueError, match="at most 1,048,576 rows"):
+        growing.grow(kind, Problem(columns, flags, many, many, 0, Square()), 0)
+
+
+def test_many_classes_have_their_own_sums():
+    targets = np.arange(600.0) % 300
+    model = growing.grow("randomised", problem("three", X=columns(600))._replace(targets=targets, n_classes=300), 0)
+    shares = np.exp(growing.apply(model, columns(600))[1][0])
+    assert (shares.argmax(axis=1) == targets).mean() > 0.5
+
+
 def test_rare_classes_keep_a_share_of_randomised_trees():
     rows = problem("two")
     predicted = margins("randomised", rows)

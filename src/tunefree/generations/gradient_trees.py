@@ -23,7 +23,6 @@ from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, with_default
 
 RIDGE = 1e-3  # added to sums of second derivatives
 LEAST_GAIN = 1e-9
-MOST_ROWS = 2**20  # for which there are bits enough
 BITS = 64
 SIGN, TWO_TO_52, BITS_OF_TWO_TO_52 = np.uint64(1 << 63), 2.0**52, np.uint64(0x4330000000000000)
 ONE = 2.0**-32  # a random number of 32 bits times this is between 0 and 1
@@ -58,8 +57,6 @@ class Work(NamedTuple):
     @classmethod
     def create(cls, n: int, n_columns: int, n_outputs: int, most_leaves: int) -> Work:
         """Room for trees of so many rows, columns drawn, outputs, and leaves."""
-        if n > MOST_ROWS:
-            raise ValueError(f"boosted trees are grown on at most {MOST_ROWS:,} rows, not {n:,}")
         nodes, of_rows = 2 * most_leaves - 1, (n, n_outputs)
         return cls(
             gradients=np.empty(of_rows, np.float32),

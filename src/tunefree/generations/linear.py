@@ -23,12 +23,12 @@ from tunefree.losses import Square
 from tunefree.losses.objectives import measured, regression
 
 MOST_WEIGHTS = 512  # of all outputs together, where second derivatives of all pairs are computed
-MOST_OF_NEWTON = 256  # likewise of classes, beyond which L-BFGS is faster
+MOST_OF_NEWTON = 128  # likewise of classes, beyond which L-BFGS is faster
 MOST_PRODUCTS = 2**21  # of a number and a weight in one pass over the rows
 MOST_LEVELS = 32  # of a category, beyond which its rarer ones have no weight
 STRENGTHS = (0.1, 1.0, 10.0)  # inverses of the penalty on half of the squared weights
 STEPS, MOST_ITERATIONS = 25, 100  # of Newton's method, and of L-BFGS, at most
-NEAR = 1e-6  # a step that lowers the objective by so small a part of it is the last
+NEAR, NEAR_OF_LBFGS = 1e-6, 1e-5  # a step that lowers the objective by so small a part of it is the last
 FARTHEST_MARGIN = 300.0  # of a logarithm
 FARTHEST = 8.0  # standard deviations from the mean, where numbers are clipped
 
@@ -176,20 +176,20 @@ def _evaluate(
     X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """The penalised log-loss of some weights, its gradient, and the probabilities (n, K) of the rows."""
-    margins, codes, row_weights = X @ weights, problem.targets.astype(np.int64), problem.weights
-    if margins.shape[1] == 1:
-        margins = np.concatenate([np.zeros((len(X), 1)), margins], axis=1)
-    rows = np.arange(len(X))
-    margins -= margins.max(axis=1)[:, None]
+    margins, codes, row_weights = weights.T @ X.T, problem.targets.astype(np.int64), problem.weights
+    n_outputs, rows = len(margins), np.arange(len(X))
+    if n_outputs == 1:
+        margins = np.concatenate([np.zeros((1, len(X))), margins])
+    margins -= margins.max(axis=0)
     shares = np.exp(margins)
-    totals = shares.sum(axis=1)
-    loss = row_weights @ (np.log(totals) - margins[rows, codes])
-    shares /= totals[:, None]
-    away = shares * row_weights[:, None]
-    away[rows, codes] -= row_weights
-    gradient = X.T @ away[:, -weights.shape[1] :] + penalty[:, None] * weights
+    totals = shares.sum(axis=0)
+    loss = row_weights @ (np.log(totals) - margins[codes, rows])
+    shares /= totals
+    away = shares * row_weights
+    away[codes, rows] -= row_weights
+    gradient = (away[-n_outputs:] @ X).T + penalty[:, None] * weights
     value = float(loss + 0.5 * np.sum(penalty[:, None] * weights**2))
-    return value, gradient, shares[:, -weights.shape[1] :]
+    return value, gradient, shares[-n_outputs:].T
 
 
 def _lbfgs(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -201,7 +201,7 @@ def _lbfgs(X: np.ndarray, problem: Problem, penalty: np.ndarray, weights: np.nda
 
     from scipy.optimize import minimize  # which takes longer to import than most models to grow
 
-    options = {"maxiter": MOST_ITERATIONS, "ftol": NEAR}
+    options = {"maxiter": MOST_ITERATIONS, "ftol": NEAR_OF_LBFGS}
     solution = minimize(value_and_gradient, weights.ravel(), jac=True, method="L-BFGS-B", options=options)
     return np.array(solution.x).reshape(weights.shape)
 

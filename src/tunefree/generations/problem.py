@@ -13,6 +13,7 @@ from tunefree.losses import Square
 from tunefree.losses.contract import has_log_link
 
 MOST_SCORE = 1e15  # so that single precision has room for sums
+MOST_ROWS = 2**20  # in whose sums there are bits enough, see tunefree.generations.gradient_trees
 LEAST_DISPERSION = 1e-6  # where all targets are equal
 
 
@@ -81,7 +82,9 @@ class Problem(NamedTuple):
 
 
 def binned(problem: Problem) -> Problem:
-    """A problem whose columns have codes, too."""
+    """A problem whose columns have codes, too, so that trees can be grown."""
+    if len(problem.targets) > MOST_ROWS:
+        raise ValueError(f"trees are grown on at most {MOST_ROWS:,} rows, not {len(problem.targets):,}; draw some")
     bins = bins_of(problem.columns, problem.is_categorical, scores_of(problem))
     codes = np.ascontiguousarray(codes_of(bins, problem.columns).T)
     return problem._replace(binned=Binned(bins, codes))

@@ -32,7 +32,7 @@ PRIOR_EVENTS = 0.25  # of a leaf, at the mean of all, likewise
 LEAST_RATE = 1e-9  # of the mean of the targets
 LEAST_OF_LOSS = 8  # rows of a node that is split, where a leaf has a quantile: of 2 worse by half, of 20 by a tenth
 MOST_LEAVES = 4096  # of a tree
-CLASS = 48  # bits below the number of a class
+CLASS = 44  # bits below the number of a class, of which there may be 2^20
 MOST_VALUES = 2**15  # leaves of a tree times outputs
 
 
