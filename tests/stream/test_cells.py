@@ -107,6 +107,9 @@ def test_what_is_not_foreseen_is_left_to_the_encoder():
     assert not Cells(encoder_of(rows, hash_bits=8)).names
     encoder.na_values = ("1",)
     assert not Cells(encoder).names
+    limited = encoder_of(rows)
+    limited.ids.limit(1000)
+    assert Cells(encoder_of(rows)).names and not Cells(limited).names
 
 
 def test_cells_are_kept_while_features_keep_their_ids_and_bounded():

@@ -76,6 +76,7 @@ class Cells:
         self._described = [(column.name, column.kind, column.options()) for column in columns]
         self._keys = encoder.ids.keys.known[: encoder.ids.keys.count].copy()
         is_foreseen = has_plain_numbers(encoder) and not (encoder.notes or encoder.hash_bits or encoder.exposure)
+        is_foreseen = is_foreseen and encoder.ids.most is None  # otherwise features are forgotten
         is_foreseen = is_foreseen and not _OF_WORDS & {column.kind for column in columns}
         self.names = frozenset(column.name for column in columns if is_foreseen)
         self._columns = [(column.name, type(column) is Number, dict[Any, Cell | None]()) for column in columns]
