@@ -16,7 +16,7 @@ import numpy as np
 
 from tunefree.core.errors import DataError
 from tunefree.core.rows import Block, sparse, table
-from tunefree.stream.columns import Faults, Number, converted
+from tunefree.stream.columns import LONGEST, MOST_REMEMBERED, Faults, Number, converted
 from tunefree.stream.features import MOST_CODES
 from tunefree.stream.file_notation import has_plain_numbers
 from tunefree.stream.jsonlines import read_objects
@@ -25,7 +25,6 @@ from tunefree.stream.profile import LARGEST, Seen
 from tunefree.stream.roles import column_of
 
 MOST_ROWS = 64  # more are encoded faster together
-MOST_REMEMBERED = 1000  # values of a column
 _OF_WORDS = {"text", "bag", "vector"}  # kinds of columns whose cells are not remembered
 _NUMBERS = {int, float}
 _ABSENT = object()
@@ -100,7 +99,7 @@ class Cells:
                 if is_number and kind in _NUMBERS and -LARGEST < value < LARGEST:
                     cells.append(Cell([float(value)], [], [], Seen(False, value, value)))
                     continue
-                if kind is list or kind is dict:
+                if kind is list or kind is dict or (kind is str and len(value) > LONGEST):
                     return None
                 key = kind, value
                 if key not in known:
