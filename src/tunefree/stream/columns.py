@@ -247,8 +247,8 @@ class Category:
         """The categories of the rows; those of a single row are remembered by its value."""
         value = array[0].as_py() if len(array) == 1 else array
         key = array.type.id, type(value), value if type(value) in _PLAIN else None
-        if type(value) in _PLAIN and key in self._of_values:
-            return self._of_values[key]
+        if type(value) in _PLAIN and (known := self._of_values.get(key)) is not None:
+            return known
         index, values = self.encoded(array, faults)
         converted = Categories(index, values, np.append(string_keys(values, self.seed), np.uint64(self.missing_key)))
         if type(value) in _PLAIN and not faults and not (isinstance(value, str) and len(value) > LONGEST):
