@@ -215,6 +215,16 @@ def together(one, *requests):
     return asyncio.run(answers())
 
 
+def test_rows_with_ids_that_come_at_the_same_time_wait_for_their_labels(service):
+    one, known = service(), rows(N, N + 60)
+    sent = [[{**row, "id": k}] for k, row in enumerate(rows(N, N + 60, "rich"))]
+    answers = together(one, *sent, sent[0] + sent[1], [{**sent[0][0], "id": True}])
+    assert [answer["id"] for of_request in answers[:-1] for answer in of_request] == [*range(60), 0, 1]
+    assert isinstance(answers[-1], DataError) and one.store.journal.n_waiting == 60
+    labels = [{"id": k, "rich": row["rich"]} for k, row in enumerate(known)]
+    assert one.label(labels) == {"learned": 60, "unknown": []}
+
+
 def test_where_no_thread_can_be_had_requests_are_answered(service, monkeypatch):
     async def refuse(*arguments):
         raise RuntimeError("can't start new thread")

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from tunefree.stream.batch import BadRows, Refused
-from tunefree.stream.cells import MOST_REMEMBERED, Cells, block_of
+from tunefree.stream.cells import Cells, block_of
+from tunefree.stream.columns import LONGEST, MOST_REMEMBERED
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.late import Further
@@ -107,6 +108,9 @@ def test_what_is_not_foreseen_is_left_to_the_encoder():
     assert not Cells(encoder_of(rows, hash_bits=8)).names
     encoder.na_values = ("1",)
     assert not Cells(encoder).names
+    limited = encoder_of(rows)
+    limited.ids.limit(1000)
+    assert Cells(encoder_of(rows)).names and not Cells(limited).names
 
 
 def test_cells_are_kept_while_features_keep_their_ids_and_bounded():
@@ -125,7 +129,11 @@ def test_cells_are_kept_while_features_keep_their_ids_and_bounded():
     assert np.array_equal(block_of(moved).codes, encoded(other, [known], Refused()).codes)
     for k in range(2 * MOST_REMEMBERED):
         cells.of_rows([{**known, "job": f"x{k}"}])
+    long = {**known, "job": "x" * (1 + LONGEST)}
+    assert cells.of_rows([long]) is None
+    encoded(encoder, [long], Refused())
     assert all(len(remembered) <= MOST_REMEMBERED for *_, remembered in cells._columns)
+    assert not any(long["job"] in str(key) for key in [*cells._columns[1][2], *encoder.columns[1]._of_values])
 
 
 def test_columns_that_came_later_are_cells_too():

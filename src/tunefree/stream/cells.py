@@ -16,7 +16,7 @@ import numpy as np
 
 from tunefree.core.errors import DataError
 from tunefree.core.rows import Block, sparse, table
-from tunefree.stream.columns import Faults, Number, converted
+from tunefree.stream.columns import LONGEST, MOST_REMEMBERED, Faults, Number, converted
 from tunefree.stream.features import MOST_CODES
 from tunefree.stream.file_notation import has_plain_numbers
 from tunefree.stream.jsonlines import read_objects
@@ -25,7 +25,6 @@ from tunefree.stream.profile import LARGEST, Seen
 from tunefree.stream.roles import column_of
 
 MOST_ROWS = 64  # more are encoded faster together
-MOST_REMEMBERED = 1000  # values of a column
 _OF_WORDS = {"text", "bag", "vector"}  # kinds of columns whose cells are not remembered
 _NUMBERS = {int, float}
 _ABSENT = object()
@@ -76,6 +75,7 @@ class Cells:
         self._described = [(column.name, column.kind, column.options()) for column in columns]
         self._keys = encoder.ids.keys.known[: encoder.ids.keys.count].copy()
         is_foreseen = has_plain_numbers(encoder) and not (encoder.notes or encoder.hash_bits or encoder.exposure)
+        is_foreseen = is_foreseen and encoder.ids.most is None  # otherwise features are forgotten
         is_foreseen = is_foreseen and not _OF_WORDS & {column.kind for column in columns}
         self.names = frozenset(column.name for column in columns if is_foreseen)
         self._columns = [(column.name, type(column) is Number, dict[Any, Cell | None]()) for column in columns]
@@ -99,7 +99,7 @@ class Cells:
                 if is_number and kind in _NUMBERS and -LARGEST < value < LARGEST:
                     cells.append(Cell([float(value)], [], [], Seen(False, value, value)))
                     continue
-                if kind is list or kind is dict:
+                if kind is list or kind is dict or (kind is str and len(value) > LONGEST):
                     return None
                 key = kind, value
                 if key not in known:

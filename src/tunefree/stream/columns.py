@@ -30,6 +30,7 @@ _MISSING = of_strings(MISSING)
 OF_WORDS, RARE_WORD = "values of several words, most of them different", "numbers, but for"  # doubts
 
 MOST_REMEMBERED = 1000  # single values of a column whose categories are remembered
+LONGEST = 200  # letters of a value that is remembered
 _PLAIN = (str, bool, int, type(None))  # types of values that are remembered: those that are equal are written alike
 _QUANTITIES = ("number", "moment", "time")  # kinds of columns of which words may be missing values
 
@@ -246,11 +247,11 @@ class Category:
         """The categories of the rows; those of a single row are remembered by its value."""
         value = array[0].as_py() if len(array) == 1 else array
         key = array.type.id, type(value), value if type(value) in _PLAIN else None
-        if type(value) in _PLAIN and key in self._of_values:
-            return self._of_values[key]
+        if type(value) in _PLAIN and (known := self._of_values.get(key)) is not None:
+            return known
         index, values = self.encoded(array, faults)
         converted = Categories(index, values, np.append(string_keys(values, self.seed), np.uint64(self.missing_key)))
-        if type(value) in _PLAIN and not faults:
+        if type(value) in _PLAIN and not faults and not (isinstance(value, str) and len(value) > LONGEST):
             if len(self._of_values) == MOST_REMEMBERED:
                 self._of_values.clear()
             self._of_values[key] = converted
