@@ -81,7 +81,7 @@ class Source:
     @property
     def name(self) -> str:
         """What messages call it."""
-        return ", ".join(self.files) if self.files else "the table"
+        return ", ".join(map(display_name, self.files)) if self.files else "the table"
 
     def is_live(self) -> bool:
         """Whether its rows are used as they come; :func:`tunefree.stream.lines.use_lines_as_they_come` says it."""
@@ -96,7 +96,7 @@ class Source:
         """Raise a DataError if it cannot be read more than once; ``otherwise`` says what would do without."""
         if not self.rewindable:
             remedy = f"save it to a file{'' if self.files else ' or a table'}, or {otherwise}"
-            raise DataError("can be read only once", display_name(self.name), remedy=remedy)
+            raise DataError("can be read only once", self.name, remedy=remedy)
 
     @property
     def has_fixed_columns(self) -> bool:
