@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 MOST_NAMES = 1000  # among which one that is spelt alike is looked for
-CLOSE = 0.65  # similarity of spellings
+CLOSE, NEAR = 0.75, 0.65  # similarity of spellings: of names that may be the same, and of one that may be meant
 
 
 class TunefreeError(ValueError):
@@ -69,12 +69,12 @@ def nearest(name: object, names: Sequence[object], title: str, most: int = 12) -
     >>> nearest("amout", ["amount", "age"], "columns"), nearest("x", ["amount", "age"], "columns")
     ("did you mean 'amount'?", "the columns are 'amount', 'age'")
     """
-    close = alike(str(name), list(map(str, names)))
+    close = alike(str(name), list(map(str, names)), NEAR)
     return f"the {title} are {listed(names, most)}" if close is None else f"did you mean {close!r}?"
 
 
-def alike(name: str, known: Sequence[str]) -> str | None:
-    """The one of some names that is spelt most like another, whatever their case and white space.
+def alike(name: str, known: Sequence[str], least: float = CLOSE) -> str | None:
+    """The one of some names that is spelt most like another, whatever their case and white space; None if none is.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def alike(name: str, known: Sequence[str]) -> str | None:
     ('Diesel', 'amount', None)
     """
     plain = {_plain(other): other for other in reversed(known[:MOST_NAMES])}
-    close = get_close_matches(_plain(name), plain, 1, CLOSE)
+    close = get_close_matches(_plain(name), plain, 1, least)
     return plain[close[0]] if close else None
 
 

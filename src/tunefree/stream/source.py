@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,7 @@ class Source:
     @property
     def name(self) -> str:
         """What messages call it."""
-        return ", ".join(self.files) if self.files else "the table"
+        return ", ".join(map(display_name, self.files)) if self.files else "the table"
 
     def is_live(self) -> bool:
         """Whether its rows are used as they come; :func:`tunefree.stream.lines.use_lines_as_they_come` says it."""
@@ -96,7 +96,7 @@ class Source:
         """Raise a DataError if it cannot be read more than once; ``otherwise`` says what would do without."""
         if not self.rewindable:
             remedy = f"save it to a file{'' if self.files else ' or a table'}, or {otherwise}"
-            raise DataError("can be read only once", display_name(self.name), remedy=remedy)
+            raise DataError("can be read only once", self.name, remedy=remedy)
 
     @property
     def has_fixed_columns(self) -> bool:
@@ -141,24 +141,12 @@ class Source:
 
         return tables.sample_of(self.files, self.format, options._replace(delimiter=self.delimiter))
 
-    def encoder(
-        self,
-        first: Any,
-        target: str | None,
-        weight: str | None = None,
-        ignore: Iterable[str] = (),
-        text: Iterable[str] = (),
-        hash_bits: int = 0,
-        column_types: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
-        group: str | None = None,
-        exposure: str | None = None,
-    ) -> Any:
-        """A new encoder; that of a table takes its columns from the first chunk."""
+    def encoder(self, first: Any, target: str | None, hash_bits: int = 0, **of_columns: Any) -> Any:
+        """A new encoder; that of a table takes its columns from the first chunk, as ``TableEncoder.infer`` does."""
         if self.kind == formats.TABLE:
             infer = encoder_of(self.kind).infer
-            further = {"group": group, "typed": self.typed, "exposure": exposure}
-            return infer(first, target, weight, ignore, text, hash_bits, column_types, **further)
-        if weight or exposure or text or list(ignore) or column_types != ColumnTypes():
+            return infer(first, target, hash_bits=hash_bits, typed=self.typed, **of_columns)
+        if any(value for value in of_columns.values() if value != ColumnTypes()):
             raise DataError(f"{self.kind} text has no columns to name", self.name, remedy="leave such options out")
         return encoder_of(self.kind)(hash_bits)
 

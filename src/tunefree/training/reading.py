@@ -150,20 +150,18 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
     """An encoder that knows the columns of a source, but no row of it yet; and all chunks of the source."""
     if source.known is not None:
         return source.known, chunks_of(source, source.known, bad)
-    column_types = plan.column_types
-    of_columns = plan.target, plan.weight, plan.ignore, plan.text, plan.hash_bits, column_types
-    further: dict[str, Any] = {"group": plan.group, "exposure": plan.exposure}
-    sample = source.sample(Options(column_types=column_types, exact=plan.target))
+    roles = ("target", "weight", "group", "exposure", "ignore", "text", "hash_bits", "column_types")
+    of_columns = {name: getattr(plan, name) for name in roles}
+    how: dict[str, Any] = {"column_types": plan.column_types, "exact": plan.target}
+    sample = source.sample(Options(**how))
     if sample is not None:
-        encoder = source.encoder(sample, *of_columns, **further)
+        encoder = source.encoder(sample, **of_columns)
         return encoder, chunks_of(source, encoder, bad)
-    chunks = source.chunks(bad=bad, column_types=column_types, exact=plan.target)
+    chunks = source.chunks(bad=bad, **how)
     first = next(chunks, None)
     if first is None:
         raise no_rows(source)
-    return source.encoder(first, *of_columns, group=plan.group, exposure=plan.exposure), itertools.chain(
-        [first], chunks
-    )
+    return source.encoder(first, **of_columns), itertools.chain([first], chunks)
 
 
 def batches_from(
