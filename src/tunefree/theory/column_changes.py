@@ -26,7 +26,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc
 
 LEVEL = 0.001  # probability that a column is beyond it by chance, of all columns together
 BINS, RELATED_BINS = 10, 4  # of a column, at most: of its values alone, and where relations are compared
@@ -96,6 +95,8 @@ class _Tests(NamedTuple):
 
     def are_beyond(self, level: float) -> np.ndarray:
         """Which columns (c,) differ by more than chance would let them."""
+        from scipy.special import chdtrc  # takes a sixth of the time in which a command begins
+
         is_tested = self.degrees > 0
         return is_tested & (chdtrc(np.where(is_tested, self.degrees, 1), self.statistic) <= level)
 
