@@ -10,6 +10,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tunefree.core import kernels
+from tunefree.core.errors import ModelError
 from tunefree.core.rows import part, reach, sparse, table
 from tunefree.model import meetings, record
 from tunefree.model.model import Model
@@ -214,6 +215,14 @@ def test_a_model_that_was_saved_goes_on_as_if_it_had_not_been():
     for own in (model, again):
         own.learn(X, Labels.of([f"c{c}" for c in y]), weight)
     same(model, again)
+
+
+@pytest.mark.parametrize("wrong", [lambda rows: rows + 1, lambda rows: np.append(rows, np.zeros(N, np.int32))])
+def test_rows_that_do_not_have_the_occurrences_of_a_file_are_refused(wrong):
+    arrays, header = copy.deepcopy(learned(*streams(14))[0].save_state())
+    arrays["meetings.kept.rows"] = wrong(arrays["meetings.kept.rows"])
+    with pytest.raises(ModelError, match="do not have the occurrences"):
+        Model.restore(arrays, header)
 
 
 def test_in_a_second_pass_all_features_are_learned():

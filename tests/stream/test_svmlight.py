@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from tunefree.core.errors import DataError
+from tunefree.stream import svmlight
 from tunefree.stream.batch import BadRows, Lines, Position
 from tunefree.stream.lines import read_lines
 from tunefree.stream.svmlight import SvmlightEncoder
@@ -252,3 +253,14 @@ def test_nothing_but_comments():
     batch = encoded("# a\n\n  \r\n")
     assert len(batch.target) == 0
     assert batch.rows.pointers.tolist() == [0]
+
+
+@pytest.mark.parametrize("most", [1, 8, 2**22])
+def test_indices_that_are_looked_up_in_an_array_have_the_features_of_the_dictionary(most, monkeypatch):
+    monkeypatch.setattr(svmlight, "_MOST_BY_INDEX", most)
+    rng, encoder, seen = np.random.default_rng(0), SvmlightEncoder(zero_based=True), []
+    for largest, learning in [(5, True), (40, True), (90, False), (2**31, True), (2**31, False)]:
+        indices = rng.integers(0, largest, 30).astype(np.uint64)
+        features = encoder._look_up(indices, learning)
+        seen += [index for index in dict.fromkeys(indices.tolist()) if learning and index not in seen]
+        assert features.tolist() == [1 + seen.index(index) if index in seen else 0 for index in indices.tolist()]

@@ -10,7 +10,7 @@ from tunefree.core.kernels import kernel
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.arrays import of_numbers
-from tunefree.stream.batch import BadRows, Batch, Lines
+from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.tokens import (
     LINE_END,
     LONG,
@@ -64,7 +64,7 @@ def is_svmlight(line: str) -> bool:
     return len(words) > 1 and all(":" in word for word in pairs) and "," not in words[0]
 
 
-class SvmlightEncoder:
+class SvmlightEncoder(tokens.LineEncoder):
     """Turns lines of svmlight text into batches.
 
     Parameters
@@ -93,10 +93,9 @@ class SvmlightEncoder:
     """
 
     def __init__(self, hash_bits: int = 0, zero_based: bool = False) -> None:
-        self.keys = dictionary.create(bits=hash_bits)
+        super().__init__(hash_bits)
         self.zero_based, self._by_index = zero_based, np.zeros(1, np.int32)  # the last is 0, for larger indices
         self.has_queries, self._is_new = False, True
-        self._scratch = tokens.ScratchPool()
 
     @classmethod
     def of_indices(cls, n: int) -> SvmlightEncoder:
@@ -111,20 +110,12 @@ class SvmlightEncoder:
         self.keys, ids = dictionary.lookup(self.keys, indices, learning)
         return ids
 
-    def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
-        """The rows of a chunk of text; new features are learned or, at prediction, left out. Every row has a label."""
-        return self.finish(self.prepare(lines, True), learning, bad)
-
-    def prepare(self, lines: Lines, labelled: bool) -> tokens.Prepared:
-        """The part of :meth:`encode` that does not depend on other chunks; threads may prepare several at once."""
-        data, scratch = tokens.terminated(lines.data), self._scratch.acquire()
+    def _tokenized(self, data: np.ndarray, scratch: tokens.Scratch, labelled: bool) -> Output:
         largest = _LARGEST_HASHED if self.keys.bits else _LARGEST_INDEX
         seen = scratch.array("seen", (int(table_mask(len(data) // _SHORTEST)) + 1,), np.uint64)
-        output = tokens.tokenize(tokenize, data, _SHORTEST, scratch, largest, seen, dictionary.SEED)
-        return tokens.Prepared(lines, data, output, scratch)
+        return tokens.tokenize(tokenize, data, _SHORTEST, scratch, largest, seen, dictionary.SEED)
 
     def finish(self, prepared: tokens.Prepared, learning: bool, bad: BadRows) -> Batch:
-        """The rest of :meth:`encode`, one chunk after the other."""
         lines, data, output, scratch = prepared
         if self._is_new:
             self._is_new, self.has_queries = False, b" qid:" in data.tobytes()
@@ -157,18 +148,8 @@ class SvmlightEncoder:
         self.zero_based = self.zero_based or header["zero_based"]
         self.keys, _ = dictionary.lookup(self.keys, arrays["keys"])
 
-    def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray:
-        """The features of an encoder that was absorbed, by their ids there."""
-        return dictionary.ids_of(self.keys, arrays["keys"])
-
-    @property
-    def n_features(self) -> int:
-        """The largest feature id there may be so far, plus 1."""
-        return dictionary.n_features(self.keys)
-
-    def names(self) -> list[str]:
-        """Names by feature id: the indices."""
-        return tokens.feature_names(self.keys, lambda: [str(key) for key in dictionary.save(self.keys).tolist()])
+    def _known_names(self) -> list[str]:
+        return [str(key) for key in dictionary.save(self.keys).tolist()]
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and header to be stored."""

@@ -11,7 +11,7 @@ import numpy as np
 from tunefree.core import rows
 from tunefree.core.kernels import kernel
 from tunefree.stream import keys as dictionary
-from tunefree.stream.batch import BadRows, Lines
+from tunefree.stream.batch import BadRows, Batch, Lines
 from tunefree.stream.keys import load, mix
 
 # Outcomes of reading a token.
@@ -91,6 +91,51 @@ class Prepared(NamedTuple):
     data: np.ndarray  # (bytes,) the text, terminated
     output: Output
     scratch: Scratch  # in use for as long as the output
+
+
+class LineEncoder:
+    """What encoders of lines have in common: a dictionary of features, and chunks that are tokenized in threads."""
+
+    def __init__(self, hash_bits: int) -> None:
+        self.keys = dictionary.create(bits=hash_bits)
+        self._scratch = ScratchPool()
+
+    def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
+        """The rows of a chunk of text; new features are learned or, at prediction, left out.
+
+        Rows without a label, where a format has such, are bad if they must be ``labelled`` (by default when learning);
+        otherwise their target is null, and a batch in which no row has a label has no target.
+        """
+        return self.finish(self.prepare(lines, learning if labelled is None else labelled), learning, bad)
+
+    def prepare(self, lines: Lines, labelled: bool) -> Prepared:
+        """The part of :meth:`encode` that does not depend on other chunks; threads may prepare several at once."""
+        data, scratch = terminated(lines.data), self._scratch.acquire()
+        return Prepared(lines, data, self._tokenized(data, scratch, labelled), scratch)
+
+    def finish(self, prepared: Prepared, learning: bool, bad: BadRows) -> Batch:
+        """The rest of :meth:`encode`, one chunk after the other."""
+        raise NotImplementedError
+
+    def _tokenized(self, data: np.ndarray, scratch: Scratch, labelled: bool) -> Output:
+        raise NotImplementedError
+
+    def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray:
+        """The features of an encoder that was absorbed, by their ids there."""
+        return dictionary.ids_of(self.keys, arrays["keys"])
+
+    @property
+    def n_features(self) -> int:
+        """The largest feature id there may be so far, plus 1."""
+        return dictionary.n_features(self.keys)
+
+    def names(self) -> list[str]:
+        """Names by feature id: those of the features, or numbered buckets where the features are hashed."""
+        hashed = [f"(hash {i})" for i in range(1 << self.keys.bits)] if self.keys.bits else None
+        return ["(constant)", *(self._known_names() if hashed is None else hashed)]
+
+    def _known_names(self) -> list[str]:
+        raise NotImplementedError
 
 
 def tokenize(
@@ -428,10 +473,3 @@ def merge_entries(
         pointers[i + 1] = kept
         start = stop
     return kept
-
-
-def feature_names(keys: dictionary.Keys, known: Callable[[], list[str]]) -> list[str]:
-    """Names by feature id: those of the features, or numbered buckets where the features are hashed."""
-    if keys.bits:
-        return ["(constant)", *(f"(hash {i})" for i in range(1 << keys.bits))]
-    return ["(constant)", *known()]

@@ -18,7 +18,7 @@ from tunefree.core.kernels import kernel
 from tunefree.stream import keys as dictionary
 from tunefree.stream import tokens
 from tunefree.stream.arrays import of_numbers
-from tunefree.stream.batch import BadRows, Batch, Lines
+from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.keys import finish, fold, load
 from tunefree.stream.names import Names, in_order
 from tunefree.stream.tokens import (
@@ -71,10 +71,11 @@ def is_vw(line: str) -> bool:
     return any(word.startswith("|") for word in line.split())
 
 
-class VWEncoder:
+class VWEncoder(tokens.LineEncoder):
     """Turns lines of Vowpal Wabbit text into batches.
 
-    Features are known by namespace and name; the values of a feature that occurs twice in a row are summed.
+    Features are known by namespace and name; the values of a feature that occurs twice in a row are summed. Their names
+    are ``namespace^feature``, or ``feature`` in the namespace without a name.
 
     Parameters
     ----------
@@ -95,26 +96,14 @@ class VWEncoder:
     """
 
     def __init__(self, hash_bits: int = 0) -> None:
-        self.keys = dictionary.create(bits=hash_bits)
-        self._scratch = tokens.ScratchPool()
+        super().__init__(hash_bits)
         self._names: list[np.ndarray] = []  # the bytes of the names, in the order of their ids
         self._sizes: list[np.ndarray] = []  # bytes of each name
 
-    def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
-        """The rows of a chunk of text; new features are learned or, at prediction, left out.
-
-        Rows without a label are bad where they must be ``labelled`` (by default when learning); otherwise their target
-        is null, and a batch in which no row has a label has no target.
-        """
-        return self.finish(self.prepare(lines, learning if labelled is None else labelled), learning, bad)
-
-    def prepare(self, lines: Lines, labelled: bool) -> tokens.Prepared:
-        """The part of :meth:`encode` that does not depend on other chunks; threads may prepare several at once."""
-        data, scratch = tokens.terminated(lines.data), self._scratch.acquire()
-        return tokens.Prepared(lines, data, tokens.tokenize(tokenize, data, 2, scratch, labelled, np.empty(3)), scratch)
+    def _tokenized(self, data: np.ndarray, scratch: tokens.Scratch, labelled: bool) -> Output:
+        return tokens.tokenize(tokenize, data, 2, scratch, labelled, np.empty(3))
 
     def finish(self, prepared: tokens.Prepared, learning: bool, bad: BadRows) -> Batch:
-        """The rest of :meth:`encode`, one chunk after the other."""
         lines, data, output, scratch = prepared
         tokens.report(output, data, lines, bad, _MESSAGES, _NO_LABEL)
         known = self.keys.count
@@ -147,19 +136,6 @@ class VWEncoder:
         names = in_order([Names(arrays["names"], np.cumsum(arrays["name_sizes"]))], new)
         self._names.append(names.text)
         self._sizes.append(names.sizes)
-
-    def ids_absorbed(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> np.ndarray:
-        """The features of an encoder that was absorbed, by their ids there."""
-        return dictionary.ids_of(self.keys, arrays["keys"])
-
-    @property
-    def n_features(self) -> int:
-        """The largest feature id there may be so far, plus 1."""
-        return dictionary.n_features(self.keys)
-
-    def names(self) -> list[str]:
-        """Names by feature id: ``namespace^feature``, or ``feature`` in the namespace without a name."""
-        return tokens.feature_names(self.keys, self._known_names)
 
     def _known_names(self) -> list[str]:
         arrays, _ = self.state()
