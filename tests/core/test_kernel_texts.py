@@ -18,7 +18,9 @@ def test_each_kernel_has_a_text_and_each_text_a_kernel():
 
 def test_texts_are_of_the_sources_as_they_stand():
     digests = {name: re.findall("[0-9a-f]{64}", text.partition("\n")[0])[1] for name, text in unpacked(TEXTS).items()}
-    stale = [name for name, kernel in KERNELS.items() if digests.get(name) != kernel.digest or not packaged_text(kernel)]
+    stale = [
+        name for name, kernel in KERNELS.items() if digests.get(name) != kernel.digest or not packaged_text(kernel)
+    ]
     assert not stale, "run make kernels"
 
 
