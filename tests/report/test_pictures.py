@@ -21,6 +21,7 @@ from tunefree.explanation.panels import Axis, Dependence
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
 from tunefree.plotting import files
+from tunefree.plotting.dependence import STRIP
 from tunefree.plotting.style import SERIES
 from tunefree.pool.model import PoolModel
 from tunefree.report import page
@@ -161,6 +162,9 @@ def test_no_words_of_curves_cover_each_other(target):
     pairs = combinations(words_of(figure), 2)
     assert [(a, b) for (a, place), (b, other) in pairs if place.padded(-0.5).overlaps(other.padded(-0.5))] == []
     assert len(display.axes_) == len(display.picture.curves) > 5
+    for axes, panel in zip(display.axes_, display.picture.curves, strict=True):
+        heights = [bar.get_height() for bar in axes.patches]  # of the density of the rows
+        assert max(heights) == STRIP if panel.axis.is_numeric else not heights
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
