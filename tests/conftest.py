@@ -1,6 +1,7 @@
 """Settings of other libraries, before anything is imported, and what workers leave that die."""
 
 import faulthandler
+import gc
 import os
 import signal
 import tempfile
@@ -34,6 +35,12 @@ def pytest_configure(config):
     else:
         config.stacks = (Path(os.environ[STACKS]) / f"{config.workerinput['workerid']}.txt").open("w")
         faulthandler.enable(config.stacks)
+
+
+def pytest_collection_finish():
+    """What was collected is no garbage: nobody looks at these half a million objects again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import llvmlite.binding as llvm
-import pytest
 
 from tunefree.cli.kernel_texts import all_kernels
 from tunefree.core.loading import TEXTS, packaged_text, unpacked
@@ -17,19 +16,20 @@ def test_each_kernel_has_a_text_and_each_text_a_kernel():
     assert sorted(unpacked(TEXTS)) == sorted(KERNELS), "run make kernels"
 
 
-@pytest.mark.parametrize("name", sorted(KERNELS))
-def test_text_is_of_the_sources_as_they_stand(name):
-    _, digest, _ = re.findall("[0-9a-f]{64}", unpacked(TEXTS)[name].partition("\n")[0])
-    assert digest == KERNELS[name].digest and packaged_text(KERNELS[name]), "run make kernels"
+def test_texts_are_of_the_sources_as_they_stand():
+    digests = {name: re.findall("[0-9a-f]{64}", text.partition("\n")[0])[1] for name, text in unpacked(TEXTS).items()}
+    stale = [
+        name for name, kernel in KERNELS.items() if digests.get(name) != kernel.digest or not packaged_text(kernel)
+    ]
+    assert not stale, "run make kernels"
 
 
-@pytest.mark.parametrize("name", sorted(KERNELS))
-def test_text_makes_no_pointers_of_numbers(name):
+def test_texts_make_no_pointers_of_numbers():
     """Of which LLVM may take the wrong one for the pointer (docs/decisions.md)."""
-    assert "inttoptr" not in unpacked(TEXTS)[name]
+    assert not [name for name, text in unpacked(TEXTS).items() if "inttoptr" in text]
 
 
-@pytest.mark.parametrize("name", sorted(KERNELS))
-def test_text_names_no_system(name):
-    module = llvm.parse_assembly(unpacked(TEXTS)[name])
-    assert module.triple == "" and module.data_layout == ""
+def test_texts_name_no_system():
+    for name, text in unpacked(TEXTS).items():
+        module = llvm.parse_assembly(text)
+        assert module.triple == module.data_layout == "", name

@@ -6,6 +6,7 @@ import gzip
 import io
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -358,18 +359,21 @@ def test_positions_name_the_file():
 def test_adult_gives_the_same_model_columns_in_every_format(tmp_path, name):
     adult = pa.parquet.read_table(DATA / "adult.parquet").drop(["split"]).slice(0, 1500)
     WRITERS[name](adult, tmp_path / name)
-    encoders: list = []
-    for file in (DATA / "adult.parquet", tmp_path / name):
-        left = 1500
-        encoder = None
-        for chunk in read_tables([str(file)], chunk_rows=500):
-            encoder = encoder or TableEncoder.infer(chunk, target="income", ignore=["split"] * ("/data/" in str(file)))
-            rows = chunk.table.slice(0, left)
-            left -= rows.num_rows
-            encoder.encode(chunk._replace(table=rows), True, BadRows())
-            if not left:
-                break
-        encoders.append(encoder)
+    encoders = encoder_of(DATA / "adult.parquet"), encoder_of(tmp_path / name)
     assert encoders[0].names() == encoders[1].names()
     assert all(map(np.array_equal, *(encoder.state()[0].values() for encoder in encoders)))
     assert len(encoders[0].names()) == encoders[0].n_features
+
+
+@cache
+def encoder_of(file):
+    """The encoder of the first rows of the census data."""
+    left, encoder = 1500, None
+    for chunk in read_tables([str(file)], chunk_rows=500):
+        encoder = encoder or TableEncoder.infer(chunk, target="income", ignore=["split"] * ("/data/" in str(file)))
+        rows = chunk.table.slice(0, left)
+        left -= rows.num_rows
+        encoder.encode(chunk._replace(table=rows), True, BadRows())
+        if not left:
+            break
+    return encoder

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -57,19 +59,21 @@ def assert_same(model, other):
         np.testing.assert_array_equal(array, expected[name], name)
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=KINDS, scope="module")
 def kind(request):
     return request.param
 
 
-@pytest.fixture
-def path(kind, tmp_path):
-    parquet.write_table(table_of(*rows_of(kind)), tmp_path / "rows.parquet", row_group_size=500)
-    return tmp_path / "rows.parquet"
+@pytest.fixture(scope="module")
+def path(kind, tmp_path_factory):
+    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    parquet.write_table(table_of(*rows_of(kind)), path, row_group_size=500)
+    return path
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def trained(path):
+    """What several tests compare with; none of them changes it."""
     return train(open_source(path), Plan(target="y"))
 
 
@@ -99,10 +103,11 @@ def test_one_shard_is_train(path, trained):
     assert learned.progress.progressive == trained.progress.progressive
 
 
-def test_further_rows_are_learned_alike_from_files_and_by_partial_fit(kind, path, tmp_path, trained):
+def test_further_rows_are_learned_alike_from_files_and_by_partial_fit(kind, path, tmp_path):
     X, y = rows_of(kind)
-    train(open_source(path), Plan(target="y")).save(tmp_path / "a.model")
-    learned = learn_more(trained, open_source(table_of(X[:300], y[:300])))
+    earlier = train(open_source(path), Plan(target="y"))
+    earlier.save(tmp_path / "a.model")
+    learned = learn_more(earlier, open_source(table_of(X[:300], y[:300])))
     model = tunefree.load(tmp_path / "a.model").partial_fit(X[:300], y[:300])
     end(model._learned)
     assert_same(model.trained_.model, learned.model)
@@ -156,6 +161,7 @@ def test_the_rows_of_a_pass_are_counted_whatever_the_calls(kind, tmp_path):
 
 
 def test_what_is_known_of_a_training_stays_as_rows_are_served(trained):
+    trained = copy.deepcopy(trained)
     trained.progress.skipped = 3
     going, (X, y) = continued(trained), (np.zeros((5, 4)), [0, 1, 0, 1, 1])
     for batch in further_batches(open_source(table_of(X, y)), going.encoder, BadRows(), None)[1]:
