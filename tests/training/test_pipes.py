@@ -16,9 +16,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.waiting import until
-from tunefree.core.locks import only_writer
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.lines import SAMPLE
@@ -180,7 +178,7 @@ def test_a_process_that_was_killed_goes_on_to_the_byte(tmp_path, number, is_stor
     if is_store:  # a checkpoint of an earlier version is refused
         kept.write_bytes((tmp_path / "whole").read_bytes())
         ended = subprocess.run([*train, "--from", kept, "-o", output], input=b"", cwd=tmp_path, stderr=-1)
-        assert ended.returncode == 2 and b"is a store, at version 2; let its model go on by --from" in ended.stderr
+        assert ended.returncode == 2 and b"is not of version 2, the current one; go on by --from" in ended.stderr
 
 
 @pytest.mark.slow
@@ -214,12 +212,3 @@ def test_a_pipe_that_ends_too_soon(pipe, content, problem):
     pipe(lambda file: file.write(content))
     with pytest.raises(Exception, match=problem):
         training.train(open_source("-"), Plan(target="y"), SilentWatcher())
-
-
-def test_one_process_writes_a_model_at_a_time(run, tmp_path):  # noqa: F811
-    (tmp_path / "a.csv").write_text("x,y\n" + "1,no\n2,yes\n" * 20)
-    arguments = "train", tmp_path / "a.csv", "-t", "y", "--learner", "scinol2", "-o", tmp_path / "m"
-    with only_writer(tmp_path / ".m.lock", tmp_path / "m"):
-        status, _, err = run(*arguments)
-    assert status == 2 and f"m: process {os.getpid()} writes it; wait until it ends, or write another one" in err
-    assert not (tmp_path / "m").exists() and run(*arguments)[0] == 0

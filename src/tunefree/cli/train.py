@@ -71,18 +71,17 @@ def _learn_in_store(files: Files, plan: Plan, run: Run, folder: Path) -> tuple[T
     """Let the model of a store go on with rows. Returns also how often the loss rose, and the file of the version."""
     from tunefree.serving.service import Service
 
+    earlier, remedy = Path() if run.earlier is None else run.earlier.resolve(), f"`earlier={str(folder)!r}`"
+    if folder.resolve() not in (earlier, earlier.parent.parent):
+        raise ModelError(f"{folder}: is a store; let its model go on by {remedy}, or name a file")
     with Service(None, folder) as service:
         service.save()  # with the rows of the journal
         version = service.store.versions[-1].number
         incoming = folder / INCOMING / f"after-{version}.model"  # a checkpoint of it is of use as long as this is so
-        kept = checkpoint_of(incoming)
-        places = {folder.resolve(): folder / CURRENT, kept.resolve(): kept}
-        earlier = None if run.earlier is None else places.get(run.earlier.resolve())
-        if earlier is None:
-            ways = f"`earlier={str(folder)!r}`" + (f" or its checkpoint {str(kept)!r}" if kept.exists() else "")
-            raise ModelError(
-                f"{folder}: is a store, at version {version}; let its model go on by {ways}, or name a file"
-            )
+        if earlier == folder.resolve():
+            earlier = folder / CURRENT
+        elif earlier != checkpoint_of(incoming).resolve():
+            raise ModelError(f"{run.earlier}: is not of version {version}, the current one; go on by {remedy}")
         trained, n_rises = _train(incoming, plan, files, replace(run, earlier=earlier))
         number = service.take(incoming.name)
         incoming.unlink()
