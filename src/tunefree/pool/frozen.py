@@ -30,7 +30,7 @@ from tunefree.pool.members import Members
 
 EARLIEST = 4 * FIRST  # rows of the first copy
 MOST_ROWS = 1024  # that a copy predicts, of those until the next, but
-MOST_ROWS_OF_TEXTS = 256  # where there are no columns for trees, so that no mixture is to be chosen
+MOST_ROWS_OF_TEXTS = 256  # where there are no columns for trees: the frozen mixture then has no members
 TOGETHER = 64  # rows that a copy predicts together at least, where they come one by one
 JUDGED = 512  # rows that a copy has learned at least, if it is to count
 MUCH, SURE = 0.98, 2.0
