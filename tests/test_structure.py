@@ -35,14 +35,14 @@ def room_of(path: Path) -> str:
 
 def imported(path: Path) -> set[str]:
     """The modules of the package that a file imports, anywhere in it, as dotted names without ``tunefree.``."""
-    found = set()
+    modules = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "tunefree":
             module = node.module.split(".")[1:]
-            found.update(".".join([*module, alias.name]) for alias in node.names)
+            modules.update(".".join([*module, alias.name]) for alias in node.names)
         elif isinstance(node, ast.Import):
-            found.update(alias.name.split(".", 1)[1] for alias in node.names if alias.name.startswith("tunefree."))
-    return found
+            modules.update(alias.name.split(".", 1)[1] for alias in node.names if alias.name.startswith("tunefree."))
+    return modules
 
 
 def floor(room: str) -> int:

@@ -36,9 +36,9 @@ def test_another_label_is_an_error_of_partial_fit(make):
     X, y = rows()
     model = make().partial_fit(X[:600], y[:600], classes=["no", "yes"])
     for copy in (model, pickle.loads(pickle.dumps(model))):
-        for own in (slice(690, 710), slice(700, 701)):
+        for part in (slice(690, 710), slice(700, 701)):
             with pytest.raises(ValueError, match="'goo', which is not among the classes"):
-                copy.partial_fit(X[own], y[own])
+                copy.partial_fit(X[part], y[part])
     model.partial_fit(X[690:710], y[690:710], sample_weight=(y[690:710] != "goo").astype(float))
     assert model.classes_.tolist() == ["no", "yes"]
     with pytest.raises(ValueError, match=r"y\[10\] is 'goo'"):

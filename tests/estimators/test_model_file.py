@@ -87,7 +87,7 @@ OF_ALL_FORMS = ("pool", "pool of numbers", "scinol", "single of numbers", "kerne
 )
 def test_what_is_loaded_is_what_was_saved_and_goes_on(name, form, tmp_path):
     estimator, y = ESTIMATORS[name]
-    estimator, rows, more = tunefree_clone(estimator), FORMS[form](X[:200]), FORMS[form](X[200:])
+    estimator, rows, further = tunefree_clone(estimator), FORMS[form](X[:200]), FORMS[form](X[200:])
     if form == "gaps" and not estimator.__sklearn_tags__().input_tags.allow_nan:
         pytest.skip("it takes no gaps")
     with warnings.catch_warnings():
@@ -99,13 +99,13 @@ def test_what_is_loaded_is_what_was_saved_and_goes_on(name, form, tmp_path):
         np.testing.assert_equal(back.get_params()[parameter], value.tolist() if hasattr(value, "tolist") else value)
     assert_same(estimator, back, rows)
     if hasattr(estimator, "explain") and name in ("kernels", *LINEAR):
-        np.testing.assert_array_equal(estimator.explain(more)[1], back.explain(more)[1])
+        np.testing.assert_array_equal(estimator.explain(further)[1], back.explain(further)[1])
     if not hasattr(estimator, "partial_fit") or estimator.get_params().get("shuffle") is None:
         return
     for one in (estimator, back):
-        one.partial_fit(more, y[200:])
+        one.partial_fit(further, y[200:])
     assert_same(estimator, back, rows)
-    assert_same(estimator, saved(back, tmp_path), more)
+    assert_same(estimator, saved(back, tmp_path), further)
 
 
 def tunefree_clone(estimator):

@@ -33,7 +33,7 @@ def damaged(tmp_path):
 
 
 def counted(progress):
-    return progress.skipped, {own.problem: (own.rows, own.row) for own in progress.reasons}
+    return progress.skipped, {reason.problem: (reason.rows, reason.row) for reason in progress.reasons}
 
 
 MANY = "the row has … fields, the header …"
@@ -47,8 +47,8 @@ def test_reasons_are_those_of_the_rows_whatever_their_order(damaged):
     expected = len(wide) + len(negative), {MANY: (len(wide), 4), NEGATIVE: (len(negative), 6)}
     assert counted(train(open_source(damaged), plan).progress) == expected
     mixed = train(open_source(damaged), replace(plan, shuffle=True)).progress
-    assert mixed.skipped == expected[0] and {own.file for own in mixed.reasons} == {str(damaged)}
-    assert all(own.row - 1 in (wide if own.problem == MANY else negative) for own in mixed.reasons)
+    assert mixed.skipped == expected[0] and {reason.file for reason in mixed.reasons} == {str(damaged)}
+    assert all(reason.row - 1 in (wide if reason.problem == MANY else negative) for reason in mixed.reasons)
 
 
 def test_a_checkpoint_knows_of_no_row_that_comes_after_it(damaged, tmp_path, monkeypatch):
@@ -90,9 +90,9 @@ def test_memory_is_bounded():
     tally, letters = Tally(), "abcdefghijklmnopqrstuvwxyz"
     for row in range(5000):
         tally.add(DataError(f"it {letters[row % 26]}{letters[row // 26 % 26]}" + "s" * 900, "f", row + 1, "c" * 999))
-    assert tally.count == 5000 == sum(own.rows for own in tally.reasons())
+    assert tally.count == 5000 == sum(reason.rows for reason in tally.reasons())
     assert len(tally.reasons()) == MOST_REASONS + 1 and tally.reasons()[-1].problem == OTHER
-    assert all(len(own.problem) + len(own.column) <= 400 for own in tally.reasons())
+    assert all(len(reason.problem) + len(reason.column) <= 400 for reason in tally.reasons())
 
 
 @pytest.mark.parametrize(

@@ -152,8 +152,8 @@ def test_rows_of_rare_classes_are_saved(tmp_path):
     occurrences = Trained.load(tmp_path / "m").progress.occurrences
     assert occurrences == trained.progress.occurrences
     known = dict(zip(trained.model.classes, occurrences, strict=True))
-    assert sum(own.rows for own in occurrences) == 1200 and known["goo"].rows == 1
-    assert {label: len(own.first) for label, own in known.items()} == {"goo": 1, "no": 0, "yes": 0}
+    assert sum(seen.rows for seen in occurrences) == 1200 and known["goo"].rows == 1
+    assert {label: len(seen.first) for label, seen in known.items()} == {"goo": 1, "no": 0, "yes": 0}
 
 
 def test_classes_that_were_named_are_not_reported_as_rare():

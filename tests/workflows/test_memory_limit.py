@@ -20,10 +20,10 @@ from tunefree.training.watching import Watcher
 
 class Told(Watcher):
     def __init__(self):
-        self.told = []
+        self.messages = []
 
     def tell(self, message):
-        self.told.append(message)
+        self.messages.append(message)
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def ids_met_twice(tmp_path):
 
 def rows_with_ids(path, n_ids, n_rows):
     rows = ((i % 2, [n_ids * (i // n_rows) + k for k in range(5, 5 + n_ids)]) for i in range(20_000))
-    path.write_text("".join(f"{y} 1:1 " + " ".join(f"{j}:1" for j in own) + "\n" for y, own in rows))
+    path.write_text("".join(f"{y} 1:1 " + " ".join(f"{j}:1" for j in ids) + "\n" for y, ids in rows))
     return open_source(str(path))
 
 
@@ -56,7 +56,7 @@ def test_one_learner_is_refused_before_it_takes_more_and_told_before_that(ids_me
     blocks(monkeypatch)
     watcher, plan = Told(), Plan(learner="scinol2")
     trained = train(ids_met_twice, plan, watcher, memory_limit="40M")
-    of_memory = [message for message in watcher.told if not message.startswith("the loss rose")]
+    of_memory = [message for message in watcher.messages if not message.startswith("the loss rose")]
     assert of_memory and all("features and takes" in message for message in of_memory)
     assert held(trained.model) < 40 * 2**20
     watcher = Told()
@@ -82,7 +82,7 @@ def test_a_pool_puts_parts_to_sleep_and_says_so(ids_met_twice, monkeypatch):
     blocks(monkeypatch)
     watcher = Told()
     trained = train(ids_met_twice, Plan(), watcher, memory_limit="12M")
-    dropped = [message for message in watcher.told if "asleep from here on" in message]
+    dropped = [message for message in watcher.messages if "asleep from here on" in message]
     assert dropped and len(trained.model.members) >= 1
     assert held(trained.model) < 12 * 2**20
 
@@ -98,10 +98,10 @@ def test_hashing_to_more_than_there_is_memory_for_is_refused_before_learning(ids
 
 def test_room_for_one_more_feature_is_room_for_twice_as_many():
     model = Model("classification", "scinol2", n_features=2**12)
-    n_features, told = model.members[0].room + 1, []
-    MemoryLimit(int(2.1 * held(model)), told.append).make_room(model, n_features)
+    n_features, messages = model.members[0].room + 1, []
+    MemoryLimit(int(2.1 * held(model)), messages.append).make_room(model, n_features)
     with pytest.raises(ModelError, match=f"{n_features:,} features would take"):
-        MemoryLimit(int(1.9 * held(model)), told.append).make_room(model, n_features)
+        MemoryLimit(int(1.9 * held(model)), messages.append).make_room(model, n_features)
 
 
 def test_limits_as_they_are_written():
@@ -121,7 +121,7 @@ def test_records_of_several_classes_are_counted_once():
 def test_a_pool_that_would_begin_with_too_much_begins_with_fewer_members(ids):
     watcher = Told()
     trained = train(ids, Plan(hash_bits=16), watcher, memory_limit="10M")
-    left_out = [message for message in watcher.told if message.endswith("is left out")]
+    left_out = [message for message in watcher.messages if message.endswith("is left out")]
     assert left_out and 1 <= len(trained.model.members) < 8
     assert held(trained.model) < 10 * 2**20
 
