@@ -91,12 +91,11 @@ def draw(
     varying: Annotated[np.ndarray, "int32[varying]"],
     state: Annotated[np.ndarray, "uint64[1]"],
 ) -> None:
-    """Draw the columns of a tree, in their order, and about a share of the rows."""
-    drawn, n_drawn = 0, len(work.columns)
-    for f in range(len(varying)):
-        if next_random(state) * (len(varying) - f) < n_drawn - drawn:
-            work.columns[drawn] = varying[f]
-            drawn += 1
+    """Draw the columns of a tree, and about a share of the rows."""
+    for f in range(len(work.columns)):
+        z = f + int(next_random(state) * (len(varying) - f))
+        varying[f], varying[z] = varying[z], varying[f]
+        work.columns[f] = varying[f]
     next_random(state)
     work.sizes[0] = draw_rows(work.rows, work.spare, share, state[0])
 
