@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import secrets
 import sys
@@ -301,6 +302,7 @@ def serve(service: Service, limits: Limits) -> None:
         config = uvicorn.Config(app, **options, http=protocol_of(limits, refusals), ws="none")
         sys.setswitchinterval(SWITCH)
         service.predictor.warm_up()
+        gc.freeze()  # to look for garbage in what is there by now takes 60 ms and more, in which nothing goes on
         host, port = listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         tell("started", address=address, rows=service.learner.published.rows, version=service.store.versions[-1].number)
