@@ -19,7 +19,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 
-FORMAT = 8  # raised when a file of before could no longer be read, or an older version not read what this one writes
+FORMAT = 9  # raised when a file of before could no longer be read, or an older version not read what this one writes
 _BLANK = "0" * 64
 _BEFORE_DIGEST = rb"\"digest\": \""  # as no name or label can stand in a header, where quotes are escaped twice
 _PIECE = 2**20  # bytes of a file that are read, or brought together, at a time
