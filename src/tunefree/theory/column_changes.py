@@ -95,8 +95,6 @@ class _Tests(NamedTuple):
 
     def are_beyond(self, level: float) -> np.ndarray:
         """Which columns (c,) differ by more than chance would let them."""
-        from scipy.special import chdtrc  # takes a sixth of the time in which a command begins
-
         is_tested = self.degrees > 0
         if not is_tested.any():
             return is_tested
