@@ -158,7 +158,7 @@ def broadcast(arrays, header):
         (of_member("weights", lambda weights: weights[:2]), "model.0.weights has the shape 2 x 3"),
         (of_member("weights", lambda weights: weights.astype(np.float64)), "model.0.weights is of type float64"),
         (of_member("weights", lambda weights: weights * np.float32(np.nan)), "model.0.weights has a number"),
-        (of_member("units", lambda units: units[1:]), "model.0.units has the shape"),
+        (of_member("units", lambda units: units[1:]), "model.0.(units|weights) has the shape"),
         (of_member("units", lambda units: -units), "model.0.units has -.*, where all are at least 0"),
         (leave_out_units, "its parts do not fit together"),
         (learn_on, "model.evidence.gradients has the shape 2 x 3"),

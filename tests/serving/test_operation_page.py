@@ -20,7 +20,7 @@ def blocks(language):
 
 
 def test_options_and_paths_exist():
-    known = options_of("serve") | {"hash_bits"}
+    known = options_of("serve") | options_of("train") | {"from"}  # which Python does not take as a name
     named = {name.replace("-", "_") for name in re.findall(r"`--([a-z-]+)", PAGE)}
     assert named <= known, named - known
     described = description({"columns": [], "target": "y"})["paths"]

@@ -68,7 +68,7 @@ def test_features_are_forgotten_by_evidence_and_age():
 
 @pytest.mark.parametrize("plan", [SCINOL, Plan(target="y", weight="w")])
 def test_batches_do_not_matter(tmp_path, plan):
-    lines, limit = stream(9000), LIMIT if plan.learner == "scinol2" else "4M"
+    lines, limit = stream(9000), LIMIT if plan.learner == "scinol2" else "3M"
     models = []
     for cuts in ([3000], [3000, 3100, 5003, 8999]):  # the first batch is the same
         trained = train(open_source(written(tmp_path, lines, cuts)), plan, SilentWatcher(), memory_limit=limit)

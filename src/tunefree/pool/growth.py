@@ -14,6 +14,7 @@ from tunefree.generations.clocks import AGES, Event
 from tunefree.generations.columns import Columns, digests_of
 from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.reservoir import Reservoir
+from tunefree.losses.contract import has_log_link
 from tunefree.pool.slots import LATEST_LINEAR_ROWS, LINEAR, MOST_LINEAR_ROWS, TREES, WHOLE, Slot
 from tunefree.pool.windows import LENGTHS, Window
 
@@ -165,7 +166,8 @@ class Growth:
         births = [birth.rows for birth in self.pending if TREES[0] in birth.grown and birth.grown[TREES[0]].result()]
         newest = max([*awake, *births], default=0)
         is_sample = self.whole.rows > self.whole.capacity and newest >= self.whole.capacity
-        if newest >= (RECENT_OF_SAMPLE if is_sample else RECENT) * rows:
+        is_balanced = has_log_link(self.loss)  # whose predictions of all rows have their total
+        if newest >= (RECENT_OF_SAMPLE if is_sample else 1.0 if is_balanced else RECENT) * rows:
             self.pending = [pending._replace(takeover=rows) for pending in self.pending]
         else:
             self.pending = []
