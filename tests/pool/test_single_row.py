@@ -13,6 +13,7 @@ from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
 from tunefree.pool.published import published
 from tunefree.pool.single_row import LIKE, SingleRows
+from tunefree.pool.slots import LATEST_LINEAR_ROWS
 
 N_NEW = 40
 
@@ -56,10 +57,15 @@ def check(model: PoolModel, X: Block) -> None:
 
 
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
-@pytest.mark.parametrize("n", [20, 700])
+@pytest.mark.parametrize("n", [20, 700, LATEST_LINEAR_ROWS + 100], ids=["few", "some", "linear models sleep"])
 def test_a_row_has_the_bits_of_many(n_classes: int, n: int) -> None:
     model = learned(n_classes, rows_of(n, 1))
     check(model, rows_of(N_NEW, 2))
+    other, new = copy.deepcopy(model), rows_of(N_NEW, 6)
+    for i in range(N_NEW):
+        learn(other, n_classes, part(new, i, i + 1))
+    learn(model, n_classes, new)
+    assert other.predict(new).tobytes() == model.predict(new).tobytes()
     check(published(model), rows_of(N_NEW, 3))
     model.freeze()
     check(model, rows_of(N_NEW, 4))

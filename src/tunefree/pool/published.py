@@ -53,15 +53,17 @@ def published(model: Model) -> Model:
     other.classes = list(model.classes)
     other._pool = copy.deepcopy(model.pool, {id(part): part for part in _shared(model.pool)})
     other.pool.waiting = Waiting()
+    other.pool.frozen.forget()  # which judges rows that are learned
     other.ensemble = other.pool.members.ensemble
     return other
 
 
 def _shared(pool: Pool) -> Iterator[Any]:
     """The parts of a pool that are not copied."""
-    yield from (pool.members.seen, pool.record, pool.members.ensemble.options, pool.frozen.copy)
-    yield from (pool.frozen.predicted, pool.frozen.targets, pool.frozen.weights, pool.frozen.waiting)
-    yield pool.waiting
+    yield from (pool.members.seen, pool.record, pool.members.ensemble.options, pool.waiting)
+    frozen = pool.frozen
+    yield from (frozen.copy, frozen.waiting, frozen.predicted, frozen.targets, frozen.weights, frozen.numbers)
+    yield from (frozen.units, frozen.draws)
     growth = pool.members.growth
     if growth is not None:
         yield from (growth.whole, growth.recent, growth.pending)

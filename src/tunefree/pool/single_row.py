@@ -169,7 +169,7 @@ class GenerationsRow:
         n, has_one = len(self.trees), written.shape[2] == 1
         self.written, self.begun = written, np.zeros(written.shape)
         self.margins, self.added, scores = np.split(written, [n, n + len(self.living)])
-        self.scores = scores.reshape(len(self.linear), len(STRENGTHS), 1, -1)
+        self.scores = scores.reshape(len(self.linear), len(STRENGTHS), 1, written.shape[2])
         for begun, of in zip(self.begun, self.trees, strict=False):
             begun[:] = of.start
         averaged = [of for of in self.trees if of.is_averaged]
