@@ -22,7 +22,6 @@ from tunefree.mixing.corrections import (
     write_second,
 )
 
-LEAST_LOG = -30.0  # of a member's log-probability
 WIDEST = 10.0  # difference of log-probabilities, as a feature
 WIDEST_BASE = 20.0  # log-probability of the base, as a feature
 MOST_BIASED = 64  # classes up to which each has a bias

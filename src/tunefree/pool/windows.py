@@ -105,8 +105,3 @@ class Rises:
         self.mean += away / self.blocks
         self.squares += away * (loss - self.mean)
         return has_risen
-
-
-def running(start: np.ndarray, terms: np.ndarray) -> np.ndarray:
-    """Sums over the first axis of terms, added one by one, so that they do not depend on how rows come in blocks."""
-    return np.cumsum(np.concatenate([start[None], terms]), axis=0)[-1]
