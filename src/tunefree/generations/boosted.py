@@ -80,11 +80,11 @@ def n_drawn(n_columns: int) -> int:
 
     Examples
     --------
-    >>> [n_drawn(n) for n in (1, 8, 20, 500)]
-    [1, 6, 10, 89]
+    >>> [n_drawn(n) for n in (0, 1, 8, 20, 500)]
+    [0, 1, 6, 10, 89]
     """
     n = max(round(COLUMNS * n_columns), min(round(COLUMNS_OF_FEW * n_columns), FEW))
-    return max(min(n, int(WIDEST * math.sqrt(n_columns))), 1)
+    return min(n, int(WIDEST * math.sqrt(n_columns)))
 
 
 @kernel
@@ -202,7 +202,7 @@ class Boosting:
         """Find which of the columns vary, and make the program that grows a tree on some of them."""
         varying = np.flatnonzero(self.codes.max(axis=1) > self.codes.min(axis=1)).astype(np.int32)
         n, n_varying, (most, least, rate) = len(self.margins), len(varying), self.settings
-        n_columns = min(n_drawn(n_varying), n_varying)
+        n_columns = n_drawn(n_varying)
         n_best = int(BEST * n_columns) if n_columns < COLUMNS * n_varying else 0
         self.gained = np.append(self.gained, np.zeros(len(self.codes) - len(self.gained)))
         self.work = work = Work.create(n, n_columns, len(self.start), most)
