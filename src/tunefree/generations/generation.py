@@ -64,13 +64,8 @@ class Generation:
     """
 
     def __init__(self, birth: Birth, kind: str, model: Any) -> None:
-        self.kind, self.rows, self.keys, self.n_classes, loss = (
-            kind,
-            birth.rows,
-            birth.keys,
-            birth.n_classes,
-            birth.loss,
-        )
+        self.kind, self.rows, self.keys = kind, birth.rows, birth.keys
+        self.n_classes, loss = birth.n_classes, birth.loss
         observations, counts = np.unique(birth.digests, return_counts=True)
         is_remembered = birth.has_groups | (counts < FREQUENT)
         self.observations = observations[is_remembered]  # (m,) uint64, ascending: observations, or groups, it may know

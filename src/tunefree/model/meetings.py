@@ -302,9 +302,8 @@ class FirstMeetings:
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same."""
         n, n_kept = min(n_features, len(self.known.slot_of)), int(self.kept.counts[0])
-        lengths = np.bincount(self.kept.serials[:n_kept]).astype(
-            np.int32
-        )  # of rows, whose order is that of what is kept
+        # Of rows, whose order is that of what is kept.
+        lengths = np.bincount(self.kept.serials[:n_kept]).astype(np.int32)
         arrays = {"slot_of": self.known.slot_of[:n], "kept.features": self.kept.features[:n_kept], "kept.rows": lengths}
         arrays |= {f"kept.values.{view}": values[:n_kept] for view, values in self.values.items()}
         return arrays, {

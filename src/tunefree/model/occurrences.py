@@ -236,15 +236,9 @@ def place_rows(
         for c in range(codes.shape[1]):
             placed_codes[i, c] = slot_in(known, first, serials[i], weight[i] > 0.0, codes[i, c])
             left_out[i] += 1 if placed_codes[i, c] == 0 and codes[i, c] > 0 else 0
-        start, stop, is_learned = pointers[i], pointers[i + 1], weight[i] > 0.0
-        if is_learned and n_without_slot(known, features, start, stop) == 0:  # as most are, without a branch
-            for e in range(start, stop):
-                slots[n], places[n] = known.slot_of[features[e]], e
-                n += 1 if features[e] < first or values[e] != 0.0 else 0
-            continue
-        for e in range(start, stop):
+        for e in range(pointers[i], pointers[i + 1]):
             if features[e] < first or values[e] != 0.0:
-                slot = slot_in(known, first, serials[i], is_learned, features[e])
+                slot = slot_in(known, first, serials[i], weight[i] > 0.0, features[e])
                 if slot > 0:
                     slots[n], places[n] = slot, e
                     n += 1

@@ -17,7 +17,7 @@ from tunefree.model.targets import RunningMean
 from tunefree.theory.evidence import Certificate, Evidence, certify, record_evidence, replay_evidence, widened
 from tunefree.theory.risk import Progressive
 
-TOGETHER = 64  # rows that come one by one are added together
+TOGETHER = 64  # rows that come one by one are recorded together
 MOST_NATS = 10.0  # log-losses are cut there where the risk of predictions is bounded
 
 

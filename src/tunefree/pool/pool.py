@@ -22,6 +22,7 @@ from tunefree.intervals.sets import draws_of
 from tunefree.losses.contract import response
 from tunefree.losses.rates import logarithm_of_few
 from tunefree.mixing.mixture import Mixture
+from tunefree.model.record import TOGETHER
 from tunefree.model.relative import RelativeWeights
 from tunefree.pool.balance import Balance, write_before_events
 from tunefree.pool.frozen import FOLLOWING, Frozen
@@ -38,7 +39,6 @@ from tunefree.pool.windows import BLOCK, Rises
 PIECE = 2048  # rows that members learn at a time, but
 WORDS = 2**17  # no more words than these, whose features take statistics while their rows are learned
 GREAT = 1e100  # a first target beyond is a unit of the targets, whose squares would not be finite
-TOGETHER = 64  # rows that come one by one are recorded together
 UNGROUPED = "rows learned before had no groups; leave groups= out for these, or begin a new model with them"
 
 
