@@ -18,7 +18,7 @@ from tunefree.core import rows
 from tunefree.core.errors import nearest
 from tunefree.estimators import tables
 from tunefree.estimators.tables import EncodedRows
-from tunefree.generations.seen import without_copies
+from tunefree.generations.seen import Seen, without_copies
 from tunefree.pool.groups import digests as digests_of_labels
 
 BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
@@ -253,14 +253,25 @@ def merged(X: Any, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None =
     """Rounds in an order that depends on the weighted set of rows alone, where copies are no evidence.
 
     A row and its copies in its group make one round, whose weight is the sum of theirs, so a row of weight 3 is three
-    of them. What is a copy is as for generations (:func:`tunefree.generations.seen.without_copies`).
+    of them. What is a copy is as in the pass (:mod:`tunefree.generations.seen`).
     """
     rounds = as_given(weight, group)
-    keys = digests(X, y)[rounds.row]
-    keys = keys if rounds.group is None else keys + rounds.group
-    kept, total = without_copies(keys, rounds.weight)
-    order = np.lexsort((total, keys[kept]))
+    observations = _digests(X)[rounds.row]
+    keys = observations + _of_targets(y[rounds.row]) + (0 if rounds.group is None else rounds.group)
+    rounds = rounds.at(order := np.lexsort((rounds.weight, keys)))
+    if rounds.group is None and _are_separate(observations[order], y[rounds.row]):
+        return rounds
+    kept, total = without_copies(keys[order], rounds.weight)
+    order = np.lexsort((total, keys[order][kept]))
     return rounds.at(kept[order])._replace(weight=total[order], counts=total[order])
+
+
+def _are_separate(observations: np.ndarray, y: np.ndarray) -> bool:
+    """Whether rows that are alike are no copies, as the pass would judge in a random order."""
+    order = np.random.default_rng(0).permutation(len(y))
+    seen = Seen()
+    seen.add(observations[order], y[order].astype(np.float64), np.ones(len(order)))
+    return seen.are_separate
 
 
 def drawn(rounds: Rounds, random: np.random.RandomState) -> Rounds:
@@ -290,7 +301,11 @@ def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) 
 
 def digests(X: Any, y: np.ndarray) -> np.ndarray:
     """A 64-bit digest of each row and its target, the same for dense and sparse rows."""
-    return _digests(X) + _mixed(y.astype(np.float64), np.full(1, MOST_FEATURES))
+    return _digests(X) + _of_targets(y)
+
+
+def _of_targets(y: np.ndarray) -> np.ndarray:
+    return _mixed(y.astype(np.float64), np.full(1, MOST_FEATURES))
 
 
 @singledispatch

@@ -21,7 +21,7 @@ from tunefree.generations.columns import is_categorical
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.problem import Problem, Rates
 from tunefree.generations.reservoir import hashed
-from tunefree.generations.seen import FREQUENT, without_copies
+from tunefree.generations.seen import without_copies
 from tunefree.losses.contract import has_log_link
 
 
@@ -36,7 +36,7 @@ class Birth:
     weights: np.ndarray  # (n,) above 0, at most 1
     digests: np.ndarray  # (n,) uint64 of the observations, or of the rows' groups
     n_classes: int  # 0 for numbers
-    has_groups: bool
+    has_copies: bool  # whether rows of the same digest and target are copies
     loss: Any  # of numbers; None for classes
     lock: threading.Lock = field(default_factory=threading.Lock)  # of problem, which the first of the kinds computes
 
@@ -44,7 +44,7 @@ class Birth:
     def problem(self) -> Problem:
         """The rows without copies of others."""
         rows, weights = np.arange(len(self.targets)), self.weights
-        if not self.has_groups:
+        if self.has_copies:
             rows, weights = without_copies(self.digests + hashed((self.targets + 0.0).view(np.uint64)), weights)
         of_rows = self.columns[rows], is_categorical(self.keys), self.targets[rows], weights
         return growing.prepared(Problem(*of_rows, self.n_classes, self.loss))
@@ -66,9 +66,7 @@ class Generation:
     def __init__(self, birth: Birth, kind: str, model: Any) -> None:
         self.kind, self.rows, self.keys = kind, birth.rows, birth.keys
         self.n_classes, loss = birth.n_classes, birth.loss
-        observations, counts = np.unique(birth.digests, return_counts=True)
-        is_remembered = birth.has_groups | (counts < FREQUENT)
-        self.observations = observations[is_remembered]  # (m,) uint64, ascending: observations, or groups, it may know
+        self.observations = np.unique(birth.digests)  # (m,) uint64, ascending: observations, or groups, it may know
         self.model, self.loss, self.n_late = model, loss, 0  # classes that came after the birth
         n_leaves, n_outputs = growing.n_leaves(model), growing.n_outputs(model)
         objective = objective_of(birth.n_classes, loss)

@@ -14,6 +14,7 @@ from tunefree.generations.clocks import AGES, Event
 from tunefree.generations.columns import Columns, digests_of
 from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.reservoir import Reservoir
+from tunefree.generations.seen import Seen
 from tunefree.losses.contract import has_log_link
 from tunefree.pool.slots import LATEST_LINEAR_ROWS, LINEAR, MOST_LINEAR_ROWS, TREES, WHOLE, Slot
 from tunefree.pool.windows import LENGTHS, Window
@@ -51,6 +52,8 @@ class Growth:
         Of numbers; None for classes.
     slots : dict of Slot to int
         The place of each slot in the mixture, behind those of linear members.
+    seen : Seen
+        The latest rows, or groups.
 
     Attributes
     ----------
@@ -67,8 +70,8 @@ class Growth:
         Whether rows are kept, on which generations can be grown.
     """
 
-    def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int]) -> None:
-        self.n_classes, self.loss = n_classes, loss
+    def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int], seen: Seen) -> None:
+        self.n_classes, self.loss, self.seen = n_classes, loss, seen
         self.columns, self.whole, self.recent = Columns(), Reservoir(), Reservoir(max(LENGTHS))
         clocks_of_places = np.full(max(slots.values()) + 1, WHOLE)
         for slot, place in slots.items():
@@ -191,7 +194,8 @@ class Growth:
         columns, keys = np.ascontiguousarray(columns[:, order]), np.array(self.columns.keys, np.int64)[order]
         of_rows = columns, rows["targets"], rows["weights"] / rows["weights"].max(), rows["digests"]
         kinds = (*self.kinds, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
-        birth = Birth(event.birth, keys, *of_rows, self.n_classes, self.has_groups, self.loss)
+        has_copies = not (self.has_groups or self.seen.are_separate)
+        birth = Birth(event.birth, keys, *of_rows, self.n_classes, has_copies, self.loss)
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
         grown = {kind: begin(Generation.grown, birth, kind) for kind in kinds}
         self.pending.append(Pending(*event, clock, grown))

@@ -12,7 +12,7 @@ from tunefree.core.rows import Block, n_rows
 from tunefree.generations.columns import MOST_COLUMNS
 from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
-from tunefree.generations.seen import FREQUENT, Seen
+from tunefree.generations.seen import Seen
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.objectives import measured, regression
 from tunefree.model.ensemble import Ensemble
@@ -71,8 +71,8 @@ class Members:
         self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS), len(settings))}
         self.names = [*(name_of(setting) for setting in settings), *(slot.name for slot in self.slots)]
         self.online_places = [settings.index(member.setting) for member in ensemble.members]
-        self.growth: Growth | None = Growth(self.width, loss, self.slots)
         self.seen, self.has_groups = Seen(), False
+        self.growth: Growth | None = Growth(self.width, loss, self.slots, self.seen)
 
     @property
     def width(self) -> int:
@@ -131,13 +131,15 @@ class Members:
         """Predict rows of groups (n,) that follow so many, and take note of the groups of those of a weight above 0."""
         starts = starts_of_runs(groups)
         of_runs = groups[starts]
-        is_known = self.seen.add(of_runs, np.maximum.reduceat(weight, starts), most=FREQUENT + 1)
+        is_known, _ = self.seen.add(of_runs, np.zeros(len(starts)), np.maximum.reduceat(weight, starts))
         if self.growth is not None:
             is_known |= self.growth.knows(of_runs)
         lengths = np.diff(np.append(starts, len(groups)))
         return Ahead(self.predict(X, rows), np.repeat(is_known, lengths), groups)
 
-    def observe(self, X: Any, weight: np.ndarray, ahead: Ahead | None = None) -> tuple[Observed, np.ndarray, int]:
+    def observe(
+        self, X: Any, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None = None
+    ) -> tuple[Observed, np.ndarray, int]:
         """See rows that are learned next: as generations see them, which (n,) members may know, and how many repeat.
 
         Rows of groups are those of which something was predicted ``ahead``.
@@ -145,7 +147,7 @@ class Members:
         observed = Observed(np.empty((n_rows(X), 0)), np.empty(0, np.uint64))
         observed = observed if self.growth is None else self.growth.observe(X, weight > 0.0)
         observed = observed if ahead is None else observed._replace(digests=ahead.groups)
-        return observed, *self._known(observed.digests, weight, ahead)
+        return observed, *self._known(observed.digests, y, weight, ahead)
 
     def learn(
         self, X: Any, y: np.ndarray, relative: np.ndarray, evidence: np.ndarray, matrix: np.ndarray, rows: int
@@ -169,19 +171,17 @@ class Members:
             learned: Any = slice(None) if weight.all() else weight > 0.0  # all: no copy
             self.growth.add(Observed(*(array[learned] for array in observed)), y[learned], weight[learned])
 
-    def _known(self, digests: np.ndarray, weight: np.ndarray, ahead: Ahead | None) -> tuple[np.ndarray, int]:
-        """Which rows (n,) members may remember, by the digests of their observations, and how many are repeats.
-
-        An observation that becomes frequent is one of few values, and its rows before were no repeats.
-        """
+    def _known(
+        self, digests: np.ndarray, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None
+    ) -> tuple[np.ndarray, int]:
+        """Which rows (n,) members may remember, by the digests of their observations, and how many repeat earlier ones."""
         if ahead is not None:
             return ahead.is_known, int((ahead.is_known & (weight > 0.0)).sum())
         if self.growth is None:
             return np.zeros(len(weight), bool), 0
-        before = self.seen.n_frequent
-        is_seen = self.seen.add(digests, weight)
-        of_frequent = (self.seen.n_frequent - before) * (FREQUENT - 1)
-        return self.growth.knows(digests) | is_seen, int((is_seen & (weight > 0.0)).sum()) - of_frequent
+        before = self.seen.n_repeats
+        is_seen, is_separate = self.seen.add(digests, y, weight)
+        return (self.growth.knows(digests) | is_seen) & ~is_separate, self.seen.n_repeats - before
 
     def predict(self, X: Any, rows: int) -> np.ndarray:
         """What all predict of rows to come, (n, M, K), after so many were learned."""

@@ -219,8 +219,10 @@ class PoolModel(Model):
         return self.pool.selection()
 
     def repeats(self) -> tuple[int, int]:
-        """Rows learned whose observation, unless it is frequent, or group was learned before; and all rows learned."""
-        return self.pool.n_repeats, self.pool.rows
+        """Rows learned that are copies of earlier ones, or whose group was learned before; and all rows learned."""
+        members = self.pool.members
+        are_copies = members.has_groups or not members.seen.are_separate
+        return are_copies * self.pool.n_repeats, self.pool.rows
 
     def reduce(self) -> None:
         """Keep what predicts, and leave out all that learning, certificates and what decided need."""

@@ -347,7 +347,7 @@ class Pool:
         before, has_no_events = self.rows, self.has_no_events
         sums = self._sums_of_targets if has_no_events else (0.0, 0.0)
         relative = self.relative.of(weight)
-        observed, is_known, n_repeats = self.members.observe(X, weight, ahead)
+        observed, is_known, n_repeats = self.members.observe(X, y, weight, ahead)
         evidence = np.where(is_known, 0.0, relative)
         self.n_repeats += n_repeats
         judging = evidence if ahead is None else of_one_row(ahead.groups, evidence)
