@@ -28,8 +28,8 @@ def seen():
     """Digests of rows, and which of them came before."""
     digests, observations = digests_of(columns(40), [1, 2, 3, 4, -1]), Seen()
     again = np.concatenate([digests, np.repeat(digests[:3], 40)])
-    is_seen = observations.add(again, np.arange(len(again)) % 5 * 1.0)
-    return [digests, is_seen, observations.table, observations.counts, np.array(observations.n_frequent)]
+    marks = observations.add(again, np.arange(len(again)) % 2 * 1.0, np.arange(len(again)) % 5 * 1.0)
+    return [digests, *marks, observations.table, observations.targets, observations.numbers]
 
 
 def bytes_of(arrays):

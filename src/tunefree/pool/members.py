@@ -174,7 +174,7 @@ class Members:
     def _known(
         self, digests: np.ndarray, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None
     ) -> tuple[np.ndarray, int]:
-        """Which rows (n,) members may remember, by the digests of their observations, and how many repeat earlier ones."""
+        """Which rows (n,) members may remember, by the digests of their observations, and how many rows repeat."""
         if ahead is not None:
             return ahead.is_known, int((ahead.is_known & (weight > 0.0)).sum())
         if self.growth is None:

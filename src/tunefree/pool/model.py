@@ -224,6 +224,12 @@ class PoolModel(Model):
         are_copies = members.has_groups or not members.seen.are_separate
         return are_copies * self.pool.n_repeats, self.pool.rows
 
+    @property
+    def n_alike(self) -> int:
+        """Rows learned whose observation was learned before, where these are no copies but rows of their own."""
+        members = self.pool.members
+        return 0 if members.has_groups or not members.seen.are_separate else members.seen.n_repeats
+
     def reduce(self) -> None:
         """Keep what predicts, and leave out all that learning, certificates and what decided need."""
         self.pool.reduce()

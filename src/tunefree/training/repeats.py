@@ -1,4 +1,4 @@
-"""Rows that say nothing new of how others are predicted: copies, and later runs of a group."""
+"""Rows that repeat earlier ones: copies and later runs of a group, which are no evidence, and rows that are alike."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def repeats_told(trained: Any) -> list[str]:
             f"{repeated:,} of {rows:,} rows are of groups that came before, and only the first run of a group is "
             f"evidence; sort the rows by {plan.group}"
         ]
-    if not are_many(repeated, rows):
-        return []
+    n_alike = trained.model.n_alike
     remedy = "; if rows belong together, name the column by `group`" if trained.kind == "table" else ""
-    return [f"{repeated:,} of {rows:,} rows repeat earlier ones and are no evidence{remedy}"]
+    if are_many(repeated, rows):
+        return [f"{repeated:,} of {rows:,} rows repeat earlier ones and are no evidence{remedy}"]
+    if are_many(n_alike, rows):
+        return [f"{n_alike:,} of {rows:,} rows have the features of earlier ones, and are rows of their own{remedy}"]
+    return []
