@@ -73,6 +73,8 @@ ALL: tuple[Situation, ...] = tuple(
         situations(tables.people, n=(200, 1000)),
         situations(tables.short_texts, n=(100, 1000)),
         situations(tables.newsgroups),
+        situations(columns.few_values, values=(3, 6, 10)),
+        situations(columns.few_values_of_numbers),
     )
 )
 CHOSEN, OTHER = ALL[::2], ALL[1::2]

@@ -77,6 +77,21 @@ def large_offsets(seed: int) -> Case:
     return with_columns(case, lambda X: X + np.array([2000, 1e6, -1e6, 1e4, 50, 1e5, 0, 1e3]))
 
 
+def few_values(seed: int, values: int) -> Case:
+    """Columns of few values, so that many rows are alike; an effect of each cell is added to those of its values."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, values, (2000 + TEST, 3))
+    effects = sum(rng.normal(size=values)[X[:, j]] for j in range(3)) + 0.7 * rng.normal(size=(values,) * 3)[tuple(X.T)]
+    return cut(X.astype(float), labels(effects, rng), 2000)
+
+
+def few_values_of_numbers(seed: int) -> Case:
+    """Numbers of 216 cells, with noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 6, (2000 + TEST, 3))
+    return cut(X.astype(float), rng.normal(size=(6, 6, 6))[tuple(X.T)] + rng.normal(size=len(X)), 2000, "square")
+
+
 def tiny_scales(seed: int) -> Case:
     """Columns of the size of 1e-9: units are nobody's business."""
     return with_columns(mixed(seed), lambda X: 1e-9 * X)
