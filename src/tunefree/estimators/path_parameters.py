@@ -72,12 +72,14 @@ class PathParameters(BaseEstimator):
     stop: int | str = parameter(
         "holdout",
         "``'holdout'``: the iteration with the least held-out loss; with fewer than 40 distinct rows none is held out, "
-        "and ``'theory'`` is used. ``'theory'``: :func:`tunefree.theory.stopping_time`. int: the number of iterations.",
+        "and ``'theory'`` is used. ``'theory'``: :func:`tunefree.theory.stopping_times.stopping_time`. int: the number "
+        "of iterations.",
         choices=("holdout", "theory"),
         low=1,
     )
     assumptions: dict[str, Any] | None = parameter(
-        None, "``beta``, ``tau`` and ``zeta`` of :func:`tunefree.theory.stopping_time`, for ``'theory'``."
+        None,
+        "``beta``, ``tau`` and ``zeta`` of :func:`tunefree.theory.stopping_times.stopping_time`, for ``'theory'``.",
     )
     max_iter: int = parameter(500, "Length of the path with ``stop='holdout'``.", low=1)
     stochastic: str | None = parameter(

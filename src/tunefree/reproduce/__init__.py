@@ -35,10 +35,6 @@ def experiments(names: list[str]) -> list[Experiment]:
     ----------
     names : list of str
 
-    Returns
-    -------
-    experiments : list of Experiment
-
     Raises
     ------
     ModelError
