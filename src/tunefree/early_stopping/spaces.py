@@ -16,7 +16,6 @@ from scipy import sparse
 
 from tunefree.core.threads import each
 from tunefree.early_stopping.products import gram_of
-from tunefree.kernel.kernels import diagonal, tile
 from tunefree.kernel.pairs import squared_norms
 
 PANEL = 2**21  # bytes of rows that a thread takes at a time: they stay in the cache for both products
@@ -153,11 +152,11 @@ class KernelSpace:
         return float(np.sqrt(max((coefficients * margins).sum(), 0.0)))
 
     def squared_sizes(self) -> np.ndarray:
-        return diagonal(self.gram.kernel, self.gram.rows)
+        return self.gram.kernel.diagonal(self.gram.rows)
 
     def some(self, rows: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         block = self.gram.rows[rows]
-        inner = tile(self.gram.kernel, block, block).astype(np.float64)
+        inner = self.gram.kernel.tile(block, block).astype(np.float64)
         return self.gram.times_others(block, coefficients), inner
 
     def pull(self, rows: np.ndarray, slopes: np.ndarray, coefficients: np.ndarray) -> None:

@@ -133,7 +133,7 @@ class PathParameters(BaseEstimator):
         check_effect(self)
         if not isinstance(self.gamma, str):
             return
-        if kernels.distance_of(kernels.kernel_of(self.kernel, 1.0)) is None:
-            *names, last = map(repr, kernels.names_of(kernels.distance_of))
+        if kernels.kernel_of(self.kernel, 1.0).distance is None:
+            *names, last = map(repr, kernels.names_of("distance"))
             suitable = f"{', '.join(names)} and {last}"
             raise ValueError(f"`gamma={self.gamma!r}` is for the kernels {suitable}, not {self.kernel!r}")

@@ -9,7 +9,7 @@ import numpy as np
 from tunefree.core.threads import one_for_products
 from tunefree.kernel import kernel_sums
 from tunefree.kernel.backend import ExpansionTerms, IncomingRows
-from tunefree.kernel.points import BLOCK, cut, joined, nothing, size
+from tunefree.kernel.points import BLOCK, selected
 
 
 class ProcessorBackend:
@@ -27,11 +27,11 @@ class ProcessorBackend:
 
     def values(self, expansion: ExpansionTerms, rows: Any) -> np.ndarray:
         kernel, steps, store, n, coefficients = expansion
-        values_of_rows = np.zeros((len(steps), size(rows), coefficients.shape[1]))
+        values_of_rows = np.zeros((len(steps), rows.size, coefficients.shape[1]))
         with one_for_products():  # once for all blocks
-            for start in range(0, size(rows), BLOCK):
-                which = np.arange(start, min(start + BLOCK, size(rows)))
-                block = cut(joined(nothing(rows, None), 0, rows, which), 0, BLOCK)
+            for start in range(0, rows.size, BLOCK):
+                which = np.arange(start, min(start + BLOCK, rows.size))
+                block = selected(rows, which).cut(0, BLOCK)
                 sums = kernel_sums.evaluate(kernel, steps, block, (0, len(which)), store, coefficients, n)
                 values_of_rows[:, which] = sums[:, : len(which)]
         return values_of_rows

@@ -10,7 +10,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, reach
 from tunefree.generations.growing import n_leaves, n_outputs
 from tunefree.generations.leaves import FrozenLeaves
-from tunefree.kernel.points import BLOCK, DensePoints, size
+from tunefree.kernel.points import BLOCK, DensePoints
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model_files.column_samples import SAMPLE
 from tunefree.pool.frozen import N_CHOICES
@@ -216,7 +216,7 @@ def _check_expansion(bank: Any, model: Any) -> None:
             is_given = bank.kernel_config.name == "precomputed"
             _fit(is_given or points.values.shape[1] == bank.n_columns, "support points have other columns than rows")
         else:
-            highest = points.features[: points.pointers[size(points)]].max(initial=0)
+            highest = points.features[: points.pointers[points.size]].max(initial=0)
             _fit(highest < model.n_features, "support points have features that the model does not have")
 
 
