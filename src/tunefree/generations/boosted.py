@@ -284,10 +284,9 @@ def grow_boosted(problem: Problem, seed: int) -> Trees:
     Examples
     --------
     >>> from tunefree.generations.problem import binned
-    >>> from tunefree.generations.trees import apply
     >>> x = np.linspace(-1.0, 1.0, 500)[:, None]
     >>> problem = binned(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(500), 2, None))
-    >>> (apply(grow_boosted(problem, 0), np.array([[0.0], [0.5]]))[1][:, 0] > 0.0).tolist()
+    >>> (grow_boosted(problem, 0).apply(np.array([[0.0], [0.5]]))[1][0, :, 0] > 0.0).tolist()
     [False, True]
     """
     return Boosting(problem, seed).grow()

@@ -310,10 +310,9 @@ def grow_randomised(problem: Problem, seed: int, n_trees: int = TREES, fewest: i
     Examples
     --------
     >>> from tunefree.generations.problem import binned
-    >>> from tunefree.generations.trees import apply
     >>> x = np.linspace(-1.0, 1.0, 500)[:, None]
     >>> problem = binned(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(500), 2, None))
-    >>> (apply(grow_randomised(problem, 0), np.array([[0.0], [0.5]]))[1][:, 0] > 0.0).tolist()
+    >>> (grow_randomised(problem, 0).apply(np.array([[0.0], [0.5]]))[1][0, :, 0] > 0.0).tolist()
     [False, True]
     """
     n, n_outputs = len(problem.targets), problem.n_outputs
