@@ -14,10 +14,9 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.threads import one_for_products
 from tunefree.kernel import kernel_sums
-from tunefree.kernel.backend import ExpansionTerms, IncomingRows
+from tunefree.kernel.backend import Backend, ExpansionTerms, IncomingRows
 from tunefree.kernel.backends import backend_of
 from tunefree.kernel.points import BLOCK, TILE, selected, unpacked
-from tunefree.kernel.processor_backend import ProcessorBackend
 
 
 class Expansion:
@@ -173,7 +172,7 @@ class Expansion:
         """Values (M, n, K) of functions at any rows."""
         tail = self.store.empty(None).joined(0, self.block, np.arange(self.filled))
         open_terms = ExpansionTerms(self.kernel, self.steps, tail, self.filled, coefficients[1])
-        return self.backend.values(self.terms(coefficients[0]), rows) + ProcessorBackend().values(open_terms, rows)
+        return self.backend.values(self.terms(coefficients[0]), rows) + Backend().values(open_terms, rows)
 
     def terms(self, coefficients: np.ndarray) -> ExpansionTerms:
         """What a backend computes sums of: the functions over the support, with some coefficients."""

@@ -92,25 +92,19 @@ def evaluate(
     return np.ascontiguousarray(of_functions.transpose(0, 2, 1))
 
 
-class _Workspaces(threading.local):
-    """The arrays of a thread."""
-
-    def __init__(self) -> None:
-        self.arrays: dict[str, np.ndarray] = {}
-
-
 def workspace(name: str, shape: tuple[int, int], dtype: Any) -> np.ndarray:
     """An array of the thread's, which is overwritten each time: new memory would take as long as the sums.
 
     The system takes memory of this size back when it is free, and clears it page by page when it is asked for again.
     """
-    array = _workspaces.arrays.get(name)
+    array: np.ndarray | None = getattr(_workspaces, name, None)
     if array is None or array.shape != shape or array.dtype != dtype:
-        array = _workspaces.arrays[name] = np.empty(shape, dtype)
+        array = np.empty(shape, dtype)
+        setattr(_workspaces, name, array)
     return array
 
 
-_workspaces = _Workspaces()
+_workspaces = threading.local()  # the arrays of a thread
 
 
 def rungs_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from tunefree.core.errors import ModelError
-from tunefree.kernel.backend import ExpansionTerms, IncomingRows
+from tunefree.kernel.backend import Backend, ExpansionTerms, IncomingRows
 from tunefree.kernel.gaussian import Gaussian
 from tunefree.kernel.kernel_sums import TINY, rungs_of
 from tunefree.kernel.laplacian import Laplacian
@@ -123,7 +123,7 @@ class Ahead(NamedTuple):
     since: Support  # rows of blocks closed since, with what came to their coefficients
 
 
-class TorchBackend:
+class TorchBackend(Backend):
     """Sums by PyTorch; see :class:`tunefree.kernel.backend.Backend`.
 
     Parameters
