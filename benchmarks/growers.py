@@ -34,7 +34,8 @@ def codes(frame: pd.DataFrame) -> np.ndarray:
 
 def ours(kind: str, problem: Problem, test: np.ndarray) -> np.ndarray:
     """Probabilities, or numbers, of the package's trees."""
-    margins = growing.apply(growing.grow(kind, problem, SEED), test)[1][0]
+    model: Any = growing.grow(kind, problem, SEED)
+    margins = model.apply(test)[1][0]
     if problem.n_classes == 0:
         return margins[:, 0]
     margins = np.column_stack([np.zeros(len(margins)), margins]) if problem.n_classes == 2 else margins

@@ -70,7 +70,7 @@ def rates(n_support: int, n_widths: int) -> tuple[float, float]:
     kernel, random = Gaussian(1.0 / (8 * COLUMNS)), np.random.default_rng(0)
     block = points.dense_points(random.normal(size=(points.BLOCK, COLUMNS)), kernel, np.float32)
     store = points.dense_points(random.normal(size=(n_support, COLUMNS)), kernel, np.float32)
-    store = points.joined(points.nothing(block, kernel), 0, store, np.arange(n_support))
+    store = block.empty(kernel).joined(0, store, np.arange(n_support))
     coefficients, steps = random.normal(size=(n_widths, 1, n_support)), np.arange(n_widths)
     sums = lambda: kernel_sums.evaluate(kernel, steps, block, (0, points.BLOCK), store, coefficients)  # noqa: E731
     alone = lambda: block.values @ store.values[:n_support].T  # noqa: E731

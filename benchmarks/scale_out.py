@@ -31,7 +31,7 @@ import tunefree
 from distributed import Client
 from generations import test_loss
 from tunefree.distributed import local_cluster, phases, train
-from tunefree.distributed.engines import FAN_IN, Here, size_of
+from tunefree.distributed.engines import FAN_IN, Engine, size_of
 from tunefree.distributed.shards import Cut, shards_of
 from tunefree.model_files.plan import Plan
 from tunefree.stream.source import open_source
@@ -141,7 +141,7 @@ class Stage(NamedTuple):
     returned: int = 0  # bytes
 
 
-class Measured(Here):
+class Measured(Engine):
     """Calls functions in this process, and measures each stage."""
 
     def __init__(self) -> None:

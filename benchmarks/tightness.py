@@ -27,20 +27,11 @@ from tunefree.model import passes
 from tunefree.model.members import Member, Setting
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
-from tunefree.theory import (
-    Progressive,
-    averaged_sgd_excess,
-    constants_of,
-    drift_of_mean,
-    paper_bound,
-    perceptron_mistakes,
-    pistol_parameter,
-    scinol1_bound,
-    scinol2_bound,
-    smooth_regret_bound,
-)
+from tunefree.theory.bounds import drift_of_mean, paper_bound, pistol_parameter, scinol1_bound, scinol2_bound
 from tunefree.theory.evidence import Evidence, certify, record_evidence
 from tunefree.theory.mixing import mixing_excess
+from tunefree.theory.pistol_risk import averaged_sgd_excess, constants_of, perceptron_mistakes, smooth_regret_bound
+from tunefree.theory.risk import Progressive
 
 LOSS = Logistic()
 RIDGE = 0.05  # of a comparator that would else be very large

@@ -22,7 +22,7 @@ from tunefree.distributed import (
     train,
 )
 from tunefree.distributed.cluster import KEEPING_MEMORY
-from tunefree.distributed.engines import Here
+from tunefree.distributed.engines import Engine
 from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -76,7 +76,7 @@ def test_workers_of_this_machine_keep_the_memory_that_they_need_again():
 
 def test_files_are_learned_as_in_one_process(client, tmp_path):
     path = parquet_of(tmp_path, people(1500), 5)
-    here = phases.learn(Here(), phases.Parts(shards(path), [[]] * 5), Plan(target="rich"), lambda line: None)
+    here = phases.learn(Engine(), phases.Parts(shards(path), [[]] * 5), Plan(target="rich"), lambda line: None)
     lines = []
     model = train(client, str(path), target="rich", shard_rows=1, tell=lines.append)
     assert bytes_of(model, tmp_path) == bytes_of(here, tmp_path)
@@ -200,7 +200,7 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run_cli, tmp_path, m
     assert status == 0 and "progressive log-loss" in out
     assert "read 600 rows in 3 shards" in err and "1 workers" in err
     assert not (tmp_path / "some.model.checkpoint").exists()
-    here = phases.learn(Here(), phases.Parts(shards(path), [[]] * 3), Plan(target="rich"), lambda line: None)
+    here = phases.learn(Engine(), phases.Parts(shards(path), [[]] * 3), Plan(target="rich"), lambda line: None)
     assert Trained.load(model).model.save_state()[1] == here.model.save_state()[1]
     status, out, _ = run_cli("certify", model)
     assert status == 0 and "each predicted before it was learned" in out

@@ -10,7 +10,7 @@ from pyarrow import parquet
 from tests.distributed.data import parquet_of, people, shards
 from tunefree.core.errors import ModelError
 from tunefree.distributed import dask_engine, phases, train
-from tunefree.distributed.engines import Here
+from tunefree.distributed.engines import Engine
 from tunefree.estimators.model_file import estimator_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -33,7 +33,7 @@ def bytes_of(trained, folder):
 
 def alone(path, n_shards):
     """The model that one process learns."""
-    return phases.learn(Here(), phases.Parts(shards(path), [[]] * n_shards), Plan(target="rich"), lambda line: None)
+    return phases.learn(Engine(), phases.Parts(shards(path), [[]] * n_shards), Plan(target="rich"), lambda line: None)
 
 
 @pytest.mark.slow

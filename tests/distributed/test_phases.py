@@ -10,7 +10,7 @@ from scipy import sparse
 from tests.distributed.data import parquet_of, people, shards
 from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import encoded, joining, phases, shard_pass
-from tunefree.distributed.engines import Here
+from tunefree.distributed.engines import Engine
 from tunefree.learners import newton
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
@@ -33,7 +33,7 @@ def small_sample():
         yield
 
 
-class Shuffled(Here):
+class Shuffled(Engine):
     """Calls functions in another order, and each of them twice."""
 
     def each(self, stage, function, items):
@@ -45,7 +45,7 @@ class Shuffled(Here):
 def learned(path, plan, engine=None, lines=None):
     cut_up = shards(path)
     lines = [] if lines is None else lines
-    return phases.learn(engine or Here(), phases.Parts(cut_up, [[] for _ in cut_up]), plan, lines.append)
+    return phases.learn(engine or Engine(), phases.Parts(cut_up, [[] for _ in cut_up]), plan, lines.append)
 
 
 def loss_of(trained, path):

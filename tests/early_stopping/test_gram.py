@@ -15,7 +15,6 @@ from tunefree.early_stopping import gram
 from tunefree.early_stopping.gram import Gram
 from tunefree.early_stopping.products import expand
 from tunefree.kernel.gaussian import Gaussian
-from tunefree.kernel.kernels import diagonal, tile
 from tunefree.kernel.laplacian import Laplacian
 from tunefree.kernel.polynomial import LINEAR, Polynomial
 
@@ -43,9 +42,9 @@ def rows(n, d=5, seed=0):
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_tiles_and_diagonals_are_scikit_learns(kernel, form):
     X, Z = rows(30), rows(20, seed=1)
-    np.testing.assert_allclose(tile(kernel, form(X), form(Z)), whole(kernel, X, Z), rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(diagonal(kernel, form(X)), np.diag(whole(kernel, X, X)), rtol=1e-12)
-    thin = tile(kernel, form(X.astype(np.float32)), form(Z.astype(np.float32)))
+    np.testing.assert_allclose(kernel.tile(form(X), form(Z)), whole(kernel, X, Z), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(kernel.diagonal(form(X)), np.diag(whole(kernel, X, X)), rtol=1e-12)
+    thin = kernel.tile(form(X.astype(np.float32)), form(Z.astype(np.float32)))
     assert thin.dtype == np.float32
     np.testing.assert_allclose(thin, whole(kernel, X, Z), rtol=2e-5, atol=1e-5)
 
@@ -93,5 +92,5 @@ def test_expansions_leave_out_what_does_not_count(kernel, n, m, zeros):
 
 def test_a_gaussian_of_equal_rows_is_at_most_one():
     X = np.full((5, 3), 1e3, np.float32) * (1 + np.arange(5, dtype=np.float32)[:, None] * 1e-7)
-    values = tile(Gaussian(10.0), X, X)
+    values = Gaussian(10.0).tile(X, X)
     assert (values <= 1.0).all() and (np.diag(values) > 0.0).all()

@@ -20,7 +20,6 @@ from tunefree.early_stopping.problem import Problem, Rows, Schedule, absolute_er
 from tunefree.early_stopping.spaces import Dictionary, KernelSpace, largest_eigenvalue
 from tunefree.early_stopping.step_size import step_size
 from tunefree.kernel.gaussian import Gaussian
-from tunefree.kernel.kernels import tile
 from tunefree.kernel.polynomial import LINEAR
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
 
@@ -114,7 +113,7 @@ def test_coefficients_are_those_of_ten_lines(loss, objective, classes, n_outputs
     space = lambda rows, held: in_kernel(rows, held, budget)  # noqa: E731
     run = Descent(problem(X, y, weight, loss, space, n_outputs, objective), Schedule(0.9, theta), LARGE)
     run.run(20)
-    K = tile(GAUSSIAN, X[15:], X[15:])
+    K = GAUSSIAN.tile(X[15:], X[15:])
     expected = twin(K, y[15:], weight[15:], loss, n_outputs, 0.9, theta, 20)
     for t in (1, 2, 20):
         np.testing.assert_allclose(run.last(t), expected[t - 1], rtol=1e-10, atol=1e-12)
@@ -208,11 +207,11 @@ def test_single_steps_are_those_of_ten_lines(order, at_a_time, monkeypatch):
     orders = [np.arange(n) if order == "cyclic" else np.random.default_rng([5, e]).permutation(n) for e in (1, 2, 3)]
     run = Descent(problem(X, y, weight, losses.Hinge(), in_kernel), Schedule(0.5, 0.5, order, 5), LARGE)
     run.run(4)
-    K = tile(GAUSSIAN, X[15:], X[15:])
+    K = GAUSSIAN.tile(X[15:], X[15:])
     for t, (c, mean) in enumerate(one_by_one(K, y[15:], weight[15:], losses.Hinge(), orders, 0.5, 0.5), start=2):
         np.testing.assert_allclose(run.last(t)[:, 0], c, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(run.average(t)[:, 0], mean, rtol=1e-9, atol=1e-12)
-    margins = tile(GAUSSIAN, X[:15], X[15:]) @ run.average(4)[:, 0]
+    margins = GAUSSIAN.tile(X[:15], X[15:]) @ run.average(4)[:, 0]
     expected = share(weight[:15]) @ np.maximum(0, 1 - y[:15] * margins)
     assert run.path["average_validation_loss"][3] == pytest.approx(expected)
     linear = Descent(problem(X, y, weight, losses.Hinge()), Schedule(0.5, 0.5, order, 5), LARGE)
@@ -246,7 +245,7 @@ def test_the_largest_eigenvalue_is_met_from_above(space):
     X, y, weight = data(n=200)
     p = problem(X, y, weight, losses.Logistic(), space)
     Phi = np.column_stack([X[15:], np.ones(len(X) - 15)])
-    K = Phi @ Phi.T if space is None else tile(GAUSSIAN, X[15:], X[15:])
+    K = Phi @ Phi.T if space is None else GAUSSIAN.tile(X[15:], X[15:])
     roots = np.sqrt(p.learned.weight)
     true = np.linalg.eigvalsh(roots[:, None] * K * roots).max()
     found = largest_eigenvalue(p.space, p.learned.weight, 1.0 + y[15:])
@@ -275,7 +274,7 @@ def test_no_predictor_is_below_the_certified_error(loss, space):
     run.run(300)
     rng = np.random.default_rng(1)
     Phi = np.column_stack([X[15:], np.ones(len(X) - 15)])
-    K = tile(GAUSSIAN, X[15:], X[15:])
+    K = GAUSSIAN.tile(X[15:], X[15:])
     for trial in range(200):
         c = rng.normal(size=run.last(1).shape) * 10.0 ** rng.uniform(-3, 1)
         c = run.last(trial + 1) * rng.uniform(0.5, 1.5) if trial % 2 else c

@@ -30,7 +30,7 @@ from tunefree.core.rows import dense
 from tunefree.estimators import validation
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
-from tunefree.theory import paper_bound
+from tunefree.theory.bounds import paper_bound
 
 CLASSIFIERS = (ScInOLClassifier, PiSTOLClassifier)
 REGRESSORS = (ScInOLRegressor, PiSTOLRegressor)

@@ -26,7 +26,7 @@ from tunefree import IterativeRegularizationRegressor as Regressor
 from tunefree import losses
 from tunefree.estimators import preparation
 from tunefree.estimators.path_probabilities import fit_temperature
-from tunefree.theory import stopping_time
+from tunefree.theory.stopping_times import stopping_time
 
 CANCER = load_breast_cancer(return_X_y=True)
 WINE = load_wine(return_X_y=True)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.generations.problems import IS_CATEGORICAL, columns, numbers, problem
 from tunefree.core.exporting import jitted
-from tunefree.generations import boosted, gradient_trees, growing, trees
+from tunefree.generations import boosted, gradient_trees, growing
 from tunefree.generations.bins import MISSING, bins_of, codes_of
 from tunefree.generations.trees import CODE, COLUMN
 from tunefree.losses import Absolute, Square, huber, quantile
@@ -126,7 +126,7 @@ def mean_loss(loss, y, predictions):
 def test_each_loss_falls_and_its_units_do_not_matter(kind, loss):
     X, fresh = columns(), columns(200, seed=8)
     y, truth = numbers(X), numbers(fresh, seed=9)
-    predict = lambda y: growing.apply(growing.grow(kind, problem(X=X, y=y, loss=loss), 0), fresh)[1][0, :, 0]  # noqa: E731
+    predict = lambda y: growing.grow(kind, problem(X=X, y=y, loss=loss), 0).apply(fresh)[1][0, :, 0]  # noqa: E731
     predictions = predict(y)
     constants = [mean_loss(loss, truth, np.full(200, c)) for c in np.quantile(y, np.linspace(0.02, 0.98, 25))]
     assert mean_loss(loss, truth, predictions) < 0.92 * min(constants)
@@ -143,7 +143,7 @@ def test_an_outlier_does_not_overflow():
     y[0] = 1e300
     for loss in LOSSES:
         model = growing.grow("boosted", problem(y=y, loss=loss), 0)
-        assert np.isfinite(growing.apply(model, columns())[1]).all()
+        assert np.isfinite(model.apply(columns())[1]).all()
 
 
 def test_unequal_classes_do_not_diverge():
@@ -152,7 +152,7 @@ def test_unequal_classes_do_not_diverge():
     y = np.where(X[:, 0] > 0.8, 1.0, 0.0)
     y[X[:, 1] > 1.8], y[:6], X[:6, 2] = 2.0, 3.0, 9.0
     rows = problem("three", X=X, y=np.zeros(3000))._replace(targets=y, n_classes=4, is_categorical=np.zeros(5, bool))
-    margins = growing.apply(growing.grow("boosted", rows, 0), X)[1][0]
+    margins = growing.grow("boosted", rows, 0).apply(X)[1][0]
     margins -= margins.max(axis=1, keepdims=True)
     losses = np.log(np.exp(margins).sum(axis=1)) - margins[np.arange(3000), y.astype(int)]
     assert losses.mean() < 0.02 and np.abs(margins).max() < 60.0
@@ -165,7 +165,7 @@ def test_steps_follow_from_the_rows():
 
 def test_leaves_hold_enough_rows():
     rows = problem("two")
-    leaves = trees.apply(growing.grow("boosted", rows, 0), rows.columns)[0]
+    leaves = growing.grow("boosted", rows, 0).apply(rows.columns)[0]
     counts = np.bincount(leaves.ravel())
     assert counts.min() >= boosted.settings_of(len(rows.targets), 2).least_rows
 
@@ -173,5 +173,5 @@ def test_leaves_hold_enough_rows():
 def test_exclusive_or_is_learned():
     X = np.random.default_rng(3).uniform(-1.0, 1.0, (600, 5))
     rows = problem(X=X, y=np.zeros(600))._replace(targets=np.sign(X[:, 0] * X[:, 1]), is_categorical=np.zeros(5, bool))
-    predictions = growing.apply(growing.grow("boosted", rows, 0), X)[1][0][:, 0]
+    predictions = growing.grow("boosted", rows, 0).apply(X)[1][0][:, 0]
     assert math.sqrt(np.mean((predictions - rows.targets) ** 2)) < 0.5

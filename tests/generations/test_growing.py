@@ -8,7 +8,7 @@ import pytest
 from tests.generations.problems import KINDS, TASKS, TREES, columns, numbers, problem
 from tunefree.core.errors import ModelError
 from tunefree.generations import growing, linear
-from tunefree.generations.linear import STRENGTHS
+from tunefree.generations.linear import STRENGTHS, Linear
 from tunefree.generations.problem import Problem
 from tunefree.losses import Absolute, Square
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.all_trees
 
 
 def margins(kind, rows, X=None):
-    return growing.apply(growing.grow(kind, rows, 3), rows.columns if X is None else X)[1][0]
+    return growing.grow(kind, rows, 3).apply(rows.columns if X is None else X)[1][0]
 
 
 @each_kind
@@ -65,7 +65,7 @@ def test_the_seed_and_nothing_else_decides(kind):
     assert all((result == results[0]).all() for result in results)
     assert (np.random.get_state()[1] == before).all()
     if kind in TREES:
-        of_seeds = [growing.apply(growing.grow(kind, rows, seed), columns(seed=15))[1] for seed in (3, 4)]
+        of_seeds = [growing.grow(kind, rows, seed).apply(columns(seed=15))[1] for seed in (3, 4)]
         assert (of_seeds[0] != of_seeds[1]).any()
 
 
@@ -75,7 +75,7 @@ def test_maps_that_keep_the_order_keep_the_leaves(kind):
     mapped = X.copy()
     mapped[:, :4] = np.exp(2.0 * X[:, :4])
     one, two = (growing.grow(kind, problem("two", X=of_rows), 0) for of_rows in (X, mapped))
-    assert (growing.apply(one, X)[0] == growing.apply(two, mapped)[0]).all()
+    assert (one.apply(X)[0] == two.apply(mapped)[0]).all()
 
 
 def extremes():
@@ -132,7 +132,7 @@ def test_too_many_rows_are_refused(kind):
 def test_many_classes_have_their_own_sums():
     targets = np.arange(600.0) % 300
     model = growing.grow("randomised", problem("three", X=columns(600))._replace(targets=targets, n_classes=300), 0)
-    shares = np.exp(growing.apply(model, columns(600))[1][0])
+    shares = np.exp(model.apply(columns(600))[1][0])
     assert (shares.argmax(axis=1) == targets).mean() > 0.5
 
 
@@ -146,27 +146,27 @@ def test_rare_classes_keep_a_share_of_randomised_trees():
 @each_task
 def test_a_file_gives_the_same_model(kind, task):
     model, X = growing.grow(kind, problem(task), 0), columns(30, seed=14)
-    again = growing.restored(kind, growing.save_state(model), 5)
-    assert (growing.apply(again, X)[1] == growing.apply(model, X)[1]).all()
-    assert growing.n_outputs(again) == growing.n_outputs(model) and growing.n_leaves(again) == growing.n_leaves(model)
+    again = type(model).restored(model.save_state(), 5)
+    assert (again.apply(X)[1] == model.apply(X)[1]).all()
+    assert again.n_outputs == model.n_outputs and again.n_leaves == model.n_leaves
 
 
 def test_damaged_linear_files_are_refused():
-    state = growing.save_state(growing.grow("linear", problem(), 0))
+    state = growing.grow("linear", problem(), 0).save_state()
     for name, array in state.items():
         for damaged in ({}, {name: array[:-1]}, {name: array[None]}, {name: array.astype(np.complex128)}):
             with pytest.raises(ModelError):
-                growing.restored("linear", {other: state[other] for other in state if other != name} | damaged, 5)
+                Linear.restored({other: state[other] for other in state if other != name} | damaged, 5)
     for name in ("means", "scales", "weights"):
         with pytest.raises(ModelError):
-            growing.restored("linear", state | {name: state[name] * np.nan}, 5)
+            Linear.restored(state | {name: state[name] * np.nan}, 5)
 
 
 def test_a_linear_row_has_the_same_bytes_in_any_block():
     rows = problem("three")
     model = growing.grow("linear", rows, 0)
-    whole = growing.apply(model, rows.columns)[1][0]
-    assert all((growing.apply(model, rows.columns[i : i + 1])[1][0] == whole[i]).all() for i in range(9))
+    whole = model.apply(rows.columns)[1][0]
+    assert all((model.apply(rows.columns[i : i + 1])[1][0] == whole[i]).all() for i in range(9))
 
 
 def test_linear_models_are_for_some_problems():
@@ -186,7 +186,7 @@ def test_linear_models_are_those_of_their_penalty(strength):
     assert np.allclose(model.weights[place, 1:, 0], expected) and np.allclose(model.weights[place, 0, 0], y.mean())
     classes = Problem(X, np.zeros(3, bool), (y > 0) * 1.0, np.ones(80), 2, None)
     model = growing.grow("linear", classes, 0)
-    shares = 1.0 / (1.0 + np.exp(-growing.apply(model, X)[1][place, :, 0]))
+    shares = 1.0 / (1.0 + np.exp(-model.apply(X)[1][place, :, 0]))
     slope = X.T @ (shares - classes.targets) + model.weights[place, 1:, 0] / strength
     assert np.abs(slope).max() < 1e-3 and abs(np.sum(shares - classes.targets)) < 1e-3
 
@@ -213,10 +213,7 @@ def test_a_category_that_is_new_is_predicted_as_the_average_of_those_known(kind)
     rows = Problem(np.column_stack([x, categories]), np.array([False, True]), y, np.ones(3000), 2, None)
     models = [growing.grow(kind, rows, seed) for seed in range(6)]
     probability = lambda category: np.mean(  # noqa: E731
-        [
-            1.0 / (1.0 + np.exp(-growing.apply(model, np.column_stack([x, np.full(3000, category)]))[1][0]))
-            for model in models
-        ]
+        [1.0 / (1.0 + np.exp(-model.apply(np.column_stack([x, np.full(3000, category)]))[1][0])) for model in models]
     )
     known = np.average([probability(float(k)) for k in range(12)], weights=np.bincount(categories))
     assert abs(known - y.mean()) < 0.03

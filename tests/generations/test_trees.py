@@ -30,7 +30,7 @@ def walked(model, X):
 
 def test_the_walk_is_that_of_its_slow_twin(grown):
     X = columns(50, seed=5)
-    leaves, margins = trees.apply(grown, X)
+    leaves, margins = grown.apply(X)
     slow, sums = walked(grown, X)
     assert (leaves == slow).all() and leaves.dtype == np.int32
     if not grown.is_averaged:
@@ -42,10 +42,10 @@ def test_the_walk_is_that_of_its_slow_twin(grown):
 
 def test_rows_have_the_same_bytes_in_any_block(grown):
     X = columns(11, seed=6)
-    leaves, margins = trees.apply(grown, X)
+    leaves, margins = grown.apply(X)
     for rows in (slice(0, 1), slice(3, 4), slice(2, 9)):
-        of_block = trees.apply(grown, X[rows])
-        assert (of_block[0] == leaves[rows]).all() and (of_block[1] == margins[rows]).all()
+        of_block = grown.apply(X[rows])
+        assert (of_block[0] == leaves[rows]).all() and (of_block[1] == margins[:, rows]).all()
 
 
 def test_each_leaf_and_node_belongs_to_one_tree(grown):
@@ -56,14 +56,14 @@ def test_each_leaf_and_node_belongs_to_one_tree(grown):
 
 
 def test_no_rows_have_no_margins(grown):
-    leaves, margins = trees.apply(grown, columns(4)[:0])
-    assert leaves.shape == (0, len(grown.roots)) and margins.shape == (0, grown.n_outputs)
+    leaves, margins = grown.apply(columns(4)[:0])
+    assert leaves.shape == (0, len(grown.roots)) and margins.shape == (1, 0, grown.n_outputs)
 
 
 def test_a_file_gives_the_same_trees(grown):
     X = columns(20, seed=7)
-    again = trees.restored(trees.save_state(grown), 5)
-    assert all((a == b).all() for a, b in zip(trees.apply(grown, X), trees.apply(again, X), strict=True))
+    again = trees.Trees.restored(grown.save_state(), 5)
+    assert all((a == b).all() for a, b in zip(grown.apply(X), again.apply(X), strict=True))
 
 
 def damages(state):
@@ -97,16 +97,16 @@ def damages(state):
 
 def is_refused(state):
     try:
-        trees.restored(state, 5)
+        trees.Trees.restored(state, 5)
     except ModelError:
         return True
     return False
 
 
 def test_damaged_files_are_refused(grown):
-    assert [damage for damage, state in damages(trees.save_state(grown)) if not is_refused(state)] == []
+    assert [damage for damage, state in damages(grown.save_state()) if not is_refused(state)] == []
 
 
 def test_files_for_fewer_columns_are_refused(grown):
     with pytest.raises(ModelError):
-        trees.restored(trees.save_state(grown), 4)
+        trees.Trees.restored(grown.save_state(), 4)

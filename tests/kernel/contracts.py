@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from tests.strategies import as_dense
 from tunefree import losses
 from tunefree.core.rows import n_rows, part
-from tunefree.kernel.points import keys, points, size
+from tunefree.kernel.points import points
 from tunefree.losses import objectives, slope
 from tunefree.model import kernel_bank
 from tunefree.model.group import LabelledRows
@@ -112,13 +112,13 @@ def by_row(bank: KernelBank, block: Any) -> np.ndarray:
     """Coefficients (M, n, K) with which the bank predicts, at the first of the rows that are the same."""
     rows = points(block, bank._kernel(1.0), bank.expansion.store.values.dtype.type)
     first: dict[bytes, int] = {}
-    for i, key in enumerate(keys(rows, size(rows))):
+    for i, key in enumerate(rows.keys(rows.size)):
         first.setdefault(key, i)
-    expansion, found = bank.expansion, np.zeros((len(bank.members), size(rows), bank.n_outputs))
+    expansion, found = bank.expansion, np.zeros((len(bank.members), rows.size, bank.n_outputs))
     for (store, n), coefficients in zip(
         ((expansion.store, expansion.n), (expansion.block, expansion.filled)), bank._coefficients(), strict=True
     ):
-        for place, key in enumerate(keys(store, n)):
+        for place, key in enumerate(store.keys(n)):
             found[:, first[key]] += coefficients[:, :, place]
     return found
 

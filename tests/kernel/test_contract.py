@@ -17,21 +17,10 @@ from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
 from tunefree.core.errors import ModelError
 from tunefree.kernel import fourier, kernel_sums, kernels
 from tunefree.kernel.kernels import (
-    diagonal,
-    distance_of,
-    frequency_scale,
-    in_compiled_code,
-    is_ladder,
     kernel_of,
-    pair_of,
-    similarity,
-    spectral_distribution,
-    tile,
-    torch_similarity,
-    torch_tile,
 )
 from tunefree.kernel.pairs import DotProduct, L1Distance
-from tunefree.kernel.points import BLOCK, cut, joined, nothing, points
+from tunefree.kernel.points import BLOCK, points, selected
 
 OUTSIDE = "matern-3/2"
 GAMMA = 0.3
@@ -58,13 +47,13 @@ def drawn(seed, n, d=4):
 
 def one_by_one(kernel, X, Z):
     """Values (n, m) from the numbers of each pair, uncompiled."""
-    found, products = np.empty((len(X), len(Z))), isinstance(pair_of(kernel), DotProduct)
-    assert products or isinstance(pair_of(kernel), L1Distance)
+    found, products = np.empty((len(X), len(Z))), isinstance(kernel.pair, DotProduct)
+    assert products or isinstance(kernel.pair, L1Distance)
     for i, x in enumerate(X):
         for j, z in enumerate(Z):
             own, other = (x @ x, z @ z) if products else (np.abs(x).sum(), np.abs(z).sum())
             pair = x @ z if products else np.abs(x - z).sum() - own - other
-            found[i, j] = similarity(kernel, pair, own, other)
+            found[i, j] = kernel.similarity(pair, own, other)
     return found
 
 
@@ -74,11 +63,11 @@ def test_tiles_and_diagonals_are_the_values_of_pairs(name, form):
     kernel, X, Z = kernel_of(name, GAMMA), drawn(0, 30), drawn(1, 20)
     X[3] = X[7]
     expected = one_by_one(kernel, X, Z)
-    np.testing.assert_allclose(tile(kernel, form(X), form(Z)), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(kernel.tile(form(X), form(Z)), expected, rtol=1e-9, atol=1e-12)
     own = one_by_one(kernel, X, X)
-    np.testing.assert_allclose(diagonal(kernel, form(X)), np.diag(own), rtol=1e-9)
-    assert diagonal(kernel, form(X.astype(np.float32))).dtype == np.float64
-    thin = tile(kernel, form(X.astype(np.float32)), form(Z.astype(np.float32)))
+    np.testing.assert_allclose(kernel.diagonal(form(X)), np.diag(own), rtol=1e-9)
+    assert kernel.diagonal(form(X.astype(np.float32))).dtype == np.float64
+    thin = kernel.tile(form(X.astype(np.float32)), form(Z.astype(np.float32)))
     assert thin.dtype == np.float32
     np.testing.assert_allclose(thin, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
 
@@ -90,13 +79,13 @@ def test_values_are_those_of_scikit_learn(name):
         expected = MaternOfScikitLearn(length_scale=(2.0 * GAMMA) ** -0.5, nu=1.5)(X, Z)
     else:
         expected = pairwise_kernels(X, Z, metric=name, **SCIKIT_LEARNS[name])
-    np.testing.assert_allclose(tile(kernel_of(name, GAMMA), X, Z), expected, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(kernel_of(name, GAMMA).tile(X, Z), expected, rtol=1e-7, atol=1e-9)
 
 
 @by_kernel
 def test_matrices_are_symmetric_and_positive_semidefinite(name):
     X = np.concatenate([drawn(4, 60), drawn(4, 5)])
-    values = tile(kernel_of(name, GAMMA), X, X)
+    values = kernel_of(name, GAMMA).tile(X, X)
     np.testing.assert_allclose(values, values.T, rtol=1e-9, atol=1e-12)
     eigenvalues = np.linalg.eigvalsh(values)
     assert eigenvalues[0] >= -1e-6 * eigenvalues[-1]
@@ -107,8 +96,8 @@ def test_matrices_are_symmetric_and_positive_semidefinite(name):
 def test_compiled_code_computes_the_same_values(name, kind):
     kernel, X, Z = kernel_of(name, GAMMA), drawn(5, 50), drawn(6, 200)
     block, rows = (points(KINDS[kind](A), kernel, np.float64) for A in (X, Z))
-    block = cut(joined(nothing(block, None), 0, block, np.arange(50)), 0, BLOCK)
-    store = joined(nothing(rows, kernel), 0, rows, np.arange(200))
+    block = selected(block, np.arange(50)).cut(0, BLOCK)
+    store = selected(rows, np.arange(200), kernel)
     coefficients = np.random.default_rng(7).normal(size=(1, 1, 200))
     found = kernel_sums.evaluate(kernel, np.zeros(1, int), block, (0, 50), store, coefficients)[0, :50, 0]
     np.testing.assert_allclose(found, one_by_one(kernel, X, Z) @ coefficients[0, 0], rtol=1e-8, atol=1e-8)
@@ -120,7 +109,7 @@ def test_compiled_code_computes_the_same_values(name, kind):
 @by_kernel
 def test_compiled_code_holds_numbers_in_the_type_of_the_rows(name):
     kernel = kernel_of(name, GAMMA)
-    compact = in_compiled_code(kernel, np.dtype(np.float32))
+    compact = kernel.in_compiled_code(np.dtype(np.float32))
     assert compact == kernel and type(compact) is type(kernel)
     for before, after in zip(kernel, kernel_sums.fields_in(type(kernel), "float32")(kernel), strict=True):
         assert type(after) is (np.float32 if isinstance(before, float) else type(before))
@@ -129,32 +118,32 @@ def test_compiled_code_holds_numbers_in_the_type_of_the_rows(name):
 @by_kernel
 def test_the_square_of_a_ladder_is_the_next_step(name):
     X, kernel, wider = drawn(8, 40), kernel_of(name, 2.0 * GAMMA), kernel_of(name, GAMMA)
-    is_square = np.allclose(tile(wider, X, X) ** 2, tile(kernel, X, X), rtol=1e-9)
-    assert is_square == is_ladder(kernel)
+    is_square = np.allclose(wider.tile(X, X) ** 2, kernel.tile(X, X), rtol=1e-9)
+    assert is_square == kernel.is_ladder
 
 
 @by_kernel
 def test_gamma_is_a_width_where_there_is_a_distance(name):
-    X, distance = drawn(9, 40), distance_of(kernel_of(name, GAMMA))
+    X, distance = drawn(9, 40), kernel_of(name, GAMMA).distance
     if distance is not None:
         unit = {"euclidean": 4.0, "manhattan": 2.0}[distance]
-        scaled = tile(kernel_of(name, GAMMA / unit), 2.0 * X, 2.0 * X)
-        np.testing.assert_allclose(scaled, tile(kernel_of(name, GAMMA), X, X), rtol=1e-9)
-        np.testing.assert_allclose(diagonal(kernel_of(name, GAMMA), X), 1.0)
+        scaled = kernel_of(name, GAMMA / unit).tile(2.0 * X, 2.0 * X)
+        np.testing.assert_allclose(scaled, kernel_of(name, GAMMA).tile(X, X), rtol=1e-9)
+        np.testing.assert_allclose(kernel_of(name, GAMMA).diagonal(X), 1.0)
 
 
 @by_kernel
 def test_means_of_cosines_are_near_the_kernel_where_there_is_a_spectral_distribution(name):
     X, kernel = drawn(10, 20), kernel_of(name, GAMMA)
-    distribution = spectral_distribution(kernel)
+    distribution = kernel.spectral_distribution
     if distribution is None:
         with pytest.raises(TypeError, match="has no Fourier features"):
-            frequency_scale(kernel)
+            kernel.frequency_scale()
         return
     draw = fourier.SPECTRAL_DISTRIBUTIONS[distribution]
-    angles = frequency_scale(kernel) * X @ np.array([draw(0, j, 20_000) for j in range(X.shape[1])])
+    angles = kernel.frequency_scale() * X @ np.array([draw(0, j, 20_000) for j in range(X.shape[1])])
     means = np.cos(angles[:, None] - angles[None]).mean(axis=2)
-    np.testing.assert_allclose(means, tile(kernel, X, X), atol=0.05)
+    np.testing.assert_allclose(means, kernel.tile(X, X), atol=0.05)
 
 
 @by_kernel
@@ -163,11 +152,11 @@ def test_pytorch_computes_the_same_values(name):
     from tunefree.kernel.torch_backend import Rows
 
     kernel, arrays = kernel_of(name, GAMMA), (drawn(11, 30), drawn(12, 20))
-    squares = isinstance(pair_of(kernel), DotProduct)
+    squares = isinstance(kernel.pair, DotProduct)
     norms = [(a**2 if squares else np.abs(a)).sum(axis=1) for a in arrays]
     rows, others = (Rows(torch.tensor(a), torch.tensor(own)) for a, own in zip(arrays, norms, strict=True))
-    for values in (torch_similarity(kernel, rows, others), torch_tile(kernel, rows, others)):
-        np.testing.assert_allclose(values.numpy(), tile(kernel, *arrays), rtol=1e-7, atol=1e-9)
+    for values in (kernel.torch_similarity(rows, others), kernel.torch_tile(rows, others)):
+        np.testing.assert_allclose(values.numpy(), kernel.tile(*arrays), rtol=1e-7, atol=1e-9)
 
 
 def test_a_kernel_from_outside_is_learned_with_by_its_name():
@@ -176,13 +165,13 @@ def test_a_kernel_from_outside_is_learned_with_by_its_name():
     kernel = kernel_of(OUTSIDE, GAMMA)
     parameters = {"precision": "double", "view": "raw", "passes": 1}
     named = KernelPiSTOLClassifier(kernel=OUTSIDE, gamma=GAMMA, **parameters).fit(X, y)
-    function = KernelPiSTOLClassifier(kernel=lambda A, B: tile(kernel, A, B), **parameters).fit(X, y)
+    function = KernelPiSTOLClassifier(kernel=lambda A, B: kernel.tile(A, B), **parameters).fit(X, y)
     np.testing.assert_allclose(named.decision_function(X), function.decision_function(X), rtol=1e-6, atol=1e-6)
     assert KernelPiSTOLClassifier(kernel=OUTSIDE, passes=1).fit(X, y).gamma_ != 1.0  # the median rule's
     parameters = {"gamma": GAMMA, "precision": "double", "standardize": False}
     stopped = IterativeRegularizationClassifier(kernel=OUTSIDE, stop=30, validation_fraction=0.0, **parameters)
     margins = stopped.fit(X, y).decision_function(X)
-    np.testing.assert_allclose(margins, tile(kernel, X, X) @ stopped.dual_coef_[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(margins, kernel.tile(X, X) @ stopped.dual_coef_[0], rtol=1e-9, atol=1e-12)
     assert IterativeRegularizationClassifier(kernel=OUTSIDE, max_iter=30).fit(X, y).score(X, y) > 0.8
 
 
@@ -197,5 +186,7 @@ def test_what_cannot_be_done_names_the_kernels_that_can():
 
 
 def test_the_page_on_adding_a_kernel_runs_as_it_stands(monkeypatch):
-    monkeypatch.setattr(kernels, "ALL", copy.deepcopy(PACKAGE))
+    package = copy.deepcopy(PACKAGE)
+    monkeypatch.setattr(kernels, "ALL", package)
+    monkeypatch.setattr(kernels, "register", package.register)
     assert run_page("kernel.md")["tuned"].gamma_ > 0.0

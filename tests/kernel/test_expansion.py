@@ -11,7 +11,7 @@ from tests import naive
 from tests.kernel.contracts import Rows, by_row, drawn, gram, naive_slope, taught, teach
 from tests.strategies import KINDS, as_dense
 from tunefree.core.rows import part
-from tunefree.kernel.points import BLOCK, keys
+from tunefree.kernel.points import BLOCK
 from tunefree.model.kernel_bank import KernelConfig
 
 DOUBLE = KernelConfig("rbf", 0.5, double=True)
@@ -31,7 +31,7 @@ def twice(data):
 
 def stored(bank):
     expansion = bank.expansion
-    return keys(expansion.store, expansion.n)
+    return expansion.store.keys(expansion.n)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

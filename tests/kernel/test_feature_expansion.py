@@ -20,7 +20,6 @@ from tunefree.kernel import fourier
 from tunefree.kernel.feature_expansion import FeatureExpansion, affordable
 from tunefree.kernel.fourier import Fourier
 from tunefree.kernel.gaussian import Gaussian
-from tunefree.kernel.kernels import frequency_scale
 from tunefree.kernel.laplacian import Laplacian
 from tunefree.kernel.points import BLOCK
 from tunefree.kernel.projection import place
@@ -80,7 +79,7 @@ def test_features_by_cauchys_law_have_products_near_the_laplacian_kernel():
     X = np.random.default_rng(0).normal(size=(60, 4))
     angles = fourier.angles(Fourier.create(5, 8192, spectral_distribution="cauchy"), rows.dense(X))
     shown = np.empty((60, 2 * 8192))
-    fourier.turn(angles, frequency_scale(Laplacian(0.3)), 1.0 / np.sqrt(8192), shown)
+    fourier.turn(angles, Laplacian(0.3).frequency_scale(), 1.0 / np.sqrt(8192), shown)
     error = shown @ shown.T - np.exp(-0.3 * cdist(X, X, "cityblock"))
     assert np.sqrt(np.mean(error[np.triu_indices(60, 1)] ** 2)) < 1.2 / np.sqrt(8192)
 
@@ -223,8 +222,8 @@ def test_a_bound_that_is_none_is_refused():
 
 
 def test_speeds_are_those_of_the_kernels():
-    assert frequency_scale(Gaussian(0.5)) == 1.0
-    assert frequency_scale(Laplacian(0.5)) == 0.5
+    assert Gaussian(0.5).frequency_scale() == 1.0
+    assert Laplacian(0.5).frequency_scale() == 0.5
 
 
 def test_estimators_warn_once_and_survive_pickling():

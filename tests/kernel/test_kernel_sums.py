@@ -14,7 +14,7 @@ from tests.strategies import KINDS
 from tunefree.core import threads
 from tunefree.kernel import kernel_sums
 from tunefree.kernel.kernels import kernel_of
-from tunefree.kernel.points import BLOCK, cut, joined, nothing, points, size
+from tunefree.kernel.points import BLOCK, points, selected
 
 LEAST = {"rbf": 0.125, "laplacian": 0.0625, "poly": 0.5, "linear": 1.0}
 STEPS = {"rbf": [2, 0, 4, 2], "laplacian": [0, 1, 2], "poly": [0, 0], "linear": [0]}  # of each function
@@ -26,8 +26,8 @@ def made(name, kind, dtype, n_rows, n_support, seed=0):
     X, Z = (rng.normal(size=(n, 4)) * (rng.random((n, 4)) < 0.8) for n in (n_rows, n_support))
     kernel = kernel_of(name, LEAST[name], 2, 1.0)
     block, rows = (points(KINDS[kind](A), kernel, dtype) for A in (X, Z))
-    block = cut(joined(nothing(block, None), 0, block, np.arange(n_rows)), 0, BLOCK)
-    store = joined(nothing(rows, kernel), 0, rows, np.arange(n_support))
+    block = selected(block, np.arange(n_rows)).cut(0, BLOCK)
+    store = selected(rows, np.arange(n_support), kernel)
     steps = np.array(STEPS[name])
     coefficients = rng.normal(size=(len(steps), 2, n_support))
     return X, Z, kernel, steps, block, store, coefficients
@@ -90,7 +90,7 @@ def test_the_other_rows_of_a_block_change_no_bit(kind, name, dtype):
     whole = kernel_sums.evaluate(kernel, steps, block, (0, BLOCK), store, coefficients)
     rows = points(KINDS[kind](X), kernel, dtype)
     for n in (1, 7, 64, 127):
-        alone = cut(joined(nothing(rows, None), 0, rows, np.arange(n)), 0, BLOCK)
+        alone = selected(rows, np.arange(n)).cut(0, BLOCK)
         found = kernel_sums.evaluate(kernel, steps, alone, (0, n), store, coefficients)
         np.testing.assert_array_equal(found[:, :n], whole[:, :n])
         last = kernel_sums.evaluate(kernel, steps, block, (n - 1, n), store, coefficients)
@@ -121,9 +121,9 @@ def test_values_that_would_be_denormal_numbers_are_0():
     X = np.array([[0.0], [7.0]])  # exp(-49 / 8) is 2e-3, its 16th power 1e-43
     kernel, steps = kernel_of("rbf", 0.125), np.arange(8)
     rows = points(KINDS["dense"](X), kernel, np.float32)
-    store = joined(nothing(rows, kernel), 0, rows, np.arange(2))
+    store = selected(rows, np.arange(2), kernel)
     coefficients = np.tile([0.0, 1.0], (8, 1, 1))
-    found = kernel_sums.evaluate(kernel, steps, cut(store, 0, BLOCK), (0, 1), store, coefficients)[:, 0, 0]
-    assert size(store) >= BLOCK
+    found = kernel_sums.evaluate(kernel, steps, store.cut(0, BLOCK), (0, 1), store, coefficients)[:, 0, 0]
+    assert store.size >= BLOCK
     np.testing.assert_allclose(found, np.exp(-49 / 8 * 2.0**steps), rtol=2e-4, atol=1e-35)
     assert found[-1] == 0.0

@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 from tunefree.core.errors import ModelError
 from tunefree.kernel import kernels
 from tunefree.kernel.external import External
-from tunefree.kernel.kernels import is_ladder, kernel_of, median_gamma
+from tunefree.kernel.kernels import kernel_of, median_gamma
 from tunefree.kernel.polynomial import Polynomial
 from tunefree.kernel.precision import exponential, in_precision
 
@@ -74,7 +74,7 @@ def test_the_exponential_of_single_precision_has_the_same_bits_uncompiled():
 @pytest.mark.parametrize("name", kernels.ALL)
 def test_names_are_those_of_scikit_learn(name):
     kernel = kernel_of(name, 0.5, 2, 1.5)
-    assert is_ladder(kernel) == (name in ("rbf", "laplacian"))
+    assert kernel.is_ladder == (name in ("rbf", "laplacian"))
     if name == "linear":
         assert kernel == Polynomial(1, 1.0, 0.0)
 
@@ -82,7 +82,7 @@ def test_names_are_those_of_scikit_learn(name):
 def test_functions_are_kernels():
     kernel = kernel_of(np.dot, 1.0)
     assert kernel == External(np.dot)
-    assert not is_ladder(kernel)
+    assert not kernel.is_ladder
 
 
 @pytest.mark.parametrize(
@@ -132,5 +132,5 @@ def test_the_median_rule_without_distances():
 @pytest.mark.parametrize("gamma", [1e300, 1.7976931348623157e308])
 def test_widths_beyond_single_precision_are_the_narrowest_it_has(gamma):
     with np.errstate(over="raise"):
-        found = kernels.in_compiled_code(kernel_of("rbf", gamma=gamma), np.float32)
+        found = kernel_of("rbf", gamma=gamma).in_compiled_code(np.float32)
     assert found.gamma == np.finfo(np.float32).max

@@ -12,23 +12,7 @@ from tests.strategies import KINDS, as_dense, as_sparse, as_table
 from tunefree.core.errors import ModelError
 from tunefree.kernel.external import External
 from tunefree.kernel.kernels import kernel_of
-from tunefree.kernel.points import (
-    BLOCK,
-    TILE,
-    DensePoints,
-    SparsePoints,
-    as_matrix,
-    cut,
-    joined,
-    keys,
-    like_those_of,
-    nothing,
-    packed,
-    pairs,
-    points,
-    size,
-    unpacked,
-)
+from tunefree.kernel.points import BLOCK, TILE, DensePoints, SparsePoints, points, selected, unpacked
 
 RBF = kernel_of("rbf", 0.5)
 by_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -81,43 +65,43 @@ def test_points_joined_piece_by_piece_are_all_there(seed, pieces, kind):
     rng = np.random.default_rng(seed)
     X = drawn(seed, 80)
     rows = points(KINDS[kind](X), RBF, np.float64)
-    store, n, chosen = nothing(rows, RBF), 0, np.arange(0)
+    store, n, chosen = rows.empty(RBF), 0, np.arange(0)
     for piece in pieces:
         which = np.sort(rng.permutation(80)[:piece])
-        store, n, chosen = joined(store, n, rows, which), n + piece, np.concatenate([chosen, which])
+        store, n, chosen = store.joined(n, rows, which), n + piece, np.concatenate([chosen, which])
     np.testing.assert_array_equal(values_of(store, n, 5), X[chosen])
     np.testing.assert_array_equal(store.norms[:n], rows.norms[chosen])
-    assert size(store) % TILE == 0
+    assert store.size % TILE == 0
     assert not store.norms[n:].any()
-    assert keys(store, n) == [keys(rows, 80)[i] for i in chosen]
-    arrays = {f"a.{name}": array for name, array in packed(store, n).items()}
+    assert store.keys(n) == [rows.keys(80)[i] for i in chosen]
+    arrays = {f"a.{name}": array for name, array in store.packed(n).items()}
     again = unpacked(arrays, "a.")
     assert type(again) is type(store)
     np.testing.assert_array_equal(values_of(again, n, 5), X[chosen])
-    np.testing.assert_array_equal(values_of(cut(store, n // 2, n), n - n // 2, 5), X[chosen][n // 2 :])
+    np.testing.assert_array_equal(values_of(store.cut(n // 2, n), n - n // 2, 5), X[chosen][n // 2 :])
 
 
 def test_there_is_room_for_many_points():
     X = drawn(2, 100)
     for rows in (points(kind(X), RBF, np.float32) for kind in KINDS.values()):
-        store = nothing(rows, RBF)
+        store = rows.empty(RBF)
         for n in range(0, 3000, 100):
-            store = joined(store, n, rows, np.arange(100))
-        assert size(store) % TILE == 0 and size(store) >= 3000
+            store = store.joined(n, rows, np.arange(100))
+        assert store.size % TILE == 0 and store.size >= 3000
         np.testing.assert_array_equal(values_of(store, 3000, 5), np.tile(X.astype(np.float32), (30, 1)))
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_keys_tell_points_apart(kind):
     X = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.0, 2.0], [-0.0, 1.0], [0.0, 0.0]])
-    found = keys(points(KINDS[kind](X), RBF, np.float32), 6)
+    found = points(KINDS[kind](X), RBF, np.float32).keys(6)
     assert found[0] == found[2] == found[4]
     assert len(set(found)) == 4
 
 
 def block_of(rows):
     """Points with zeros up to a whole block."""
-    return cut(joined(nothing(rows, None), 0, rows, np.arange(size(rows))), 0, BLOCK)
+    return selected(rows, np.arange(rows.size)).cut(0, BLOCK)
 
 
 @by_dtype
@@ -127,8 +111,8 @@ def test_numbers_of_pairs_are_products_or_distances_less_norms(name, kind, dtype
     X, Z = drawn(3, BLOCK).astype(dtype), drawn(4, 50).astype(dtype)
     kernel = kernel_of(name, 0.5)
     block, rows = (points(KINDS[kind](A), kernel, dtype) for A in (X, Z))
-    store = joined(nothing(rows, kernel), 0, rows, np.arange(50))
-    found = pairs(cut(store, 0, TILE), block_of(block), kernel)[:50].T
+    store = selected(rows, np.arange(50), kernel)
+    found = store.cut(0, TILE).pairs(block_of(block), kernel)[:50].T
     expected = X.astype(np.float64) @ Z.T.astype(np.float64)
     if name == "laplacian":
         expected = -np.log(gram(X, Z, "laplacian", 1.0)) - np.abs(X).sum(1)[:, None] - np.abs(Z).sum(1)
@@ -138,8 +122,8 @@ def test_numbers_of_pairs_are_products_or_distances_less_norms(name, kind, dtype
 def test_a_feature_that_the_block_lacks_counts_for_the_distance():
     kernel = kernel_of("laplacian", 1.0)
     block, rows = (points(as_sparse(np.array(a)), kernel, np.float64) for a in ([[1.0, 0.0]], [[0.0, 3.0], [4.0, 2.0]]))
-    store = joined(nothing(rows, kernel), 0, rows, np.arange(2))
-    found = pairs(cut(store, 0, TILE), block_of(block), kernel)[:2, 0]
+    store = selected(rows, np.arange(2), kernel)
+    found = store.cut(0, TILE).pairs(block_of(block), kernel)[:2, 0]
     np.testing.assert_allclose(found + block.norms[0] + rows.norms, [4.0, 5.0])
 
 
@@ -147,10 +131,10 @@ def test_of_a_matrix_made_beforehand_places_are_kept():
     kernel = External(None)
     matrix = np.array([[1.0, 0.2, 0.3], [0.2, 1.0, 0.4], [0.3, 0.4, 1.0]])
     rows = points(as_dense(np.c_[np.arange(3.0), matrix]), kernel, np.float64)
-    store = joined(nothing(rows, kernel), 0, rows, np.array([2, 0]))
-    np.testing.assert_array_equal(as_matrix(store)[:2], [[2.0], [0.0]])
-    assert keys(like_those_of(rows, store), 3)[2] == keys(store, 1)[0]
-    found = pairs(cut(store, 0, TILE), block_of(rows), kernel)
+    store = selected(rows, np.array([2, 0]), kernel)
+    np.testing.assert_array_equal(store.as_matrix()[:2], [[2.0], [0.0]])
+    assert rows.as_kept_by(store).keys(3)[2] == store.keys(1)[0]
+    found = store.cut(0, TILE).pairs(block_of(rows), kernel)
     np.testing.assert_array_equal(found[:2, :3].T, matrix[:, [2, 0]])
 
 
@@ -158,11 +142,11 @@ def test_sparse_rows_have_no_kernel_made_beforehand():
     kernel = External(np.dot)
     rows = block_of(points(as_sparse(drawn(5, 3)), kernel, np.float64))
     with pytest.raises(ModelError, match="takes dense rows; pass an array"):
-        pairs(rows, rows, kernel)
+        rows.pairs(rows, kernel)
 
 
 def test_a_function_that_gives_too_few_numbers_is_named():
     kernel = External(lambda X, Z: X[:, 0])
     rows = block_of(points(as_dense(drawn(6, 3)), kernel, np.float64))
     with pytest.raises(ModelError, match=r"a matrix \(128,\) for 128 x 128 rows"):
-        pairs(rows, rows, kernel)
+        rows.pairs(rows, kernel)

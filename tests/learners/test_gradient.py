@@ -20,7 +20,7 @@ from tunefree.learners.reading import read
 from tunefree.losses import objectives
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
-from tunefree.theory import oracle_bound
+from tunefree.theory.bounds import oracle_bound
 
 LOGISTIC = objectives.Binary(losses.Logistic(), 0.0)
 seeds = given(seed=st.integers(0, 2**32))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
-from tunefree.reproduce import MODULES, running
+from tunefree.reproduce import NAMES, running
 
 
 def test_without_a_name_it_lists_what_there_is(run, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.chdir(tmp_path)
     status, out, _ = run("reproduce")
     assert status == 0
-    assert [line.split()[0] for line in out.splitlines()] == list(MODULES)
+    assert [line.split()[0] for line in out.splitlines()] == list(NAMES)
     assert not list(tmp_path.iterdir())
 
 
@@ -37,7 +37,7 @@ def test_mistakes_are_named(run, tmp_path, arguments, message):  # noqa: F811
 
 def test_missing_data_end_with_status_2_after_the_rest(run, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.delenv("TUNEFREE_DATA", raising=False)
-    monkeypatch.setattr(running, "MODULES", {name: MODULES[name] for name in ("sgd-fig1", "scinol-table2")})
+    monkeypatch.setattr(running, "NAMES", ("sgd-fig1", "scinol-table2"))
     status, _, err = run("reproduce", "--all", "--quick", "-q", "-o", tmp_path)
     assert status == 2 and "scinol-table2 was left out" in err and "--data DIR" in err
     assert (tmp_path / "sgd-fig1.md").exists()

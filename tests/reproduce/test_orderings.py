@@ -19,7 +19,7 @@ from tunefree.reproduce import (
     sgd_fig1,
     sgd_fig2,
 )
-from tunefree.reproduce.experiment import Callback, Request, compute, files_of
+from tunefree.reproduce.experiment import Request, compute, files_of
 
 
 def results_of(experiment, folder):
@@ -29,13 +29,14 @@ def results_of(experiment, folder):
         files_of(experiment, request)
     except DataError as error:
         pytest.skip(str(error))
-    return compute(experiment, request, Callback())
+    return compute(experiment, request)
 
 
-def test_pistol_fig2_has_two_regimes(tmp_path):
-    results = results_of(pistol_fig2.EXPERIMENT, tmp_path)["bound"]
-    for risk, values in zip(pistol_fig2.EXPERIMENT.quick.optimal_risks, results["bounds"], strict=True):
-        found = pistol_fig2.regimes(results["rounds"], values, 0.5)
+def test_pistol_fig2_has_two_regimes():
+    settings = pistol_fig2.EXPERIMENT.quick
+    rounds, bounds = pistol_fig2.bounds_of(settings)
+    for risk, values in zip(settings.optimal_risks, bounds, strict=True):
+        found = pistol_fig2.regimes(rounds, values, 0.5)
         assert (np.diff(values) < 0).all()
         if risk < 0.1:
             assert found.first_slope == pytest.approx(-2 / 3, abs=1e-3)
@@ -46,12 +47,11 @@ def test_pistol_fig2_has_two_regimes(tmp_path):
             assert found.crossing == np.inf
 
 
-def test_sgd_fig1_has_the_labels_of_its_strips(tmp_path):
-    results = results_of(sgd_fig1.EXPERIMENT, tmp_path)
-    left, right, wrong = sgd_fig1.shares(results)
+def test_sgd_fig1_has_the_labels_of_its_strips():
+    x, y = sgd_fig1.strips(10_000, 0.4, np.random.default_rng(0))
+    left, right, wrong = sgd_fig1.shares(x, y)
     assert left == pytest.approx(0.1, abs=0.02) and right == pytest.approx(0.9, abs=0.02)
     assert wrong == pytest.approx(0.1, abs=0.015)
-    x = results["rows"]["x"]
     assert np.abs(x[:, 1]).max() <= 1.0
     assert not ((x[:, 0] > 0.9) & (x[:, 0] < 1.1)).any() and x[:, 0].min() >= -0.9 and x[:, 0].max() <= 2.9
 

@@ -14,7 +14,7 @@ from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2, averag
 from tunefree.losses import objectives, slope
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
-from tunefree.theory import drift_of_mean, log_phi, paper_bound, pistol_bound, scinol1_bound, scinol2_bound
+from tunefree.theory.bounds import drift_of_mean, log_phi, paper_bound, pistol_bound, scinol1_bound, scinol2_bound
 
 LOSS = losses.Logistic()
 OBJECTIVE = objectives.Binary(LOSS, 0.0)

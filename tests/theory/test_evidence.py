@@ -20,8 +20,7 @@ from tunefree.losses.objectives import measured
 from tunefree.losses.switch import loss_classes
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
-from tunefree.theory import Evidence, best_lower_bound, certify, widened
-from tunefree.theory.evidence import record_evidence
+from tunefree.theory.evidence import Evidence, certify, record_evidence, widened
 
 LEARNERS = ["scinol1", "scinol2", "pistol"]
 
@@ -213,7 +212,6 @@ def test_what_it_says_of_the_census_is_worth_reading():
         certificates.append(certificate)
     best, _ = best_in_box(model.objective, X, targets, certificate, 1.0)
     bounds = [certificate.lower_bound(1.0) for certificate in certificates]
-    assert best_lower_bound(certificates, 1.0) == max(bounds)
     assert 0.8 * best < max(bounds) <= best
 
 

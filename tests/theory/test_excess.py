@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tunefree import losses
 from tunefree.losses.contract import link
-from tunefree.theory import bregman, excess_error, excess_risk, excess_risk_by_bregman
+from tunefree.theory.excess import bregman, excess_error, excess_risk, excess_risk_by_bregman
 
 INVERTIBLE = [
     losses.Logistic(),

@@ -14,7 +14,8 @@ from tests.mixing.twin import twin_of
 from tunefree.losses.contract import slope, value
 from tunefree.losses.tweedie_loss import Tweedie
 from tunefree.mixing.mixture import Mixture
-from tunefree.theory import correction_excess, interval_cost, mixing_excess, scinol2_bound
+from tunefree.theory.bounds import scinol2_bound
+from tunefree.theory.mixing import correction_excess, interval_cost, mixing_excess
 
 OF_RATES = [kind for kind, loss in LOSSES.items() if isinstance(loss, Tweedie)]  # whose targets are above 0
 OF_NUMBERS = [kind for kind in LOSSES if kind not in OF_RATES]

@@ -134,7 +134,7 @@ def test_the_risk_of_the_average_is_within_corollary_2_and_theorems_2_and_3(roun
     least, norm, a = risk_of(best, chance), float(np.linalg.norm(best)), 4.0
     constants = constants_of(Logistic(), a)
     excess = average_risks(rounds, chance, a, 1.0) - least
-    assert 0.0 < excess <= pistol_risk.smooth_risk_bound(norm, least, rounds, constants)
+    assert 0.0 < excess <= pistol_risk.smooth_regret_bound(norm, rounds * least, rounds, constants) / rounds
     assert excess <= pistol_risk.lipschitz_excess_risk_bound(rounds, 1.0, norm**2, constants)
     for beta in (0.1, 1 / 3, 0.4, 0.5):
         source = POINTS**beta * np.sqrt(np.mean(best**2))  # L_K^beta divides by POINTS^beta

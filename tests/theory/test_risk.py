@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunefree.theory import Progressive
+from tunefree.theory.risk import Progressive
 
 
 def bernoulli(rng, mean):

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from scipy import special
 from scipy.optimize import minimize
 
-from tunefree.theory import (
+from tunefree.losses import Logistic
+from tunefree.losses.links import low_noise_margin
+from tunefree.theory.sgd_rates import (
     least_offset,
-    logistic_rate,
     sgd_penalty,
     sgd_rate,
     sgd_rounds,
@@ -67,7 +68,8 @@ def test_rates_by_hand():
     assert sgd_rate(4605, 1.0, 3.0, 1.0) == pytest.approx(2 * math.exp(-1))  # 2^9 * 9 = 4608
     assert sgd_rate(9210, 1.0, 3.0, 1.0, averaged=True) == pytest.approx(2 * math.exp(-1))  # 2^10 * 9 = 9216
     assert sgd_rate(4605, 1.0, 3.0, 2.0, kernel_bound=2.0, slope_bound=3.0) == pytest.approx(2 * math.exp(-1 / 36))
-    assert logistic_rate(9210, 1.0, 3.0, delta=0.3) == pytest.approx(2 * math.exp(-(math.log(4) ** 2)))
+    corollary = sgd_rate(9210, 1.0, 3.0, low_noise_margin(Logistic(), 0.3), averaged=True)
+    assert corollary == pytest.approx(2 * math.exp(-(math.log(4) ** 2)))
 
 
 @given(error=st.floats(1e-9, 0.5), lam=positive, m=positive, averaged=st.booleans())

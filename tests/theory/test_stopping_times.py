@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 
 from tunefree import losses
 from tunefree.losses.contract import growth
-from tunefree.theory import hinge_schedule, largest_step, optimisation_bound, stopping_time, usual_theta
-from tunefree.theory.stopping_times import gradient_bound
+from tunefree.theory.stopping_times import (
+    gradient_bound,
+    hinge_schedule,
+    largest_step,
+    optimisation_bound,
+    stopping_time,
+    usual_theta,
+)
 
 HINGE, LOGISTIC, SQUARE, CUBE = losses.Hinge(), losses.Logistic(), losses.Square(), losses.power_loss(3.0)
 

@@ -28,10 +28,6 @@ def local_cluster(n_workers: int, **settings: Any) -> LocalCluster:
     **settings
         Further arguments of ``distributed.LocalCluster``.
 
-    Returns
-    -------
-    distributed.LocalCluster
-
     Examples
     --------
     >>> from distributed import Client  # doctest: +SKIP

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from tunefree.core.errors import ModelError
-from tunefree.distributed.engines import tree
+from tunefree.distributed.engines import Engine
 
 MOST_DEATHS = 20  # of workers on the same task, before it is given up
 
@@ -34,7 +34,7 @@ def allow_deaths(most: int, dask_scheduler: Any = None) -> None:
     dask_scheduler.allowed_failures = max(dask_scheduler.allowed_failures, most)
 
 
-class OnDask:
+class OnDask(Engine):
     """Calls functions on a cluster.
 
     Parameters
@@ -65,10 +65,7 @@ class OnDask:
         return f"tunefree-{stage}-{self.run}-{number}"
 
     def hold(self, stage: str, value: Any) -> Any:
-        return self.each(f"hold-{stage}", kept, [(value,)])[0]
-
-    def value(self, handle: Any) -> Any:
-        return self.values([handle])[0]
+        return self.one(f"hold-{stage}", kept, value)
 
     def values(self, handles: Sequence[Any]) -> list[Any]:
         from distributed import KilledWorker
@@ -80,6 +77,3 @@ class OnDask:
                 f"{MOST_DEATHS} workers died on the same shard, perhaps for want of memory; give them more memory, or"
                 " cut smaller shards (shard_rows of tunefree.distributed.train, smaller row groups or partitions)"
             ) from None
-
-    def total(self, stage: str, plus: Callable[..., Any], handles: Sequence[Any]) -> Any:
-        return tree(stage, self.each, plus, handles)

@@ -131,13 +131,3 @@ def gathered(rows_of_shards: Sequence[Encoded]) -> Encoded:
         return NOTHING
     y, weight = (np.concatenate([rows[field] for rows in filled]) for field in (1, 2))
     return Encoded(together([rows.X for rows in filled]), y, weight)
-
-
-def sample_of(shard: Prepared) -> Encoded:
-    """The rows of the sample."""
-    return shard.sample
-
-
-def last_of(shard: Prepared) -> Encoded:
-    """The rows that are learned when shards are joined."""
-    return shard.last

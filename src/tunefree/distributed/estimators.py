@@ -17,12 +17,6 @@ class _DaskEstimator(BaseEstimator):
     """What both estimators share: a client, and rows of a shard."""
 
     _task: str
-    client: Any
-    shard_rows: int
-
-    def _plan(self) -> dict[str, Any]:
-        """Fields of the plan that the parameters say."""
-        raise NotImplementedError
 
     def fit(self, X: Any, y: Any) -> Any:
         """Learn a model.
@@ -45,8 +39,8 @@ class _DaskEstimator(BaseEstimator):
         """
         from distributed import get_client
 
-        client = get_client() if self.client is None else self.client
-        options = {"task": self._task, "shard_rows": self.shard_rows, **self._plan()}
+        options = {"task": self._task, **self.get_params()}
+        client = options.pop("client") or get_client()
         if hasattr(X, "columns"):
             self.local_ = train(client, X.assign(**{TARGET: y}), TARGET, **options)
         else:
@@ -113,9 +107,6 @@ class DaskTuneFreeClassifier(ClassifierMixin, _DaskEstimator):
     def __init__(self, client: Any = None, shard_rows: int = FEWEST_ROWS, class_weight: Any = None) -> None:
         self.client, self.shard_rows, self.class_weight = client, shard_rows, class_weight
 
-    def _plan(self) -> dict[str, Any]:
-        return {"class_weight": self.class_weight}
-
     @property
     def classes_(self) -> np.ndarray:
         """The labels."""
@@ -162,9 +153,6 @@ class DaskTuneFreeRegressor(RegressorMixin, _DaskEstimator):
 
     def __init__(self, client: Any = None, shard_rows: int = FEWEST_ROWS, loss: str = "square") -> None:
         self.client, self.shard_rows, self.loss = client, shard_rows, loss
-
-    def _plan(self) -> dict[str, Any]:
-        return {"loss": self.loss}
 
     def predict(self, X: Any) -> Any:
         return self._lazily("predict", X, np.float64)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from tunefree.core.errors import DataError, ModelError
@@ -69,15 +70,15 @@ def learn(
     journal.begin(plan.changed(), parts.shards, whole.offsets, whole.classes, whole.encoder.n_features, sizes)
     ready = _prepare(engine, parts, beginning, local, whole, sizes)
     del local
-    end = journal.round(engine, "start", lambda: _start(engine, ready, beginning, whole, sizes), Start.restored)
+    end = journal.round(engine, "start", lambda: _start(engine, ready, beginning, whole, sizes), Start._make)
     metrics = _metrics(engine, end)
     tell(f"common start: {sample:,} rows of all shards, loss before each was learned {metrics.mean_loss():.5g}")
     if sample < rows:
         start, total = end, journal.round(engine, "shard", lambda: _shards(engine, ready, end), Passed.restored)
         metrics = _metrics(engine, total)
         tell(f"shards: {metrics.rows:,} rows, loss before each was learned {metrics.mean_loss():.5g}")
-        last = engine.each("last", encoded.last_of, [(shard,) for shard in ready])
-        end = engine.each("join", shard_pass.joined, [(start, total, last)])[0]
+        last = engine.each("last", attrgetter("last"), [(shard,) for shard in ready])
+        end = engine.one("join", shard_pass.joined, start, total, last)
     trained = _trained(engine.value(end), whole, beginning)
     tell(f"the model: {trained.progress.progressive[0].rows:,} rows")
     return trained
@@ -96,7 +97,7 @@ def _with_bytes(engine: Engine, tell: Tell) -> Tell:
 
 def _metrics(engine: Engine, handle: Any) -> RunningMetrics:
     """How rows were predicted before they were learned."""
-    metrics: RunningMetrics = engine.value(engine.each("metrics", shard_pass.metrics_of, [(handle,)])[0])
+    metrics: RunningMetrics = engine.value(engine.one("metrics", shard_pass.metrics_of, handle))
     return metrics
 
 
@@ -112,7 +113,7 @@ def _read(engine: Engine, parts: Parts, plan: Plan, skips: bool, tell: Tell) -> 
     """Let workers read their shards, and unite what they know."""
     beginning = None
     for shard, frames in zip(parts.shards, parts.frames, strict=True):
-        beginning = engine.value(engine.each("begin", begun, [(shard, plan, frames)])[0])
+        beginning = engine.value(engine.one("begin", begun, shard, plan, frames))
         if beginning is not None:
             break
     if beginning is None:
@@ -150,15 +151,15 @@ def _prepare(
 
 def _start(engine: Engine, ready: list[Any], beginning: Beginning, whole: United, sizes: Sizes) -> Any:
     """Let a worker learn the sample; the handle of the start."""
-    sample = engine.each("sample", encoded.sample_of, [(shard,) for shard in ready])
+    sample = engine.each("sample", attrgetter("sample"), [(shard,) for shard in ready])
     of_rows = whole.classes, len(beginning.classes), whole.encoder.n_features
     blank = Blank(beginning.task, beginning.plan.loss, *of_rows)
-    return engine.each("start", shard_pass.started, [(blank, sample, sizes.sample == sizes.rows)])[0]
+    return engine.one("start", shard_pass.started, blank, sample, sizes.sample == sizes.rows)
 
 
 def _shards(engine: Engine, ready: list[Any], start: Any) -> Any:
     """Let workers go on with their shards; the handle of the sums over these."""
-    state = engine.each("following", shard_pass.following, [(start,)])[0]
+    state = engine.one("following", shard_pass.following, start)
     handles = engine.each("shard", shard_pass.learned, [(shard, state) for shard in ready])
     return engine.total("shard", shard_pass.plus, handles)
 

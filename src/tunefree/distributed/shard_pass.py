@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,11 +52,6 @@ class Start(NamedTuple):
     model: ModelState
     metrics: dict[str, Any]  # of its predictions of rows before it learned each
 
-    @classmethod
-    def restored(cls, saved: Sequence[Any]) -> Start:
-        """The start that a journal holds as a list."""
-        return cls(*saved)
-
 
 class Passed(NamedTuple):
     """Sums over shards of what these learned."""
@@ -87,10 +83,7 @@ class Passed(NamedTuple):
 
 def plus(*parts: Passed) -> Passed:
     """The sum of several, in their order."""
-    total = parts[0]
-    for part in parts[1:]:
-        total = total.plus(part)
-    return total
+    return reduce(Passed.plus, parts)
 
 
 def metrics_of(passed: Start | Passed) -> RunningMetrics:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.threads import FEW, each
-from tunefree.kernel.kernels import tile
 
 BLOCK = 1024  # rows of a tile: 4 MiB in float32
 
@@ -93,7 +92,7 @@ class Gram:
         return values
 
     def _values(self, left: Any, i: slice, j: slice) -> Any:
-        return tile(self.kernel, left[i], self.rows[j])
+        return self.kernel.tile(left[i], self.rows[j])
 
     def _blocks(self, n: int) -> list[slice]:
         return slices_of(n, BLOCK if n > FEW else n)

@@ -9,52 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from tunefree.core.threads import each
 from tunefree.early_stopping.products import gram_of
-from tunefree.kernel.kernels import diagonal, tile
 from tunefree.kernel.pairs import squared_norms
 
 PANEL = 2**21  # bytes of rows that a thread takes at a time: they stay in the cache for both products
 MOST_PANELS = 64
 
 Respond = Callable[[slice, np.ndarray], np.ndarray]
-
-
-class Space(Protocol):
-    """What the subgradient method asks of a space."""
-
-    n_rows: int
-    n_coefficients: int
-
-    @property
-    def rows(self) -> Any:
-        """The rows that are learned."""
-
-    def sweep(self, coefficients: np.ndarray, respond: Respond) -> np.ndarray:
-        """The coefficients of sum_j slope_j K_{x_j}, with the slopes that ``respond`` returns for the rows' margins."""
-
-    def held(self, coefficients: np.ndarray) -> np.ndarray:
-        """Margins (v, K) of the rows held out."""
-
-    def norm(self, coefficients: np.ndarray, margins: np.ndarray) -> float:
-        """||f||, from its coefficients and its margins (n, K)."""
-
-    def squared_sizes(self) -> np.ndarray:
-        """K(x, x) of each row."""
-
-    def some(self, rows: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Margins (b, K) and inner products (b, b) of some rows."""
-
-    def pull(self, rows: np.ndarray, slopes: np.ndarray, coefficients: np.ndarray) -> None:
-        """Subtract sum_j slope_j K_{x_j} over some rows from the coefficients."""
-
-    def release(self) -> None:
-        """Free what can be computed again."""
 
 
 class Dictionary:
@@ -77,6 +44,7 @@ class Dictionary:
         self._panels = [rows[place] for place in self._places]
 
     def sweep(self, coefficients: np.ndarray, respond: Respond) -> np.ndarray:
+        """The coefficients of sum_j slope_j K_{x_j}, with the slopes that ``respond`` returns for the rows' margins."""
         parts: list[Any] = [None] * len(self._panels)
 
         def work(k: int) -> None:
@@ -90,25 +58,30 @@ class Dictionary:
         return total
 
     def held(self, coefficients: np.ndarray) -> np.ndarray:
+        """Margins (v, K) of the rows held out."""
         return self._margins(self._held, coefficients)
 
     def norm(self, coefficients: np.ndarray, margins: np.ndarray) -> float:
+        """||f||, from its coefficients and its margins (n, K)."""
         return float(np.linalg.norm(coefficients))
 
     def squared_sizes(self) -> np.ndarray:
+        """K(x, x) of each row."""
         return squared_norms(self.rows) + 1.0
 
     def some(self, rows: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Margins (b, K) and inner products (b, b) of some rows."""
         block = self.rows[rows]
         inner = block @ block.T
         inner = inner.toarray() if sparse.issparse(inner) else inner
         return self._margins(block, coefficients), np.ascontiguousarray(inner + 1.0)
 
     def pull(self, rows: np.ndarray, slopes: np.ndarray, coefficients: np.ndarray) -> None:
+        """Subtract sum_j slope_j K_{x_j} over some rows from the coefficients."""
         coefficients -= self._gradient(self.rows[rows], slopes)
 
     def release(self) -> None:
-        pass  # nothing but the rows
+        """Free what can be computed again: here nothing."""
 
     def _margins(self, rows: Any, coefficients: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(rows @ coefficients[:-1]) + coefficients[-1]
@@ -121,7 +94,7 @@ class Dictionary:
 
 
 class KernelSpace:
-    """Coefficients of a kernel: f(x) = sum_i c_i K(x, x_i).
+    """Coefficients of a kernel: f(x) = sum_i c_i K(x, x_i); methods as of :class:`Dictionary`.
 
     Parameters
     ----------
@@ -153,11 +126,11 @@ class KernelSpace:
         return float(np.sqrt(max((coefficients * margins).sum(), 0.0)))
 
     def squared_sizes(self) -> np.ndarray:
-        return diagonal(self.gram.kernel, self.gram.rows)
+        return self.gram.kernel.diagonal(self.gram.rows)
 
     def some(self, rows: np.ndarray, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         block = self.gram.rows[rows]
-        inner = tile(self.gram.kernel, block, block).astype(np.float64)
+        inner = self.gram.kernel.tile(block, block).astype(np.float64)
         return self.gram.times_others(block, coefficients), inner
 
     def pull(self, rows: np.ndarray, slopes: np.ndarray, coefficients: np.ndarray) -> None:
@@ -165,6 +138,9 @@ class KernelSpace:
 
     def release(self) -> None:
         self.gram.release()
+
+
+Space = Dictionary | KernelSpace
 
 
 def space_of(kernel: Any, rows: Any, held: Any, budget: int, device: str | None = None) -> Space:

@@ -29,21 +29,17 @@ def step_size(problem: Problem, loss: Any, theta: float, rule: str, bound: float
         Of one output.
     theta : float
     rule : {"theory", "auto"}
-        ``"theory"`` takes :func:`tunefree.theory.largest_step`, with kappa measured on the rows. ``"auto"`` asks of the
-        empirical error what the proofs ask of it: that steps are at most one over its smoothness (Lemma 20), or that
-        eta_1^2 times the squared norm of its subgradients is at most (1 - theta) / 2 (Lemma 15). Both follow from the
-        largest eigenvalue of the rows' second moments, which is often much smaller than kappa^2. It leaves out the
-        condition on |V|_0, which only normalises a constant. For losses that are not smooth this bounds subgradients
-        that hardly occur, so larger steps are tried, four times as large each, for as long as a few iterations of them
-        lower the empirical error further. Single rows take the first guess.
+        ``"theory"`` takes :func:`tunefree.theory.stopping_times.largest_step`, with kappa measured on the rows.
+        ``"auto"`` asks of the empirical error what the proofs ask of it: that steps are at most one over its smoothness
+        (Lemma 20), or that eta_1^2 times the squared norm of its subgradients is at most (1 - theta) / 2 (Lemma 15).
+        Both follow from the largest eigenvalue of the rows' second moments, which is often much smaller than kappa^2.
+        It leaves out the condition on |V|_0, which only normalises a constant. For losses that are not smooth this
+        bounds subgradients that hardly occur, so larger steps are tried, four times as large each, for as long as a few
+        iterations of them lower the empirical error further. Single rows take the first guess.
     bound : float, default 1
         Largest absolute target.
     order : {"batch", "cyclic", "shuffled"}, default "batch"
         With single rows, what counts is K(x, x): the mean for Lipschitz losses, the largest for others.
-
-    Returns
-    -------
-    float
     """
     slopes = growth(loss, bound)
     if slopes.power == math.inf:

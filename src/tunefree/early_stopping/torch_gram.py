@@ -15,8 +15,6 @@ from scipy import sparse
 
 from tunefree.core.errors import ModelError
 from tunefree.early_stopping.gram import Gram, slices_of
-from tunefree.kernel.kernels import pair_of, torch_tile
-from tunefree.kernel.pairs import matrix_norms
 from tunefree.kernel.torch_backend import Rows, free_memory, full_precision, narrow, usable
 
 BLOCK = 4096  # rows of a tile: 64 MiB in float32
@@ -88,7 +86,7 @@ class TorchGram(Gram):
     def _values(self, left: Any, i: slice, j: slice) -> Any:
         rows, _ = self._points()
         others = Rows(rows.values[j], rows.norms[j])
-        return torch_tile(self.kernel, Rows(left.values[i], left.norms[i]), others)
+        return self.kernel.torch_tile(Rows(left.values[i], left.norms[i]), others)
 
     def _points(self) -> tuple[Rows, Rows]:
         """Rows and rows held out on the device, where they are put when they are first needed."""
@@ -114,7 +112,7 @@ class TorchGram(Gram):
         values = torch.empty(rows.shape, dtype=self._dtype, device=self.device)
         for i in self._blocks(rows.shape[0]):
             values[i] = torch.tensor(rows[i].toarray() if sparse.issparse(rows) else rows[i])
-        return Rows(values, self._tensor(matrix_norms(pair_of(self.kernel), rows)))
+        return Rows(values, self._tensor(self.kernel.pair.matrix_norms(rows)))
 
     def _tensor(self, array: np.ndarray) -> Any:
         return torch.tensor(array, dtype=self._dtype, device=self.device)

@@ -31,7 +31,7 @@ from tunefree.estimators.path_model import PathModel
 from tunefree.estimators.path_parameters import PathParameters
 from tunefree.estimators.path_targets import Targets
 from tunefree.estimators.tables import EncodedRows
-from tunefree.kernel.kernels import distance_of, kernel_of
+from tunefree.kernel.kernels import kernel_of
 from tunefree.losses.contract import growth
 from tunefree.model_files.plan import EARLY_STOPPING, Plan
 from tunefree.model_files.progress import Progress
@@ -192,7 +192,7 @@ class IterativeRegularization(Saving, PathParameters):
             gamma = float(self.gamma(features, targets.y))
         elif self.gamma is None or isinstance(self.gamma, str):
             classes = targets.n_outputs > 1 or len(np.unique(targets.strata)) > 1
-            distance = distance_of(kernel_of(self.kernel, 1.0))
+            distance = kernel_of(self.kernel, 1.0).distance
             gamma = preparation.usual_gamma(distance, features, targets.y, rows, classes)
         else:
             gamma = float(self.gamma)
@@ -205,7 +205,7 @@ class IterativeRegularization(Saving, PathParameters):
         return kernel_of(self.kernel, gamma, int(self.degree), float(self.coef0))
 
     def _chooses_width(self, kernel: Any) -> bool:
-        return distance_of(kernel) is not None and self.gamma in (None, "ladder")
+        return kernel.distance is not None and self.gamma in (None, "ladder")
 
     def _best_kernel(self, targets: Targets, learned: Any, rows: Rows, held: Any, beside: Rows) -> Any:
         """The kernel with which the first steps of a descent on some rows predict those held out best."""

@@ -16,7 +16,7 @@ from tunefree.estimators.parameters import check_effect, estimator, loss_of_task
 from tunefree.estimators.pistol import PRESETS
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.kernel import feature_expansion
-from tunefree.kernel.kernels import is_ladder, kernel_of
+from tunefree.kernel.kernels import kernel_of
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.theory.bounds import pistol_parameter
@@ -69,7 +69,7 @@ class KernelEstimator(SingleLearner):
     n_jobs: int | None = shared("n_jobs", -1)
 
     def _has_ladder_of_widths(self) -> bool:
-        return isinstance(self.gamma, str) and self.gamma == "ladder" and is_ladder(kernel_of(self.kernel, 1.0))
+        return isinstance(self.gamma, str) and self.gamma == "ladder" and kernel_of(self.kernel, 1.0).is_ladder
 
     def _kernel_config(self) -> KernelConfig:
         gamma = 0.0 if self.gamma in GAMMAS else float(self.gamma)

@@ -25,7 +25,7 @@ from tunefree.losses import loss_of
 from tunefree.losses.contract import growth
 from tunefree.plotting.path import GAP, NORM, SIZE, TRAINING, VALIDATION
 from tunefree.plotting.style import EndLabel, label_ends, pyplot, simplify
-from tunefree.theory import StoppingTime, stopping_time
+from tunefree.theory.stopping_times import StoppingTime, stopping_time
 
 CURVE = VALIDATION | {"marker": "o", "markersize": 4.5}
 RATE = NORM | {"linestyle": TRAINING["linestyle"]}
@@ -112,9 +112,9 @@ class LearningCurveDisplay:
             Fraction of the rows that is held out.
         rate : callable, optional
             A function of the number of rows, up to a constant factor. Default: for iterative regularization with full
-            steps and ``stop`` not a number, that of :func:`tunefree.theory.stopping_time` under the estimator's
-            ``assumptions``. The theorems bound the excess risk in the estimator's loss; with the hinge and two classes
-            excess errors fall as fast, otherwise they may fall more slowly. For other estimators: none.
+            steps and ``stop`` not a number, that of :func:`tunefree.theory.stopping_times.stopping_time` under the
+            estimator's ``assumptions``. The theorems bound the excess risk in the estimator's loss; with the hinge and
+            two classes excess errors fall as fast, otherwise they may fall more slowly. For other estimators: none.
         least : float, default=0.0
             The error of the best rule, where it is known.
         random_state : int, RandomState instance or None, default=0

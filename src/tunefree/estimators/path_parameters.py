@@ -72,12 +72,14 @@ class PathParameters(BaseEstimator):
     stop: int | str = parameter(
         "holdout",
         "``'holdout'``: the iteration with the least held-out loss; with fewer than 40 distinct rows none is held out, "
-        "and ``'theory'`` is used. ``'theory'``: :func:`tunefree.theory.stopping_time`. int: the number of iterations.",
+        "and ``'theory'`` is used. ``'theory'``: :func:`tunefree.theory.stopping_times.stopping_time`. int: the number "
+        "of iterations.",
         choices=("holdout", "theory"),
         low=1,
     )
     assumptions: dict[str, Any] | None = parameter(
-        None, "``beta``, ``tau`` and ``zeta`` of :func:`tunefree.theory.stopping_time`, for ``'theory'``."
+        None,
+        "``beta``, ``tau`` and ``zeta`` of :func:`tunefree.theory.stopping_times.stopping_time`, for ``'theory'``.",
     )
     max_iter: int = parameter(500, "Length of the path with ``stop='holdout'``.", low=1)
     stochastic: str | None = parameter(
@@ -131,7 +133,7 @@ class PathParameters(BaseEstimator):
         check_effect(self)
         if not isinstance(self.gamma, str):
             return
-        if kernels.distance_of(kernels.kernel_of(self.kernel, 1.0)) is None:
-            *names, last = map(repr, kernels.names_of(kernels.distance_of))
+        if kernels.kernel_of(self.kernel, 1.0).distance is None:
+            *names, last = map(repr, kernels.names_of("distance"))
             suitable = f"{', '.join(names)} and {last}"
             raise ValueError(f"`gamma={self.gamma!r}` is for the kernels {suitable}, not {self.kernel!r}")

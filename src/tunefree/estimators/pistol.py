@@ -23,7 +23,7 @@ class PiSTOL(SingleLearner):
     preset: str = parameter(
         "theory",
         "Values of ``a`` and ``b``. ``'theory'``: the ``a`` with the least bound of Theorem 1 of [1]_ after 10,000 "
-        "rounds against a model of norm 1, :func:`tunefree.theory.pistol_parameter` (3.09), and b = 1. "
+        "rounds against a model of norm 1, :func:`tunefree.theory.bounds.pistol_parameter` (3.09), and b = 1. "
         "``'practice'``: with one copy those of the paper's experiments, a = 0.125 and b = sqrt(2 a t) after t rounds, "
         "outside the theorem; with one copy for each feature, which the paper has no experiments with, a = 2.25 and "
         "b = 1. There the theorem's bound is finite in theory and beyond all numbers (exp(1652)).",
@@ -62,8 +62,8 @@ class PiSTOLClassifier(PiSTOL, LinearClassifier):
     It is an online learner that adapts to the unknown norm of the best linear model [1]_, so neither a learning rate
     nor a regularisation parameter needs tuning. With the preset ``"theory"`` its predictions of the rows in the first
     pass, each before it is learned, have a finite regret bound against every fixed linear model:
-    :func:`tunefree.theory.paper_bound`, for losses with a Lipschitz constant. ``"practice"`` often learns faster, and
-    has no such bound.
+    :func:`tunefree.theory.bounds.paper_bound`, for losses with a Lipschitz constant. ``"practice"`` often learns
+    faster, and has no such bound.
 
     Examples
     --------

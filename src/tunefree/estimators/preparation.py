@@ -145,7 +145,7 @@ def usual_gamma(distance: str | None, X: Any, y: np.ndarray, rows: Order, classe
     Parameters
     ----------
     distance : {"euclidean", "manhattan"} or None
-        See :func:`tunefree.kernel.kernels.distance_of`.
+        See :class:`tunefree.kernel.kernels.KernelFunction`.
     X, y : rows and targets
     rows : Order
     classes : bool

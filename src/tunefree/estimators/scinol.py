@@ -40,8 +40,8 @@ class ScInOLClassifier(ScInOL, LinearClassifier):
 
     For losses with a Lipschitz constant (``"logistic"``, ``"hinge"``, ``"smoothed-hinge"``) its predictions of the rows
     in the first pass, each before it is learned, have a regret bound against every fixed linear model that does not
-    depend on the scale of the features [1]_: :func:`tunefree.theory.paper_bound`. So it needs neither a learning rate
-    nor feature scaling. The cost is a few multiplications for each nonzero value.
+    depend on the scale of the features [1]_: :func:`tunefree.theory.bounds.paper_bound`. So it needs neither a learning
+    rate nor feature scaling. The cost is a few multiplications for each nonzero value.
 
     Examples
     --------
@@ -67,8 +67,8 @@ class ScInOLRegressor(ScInOL, LinearRegressor):
     It is an online learner whose predictions do not depend on the scale of the features [1]_. So it needs neither a
     learning rate nor feature scaling. The cost is a few multiplications for each nonzero value. The paper's theorems
     assume that the spread of the targets is known. For losses with a Lipschitz constant (``"absolute"``, ``"huber:1"``,
-    ``"quantile:0.5"``) variant 2 has a regret bound without that, :func:`tunefree.theory.paper_bound` with ``drift``;
-    none is known for the others.
+    ``"quantile:0.5"``) variant 2 has a regret bound without that, :func:`tunefree.theory.bounds.paper_bound` with
+    ``drift``; none is known for the others.
 
     Examples
     --------

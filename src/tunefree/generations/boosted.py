@@ -20,10 +20,9 @@ from tunefree.generations.bins import joined as joined_bins
 from tunefree.generations.class_losses import write_derivatives_of_classes, write_derivatives_of_two, write_powers
 from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
 from tunefree.generations.numeric_losses import differentiating, minimising, write_steps_of_logarithms
-from tunefree.generations.problem import Problem, centre_of, spread_of
+from tunefree.generations.problem import Problem, scaled_targets
 from tunefree.generations.trees import LEAF, Trees, joined, step
-from tunefree.losses import Square
-from tunefree.losses.contract import rescaled, slope
+from tunefree.losses.contract import slope
 
 TREES = 100
 RATE, RATE_OF_MANY = 0.1, 0.2  # of shrinkage; for more than MANY classes
@@ -35,7 +34,6 @@ COLUMNS_OF_FEW, FEW = 0.8, 10  # up to so many drawn
 WIDEST = 4.0
 BEST = 0.5  # of the columns drawn where these are fewer than COLUMNS: those that the trees before gained most by
 LONGEST = 8.0  # Newton step of a leaf: longer ones would let rare classes diverge
-FARTHEST = 1e15  # spreads of a target from the centre, so that single precision has room for sums
 MANY_ROWS = 4096  # enough for a mean
 RATE_OF_LOGARITHMS = 0.05  # of shrinkage, with a logarithmic link
 PRIOR_EVENTS = 20.0  # of a leaf, at the mean that it has already, likewise
@@ -162,11 +160,6 @@ def balance_of(targets: np.ndarray, weights: np.ndarray, margins: np.ndarray) ->
     return float(np.log(total / predicted)) if 0.0 < total < math.inf and 0.0 < predicted < math.inf else 0.0
 
 
-def in_units(problem: Problem, centre: float, spread: float) -> np.ndarray:
-    """The targets (n,) as numbers of spreads from a centre."""
-    return np.clip(problem.targets / spread - centre / spread, -FARTHEST, FARTHEST)
-
-
 def steepness(loss: Any, targets: np.ndarray) -> float:
     """The mean slope of a loss at 0, without signs; 1 where all are 0."""
     mean = float(np.mean([min(abs(slope(loss, y, 0.0)), 1e100) for y in targets[:MANY_ROWS].tolist()] or [0.0]))
@@ -182,19 +175,13 @@ class Boosting:
         n = len(problem.columns)
         self.settings = settings_of(n, problem.n_classes)
         self.bins, self.codes = problem.binned
-        self.is_square = isinstance(problem.loss, Square)
-        self.centre, self.spread, self.steep = 0.0, 1.0, 1.0
-        self.start, self.targets, self.loss = problem.start(), problem.targets, problem.loss
+        self.start = problem.start()
+        self.centre, self.spread, self.targets, self.loss, self.steep = scaled_targets(problem)
         if problem.has_log_link:
-            mean, self.steep = problem.rates
-            self.centre, self.targets = math.log(mean), np.clip(problem.targets / mean, 0.0, FARTHEST)
+            self.centre, self.spread, self.loss = math.log(self.spread), 1.0, problem.loss
             self.settings = settings_of_logarithms(n, self.steep)
-        elif not problem.n_classes:
-            self.centre = centre_of(problem)
-            self.spread = spread_of(problem, self.centre)
-            self.targets = in_units(problem, self.centre, self.spread)
-            self.loss = rescaled(problem.loss, self.spread)[0]
-            self.steep = 1.0 if self.is_square else steepness(self.loss, self.targets)
+        elif self.loss is not None:
+            self.steep = steepness(self.loss, self.targets)
         self.margins, self.gained = np.tile(self.start, (n, 1)), np.zeros(0)  # by each column in the trees so far
         self._begin()
 
@@ -222,7 +209,7 @@ class Boosting:
     def _derivatives(self) -> list[Call]:
         """The calls that write gradients and second derivatives of the rows."""
         of_work = self.work.gradients, self.work.curvatures
-        if not (self.problem.n_classes or self.is_square):
+        if self.loss is not None:
             return [differentiating(self.loss, self._of_rows(), self.steep, *of_work)]
         if len(self.start) > 1:
             powers = np.empty_like(self.margins)
@@ -236,7 +223,7 @@ class Boosting:
 
     def _leaves(self, rate: float) -> Call:
         """The call that writes the values of the leaves."""
-        if self.problem.n_classes or self.is_square:
+        if self.loss is None:
             longest = LONGEST if self.problem.n_classes else math.inf
             return write_leaves, self.work.sums, rate, longest, self.values
         if self.problem.has_log_link:
@@ -284,10 +271,9 @@ def grow_boosted(problem: Problem, seed: int) -> Trees:
     Examples
     --------
     >>> from tunefree.generations.problem import binned
-    >>> from tunefree.generations.trees import apply
     >>> x = np.linspace(-1.0, 1.0, 500)[:, None]
     >>> problem = binned(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(500), 2, None))
-    >>> (apply(grow_boosted(problem, 0), np.array([[0.0], [0.5]]))[1][:, 0] > 0.0).tolist()
+    >>> (grow_boosted(problem, 0).apply(np.array([[0.0], [0.5]]))[1][0, :, 0] > 0.0).tolist()
     [False, True]
     """
     return Boosting(problem, seed).grow()

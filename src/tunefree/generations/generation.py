@@ -19,9 +19,11 @@ from tunefree.core.states import under
 from tunefree.generations import growing
 from tunefree.generations.columns import is_categorical
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
+from tunefree.generations.linear import Linear
 from tunefree.generations.problem import Problem, Rates
 from tunefree.generations.reservoir import hashed
 from tunefree.generations.seen import without_copies
+from tunefree.generations.trees import Trees
 from tunefree.losses.contract import has_log_link
 
 
@@ -68,7 +70,7 @@ class Generation:
         self.n_classes, loss = birth.n_classes, birth.loss
         self.observations = np.unique(birth.digests)  # (m,) uint64, ascending: observations, or groups, it may know
         self.model, self.loss, self.n_late = model, loss, 0  # classes that came after the birth
-        n_leaves, n_outputs = growing.n_leaves(model), growing.n_outputs(model)
+        n_leaves, n_outputs = model.n_leaves, model.n_outputs
         objective = objective_of(birth.n_classes, loss)
         if has_log_link(loss) and len(birth.targets):
             rates = Rates.of(birth.targets, growing.relative(birth.weights))
@@ -113,7 +115,7 @@ class Generation:
             Classes that came after the birth begin with what
             :func:`tunefree.generations.leaves.log_probabilities` gives them.
         """
-        leaves, born = growing.apply(self.model, columns)
+        leaves, born = self.model.apply(columns)
         if self.n_late:
             born = np.stack([log_probabilities(margins, self.n_classes, self.rows) for margins in born])
         if self.n_classes:
@@ -136,12 +138,12 @@ class Generation:
     @property
     def nbytes(self) -> int:
         """Bytes of its trees, of what it remembers, and of what its leaves have learned."""
-        arrays = growing.save_state(self.model).values()
+        arrays = self.model.save_state().values()
         return sum(a.nbytes for a in arrays) + self.observations.nbytes + sum(part.nbytes for part in self.living)
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restored` makes the same generation."""
-        arrays = {f"model.{name}": array for name, array in growing.save_state(self.model).items()}
+        arrays = {f"model.{name}": array for name, array in self.model.save_state().items()}
         arrays |= {"keys": self.keys, "observations": self.observations}
         header: dict[str, Any] = {"kind": self.kind, "rows": self.rows, "n_classes": self.n_classes - self.n_late}
         header |= {"n_late": self.n_late, "living": []}
@@ -158,7 +160,7 @@ class Generation:
         nothing = empty.reshape(0, 0), empty, empty, np.empty(0, np.uint64)
         keys = np.array(arrays["keys"], np.int64)
         birth = Birth(header["rows"], keys, *nothing, header["n_classes"], False, loss)
-        model = growing.restored(header["kind"], under("model.", arrays), len(keys))
+        model = (Linear if header["kind"] == "linear" else Trees).restored(under("model.", arrays), len(keys))
         generation = cls(birth, header["kind"], model)
         generation.observations = np.array(arrays["observations"], np.uint64)
         generation.know(header["n_classes"] + header["n_late"])

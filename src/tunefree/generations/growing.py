@@ -1,13 +1,11 @@
-"""What grows generations, by the name of their kind, and what can be done with any of them."""
+"""What grows generations, by the name of their kind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from tunefree.generations import linear, trees
 from tunefree.generations.boosted import grow_boosted
 from tunefree.generations.linear import Linear, grow_linear
 from tunefree.generations.problem import Problem, binned
@@ -51,31 +49,3 @@ def relative(weights: np.ndarray) -> np.ndarray:
     """
     shares = np.maximum(weights / weights.max(initial=0.0), LEAST_WEIGHT)
     return shares / shares.mean() if len(shares) else shares
-
-
-def apply(model: Any, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The leaves (n, trees) that rows reach, none of a linear model, and their margins (versions, n, K)."""
-    if isinstance(model, Linear):
-        return np.empty((len(columns), 0), np.int32), linear.apply_linear(model, columns)
-    leaves, margins = trees.apply(model, columns)
-    return leaves, margins[None]
-
-
-def n_leaves(model: Any) -> int:
-    """Leaves of all trees together."""
-    return 0 if isinstance(model, Linear) else model.n_leaves
-
-
-def n_outputs(model: Any) -> int:
-    """Margins of a row."""
-    return model.weights.shape[2] if isinstance(model, Linear) else model.n_outputs
-
-
-def save_state(model: Any) -> dict[str, np.ndarray]:
-    """Plain arrays from which :func:`restored` makes the same model."""
-    return linear.save_state(model) if isinstance(model, Linear) else trees.save_state(model)
-
-
-def restored(kind: str, arrays: dict[str, np.ndarray], n_columns: int) -> Trees | Linear:
-    """The model of this kind that a file holds."""
-    return (linear if kind == "linear" else trees).restored(arrays, n_columns)

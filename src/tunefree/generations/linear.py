@@ -42,6 +42,49 @@ class Linear(NamedTuple):
     scales: np.ndarray  # (d,) float64
     weights: np.ndarray  # (strengths, d + 1, K) float64: that of the constant first; K = 1 of numbers and two classes
 
+    @property
+    def n_leaves(self) -> int:
+        """There are none."""
+        return 0
+
+    @property
+    def n_outputs(self) -> int:
+        """Margins of a row."""
+        return self.weights.shape[2]
+
+    def apply(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """No leaves (n, 0), and the margins (strengths, n, K) of rows.
+
+        Sums are taken in an order that does not depend on the block.
+        """
+        margins = np.zeros((len(self.weights), len(columns), self.n_outputs))
+        write, *arguments = call_on(self, design(columns, *self[:4]), margins)
+        write(*arguments)
+        return np.empty((len(columns), 0), np.int32), margins
+
+    def save_state(self) -> dict[str, np.ndarray]:
+        """Plain arrays from which :meth:`restored` makes the same models."""
+        return dict(self._asdict())
+
+    @classmethod
+    def restored(cls, arrays: dict[str, np.ndarray], n_columns: int) -> Linear:
+        """The linear models of a file.
+
+        Raises
+        ------
+        ModelError
+            If its arrays do not fit each other.
+        """
+        kinds = {"sources": ("lq", 1), "weights": ("d", 3)} | dict.fromkeys(("levels", "means", "scales"), ("d", 1))
+        model = cls(**arrays_of(arrays, kinds))
+        d, shape = len(model.sources), model.weights.shape
+        fits = all(len(part) == d for part in model[1:4]) and shape[:2] == (len(STRENGTHS), d + 1) and shape[2] > 0
+        is_finite = all(np.isfinite(part).all() for part in (model.means, model.scales, model.weights))
+        is_sound = fits and is_finite and (model.scales > 0.0).all()
+        if not (is_sound and ((model.sources >= 0) & (model.sources < n_columns)).all()):
+            raise ModelError("a linear generation in the file is damaged; train the model anew")
+        return model
+
 
 @kernel
 def write_features(
@@ -102,7 +145,7 @@ def grow_linear(problem: Problem, seed: int = 0) -> Linear | None:
     --------
     >>> x = np.linspace(-1.0, 1.0, 50)[:, None]
     >>> model = grow_linear(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(50), 2, None))
-    >>> (apply_linear(model, np.array([[0.9]]))[:, 0, 0] > 0.0).tolist()
+    >>> (model.apply(np.array([[0.9]]))[1][:, 0, 0] > 0.0).tolist()
     [True, True, True]
     """
     n_outputs = problem.n_outputs
@@ -256,38 +299,6 @@ def _write_margins(
                     margins[s, i, k] += features[i, j] * weights[s, j, k]
 
 
-def apply_linear(model: Linear, columns: np.ndarray) -> np.ndarray:
-    """The margins (strengths, n, K) of rows, whose sums are taken in an order that does not depend on the block."""
-    margins = np.zeros((len(model.weights), len(columns), model.weights.shape[2]))
-    write, *arguments = call_on(model, design(columns, *model[:4]), margins)
-    write(*arguments)
-    return margins
-
-
 def call_on(model: Linear, features: np.ndarray, margins: np.ndarray) -> Call:
     """The call that adds the margins of rows with standardised features (n, 1 + d) to zeros (strengths, n, K)."""
     return _write_margins, features, np.ascontiguousarray(model.weights), margins
-
-
-def save_state(model: Linear) -> dict[str, np.ndarray]:
-    """Plain arrays from which :func:`restored` makes the same models."""
-    return dict(model._asdict())
-
-
-def restored(arrays: dict[str, np.ndarray], n_columns: int) -> Linear:
-    """The linear models of a file.
-
-    Raises
-    ------
-    ModelError
-        If its arrays do not fit each other.
-    """
-    kinds = {"sources": ("lq", 1), "weights": ("d", 3)} | dict.fromkeys(("levels", "means", "scales"), ("d", 1))
-    model = Linear(**arrays_of(arrays, kinds))
-    d, shape = len(model.sources), model.weights.shape
-    fits = all(len(part) == d for part in model[1:4]) and shape[:2] == (len(STRENGTHS), d + 1) and shape[2] > 0
-    is_finite = all(np.isfinite(part).all() for part in (model.means, model.scales, model.weights))
-    is_sound = fits and is_finite and (model.scales > 0.0).all()
-    if not (is_sound and ((model.sources >= 0) & (model.sources < n_columns)).all()):
-        raise ModelError("a linear generation in the file is damaged; train the model anew")
-    return model

@@ -13,7 +13,7 @@ import numpy as np
 
 from tunefree.core.kernels import kernel
 from tunefree.generations.bins import codes_of
-from tunefree.generations.trees import COLUMN, LEAF, Trees, apply, child_of
+from tunefree.generations.trees import COLUMN, LEAF, Trees, child_of
 
 
 @kernel
@@ -59,7 +59,7 @@ def node_means(trees: Trees, reference: np.ndarray, values: np.ndarray) -> np.nd
 
     Where none of these comes, both children count alike.
     """
-    leaves, _ = apply(trees, reference)
+    leaves, _ = trees.apply(reference)
     rows = np.bincount(leaves.reshape(-1), minlength=trees.n_leaves).astype(np.float64)
     means, at_leaf = np.zeros((len(trees.nodes), values.shape[1])), trees.nodes[:, 0] == LEAF
     means[at_leaf] = values[trees.nodes[at_leaf, 1]]

@@ -10,9 +10,10 @@ import numpy as np
 from tunefree.core.numbers import MOST
 from tunefree.generations.bins import Bins, bins_of, codes_of
 from tunefree.losses import Square
-from tunefree.losses.contract import has_log_link
+from tunefree.losses.contract import has_log_link, rescaled
 
 MOST_SCORE = 1e15  # so that single precision has room for sums
+FARTHEST = 1e15  # spreads of a target from the centre, likewise
 MOST_ROWS = 2**20  # in whose sums there are bits enough, see tunefree.generations.gradient_trees
 LEAST_DISPERSION = 1e-6  # where all targets are equal
 
@@ -128,3 +129,27 @@ def spread_of(problem: Problem, centre: float) -> float:
         return 1.0
     mean = float(np.sum(problem.weights / problem.weights.sum() * (away / most)))
     return 2.0 ** max(math.floor(math.log2(max(mean, 1e-12)) + math.log2(most)), -1000)
+
+
+class ScaledTargets(NamedTuple):
+    """Targets as trees are grown on them: numbers of spreads from a centre, or what they are relative to their mean."""
+
+    centre: float
+    spread: float
+    targets: np.ndarray  # (n,)
+    loss: Any = None  # whose minimiser a leaf has; None where that is the mean
+    dispersion: float = 1.0  # of targets over their mean
+
+
+def scaled_targets(problem: Problem) -> ScaledTargets:
+    """The targets of a problem; numbers of classes as they are."""
+    if problem.n_classes:
+        return ScaledTargets(0.0, 1.0, problem.targets)
+    if problem.has_log_link:
+        mean, dispersion = problem.rates
+        return ScaledTargets(0.0, mean, np.clip(problem.targets / mean, 0.0, FARTHEST), None, dispersion)
+    centre = centre_of(problem)
+    spread = spread_of(problem, centre)
+    loss = None if isinstance(problem.loss, Square) else rescaled(problem.loss, spread)[0]
+    targets = np.clip(problem.targets / spread - centre / spread, -FARTHEST, FARTHEST)
+    return ScaledTargets(centre, spread, targets, loss)

@@ -14,14 +14,11 @@ import numpy as np
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import scaled
 from tunefree.generations.bins import MISSING
-from tunefree.generations.boosted import FARTHEST, in_units
 from tunefree.generations.draws import draw_rows, next_random
 from tunefree.generations.gradient_trees import BITS, fields_of, unit_of
 from tunefree.generations.numeric_losses import minimising
-from tunefree.generations.problem import Problem, centre_of, spread_of
+from tunefree.generations.problem import Problem, scaled_targets
 from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default
-from tunefree.losses import Square
-from tunefree.losses.contract import rescaled
 
 TREES = 60
 ROWS = 0.5  # of the rows, drawn for each tree, and at least MANY_ROWS
@@ -281,39 +278,15 @@ def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
     return Room(rows, leaves, least if loss is None else max(least, LEAST_OF_LOSS))
 
 
-class ScaledTargets(NamedTuple):
-    """Targets as trees are grown on them: numbers of spreads from a centre, or what they are relative to their mean."""
-
-    centre: float
-    spread: float
-    targets: np.ndarray  # (n,)
-    loss: Any = None  # whose minimiser a leaf has; None where that is the mean
-    dispersion: float = 1.0  # of targets over their mean
-
-
-def scaled_targets(problem: Problem) -> ScaledTargets:
-    """The targets of a problem; numbers of classes as they are."""
-    if problem.n_classes:
-        return ScaledTargets(0.0, 1.0, problem.targets)
-    if problem.has_log_link:
-        mean, dispersion = problem.rates
-        return ScaledTargets(0.0, mean, np.clip(problem.targets / mean, 0.0, FARTHEST), None, dispersion)
-    centre = centre_of(problem)
-    spread = spread_of(problem, centre)
-    loss = None if isinstance(problem.loss, Square) else rescaled(problem.loss, spread)[0]
-    return ScaledTargets(centre, spread, in_units(problem, centre, spread), loss)
-
-
 def grow_randomised(problem: Problem, seed: int, n_trees: int = TREES, fewest: int = 2) -> Trees:
     """Randomised trees of a problem, whose nodes of fewer than so many rows are not split.
 
     Examples
     --------
     >>> from tunefree.generations.problem import binned
-    >>> from tunefree.generations.trees import apply
     >>> x = np.linspace(-1.0, 1.0, 500)[:, None]
     >>> problem = binned(Problem(x, np.array([False]), (x[:, 0] > 0.3) * 1.0, np.ones(500), 2, None))
-    >>> (apply(grow_randomised(problem, 0), np.array([[0.0], [0.5]]))[1][:, 0] > 0.0).tolist()
+    >>> (grow_randomised(problem, 0).apply(np.array([[0.0], [0.5]]))[1][0, :, 0] > 0.0).tolist()
     [False, True]
     """
     n, n_outputs = len(problem.targets), problem.n_outputs

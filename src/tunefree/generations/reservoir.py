@@ -110,9 +110,7 @@ class Reservoir:
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same reservoir."""
-        used = slice(min(self.rows, self.capacity))
-        arrays = {"columns": self.columns, "targets": self.targets, "weights": self.weights, "digests": self.digests}
-        return {name: array[used].copy() for name, array in arrays.items()}
+        return self.kept()
 
     def restore(self, arrays: dict[str, np.ndarray], rows: int) -> None:
         """Take over what :meth:`save_state` gave after so many rows."""

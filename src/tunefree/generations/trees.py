@@ -54,6 +54,57 @@ class Trees(NamedTuple):
         """Margins of a row: one of numbers and of two classes."""
         return self.values.shape[1]
 
+    def apply(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The leaves (n, trees) int32 that rows (n, c) reach, and their margins (1, n, K).
+
+        Margins are log-odds, log-probabilities, or numbers. NaN is missing.
+        """
+        leaves = np.empty((len(columns), len(self.roots)), np.int32)
+        sums = np.tile(self.start, (len(columns), 1))
+        walk_through, *arguments = call_on(self, codes_of(self.bins, columns[:, self.sources]), leaves, sums)
+        walk_through(*arguments)
+        means = sums / max(len(self.roots), 1)
+        return leaves, (margins_of_means(self, means, self.least) if self.is_averaged else sums)[None]
+
+    def save_state(self) -> dict[str, np.ndarray]:
+        """Plain arrays from which :meth:`restored` makes the same trees."""
+        arrays = {name: np.asarray(array) for name, array in self._asdict().items() if name != "bins"}
+        return arrays | {f"bins.{name}": array for name, array in self.bins._asdict().items()}
+
+    @classmethod
+    def restored(cls, arrays: dict[str, np.ndarray], n_columns: int) -> Trees:
+        """The trees of a file.
+
+        Raises
+        ------
+        ModelError
+            If a walk could leave the arrays, or never end.
+        """
+        bins = Bins(**arrays_of(under("bins.", arrays), _OF_BINS))
+        trees = cls(bins, **arrays_of(arrays, _OF_TREES))
+        test, target, n_classes = trees.nodes[:, 0], trees.nodes[:, -1], int(trees.n_classes)
+        inner = test >= 0
+        starts = bins.starts
+        is_sound = (
+            0 < len(starts) == len(trees.sources) + 1 == len(bins.is_categorical) + 1
+            and ((trees.sources >= 0) & (trees.sources < n_columns)).all()
+            and (np.diff(starts) >= 0).all()
+            and starts[0] == 0
+            and starts[-1] == len(bins.points) == len(bins.ranks)
+            and (test[inner] >> COLUMN < len(trees.sources)).all()
+            and (target[inner] > np.flatnonzero(inner)).all()
+            and (target[inner] + 1 < len(test)).all()
+            and ((target[~inner] >= 0) & (target[~inner] < len(trees.values))).all()
+            and ((trees.roots >= 0) & (trees.roots < len(test))).all()
+            and trees.nodes.shape[1] == 2
+            and trees.values.shape[1] == len(trees.start) == (n_classes if n_classes > 2 else 1)
+            and all(np.isfinite(part).all() for part in (bins.points, trees.values, trees.start, trees.least))
+            and (trees.least > 0.0 or not (trees.is_averaged and n_classes))
+        )
+        if not is_sound:
+            raise ModelError("the trees in the file are damaged; train the model anew")
+        return trees
+
 
 def child_of(nodes, node, test, code):
     """The child of a node to which a code leads; without a branch, which processors would guess wrongly."""
@@ -143,31 +194,10 @@ def walk_to_numbers(
     walk(codes, roots, nodes, values, leaves, sums)
 
 
-def apply(trees: Trees, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The leaves (n, trees) int32 that rows reach, and their margins (n, K): log-odds, log-probabilities, or numbers.
-
-    Parameters
-    ----------
-    trees : Trees
-    columns : (n, c) array
-        NaN is missing.
-    """
-    leaves = np.empty((len(columns), len(trees.roots)), np.int32)
-    sums = np.tile(trees.start, (len(columns), 1))
-    walk_through, *arguments = call_on(trees, codes_of(trees.bins, columns[:, trees.sources]), leaves, sums)
-    walk_through(*arguments)
-    return leaves, margins_of(trees, sums)
-
-
 def call_on(trees: Trees, codes: np.ndarray, leaves: np.ndarray, sums: np.ndarray) -> Call:
     """The call that writes the leaves (n, trees) that rows reach by their codes, and adds values to sums (n, K)."""
     of_type = walk if trees.values.dtype == np.float32 else walk_to_numbers
     return of_type, codes, trees.roots, trees.nodes, trees.values, leaves, sums
-
-
-def margins_of(trees: Trees, sums: np.ndarray) -> np.ndarray:
-    """Margins (n, K) by the sums of the values in the leaves, which may be means over trees."""
-    return margins_of_means(trees, sums / max(len(trees.roots), 1), trees.least) if trees.is_averaged else sums
 
 
 def margins_of_means(trees: Trees, means: np.ndarray, least: np.ndarray) -> np.ndarray:
@@ -205,12 +235,6 @@ def joined(
     return Trees(bins, sources.astype(np.int64), *of_trees, *scalars)
 
 
-def save_state(trees: Trees) -> dict[str, np.ndarray]:
-    """Plain arrays from which :func:`restored` makes the same trees."""
-    arrays = {name: np.asarray(array) for name, array in trees._asdict().items() if name != "bins"}
-    return arrays | {f"bins.{name}": array for name, array in trees.bins._asdict().items()}
-
-
 def arrays_of(arrays: dict[str, np.ndarray], kinds: dict[str, tuple[str, int]]) -> dict[str, np.ndarray]:
     """The arrays of a file under some names.
 
@@ -238,37 +262,3 @@ def arrays_of(arrays: dict[str, np.ndarray], kinds: dict[str, tuple[str, int]]) 
             raise ModelError(f"{name!r} of a generation in the file is damaged; train the model anew")
         sound[name] = np.array(array, order="C")
     return sound
-
-
-def restored(arrays: dict[str, np.ndarray], n_columns: int) -> Trees:
-    """The trees of a file.
-
-    Raises
-    ------
-    ModelError
-        If a walk could leave the arrays, or never end.
-    """
-    bins = Bins(**arrays_of(under("bins.", arrays), _OF_BINS))
-    trees = Trees(bins, **arrays_of(arrays, _OF_TREES))
-    test, target, n_classes = trees.nodes[:, 0], trees.nodes[:, -1], int(trees.n_classes)
-    inner = test >= 0
-    starts = bins.starts
-    is_sound = (
-        0 < len(starts) == len(trees.sources) + 1 == len(bins.is_categorical) + 1
-        and ((trees.sources >= 0) & (trees.sources < n_columns)).all()
-        and (np.diff(starts) >= 0).all()
-        and starts[0] == 0
-        and starts[-1] == len(bins.points) == len(bins.ranks)
-        and (test[inner] >> COLUMN < len(trees.sources)).all()
-        and (target[inner] > np.flatnonzero(inner)).all()
-        and (target[inner] + 1 < len(test)).all()
-        and ((target[~inner] >= 0) & (target[~inner] < len(trees.values))).all()
-        and ((trees.roots >= 0) & (trees.roots < len(test))).all()
-        and trees.nodes.shape[1] == 2
-        and trees.values.shape[1] == len(trees.start) == (n_classes if n_classes > 2 else 1)
-        and all(np.isfinite(part).all() for part in (bins.points, trees.values, trees.start, trees.least))
-        and (trees.least > 0.0 or not (trees.is_averaged and n_classes))
-    )
-    if not is_sound:
-        raise ModelError("the trees in the file are damaged; train the model anew")
-    return trees

@@ -17,7 +17,7 @@ from tunefree.generations import growing
 from tunefree.generations.columns import is_categorical
 from tunefree.generations.problem import Problem, binned
 from tunefree.generations.randomised import grow_randomised
-from tunefree.generations.trees import Trees, apply
+from tunefree.generations.trees import Trees
 from tunefree.intervals.conformal import recency
 from tunefree.losses import Square
 
@@ -45,7 +45,7 @@ class Widths(NamedTuple):
         roots: Any = self.mean
         if self.trees is not None:
             columns = np.column_stack([predictions, matrix[:, : self.n_columns - 1]])
-            roots = np.maximum(apply(self.trees, columns)[1][:, 0], 0.0)
+            roots = np.maximum(self.trees.apply(columns)[1][0, :, 0], 0.0)
         widths: np.ndarray = np.full(len(predictions), (roots + SHRINKAGE * self.mean) ** 2)
         return np.clip(widths, LEAST, CEILING)
 
@@ -76,11 +76,11 @@ class Widths(NamedTuple):
     @property
     def nbytes(self) -> int:
         """Bytes of its trees."""
-        return 0 if self.trees is None else sum(array.nbytes for array in growing.save_state(self.trees).values())
+        return 0 if self.trees is None else sum(array.nbytes for array in self.trees.save_state().values())
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restored` makes the same."""
-        arrays = {} if self.trees is None else growing.save_state(self.trees)
+        arrays = {} if self.trees is None else self.trees.save_state()
         header = {"mean": self.mean, "n_columns": self.n_columns}
         return {f"model.{name}": array for name, array in arrays.items()}, header
 
@@ -88,5 +88,5 @@ class Widths(NamedTuple):
     def restored(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Widths:
         """What :meth:`save_state` wrote down; ``arrays`` are those of the trees, under their names."""
         n_columns = header["n_columns"]
-        trees: Any = growing.restored("randomised", arrays, n_columns) if n_columns else None
+        trees: Any = Trees.restored(arrays, n_columns) if n_columns else None
         return cls(float(header["mean"]), trees, n_columns)

@@ -6,9 +6,13 @@ sums over them. It may keep a copy elsewhere, so it is notified of each change.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from tunefree.core.threads import one_for_products
+from tunefree.kernel import kernel_sums
+from tunefree.kernel.points import BLOCK, selected
 
 
 class ExpansionTerms(NamedTuple):
@@ -30,11 +34,16 @@ class IncomingRows(NamedTuple):
     start: int  # the place of the first of them in these points
 
 
-class Backend(Protocol):
-    """Computes sums of kernel values times coefficients."""
+class Backend:
+    """Computes sums of kernel values times coefficients: here by blocks of rows, in compiled code.
+
+    No copies are kept, so no change matters.
+    """
 
     def sums(self, expansion: ExpansionTerms, incoming: IncomingRows) -> np.ndarray:
         """Sums (M, BLOCK, K) of all functions at incoming rows; 0 for other rows of the block."""
+        kernel, steps, store, n, coefficients = expansion
+        return kernel_sums.evaluate(kernel, steps, incoming.block, incoming.rows, store, coefficients, n)
 
     def support_changed(self, block: Any, active: np.ndarray, places: np.ndarray, coefficients: np.ndarray) -> None:
         """The active rows of a block have joined the support at some places, with coefficients (M, K, BLOCK).
@@ -47,3 +56,12 @@ class Backend(Protocol):
 
     def values(self, expansion: ExpansionTerms, rows: Any) -> np.ndarray:
         """Values (M, n, K) of all functions at any rows. The points are those of the support."""
+        kernel, steps, store, n, coefficients = expansion
+        values_of_rows = np.zeros((len(steps), rows.size, coefficients.shape[1]))
+        with one_for_products():  # once for all blocks
+            for start in range(0, rows.size, BLOCK):
+                which = np.arange(start, min(start + BLOCK, rows.size))
+                block = selected(rows, which).cut(0, BLOCK)
+                sums = kernel_sums.evaluate(kernel, steps, block, (0, len(which)), store, coefficients, n)
+                values_of_rows[:, which] = sums[:, : len(which)]
+        return values_of_rows

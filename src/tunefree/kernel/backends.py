@@ -6,7 +6,6 @@ from importlib.util import find_spec
 
 from tunefree.core.errors import ModelError
 from tunefree.kernel.backend import Backend
-from tunefree.kernel.processor_backend import ProcessorBackend
 
 
 def backend_of(device: str | None) -> Backend:
@@ -25,10 +24,10 @@ def backend_of(device: str | None) -> Backend:
     Examples
     --------
     >>> backend_of(None)  # doctest: +ELLIPSIS
-    <tunefree.kernel.processor_backend.ProcessorBackend object at ...>
+    <tunefree.kernel.backend.Backend object at ...>
     """
     if device is None:
-        return ProcessorBackend()
+        return Backend()
     check_device(device)
     from tunefree.kernel.torch_backend import TorchBackend
 
@@ -36,18 +35,7 @@ def backend_of(device: str | None) -> Backend:
 
 
 def check_device(device: str | None) -> None:
-    """Raise an error unless there is such a device, and PyTorch to reach it.
-
-    Parameters
-    ----------
-    device : str or None
-        As of :func:`backend_of`.
-
-    Raises
-    ------
-    ModelError
-        If there is not.
-    """
+    """Raise a ModelError unless there is such a device, and PyTorch to reach it."""
     if device is None:
         return
     if find_spec("torch") is None:

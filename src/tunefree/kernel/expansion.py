@@ -14,10 +14,9 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.threads import one_for_products
 from tunefree.kernel import kernel_sums
-from tunefree.kernel.backend import ExpansionTerms, IncomingRows
+from tunefree.kernel.backend import Backend, ExpansionTerms, IncomingRows
 from tunefree.kernel.backends import backend_of
-from tunefree.kernel.points import BLOCK, TILE, cut, joined, keys, like_those_of, nothing, packed, size, unpacked
-from tunefree.kernel.processor_backend import ProcessorBackend
+from tunefree.kernel.points import BLOCK, TILE, selected, unpacked
 
 
 class Expansion:
@@ -40,10 +39,10 @@ class Expansion:
         self.backend = backend_of(device)
         self.kernel, self.steps = kernel, np.asarray(steps, np.int64)
         n_functions = len(self.steps)
-        self.store, self.n = nothing(like, kernel), 0
+        self.store, self.n = like.empty(kernel), 0
         self.coefficients = np.zeros((n_functions, n_outputs, 0))  # (M, K, capacity)
         self.lags = np.zeros((n_functions, n_outputs, 0))  # (M, K, capacity): see contract
-        self.block, self.filled = joined(nothing(like, None), 0, like, np.arange(0)), 0
+        self.block, self.filled = selected(like, np.arange(0)), 0
         self.open_coefficients = np.zeros((n_functions, n_outputs, BLOCK))
         self.open_lags = np.zeros((n_functions, n_outputs, BLOCK))
         self.open_values = np.zeros((int(self.steps.max(initial=0)) + 1, BLOCK, BLOCK))  # of the kernel, at each step
@@ -78,8 +77,8 @@ class Expansion:
             At each step of the grid up to theirs, kernel values of these rows and those before in the block.
         """
         first, self.filled = self.filled, self.filled + len(which)
-        self.block = joined(self.block, first, rows, which)
-        block = cut(self.block, 0, BLOCK)
+        self.block = self.block.joined(first, rows, which)
+        block = self.block.cut(0, BLOCK)
         incoming = IncomingRows(block, (first, self.filled), rows, int(which[0]))
         with one_for_products():  # once for both
             known = self.backend.sums(self.terms(self.coefficients), incoming)
@@ -91,7 +90,7 @@ class Expansion:
     def close(self) -> None:
         """Close the open block: its rows that have a coefficient join the support."""
         active = np.flatnonzero(self.open_coefficients.any(axis=(0, 1)))
-        names = keys(like_those_of(self.block, self.store), self.filled)
+        names = self.block.as_kept_by(self.store).keys(self.filled)
         places = self._known_places()
         new: list[int] = []
         of_active: list[int] = []
@@ -102,7 +101,7 @@ class Expansion:
                 new.append(i)
             of_active.append(place)
         self._make_room(self.n + len(new))
-        self.store = joined(self.store, self.n, self.block, np.array(new, np.int64))
+        self.store = self.store.joined(self.n, self.block, np.array(new, np.int64))
         self.n += len(new)
         places_of_active = np.array(of_active, np.int64)
         columns: Any = np.s_[:, :, places_of_active]
@@ -110,11 +109,11 @@ class Expansion:
             np.add.at(totals, columns, terms[:, :, active])  # a place may come twice
         self.backend.support_changed(self.block, active, places_of_active, self.open_coefficients)
         self.open_coefficients[:] = self.open_lags[:] = 0.0
-        self.block, self.filled = joined(nothing(self.block, None), 0, self.block, np.arange(0)), 0
+        self.block, self.filled = selected(self.block, np.arange(0)), 0
 
     def _known_places(self) -> dict[int, int]:
         if self._places is None:
-            names = keys(self.store, self.n)
+            names = self.store.keys(self.n)
             self._places = {hash(name): i for i, name in enumerate(names)}
         return self._places
 
@@ -171,9 +170,9 @@ class Expansion:
 
     def values(self, rows: Any, coefficients: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
         """Values (M, n, K) of functions at any rows."""
-        tail = joined(nothing(self.store, None), 0, self.block, np.arange(self.filled))
+        tail = self.store.empty(None).joined(0, self.block, np.arange(self.filled))
         open_terms = ExpansionTerms(self.kernel, self.steps, tail, self.filled, coefficients[1])
-        return self.backend.values(self.terms(coefficients[0]), rows) + ProcessorBackend().values(open_terms, rows)
+        return self.backend.values(self.terms(coefficients[0]), rows) + Backend().values(open_terms, rows)
 
     def terms(self, coefficients: np.ndarray) -> ExpansionTerms:
         """What a backend computes sums of: the functions over the support, with some coefficients."""
@@ -192,7 +191,7 @@ class Expansion:
         """Drop the support points of which all coefficients are zero."""
         kept = np.flatnonzero((self.coefficients[:, :, : self.n] != 0.0).any(axis=(0, 1)))
         if len(kept) < self.n:
-            self.store = joined(nothing(self.store, self.kernel), 0, self.store, kept)
+            self.store = selected(self.store, kept, self.kernel)
             coefficients, lags = self.coefficients[:, :, kept], self.lags[:, :, kept]
             self.coefficients, self.lags, self.n, self._places = coefficients, lags, len(kept), None
             self.backend.invalidate()
@@ -209,8 +208,8 @@ class Expansion:
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same functions."""
-        arrays = {f"support.{name}": value for name, value in packed(self.store, self.n).items()}
-        arrays |= {f"open.{name}": value for name, value in packed(self.block, self.filled).items()}
+        arrays = {f"support.{name}": value for name, value in self.store.packed(self.n).items()}
+        arrays |= {f"open.{name}": value for name, value in self.block.packed(self.filled).items()}
         for name in ("coefficients", "lags"):
             arrays[name] = getattr(self, name)[:, :, : self.n]
             arrays[f"open_{name}"] = getattr(self, f"open_{name}")[:, :, : self.filled]
@@ -223,10 +222,10 @@ class Expansion:
         """The functions that :meth:`save_state` wrote down."""
         store, block = (unpacked(arrays, name) for name in ("support.", "open."))
         restored = cls(kernel, steps, arrays["coefficients"].shape[1], block, device)
-        restored._make_room(size(store))
-        restored.n, restored.filled, restored._places = size(store), size(block), None
-        restored.store = joined(restored.store, 0, store, np.arange(restored.n))
-        restored.block = joined(restored.block, 0, block, np.arange(restored.filled))
+        restored._make_room(store.size)
+        restored.n, restored.filled, restored._places = store.size, block.size, None
+        restored.store = restored.store.joined(0, store, np.arange(restored.n))
+        restored.block = restored.block.joined(0, block, np.arange(restored.filled))
         for name in ("coefficients", "lags"):
             getattr(restored, name)[:, :, : restored.n] = arrays[name]
             getattr(restored, f"open_{name}")[:, :, : restored.filled] = arrays[f"open_{name}"]

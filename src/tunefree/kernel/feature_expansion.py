@@ -24,8 +24,8 @@ from tunefree.core.threads import one_for_products
 from tunefree.kernel import fourier
 from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.fourier import Fourier
-from tunefree.kernel.kernels import frequency_scale, names_of, spectral_distribution
-from tunefree.kernel.points import BLOCK, as_rows, cut, joined, nothing, packed, size, unpacked
+from tunefree.kernel.kernels import names_of
+from tunefree.kernel.points import BLOCK, selected, unpacked
 from tunefree.kernel.projection import TILE as DIRECTIONS
 
 SWITCHED = "after {:,} rows kernel learners have more than max_support points and go on in random Fourier features"
@@ -40,11 +40,11 @@ def check(kernel: Any, max_support: int) -> None:
     ModelError
         If the kernel has no random Fourier features, or ``max_support`` is below 1.
     """
-    if spectral_distribution(kernel) is None:
+    if kernel.spectral_distribution is None:
         raise ModelError(
             "max_support goes on in random Fourier features, which the kernel "
             f"{type(kernel).__name__.lower()} does not have; choose the kernel "
-            f"{' or '.join(names_of(spectral_distribution))}, or no max_support"
+            f"{' or '.join(names_of('spectral_distribution'))}, or no max_support"
         )
     if max_support < 1:
         raise ModelError(f"max_support must be a whole number above 0, or None, not {max_support}")
@@ -81,7 +81,7 @@ class FeatureExpansion(Expansion):
         self.n = n_features
         shape = (self.n_functions, n_outputs, n_features)
         self.coefficients, self.lags = np.zeros(shape), np.zeros(shape)
-        self.directions = Fourier.create(1, n_features // 2, spectral_distribution=spectral_distribution(kernel))
+        self.directions = Fourier.create(1, n_features // 2, spectral_distribution=kernel.spectral_distribution)
         self.angles = np.zeros((BLOCK, n_features // 2))  # of the open block
 
     @classmethod
@@ -100,7 +100,7 @@ class FeatureExpansion(Expansion):
 
     def open(self, rows: Any, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         first, self.filled = self.filled, self.filled + len(which)
-        self.block = joined(self.block, first, rows, which)
+        self.block = self.block.joined(first, rows, which)
         self.angles[first : self.filled] = self._angles(rows, which)[: len(which)]
         known = np.zeros((self.n_functions, BLOCK, self.n_outputs))
         for step, functions in self._by_width():
@@ -115,7 +115,7 @@ class FeatureExpansion(Expansion):
         """Add what the rows of the open block have learned to the weights."""
         self._add(self.angles[: self.filled], self.open_coefficients, self.open_lags)
         self.open_coefficients[:], self.open_lags[:], self.angles[:] = 0.0, 0.0, 0.0
-        self.block, self.filled = joined(nothing(self.block, None), 0, self.block, np.arange(0)), 0
+        self.block, self.filled = selected(self.block, np.arange(0)), 0
 
     def _add(self, angles: np.ndarray, coefficients: np.ndarray, lags: np.ndarray) -> None:
         for step, functions in self._by_width():
@@ -127,7 +127,7 @@ class FeatureExpansion(Expansion):
 
     def _angles(self, points: Any, which: np.ndarray) -> np.ndarray:
         """Products of some points with the directions."""
-        rows = as_rows(cut(joined(nothing(points, self.kernel), 0, points, which), 0, len(which)))
+        rows = selected(points, which, self.kernel).cut(0, len(which)).as_rows()
         self.directions = fourier.extended(self.directions, reach(rows))
         return fourier.angles(self.directions, rows)
 
@@ -142,11 +142,11 @@ class FeatureExpansion(Expansion):
         """Features (n, D) of which the products are nearly the kernel at a step of the grid."""
         kernel = self.kernel._replace(gamma=self.kernel.gamma * 2.0**step)
         features = np.empty((len(angles), 2 * angles.shape[1]))
-        fourier.turn(angles, frequency_scale(kernel), 1.0 / math.sqrt(angles.shape[1]), features)
+        fourier.turn(angles, kernel.frequency_scale(), 1.0 / math.sqrt(angles.shape[1]), features)
         return features
 
     def values(self, rows: Any, coefficients: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        values = np.zeros((self.n_functions, size(rows), self.n_outputs))
+        values = np.zeros((self.n_functions, rows.size, self.n_outputs))
         weights = coefficients[0].copy()
         widths = self._by_width()
         for step, functions in widths:
@@ -155,8 +155,8 @@ class FeatureExpansion(Expansion):
                 for m in functions:
                     weights[m] += coefficients[1][m] @ features
         angles = np.zeros_like(self.angles)
-        for start in range(0, size(rows), BLOCK):
-            which = np.arange(start, min(start + BLOCK, size(rows)))
+        for start in range(0, rows.size, BLOCK):
+            which = np.arange(start, min(start + BLOCK, rows.size))
             angles[: len(which)] = self._angles(rows, which)
             for step, functions in widths:
                 features = self._features(angles, step)
@@ -170,7 +170,7 @@ class FeatureExpansion(Expansion):
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same functions; directions are drawn anew."""
-        arrays = {f"open.{name}": value for name, value in packed(self.block, self.filled).items()}
+        arrays = {f"open.{name}": value for name, value in self.block.packed(self.filled).items()}
         arrays |= {"coefficients": self.coefficients, "lags": self.lags}
         arrays |= {
             f"open_{name}": getattr(self, f"open_{name}")[:, :, : self.filled] for name in ("coefficients", "lags")
@@ -185,8 +185,8 @@ class FeatureExpansion(Expansion):
         block = unpacked(arrays, "open.")
         n_outputs, n_features = arrays["coefficients"].shape[1:]
         restored = cls(kernel, steps, n_outputs, block, n_features)
-        restored.filled = size(block)
-        restored.block = joined(restored.block, 0, block, np.arange(restored.filled))
+        restored.filled = block.size
+        restored.block = restored.block.joined(0, block, np.arange(restored.filled))
         if restored.filled:
             restored.angles[: restored.filled] = restored._angles(block, np.arange(restored.filled))
         for name in ("coefficients", "lags"):

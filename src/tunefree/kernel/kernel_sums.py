@@ -20,8 +20,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import EXPONENT_BITS
 from tunefree.kernel import kernels
-from tunefree.kernel.kernels import in_compiled_code, similarity
-from tunefree.kernel.points import BLOCK, TILE, cut, pairs
+from tunefree.kernel.points import BLOCK, TILE
 from tunefree.kernel.precision import DTYPES, NAMES, exponential, in_precision
 
 NOT_FINITE = "a kernel value is not a finite number; scale the features, or choose another kernel"
@@ -68,7 +67,7 @@ def evaluate(
     """
     n_functions, n_outputs, capacity = coefficients.shape
     n, n_sums = capacity if n is None else n, n_functions * n_outputs
-    n_tiles, dtype, compact = -(-n // TILE), block.values.dtype, in_compiled_code(kernel, block.values.dtype)
+    n_tiles, dtype, compact = -(-n // TILE), block.values.dtype, kernel.in_compiled_code(block.values.dtype)
     order, starts = rungs_of(np.repeat(steps, n_outputs))
     coefficients = np.ascontiguousarray(coefficients).reshape(n_sums, capacity)
     cls: Any = type(compact)
@@ -80,8 +79,8 @@ def evaluate(
         scratch = workspace("scratch", (AT_ONCE + n_sums, BLOCK), dtype)
         for t in range(first, n_tiles, stride):
             start = t * TILE
-            tile = cut(store, start, start + TILE)
-            numbers = pairs(tile, block, kernel, workspace("numbers", (TILE, BLOCK), dtype))
+            tile = store.cut(start, start + TILE)
+            numbers = tile.pairs(block, kernel, workspace("numbers", (TILE, BLOCK), dtype))
             n_points = scale(coefficients, start, min(start + TILE, n), units, scaled)
             of_tile = numbers, block.norms, tile.norms
             weigh(compact, order, starts, scaled, units, *of_tile, n_points, *rows, scratch, sums[t])
@@ -93,25 +92,19 @@ def evaluate(
     return np.ascontiguousarray(of_functions.transpose(0, 2, 1))
 
 
-class _Workspaces(threading.local):
-    """The arrays of a thread."""
-
-    def __init__(self) -> None:
-        self.arrays: dict[str, np.ndarray] = {}
-
-
 def workspace(name: str, shape: tuple[int, int], dtype: Any) -> np.ndarray:
     """An array of the thread's, which is overwritten each time: new memory would take as long as the sums.
 
     The system takes memory of this size back when it is free, and clears it page by page when it is asked for again.
     """
-    array = _workspaces.arrays.get(name)
+    array: np.ndarray | None = getattr(_workspaces, name, None)
     if array is None or array.shape != shape or array.dtype != dtype:
-        array = _workspaces.arrays[name] = np.empty(shape, dtype)
+        array = np.empty(shape, dtype)
+        setattr(_workspaces, name, array)
     return array
 
 
-_workspaces = _Workspaces()
+_workspaces = threading.local()  # the arrays of a thread
 
 
 def rungs_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -129,7 +122,7 @@ def rungs_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @cache
 def weighing(cls: Any, dtype: str) -> Kernel:
     """The kernel that adds up values of a class of kernels times coefficients."""
-    value_of, exp, fields = similarity.dispatch(cls), exponential(dtype), fields_in(cls, dtype)
+    value_of, exp, fields = cls.similarity, exponential(dtype), fields_in(cls, dtype)
 
     def weigh(
         kernel: Any,
@@ -261,8 +254,8 @@ def write_values_within(kernel: Any, block: Any, rows: tuple[int, int], values: 
     """
     numbers = workspace("within", (BLOCK, BLOCK), np.dtype(np.float64))
     with threads.one_for_products():
-        numbers[:] = pairs(block, block, kernel)
-    compact = in_compiled_code(kernel, np.dtype(np.float64))
+        numbers[:] = block.pairs(block, kernel)
+    compact = kernel.in_compiled_code(np.dtype(np.float64))
     cls: Any = type(compact)
     valuing(cls)(compact, numbers, block.norms.astype(np.float64), *rows, values)
     some = slice(*rows)
@@ -278,7 +271,7 @@ def valuing(cls: Any) -> Kernel:
 
     Each step after the first has the squares of the one before.
     """
-    value_of, exp = similarity.dispatch(cls), exponential("float64")
+    value_of, exp = cls.similarity, exponential("float64")
 
     def write_values(
         kernel: Any,
@@ -303,6 +296,6 @@ def valuing(cls: Any) -> Kernel:
 
 def all_kernels() -> list[Kernel]:
     """The kernels of this module, for all kernels of the package."""
-    compact = [in_compiled_code(kernels.kernel_of(name, 1.0), np.dtype(np.float64)) for name in kernels.ALL]
+    compact = [kernels.kernel_of(name, 1.0).in_compiled_code(np.dtype(np.float64)) for name in kernels.ALL]
     classes = dict.fromkeys(map(type, compact))
     return [*SCALING.values(), *map(valuing, classes), *[weighing(cls, dtype) for cls in classes for dtype in DTYPES]]

@@ -2,27 +2,24 @@
 
 The value of a kernel is computed in two steps. First comes a number of the pair of rows, which a library computes for
 whole blocks: their dot product or their l1 distance (:mod:`tunefree.kernel.pairs`). Then comes a function of that
-number and of the norms of both rows, :func:`similarity`, of which a compiled loop is made for each class of kernel.
+number and of the norms of both rows, its similarity, of which a compiled loop is made for each class of kernel.
 Kernels that are exponentials of a distance come in ladders of widths: since exp(-2 g D) = exp(-g D)^2, each further
 width costs one multiplication.
 
-A kernel is a NamedTuple with a class method ``create(gamma, degree, coef0)``, and bodies for the generic functions of
-this module. It needs :func:`pair_of` and :func:`similarity`; the others have defaults. A kernel that has a width calls
-it ``gamma``. ``ALL`` holds the kernels by the names that users pass.
+A kernel is a NamedTuple of its parameters, with a class method ``create(gamma, degree, coef0)``, that is also a
+:class:`KernelFunction`. A kernel that has a width calls it ``gamma``. ``ALL`` holds the kernels by the names that users
+pass.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import singledispatch
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.registry import Registry
-from tunefree.kernel.pairs import matrix_norms, matrix_numbers, self_numbers
 from tunefree.kernel.precision import MOST
 
 MOST_SAMPLED = 512  # rows of which the median distance is taken
@@ -37,6 +34,9 @@ ALL = Registry(
         "precomputed": "tunefree.kernel.external:External",
     },
 )
+
+
+register = ALL.register  # a class as this module describes it, or its place
 
 
 def kernel_of(name: Any, gamma: float, degree: int = 3, coef0: float = 1.0) -> Any:
@@ -70,124 +70,89 @@ def kernel_of(name: Any, gamma: float, degree: int = 3, coef0: float = 1.0) -> A
     return ALL[name].create(gamma, degree, coef0)
 
 
-def register(name: str, kernel: Any) -> None:
-    """Add a kernel.
-
-    Parameters
-    ----------
-    name : str
-        A name that is not taken.
-    kernel : class, or str
-        A class as this module describes it, or its place ``"package.module:Class"``.
-
-    Raises
-    ------
-    ModelError
-        If the name is taken by another kernel.
+def names_of(attribute: str) -> list[str]:
+    """The names of all kernels of which an attribute is true.
 
     Examples
     --------
-    >>> register("rbf", "my_package.kernels:Mine")
-    Traceback (most recent call last):
-    tunefree.core.errors.ModelError: there is a kernel 'rbf' already; choose another name
-    """
-    ALL.register(name, kernel)
-
-
-def names_of(has_property: Callable[[Any], Any]) -> list[str]:
-    """The names of all kernels with a property.
-
-    Examples
-    --------
-    >>> names_of(is_ladder)
+    >>> names_of("is_ladder")
     ['rbf', 'laplacian']
     """
-    return [name for name in ALL if has_property(kernel_of(name, 1.0))]
+    return [name for name in ALL if getattr(kernel_of(name, 1.0), attribute)]
 
 
-@singledispatch
-def pair_of(kernel: Any) -> Any:
-    """The number of a pair of rows that the kernel is a function of, see :mod:`tunefree.kernel.pairs`."""
-    raise TypeError(f"{type(kernel).__name__} is not a kernel")
+class KernelFunction:
+    """What a kernel has. It needs ``pair`` and :meth:`similarity`; the others have defaults.
 
-
-@singledispatch
-def similarity(kernel: Any, pair: Any, norm: Any, other_norm: Any, exp: Any = np.exp) -> Any:
-    """The kernel value of two rows, from the number of the pair and the norms of both.
-
-    Bodies are plain functions, called with arrays, and compiled: they use NumPy's functions, and ``exp`` for the
-    exponential of numbers of at most 0, which in single precision is faster than NumPy's.
+    Attributes
+    ----------
+    pair : DotProduct or L1Distance
+        The number of a pair of rows that the kernel is a function of, see :mod:`tunefree.kernel.pairs`.
+    is_ladder : bool, default False
+        Whether the square of its value is its value at twice the gamma.
+    distance : {"euclidean", "manhattan"}, optional
+        The distance that the kernel is a function of; None of others, which have no width. With it gamma has a default.
+        A euclidean distance d is multiplied by sqrt(gamma), a manhattan distance by gamma.
+    spectral_distribution : str, optional
+        The distribution of the directions of random Fourier features, a name in
+        :data:`tunefree.kernel.fourier.SPECTRAL_DISTRIBUTIONS`; None if the kernel has no such features.
     """
-    raise TypeError(f"{type(kernel).__name__} is not a kernel")
+
+    pair: Any
+    is_ladder = False
+    distance: str | None = None
+    spectral_distribution: str | None = None
+
+    def similarity(kernel, pair, norm, other_norm, exp=np.exp):
+        """The kernel value of two rows, from the number of the pair and the norms of both.
+
+        It is a plain function, called with arrays, and compiled: it uses NumPy's functions, and ``exp`` for the
+        exponential of numbers of at most 0, which in single precision is faster than NumPy's.
+        """
+        raise NotImplementedError
+
+    def in_compiled_code(self: Any, dtype: Any) -> Any:
+        """The kernel as compiled code can hold it: its numbers are in the range of the pairs' type."""
+        most = MOST[np.dtype(dtype)]  # a width of distances near 0 is beyond single precision
+        return type(self)(*(min(max(v, -most), most) if isinstance(v, float) else v for v in self))
+
+    def tile(self, left: Any, right: Any) -> np.ndarray:
+        """The values (n, m) of the rows of two arrays or CSR matrices, in their precision: a tile of a Gram matrix."""
+        norms, others = (self.pair.matrix_norms(rows).astype(left.dtype) for rows in (left, right))
+        values = self.similarity(self.pair.matrix_numbers(left, right), norms[:, None], others)
+        return np.asarray(values, left.dtype)
+
+    def diagonal(self, rows: Any) -> np.ndarray:
+        """k(x, x) (n,) of the rows of an array or a CSR matrix, in float64."""
+        norms = self.pair.matrix_norms(rows)
+        return np.asarray(self.similarity(self.pair.self_numbers(norms), norms, norms), np.float64)
+
+    def frequency_scale(self) -> float:
+        """What directions of the spectral distribution are multiplied by."""
+        raise TypeError(f"{type(self).__name__} has no Fourier features")
+
+    def torch_similarity(self, rows: Any, others: Any) -> Any:
+        """The values (R, n) of rows and others on a device, each given as tensors ``values`` and ``norms``.
+
+        A body that uses methods of tensors only needs no import of PyTorch.
+        """
+        name = type(self).__name__.lower()
+        raise ModelError(f"the kernel {name} is computed on the processor; leave the device out")
+
+    def torch_tile(self, rows: Any, others: Any) -> Any:
+        """The values (R, n) as a tile of a Gram matrix; as :meth:`torch_similarity` for most kernels."""
+        return self.torch_similarity(rows, others)
 
 
-@singledispatch
-def in_compiled_code(kernel: Any, dtype: Any) -> Any:
-    """The kernel as compiled code can hold it: its numbers are in the range of the pairs' type."""
-    most = MOST[np.dtype(dtype)]  # a width of distances near 0 is beyond single precision
-    return type(kernel)(*(min(max(v, -most), most) if isinstance(v, float) else v for v in kernel))
+class Width(NamedTuple):
+    """The parameter of a kernel of a distance."""
 
+    gamma: float
 
-@singledispatch
-def is_ladder(kernel: Any) -> bool:
-    """Whether the square of its value is its value at twice the gamma."""
-    return False
-
-
-@singledispatch
-def distance_of(kernel: Any) -> str | None:
-    """The distance that the kernel is a function of, "euclidean" or "manhattan"; None of others, which have no width.
-
-    With it gamma has a default. A euclidean distance d is multiplied by sqrt(gamma), a manhattan distance by gamma.
-    """
-    return None
-
-
-@singledispatch
-def tile(kernel: Any, left: Any, right: Any) -> np.ndarray:
-    """The values (n, m) of the rows of two arrays or CSR matrices, in their precision: a tile of a Gram matrix."""
-    pair = pair_of(kernel)
-    norms = (matrix_norms(pair, rows).astype(left.dtype) for rows in (left, right))
-    values = similarity(kernel, matrix_numbers(pair, left, right), next(norms)[:, None], next(norms))
-    return np.asarray(values, left.dtype)
-
-
-@singledispatch
-def diagonal(kernel: Any, rows: Any) -> np.ndarray:
-    """k(x, x) (n,) of the rows of an array or a CSR matrix, in float64."""
-    norms = matrix_norms(pair_of(kernel), rows)
-    return np.asarray(similarity(kernel, self_numbers(pair_of(kernel), norms), norms, norms), np.float64)
-
-
-@singledispatch
-def spectral_distribution(kernel: Any) -> Any:
-    """The distribution of the directions of random Fourier features; None if the kernel has no such features.
-
-    The name is one in :data:`tunefree.kernel.fourier.SPECTRAL_DISTRIBUTIONS`.
-    """
-    return None
-
-
-@singledispatch
-def frequency_scale(kernel: Any) -> float:
-    """What directions of the spectral distribution are multiplied by."""
-    raise TypeError(f"{type(kernel).__name__} has no Fourier features")
-
-
-@singledispatch
-def torch_similarity(kernel: Any, rows: Any, others: Any) -> Any:
-    """The values (R, n) of rows and others on a device, each given as tensors ``values`` and ``norms``.
-
-    A body that uses methods of tensors only needs no import of PyTorch.
-    """
-    name = type(kernel).__name__.lower()
-    raise ModelError(f"the kernel {name} is computed on the processor; leave the device out")
-
-
-@singledispatch
-def torch_tile(kernel: Any, rows: Any, others: Any) -> Any:
-    """The values (R, n) as a tile of a Gram matrix; as :func:`torch_similarity` for most kernels."""
-    return torch_similarity(kernel, rows, others)
+    @classmethod
+    def create(cls, gamma: float, degree: int = 3, coef0: float = 1.0) -> Self:
+        """From scikit-learn's parameters, of which it has gamma only."""
+        return cls(float(gamma))
 
 
 def median_gamma(rows: Any, labels: np.ndarray, most: int | None = None) -> float:

@@ -2,80 +2,38 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tunefree.kernel.kernels import (
-    diagonal,
-    distance_of,
-    frequency_scale,
-    is_ladder,
-    pair_of,
-    similarity,
-    spectral_distribution,
-    tile,
-    torch_similarity,
-)
+from tunefree.kernel.kernels import KernelFunction, Width
 from tunefree.kernel.pairs import L1Distance
 
 
-class Laplacian(NamedTuple):
+class Laplacian(Width, KernelFunction):
     """exp(-gamma |x - z|_1)."""
 
-    gamma: float
+    pair = L1Distance()
+    is_ladder = True
+    distance = "manhattan"
+    spectral_distribution = "cauchy"
 
-    @classmethod
-    def create(cls, gamma: float, degree: int = 3, coef0: float = 1.0) -> Laplacian:
-        """From scikit-learn's parameters, of which it has gamma only."""
-        return cls(float(gamma))
+    def similarity(kernel, pair, norm, other_norm, exp=np.exp):
+        # next to 0 rounding may make it negative
+        return exp(-kernel.gamma * abs((norm + pair) + other_norm))
 
+    def tile(self, left: Any, right: Any) -> np.ndarray:
+        from sklearn.metrics.pairwise import manhattan_distances
 
-@pair_of.register(Laplacian)
-def pair_of_laplacian(kernel):
-    return L1Distance()
+        return np.exp(-self.gamma * manhattan_distances(left, right)).astype(left.dtype, copy=False)
 
+    def diagonal(self, rows: Any) -> np.ndarray:
+        return np.ones(rows.shape[0])
 
-@similarity.register(Laplacian)
-def similarity_laplacian(kernel, pair, norm, other_norm, exp=np.exp):
-    # next to 0 rounding may make it negative
-    return exp(-kernel.gamma * abs((norm + pair) + other_norm))
+    def frequency_scale(self) -> float:
+        return self.gamma
 
+    def torch_similarity(self, rows: Any, others: Any) -> Any:
+        import torch
 
-@is_ladder.register(Laplacian)
-def laplacian_is_ladder(kernel):
-    return True
-
-
-@distance_of.register(Laplacian)
-def distance_of_laplacian(kernel):
-    return "manhattan"
-
-
-@tile.register(Laplacian)
-def tile_laplacian(kernel, left, right):
-    from sklearn.metrics.pairwise import manhattan_distances
-
-    return np.exp(-kernel.gamma * manhattan_distances(left, right)).astype(left.dtype, copy=False)
-
-
-@diagonal.register(Laplacian)
-def diagonal_laplacian(kernel, rows):
-    return np.ones(rows.shape[0])
-
-
-@spectral_distribution.register(Laplacian)
-def spectral_distribution_laplacian(kernel):
-    return "cauchy"
-
-
-@frequency_scale.register(Laplacian)
-def frequency_scale_laplacian(kernel):
-    return kernel.gamma
-
-
-@torch_similarity.register(Laplacian)
-def torch_similarity_laplacian(kernel, rows, others):
-    import torch
-
-    return torch.cdist(rows.values, others.values, p=1.0).mul_(-kernel.gamma).exp_()
+        return torch.cdist(rows.values, others.values, p=1.0).mul_(-self.gamma).exp_()

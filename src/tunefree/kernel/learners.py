@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tunefree.core.registry import Registry
 
 ALL = Registry(
@@ -16,28 +14,3 @@ ALL = Registry(
         "kernel-perceptron": "tunefree.kernel.perceptron:KernelPerceptron",
     },
 )
-
-
-def register(name: str, learner: Any) -> None:
-    """Add a learner.
-
-    Parameters
-    ----------
-    name : str
-        A name that is not taken.
-    learner : class, or str
-        A class that has bodies for the functions of :mod:`tunefree.kernel.contract`, or its place
-        ``"package.module:Class"``.
-
-    Raises
-    ------
-    ModelError
-        If the name is taken by another learner.
-
-    Examples
-    --------
-    >>> register("kernel-sgd", "my_package.sgd:MySGD")
-    Traceback (most recent call last):
-    tunefree.core.errors.ModelError: there is a kernel learner 'kernel-sgd' already; choose another name
-    """
-    ALL.register(name, learner)

@@ -1,8 +1,7 @@
 """What kernels need to know of a pair of rows: one number, computed for whole blocks by a matrix product or a sweep.
 
 Most kernels are functions of the dot product x.z, or of the l1 distance |x - z|_1, and of the norms of both rows.
-:class:`DotProduct` and :class:`L1Distance` stand for these two; a kernel names its own with
-:func:`tunefree.kernel.kernels.pair_of`.
+:class:`DotProduct` and :class:`L1Distance` stand for these two; a kernel has one of them as its ``pair``.
 
 ==================  =============================  =====================
 class               number of the pair             norm of a row
@@ -17,7 +16,7 @@ product.
 
 from __future__ import annotations
 
-from functools import cache, singledispatch
+from functools import cache
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -31,115 +30,62 @@ AT_ONCE = 4  # features added before a sum is written back
 class DotProduct(NamedTuple):
     """The dot product of two rows; norms are sums of squares."""
 
+    def norm_terms(self, values: np.ndarray) -> np.ndarray:
+        """What each number contributes to the norm of its row."""
+        return values * values
+
+    def numbers(self, block: Any, store: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """The numbers (m, n) of pairs of m dense points of a store and a block's n, with ``values`` and ``norms``.
+
+        They may be written to an array ``out``.
+        """
+        return np.matmul(store.values, block.values.T, out=out)
+
+    def feature_term(pair, one, other):
+        """What a feature of two rows contributes to the number of the pair; 0 if it is 0 in one of them."""
+        return one * other
+
+    def matrix_numbers(self, left: Any, right: Any) -> np.ndarray:
+        """The numbers (n, m) of pairs of rows of two arrays or CSR matrices."""
+        return inner_products(left, right)
+
+    def matrix_norms(self, rows: Any) -> np.ndarray:
+        """The norms (n,) of the rows of an array or a CSR matrix, in float64."""
+        return squared_norms(rows)
+
+    def self_numbers(self, norms: np.ndarray) -> np.ndarray:
+        """The numbers (n,) of rows paired with themselves, from their norms."""
+        return norms
+
 
 class L1Distance(NamedTuple):
-    """The sum of absolute differences less both norms, which are sums of absolute values."""
+    """The sum of absolute differences less both norms, which are sums of absolute values; methods as above."""
 
+    def norm_terms(self, values: np.ndarray) -> np.ndarray:
+        return np.abs(values)
 
-@singledispatch
-def norm_terms(pair: Any, values: np.ndarray) -> np.ndarray:
-    """What each number contributes to the norm of its row."""
-    raise TypeError(f"{type(pair).__name__} is not a number of pairs of rows")
+    def numbers(self, block: Any, store: Any, out: np.ndarray | None = None) -> np.ndarray:
+        width = -(-block.values.shape[1] // AT_ONCE) * AT_ONCE
+        values, others = (np.zeros((len(points.values), width), block.values.dtype) for points in (store, block))
+        values[:, : store.values.shape[1]], others[:, : block.values.shape[1]] = store.values, block.values
+        sums = np.empty((len(values), len(others)), values.dtype) if out is None else out
+        DIFFERENCES[NAMES[sums.dtype]](values, np.ascontiguousarray(others.T), store.norms, block.norms, sums)
+        return sums
 
+    def feature_term(pair, one, other):
+        return abs(one - other) - abs(one) - abs(other)
 
-@norm_terms.register(DotProduct)
-def norm_terms_squares(pair, values):
-    return values * values
+    def matrix_numbers(self, left: Any, right: Any) -> np.ndarray:
+        from sklearn.metrics.pairwise import manhattan_distances
 
+        distances: np.ndarray = manhattan_distances(left, right)
+        return distances - self.matrix_norms(left)[:, None] - self.matrix_norms(right)
 
-@norm_terms.register(L1Distance)
-def norm_terms_absolute(pair, values):
-    return np.abs(values)
+    def matrix_norms(self, rows: Any) -> np.ndarray:
+        return np.asarray(abs(rows).sum(axis=1, dtype=np.float64)).reshape(-1)
 
-
-@singledispatch
-def numbers(pair: Any, block: Any, store: Any, out: np.ndarray | None = None) -> np.ndarray:
-    """The numbers (m, n) of pairs of m dense points of a store and a block's n, with their ``values`` and ``norms``.
-
-    They may be written to an array ``out``.
-    """
-    raise TypeError(f"{type(pair).__name__} is not a number of pairs of rows")
-
-
-@numbers.register(DotProduct)
-def numbers_by_products(pair, block, store, out=None):
-    return np.matmul(store.values, block.values.T, out=out)
-
-
-@numbers.register(L1Distance)
-def numbers_by_differences(pair, block, store, out=None):
-    width = -(-block.values.shape[1] // AT_ONCE) * AT_ONCE
-    values, others = (np.zeros((len(points.values), width), block.values.dtype) for points in (store, block))
-    values[:, : store.values.shape[1]], others[:, : block.values.shape[1]] = store.values, block.values
-    sums = np.empty((len(values), len(others)), values.dtype) if out is None else out
-    DIFFERENCES[NAMES[sums.dtype]](values, np.ascontiguousarray(others.T), store.norms, block.norms, sums)
-    return sums
-
-
-@singledispatch
-def feature_term(pair: Any, one: float, other: float) -> float:
-    """What a feature of two rows contributes to the number of the pair; 0 if it is 0 in one of them."""
-    raise TypeError(f"{type(pair).__name__} is not a number of pairs of rows")
-
-
-@feature_term.register(DotProduct)
-def feature_term_of_product(pair, one, other):
-    return one * other
-
-
-@feature_term.register(L1Distance)
-def feature_term_of_distance(pair, one, other):
-    return abs(one - other) - abs(one) - abs(other)
-
-
-@singledispatch
-def matrix_numbers(pair: Any, left: Any, right: Any) -> np.ndarray:
-    """The numbers (n, m) of pairs of rows of two arrays or CSR matrices."""
-    raise TypeError(f"{type(pair).__name__} is not a number of pairs of rows")
-
-
-@matrix_numbers.register(DotProduct)
-def matrix_numbers_by_products(pair, left, right):
-    return inner_products(left, right)
-
-
-@matrix_numbers.register(L1Distance)
-def matrix_numbers_by_differences(pair, left, right):
-    from sklearn.metrics.pairwise import manhattan_distances
-
-    return manhattan_distances(left, right) - matrix_norms(pair, left)[:, None] - matrix_norms(pair, right)
-
-
-@singledispatch
-def matrix_norms(pair: Any, rows: Any) -> np.ndarray:
-    """The norms (n,) of the rows of an array or a CSR matrix, in float64."""
-    raise TypeError(f"{type(pair).__name__} is not a number of pairs of rows")
-
-
-@matrix_norms.register(DotProduct)
-def matrix_norms_squared(pair, rows):
-    return squared_norms(rows)
-
-
-@matrix_norms.register(L1Distance)
-def matrix_norms_absolute(pair, rows):
-    return np.asarray(abs(rows).sum(axis=1, dtype=np.float64)).reshape(-1)
-
-
-@singledispatch
-def self_numbers(pair: Any, norms: np.ndarray) -> np.ndarray:
-    """The numbers (n,) of rows paired with themselves, from their norms."""
-    raise TypeError(f"{type(pair).__name__} is not a number of pairs of rows")
-
-
-@self_numbers.register(DotProduct)
-def self_numbers_of_products(pair, norms):
-    return norms
-
-
-@self_numbers.register(L1Distance)
-def self_numbers_of_distances(pair, norms):
-    return -2.0 * norms
+    def self_numbers(self, norms: np.ndarray) -> np.ndarray:
+        return -2.0 * norms
 
 
 def inner_products(left: Any, right: Any) -> np.ndarray:
@@ -184,7 +130,7 @@ DIFFERENCES = {dtype: in_precision(sum_differences, dtype, "kernel.differences")
 @cache
 def pairing(cls: Any, dtype: str, n_rows: int) -> Kernel:
     """The kernel that adds up what features contribute to the numbers of pairs of sparse points."""
-    term_of = feature_term.dispatch(cls)
+    term_of = cls.feature_term
 
     def pair_sparse(
         pair: Any,

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.kernel.kernels import diagonal, pair_of, similarity, tile, torch_similarity, torch_tile
+from tunefree.kernel.kernels import KernelFunction
 from tunefree.kernel.pairs import DotProduct, inner_products, squared_norms
 
 MOST = {4: 1e30, 8: 1e250}  # of values in a Gram matrix, by the bytes of a number: sums of such are numbers
 
 
-class Polynomial(NamedTuple):
-    """(gamma x.z + constant)^degree; the linear kernel is one of them."""
+class Parameters(NamedTuple):
+    """Of a polynomial."""
 
     degree: int
     gamma: float
     constant: float
+
+
+class Polynomial(Parameters, KernelFunction):
+    """(gamma x.z + constant)^degree; the linear kernel is one of them."""
+
+    pair = DotProduct()
 
     @classmethod
     def create(cls, gamma: float, degree: int = 3, coef0: float = 1.0) -> Polynomial:
@@ -28,6 +34,31 @@ class Polynomial(NamedTuple):
                 f"a polynomial kernel has a degree from 1 on and a constant from 0 on, not {degree}, {coef0}"
             )
         return cls(int(degree), float(gamma), float(coef0))
+
+    def similarity(kernel, pair, norm, other_norm, exp=np.exp):
+        return raised(kernel.gamma * pair + kernel.constant, kernel.degree)
+
+    def tile(self, left: Any, right: Any) -> np.ndarray:
+        inner = inner_products(left, right)
+        if self == LINEAR:
+            return inner
+        inner *= self.gamma
+        inner += self.constant
+        with np.errstate(over="ignore"):
+            np.power(inner, self.degree, out=inner)
+        most = MOST[inner.dtype.itemsize]
+        return np.clip(inner, -most, most, out=inner)
+
+    def diagonal(self, rows: Any) -> np.ndarray:
+        return (self.gamma * squared_norms(rows) + self.constant) ** self.degree
+
+    def torch_similarity(self, rows: Any, others: Any) -> Any:
+        return (rows.values @ others.values.T).mul_(self.gamma).add_(self.constant).pow_(self.degree)
+
+    def torch_tile(self, rows: Any, others: Any) -> Any:
+        values = self.torch_similarity(rows, others)
+        most = MOST[values.element_size()]
+        return values if self == LINEAR else values.clamp_(-most, most)
 
 
 LINEAR = Polynomial(1, 1.0, 0.0)
@@ -42,16 +73,6 @@ class Linear:
         return LINEAR
 
 
-@pair_of.register(Polynomial)
-def pair_of_polynomial(kernel):
-    return DotProduct()
-
-
-@similarity.register(Polynomial)
-def similarity_polynomial(kernel, pair, norm, other_norm, exp=np.exp):
-    return raised(kernel.gamma * pair + kernel.constant, kernel.degree)
-
-
 def raised(base, degree):
     """A power of numbers with a whole exponent from 1 on, by squares: that of compiled code may raise errors."""
     square, rest = base, degree
@@ -62,33 +83,3 @@ def raised(base, degree):
         square = square * square
         power, rest = (power * square if rest & 1 == 1 else power), rest >> 1
     return power
-
-
-@tile.register(Polynomial)
-def tile_polynomial(kernel, left, right):
-    inner = inner_products(left, right)
-    if kernel == LINEAR:
-        return inner
-    inner *= kernel.gamma
-    inner += kernel.constant
-    with np.errstate(over="ignore"):
-        np.power(inner, kernel.degree, out=inner)
-    most = MOST[inner.dtype.itemsize]
-    return np.clip(inner, -most, most, out=inner)
-
-
-@diagonal.register(Polynomial)
-def diagonal_polynomial(kernel, rows):
-    return (kernel.gamma * squared_norms(rows) + kernel.constant) ** kernel.degree
-
-
-@torch_similarity.register(Polynomial)
-def torch_similarity_polynomial(kernel, rows, others):
-    return (rows.values @ others.values.T).mul_(kernel.gamma).add_(kernel.constant).pow_(kernel.degree)
-
-
-@torch_tile.register(Polynomial)
-def torch_tile_polynomial(kernel, rows, others):
-    values = torch_similarity_polynomial(kernel, rows, others)
-    most = MOST[values.element_size()]
-    return values if kernel == LINEAR else values.clamp_(-most, most)

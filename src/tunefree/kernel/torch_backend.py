@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, singledispatch
+from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -22,12 +22,11 @@ import numpy as np
 import torch
 
 from tunefree.core.errors import ModelError
-from tunefree.kernel.backend import ExpansionTerms, IncomingRows
+from tunefree.kernel.backend import Backend, ExpansionTerms, IncomingRows
 from tunefree.kernel.gaussian import Gaussian
 from tunefree.kernel.kernel_sums import TINY, rungs_of
-from tunefree.kernel.kernels import torch_similarity
 from tunefree.kernel.laplacian import Laplacian
-from tunefree.kernel.points import BLOCK, DensePoints, SparsePoints, cut, size
+from tunefree.kernel.points import BLOCK, DensePoints
 
 AHEAD = 8192  # rows whose sums are computed before they are learned
 PAIRS = 2**26  # kernel values of a tile
@@ -124,7 +123,7 @@ class Ahead(NamedTuple):
     since: Support  # rows of blocks closed since, with what came to their coefficients
 
 
-class TorchBackend:
+class TorchBackend(Backend):
     """Sums by PyTorch; see :class:`tunefree.kernel.backend.Backend`.
 
     Parameters
@@ -162,9 +161,9 @@ class TorchBackend:
 
     def _sums_ahead(self, expansion: ExpansionTerms, incoming: IncomingRows) -> Ahead:
         """Compute the sums of the next rows over the present support."""
-        stop = min(incoming.start + self.ahead, size(incoming.points))
-        points = cut(incoming.points, incoming.start, stop)
-        width = max(width_of(points), width_of(cut(incoming.block, 0, BLOCK)))
+        stop = min(incoming.start + self.ahead, incoming.points.size)
+        points = incoming.points.cut(incoming.start, stop)
+        width = max(width_of(points), width_of(incoming.block.cut(0, BLOCK)))
         support = self._support_of(expansion, width)
         places = slice(0, expansion.n) if self._stale is ... else np.array(sorted(set(self._stale)), np.int64)
         support.coefficients[:, :, self._index(places)] = self._tensor(expansion.coefficients[:, :, places], support)
@@ -191,10 +190,10 @@ class TorchBackend:
             coefficients = expansion.coefficients[:, :, : expansion.n]
             self._read = (expansion.coefficients, self._tensor(coefficients, support))
         n_functions, n_outputs, _ = expansion.coefficients.shape
-        values = np.zeros((n_functions, size(rows), n_outputs))
-        for start in range(0, size(rows), self.ahead):
-            here = slice(start, min(start + self.ahead, size(rows)))
-            those = self._rows(cut(rows, here.start, here.stop), support.width)
+        values = np.zeros((n_functions, rows.size, n_outputs))
+        for start in range(0, rows.size, self.ahead):
+            here = slice(start, min(start + self.ahead, rows.size))
+            those = self._rows(rows.cut(here.start, here.stop), support.width)
             sums = support.sums(expansion.kernel, expansion.steps, those, self._read[1])
             values[:, here] = sums.permute(1, 0, 2).cpu().numpy()
         return values
@@ -205,10 +204,10 @@ class TorchBackend:
             dtype = torch.float64 if expansion.store.norms.dtype == np.float64 else torch.float32
             self._support = Support(self.device, dtype, expansion.coefficients.shape[:2])
         support = self._support
-        width = max(width, width_of(cut(expansion.store, support.n, expansion.n)))
+        width = max(width, width_of(expansion.store.cut(support.n, expansion.n)))
         support.make_room(expansion.n, width)
         for start in range(support.n, expansion.n, LAID_OUT):
-            new = cut(expansion.store, start, min(start + LAID_OUT, expansion.n))
+            new = expansion.store.cut(start, min(start + LAID_OUT, expansion.n))
             support.extend(self._rows(new, support.width))
         return support
 
@@ -277,40 +276,24 @@ def narrow(width: int) -> int:
     return width
 
 
-@singledispatch
 def width_of(points: Any) -> int:
-    """How many features points have as dense rows."""
-    raise TypeError(f"{type(points).__name__} holds no points")
+    """How many features points have as dense rows.
 
-
-@width_of.register(DensePoints)
-def width_of_dense(points):
-    return points.values.shape[1]
-
-
-@width_of.register(SparsePoints)
-def width_of_sparse(points):
-    """Rounded up, so that features that are new seldom ask for more capacity."""
+    That of sparse ones is rounded up, so that features that are new seldom ask for more capacity.
+    """
+    if isinstance(points, DensePoints):
+        return points.values.shape[1]
     first, last = points.pointers[0], points.pointers[-1]
     return narrow(-(-(1 + int(points.features[first:last].max(initial=0))) // 64) * 64)
 
 
-@singledispatch
 def laid_out(points: Any, width: int) -> np.ndarray:
     """Points as dense rows (n, width); features beyond are left out, with which no point of the support has any."""
-    raise TypeError(f"{type(points).__name__} holds no points")
-
-
-@laid_out.register(DensePoints)
-def laid_out_dense(points, width):
-    return points.values
-
-
-@laid_out.register(SparsePoints)
-def laid_out_sparse(points, width):
-    dense = np.zeros((size(points), width), points.values.dtype)
+    if isinstance(points, DensePoints):
+        return points.values
+    dense = np.zeros((points.size, width), points.values.dtype)
     here = slice(points.pointers[0], points.pointers[-1])
-    owner = np.repeat(np.arange(size(points)), np.diff(points.pointers))
+    owner = np.repeat(np.arange(points.size), np.diff(points.pointers))
     known = points.features[here] < width
     dense[owner[known], points.features[here][known]] = points.values[here][known]
     return dense
@@ -327,7 +310,7 @@ def sums_of_tile(kernel: Any, steps: np.ndarray, rows: Rows, tile: Rows, coeffic
         norms = (rows.norms, tile.norms) if of_products else None
         rungs = [torch.tensor(part.astype(np.int32), device=rows.values.device) for part in rungs_of(steps)]
         return fused.ladder_sums(rungs, numbers, norms, kernel.gamma, coefficients)
-    values = torch_similarity(kernel, rows, tile)
+    values = kernel.torch_similarity(rows, tile)
     sums = values.new_zeros((len(values), *coefficients.shape[:2]))
     order, starts = (part.tolist() for part in rungs_of(steps))
     for first, stop in pairwise(starts):

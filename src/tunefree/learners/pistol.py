@@ -10,7 +10,7 @@ the round's slope, and the paper's algorithm with L = 1 is run on bound * x / M;
 
 Slopes come divided by the loss's Lipschitz constant L: a and b here are the paper's a / L and b / L. The theorem asks
 for a of at least 2.25, where its bound is beyond all numbers (b exp(1652) ln T); the default is near the least bound,
-see :func:`tunefree.theory.pistol_parameter`.
+see :func:`tunefree.theory.bounds.pistol_parameter`.
 The exponential is taken of the sum of logarithms, so it cannot overflow before the weight itself would.
 """
 

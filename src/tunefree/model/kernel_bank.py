@@ -23,7 +23,7 @@ from tunefree.kernel import contract, feature_expansion, kernels
 from tunefree.kernel.backends import at_hand, backend_of
 from tunefree.kernel.expansion import Expansion
 from tunefree.kernel.feature_expansion import FeatureExpansion
-from tunefree.kernel.points import BLOCK, DensePoints, as_matrix, points
+from tunefree.kernel.points import BLOCK, DensePoints, points
 from tunefree.losses.objectives import OneAgainstAll
 from tunefree.model import views
 from tunefree.model.group import LabelledRows, MemberGroup, WarmupPredictions
@@ -103,7 +103,7 @@ class KernelBank(MemberGroup):
             raise ModelError(f"widths are powers of two, not {', '.join(map(str, widths))}")
         if self.kernel_config.name == "precomputed" and self.view_name != "raw":
             raise ModelError(f"a matrix of kernel values is seen as it is; choose the view raw, not {self.view_name}")
-        if len(set(widths)) > 1 and not kernels.is_ladder(self._kernel(1.0)):
+        if len(set(widths)) > 1 and not self._kernel(1.0).is_ladder:
             raise ModelError(f"the kernel {self.kernel_config.name} has one width only; give one")
         if self.max_support is not None:
             feature_expansion.check(self._kernel(1.0), self.max_support)
@@ -256,8 +256,8 @@ class KernelBank(MemberGroup):
         """Fix the kernel by the first rows, and the members' first states."""
         usable = np.flatnonzero(first.weight)
         labels = self.members[0].objective.labels_of(first.y[usable])
-        rows = as_matrix(points(self._transformed(first.X), self._kernel(1.0), np.float64))[usable]
-        has_widths = kernels.distance_of(self._kernel(1.0)) is not None
+        rows = points(self._transformed(first.X), self._kernel(1.0), np.float64).as_matrix()[usable]
+        has_widths = self._kernel(1.0).distance is not None
         self.gamma = self.kernel_config.gamma or (kernels.median_gamma(rows, labels) if has_widths else 1.0)
         kernel, steps = self._kernel_and_steps()
         seen = self._points(first.X)

@@ -89,7 +89,7 @@ def settings_of_members(learner: str, settings: dict[str, float], view: str, nam
 
 def at_every_width(learner: str, settings: dict[str, float], view: str, named: Any) -> list[Setting]:
     """A kernel learner, once for each width that the kernel has."""
-    widths = WIDTHS if kernels.is_ladder(kernels.kernel_of(named, 1.0)) else (1.0,)
+    widths = WIDTHS if kernels.kernel_of(named, 1.0).is_ladder else (1.0,)
     return [Setting(learner, {**settings, "width": width}, view) for width in widths]
 
 

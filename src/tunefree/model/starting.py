@@ -15,7 +15,7 @@ import numpy as np
 
 from tunefree.core.numbers import CEILING
 from tunefree.kernel import kernel_sums
-from tunefree.kernel.points import BLOCK, cut, joined, nothing, size
+from tunefree.kernel.points import BLOCK, selected
 from tunefree.kernel.regularized_sgd import LEAST_OFFSET, TUNED
 
 TRIED = 1000  # rows on which candidates are tried
@@ -61,9 +61,9 @@ def largest_diagonal(kernel: Any, rows: Any) -> float:
     25.0
     """
     most, values = 0.0, np.zeros((1, BLOCK, BLOCK))
-    for start in range(0, size(rows), BLOCK):
-        which = np.arange(start, min(start + BLOCK, size(rows)))
-        block = cut(joined(nothing(rows, None), 0, rows, which), 0, BLOCK)
+    for start in range(0, rows.size, BLOCK):
+        which = np.arange(start, min(start + BLOCK, rows.size))
+        block = selected(rows, which).cut(0, BLOCK)
         kernel_sums.write_values_within(kernel, block, (0, len(which)), values)
         most = max(most, float(np.diagonal(values[0])[: len(which)].max()))
     return min(most, CEILING) if most > 0.0 else 1.0

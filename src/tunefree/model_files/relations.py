@@ -8,9 +8,8 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, reach
-from tunefree.generations.growing import n_leaves, n_outputs
 from tunefree.generations.leaves import FrozenLeaves
-from tunefree.kernel.points import BLOCK, DensePoints, size
+from tunefree.kernel.points import BLOCK, DensePoints
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model_files.column_samples import SAMPLE
 from tunefree.pool.frozen import N_CHOICES
@@ -131,7 +130,7 @@ def _check_conformal(conformal: Any, pool: Any, n_classes: int) -> None:
     n_columns = 0 if growth is None else len(growth.columns.keys)
     widths = conformal.widths
     _fit(widths is None or widths.n_columns <= n_columns + 1, "widths have other columns than the rows")
-    _fit(widths is None or widths.trees is None or n_outputs(widths.trees) == 1, "widths are not of a number")
+    _fit(widths is None or widths.trees is None or widths.trees.n_outputs == 1, "widths are not of a number")
     _fit(conformal.residuals.columns.shape[1] <= n_columns + 1, "residuals kept have other columns")
     _fit(conformal.rows <= pool.rows, "there are scores of more rows than were learned")
     n_choices = pool.frozen.scores.columns.shape[1]
@@ -172,9 +171,9 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
         _fit(keys >= set(generation.keys.tolist()), "a generation has other columns than the rows")
         known, born = generation.n_classes, generation.n_classes - generation.n_late
         _fit(min(n_classes, 2) <= born <= known <= n_classes, "a generation has other classes than the model")
-        _fit(n_outputs(generation.model) == (born if born > 2 else 1), "a generation has not a margin of each class")
+        _fit(generation.model.n_outputs == (born if born > 2 else 1), "a generation has not a margin of each class")
         for levels in (leaves.levels for leaves in generation.living if isinstance(leaves, FrozenLeaves)):
-            is_whole = len(levels) in (0, n_leaves(generation.model))
+            is_whole = len(levels) in (0, generation.model.n_leaves)
             _fit(is_whole and levels.shape[1:] == (known if known > 2 else 1,), "leaves have not a weight each")
     for kept in (growth.whole, growth.recent):
         _fit(len(kept.columns) == len(kept.targets) == len(kept.digests) == len(kept.weights), "rows lack parts")
@@ -216,7 +215,7 @@ def _check_expansion(bank: Any, model: Any) -> None:
             is_given = bank.kernel_config.name == "precomputed"
             _fit(is_given or points.values.shape[1] == bank.n_columns, "support points have other columns than rows")
         else:
-            highest = points.features[: points.pointers[size(points)]].max(initial=0)
+            highest = points.features[: points.pointers[points.size]].max(initial=0)
             _fit(highest < model.n_features, "support points have features that the model does not have")
 
 

@@ -1,6 +1,6 @@
 """Reproduction of the papers' figures and tables: one module for each, and their list.
 
-To add a figure, write a module with an ``Experiment`` named EXPERIMENT and list it in ``MODULES``.
+To add a figure, write a module with an ``Experiment`` named EXPERIMENT and list it in ``NAMES``.
 """
 
 from __future__ import annotations
@@ -14,30 +14,22 @@ if TYPE_CHECKING:
     from tunefree.reproduce.experiment import Experiment
 
 # In the order in which --all runs them. Experiments that share parts are adjacent.
-MODULES = {
-    "scinol-table2": "scinol_table2",
-    "scinol-fig1": "scinol_fig1",
-    "scinol-fig2": "scinol_fig2",
-    "scinol-fig4": "scinol_fig4",
-    "pistol-fig2": "pistol_fig2",
-    "pistol-fig3": "pistol_fig3",
-    "sgd-fig1": "sgd_fig1",
-    "sgd-fig2": "sgd_fig2",
-    "path-fig1": "path_fig1",
-    "path-fig2": "path_fig2",
-}
+NAMES = (
+    "scinol-table2",
+    "scinol-fig1",
+    "scinol-fig2",
+    "scinol-fig4",
+    "pistol-fig2",
+    "pistol-fig3",
+    "sgd-fig1",
+    "sgd-fig2",
+    "path-fig1",
+    "path-fig2",
+)
 
 
 def experiments(names: list[str]) -> list[Experiment]:
-    """Return the experiments of the given names.
-
-    Parameters
-    ----------
-    names : list of str
-
-    Returns
-    -------
-    experiments : list of Experiment
+    """The experiments of some names.
 
     Raises
     ------
@@ -49,6 +41,6 @@ def experiments(names: list[str]) -> list[Experiment]:
     >>> experiments(["scinol-table2"])[0].title
     'Kempka, Kotlowski, Warmuth 2019, Table 2: the data sets'
     """
-    if unknown := [name for name in names if name not in MODULES]:
-        raise ModelError(f"no experiment is called {unknown[0]!r}; there are {', '.join(MODULES)}")
-    return [import_module(f"tunefree.reproduce.{MODULES[name]}").EXPERIMENT for name in names]
+    if unknown := [name for name in names if name not in NAMES]:
+        raise ModelError(f"no experiment is called {unknown[0]!r}; there are {', '.join(NAMES)}")
+    return [import_module(f"tunefree.reproduce.{name.replace('-', '_')}").EXPERIMENT for name in names]

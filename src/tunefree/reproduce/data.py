@@ -108,10 +108,6 @@ def locate(name: str, folder: Path | None) -> Path:
     folder : Path, optional
         Folder of the data files; by default the value of the environment variable ``TUNEFREE_DATA``.
 
-    Returns
-    -------
-    path : Path
-
     Raises
     ------
     DataError
@@ -140,10 +136,6 @@ def prepare(name: str, path: Path, train_rows: int = 0, test_rows: int = 0) -> P
         Its file.
     train_rows, test_rows : int, default 0
         Number of rows, drawn at random; 0 for all.
-
-    Returns
-    -------
-    prepared : Prepared
     """
     content, classes, labels, is_train = _read(ALL[name], path)
     rows, n_features = _features(content, ALL[name])

@@ -7,20 +7,18 @@ so far until all parts that it names are finished.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
@@ -57,28 +55,12 @@ class Experiment:
     title: str  # which figure or table of which paper
     full: Any  # NamedTuple of settings: the paper's size
     quick: Any  # smaller settings of the same type
-    parts: Callable[[Any, Results], list[Part]]  # from settings and the results so far
-    work: Callable[..., Arrays]  # computes a part from (files, **arguments)
     report: Callable[[Any, Results], Report]  # from settings and all results
+    parts: Callable[[Any, Results], list[Part]] = lambda settings, results: []  # from settings and results so far
+    work: Callable[..., Arrays] = dict  # computes a part from (files, **arguments)
     parts_from: str = ""  # name of the experiment whose parts are used, if not its own
     sets: tuple[str, ...] = ()  # data sets that are needed
     lacks: str = ""  # what the full size lacks of the paper's
-
-
-class Callback:
-    """Callback for the progress of a run; the base class does nothing."""
-
-    def begin(self, name: str, title: str) -> None:
-        """Called when an experiment starts."""
-
-    def progress(self, done: int, total: int, kept: int) -> None:
-        """Called when ``done`` of ``total`` parts are finished, ``kept`` of them in an earlier run."""
-
-    def end(self, name: str, files: list[Path]) -> None:
-        """Called when an experiment is finished and its files are written."""
-
-    def stop(self) -> None:
-        """Called after the last experiment, or when a run is interrupted."""
 
 
 class Request(NamedTuple):
@@ -106,19 +88,17 @@ def store_of(experiment: Experiment, request: Request) -> Store:
     return Store(request.output / "parts" / f"{experiment.parts_from or experiment.name}{size}")
 
 
-def compute(experiment: Experiment, request: Request, callback: Callback) -> Results:
-    """Compute all parts of an experiment that are not cached.
+def compute(
+    experiment: Experiment, request: Request, progress: Callable[[int, int, int], None] = lambda *numbers: None
+) -> Results:
+    """Compute all parts of an experiment that are not cached; the results of all, by name.
 
     Parameters
     ----------
     experiment : Experiment
     request : Request
-    callback : Callback
-
-    Returns
-    -------
-    results : mapping of str to dict of arrays
-        The results of all parts, by name.
+    progress : function, optional
+        Called with how many parts are finished, of how many, and how many of these in an earlier run.
     """
     settings, files = settings_of(experiment, request), files_of(experiment, request)
     store = store_of(experiment, request)
@@ -133,10 +113,10 @@ def compute(experiment: Experiment, request: Request, callback: Callback) -> Res
             else:
                 results[part.name] = arrays
         kept, total = kept + len(waiting) - len(missing), len(results) + len(missing)
-        callback.progress(len(results), total, kept)
+        progress(len(results), total, kept)
         for name, arrays in _computed(experiment.work, files, missing, store, request.jobs):
             results[name] = arrays
-            callback.progress(len(results), total, kept)
+            progress(len(results), total, kept)
     return results
 
 
@@ -144,48 +124,25 @@ def _computed(
     work: Callable[..., Arrays], files: dict[str, Path], parts: list[Part], store: Store, jobs: int
 ) -> Iterator[tuple[str, Arrays]]:
     """Yield parts as they are finished, in this process or in several."""
-    if jobs == 1 or len(parts) < 2:
-        yield from (_finished(work, files, part, store) for part in parts)
-        return
-    with _processes(min(jobs, len(parts))) as processes:
-        futures: list[Future[tuple[str, Arrays]]] = [
-            processes.submit(_finished, work, files, part, store) for part in parts
-        ]
-        try:
-            yield from (future.result() for future in as_completed(futures))
-        except BrokenProcessPool:
-            raise ModelError(
-                "a worker process was killed, most likely because memory ran out; run the same command again with "
-                "fewer --jobs, it continues from the finished parts"
-            ) from None
-
-
-@contextmanager
-def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Worker processes that are terminated on any exception."""
-    # Spawned, since threads that compiled code or matplotlib may have started do not survive a fork.
-    executor = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _follow_parent)
+    processes = Parallel(jobs, "loky", return_as="generator_unordered", batch_size=1, initializer=_follow_parent)
     try:
-        yield executor
-    except BaseException:
-        executor.shutdown(wait=False, cancel_futures=True)
-        for process in multiprocessing.active_children():
-            process.terminate()
-        raise
-    executor.shutdown()
+        yield from processes(delayed(_finished)(work, files, part, store) for part in parts)
+    except BrokenProcessPool:
+        raise ModelError(
+            "a worker process was killed, most likely because memory ran out; run the same command again with "
+            "fewer --jobs, it continues from the finished parts"
+        ) from None
 
 
 def _follow_parent() -> None:
-    """In a worker process: ignore interrupts, which the parent handles, and exit when the parent exits."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    """In a worker process: end when the process ends that started it, even if that was killed."""
+    threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+def _end_after(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
 
 
 def _finished(work: Callable[..., Arrays], files: dict[str, Path], part: Part, store: Store) -> tuple[str, Arrays]:

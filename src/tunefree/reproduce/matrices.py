@@ -92,10 +92,6 @@ def prepare(source: str, path: Path, train_rows: int = 0, test_rows: int = 0) ->
         Its file.
     train_rows, test_rows : int, default 0
         Maximum numbers of rows; 0 for those of the paper.
-
-    Returns
-    -------
-    matrices : Matrices
     """
     return {"a9a": _a9a, "Covertype": _covertype, "20 Newsgroups": _newsgroups}[source](path, train_rows, test_rows)
 

@@ -11,13 +11,12 @@ The last term dominates for small T, the first from about T = E^(-(beta + 1) / (
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.reproduce import drawing
-from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.reproduce.experiment import Experiment, Report, Results
 from tunefree.theory.pistol_risk import excess_risk_rate
 
 
@@ -48,18 +47,10 @@ STYLES = (
 FAR = 30.0  # factor between the crossing and the range of T in which a slope is fitted
 
 
-def parts(settings: Settings, results: Results) -> list[Part]:
-    """A single part."""
-    listed = {name: list(value) if isinstance(value, tuple) else value for name, value in settings._asdict().items()}
-    return [Part("bound", listed)]
-
-
-def work(
-    files: dict[str, Path], beta: float, optimal_risks: list[float], decades: int, points_per_decade: int
-) -> Arrays:
-    """The bound for each optimal risk."""
-    rounds = np.logspace(0, decades, decades * points_per_decade + 1)
-    return {"rounds": rounds, "bounds": np.array([excess_risk_rate(rounds, risk, beta) for risk in optimal_risks])}
+def bounds_of(settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+    """T, and the bound for each optimal risk."""
+    rounds = np.logspace(0, settings.decades, settings.decades * settings.points_per_decade + 1)
+    return rounds, np.array([excess_risk_rate(rounds, risk, settings.beta) for risk in settings.optimal_risks])
 
 
 def regimes(rounds: np.ndarray, values: np.ndarray, beta: float) -> Regimes:
@@ -88,7 +79,7 @@ def exponents(beta: float) -> tuple[float, float]:
 
 def report(settings: Settings, results: Results) -> Report:
     """The bound against T, with the slopes of both regimes."""
-    rounds, bounds = results["bound"]["rounds"], results["bound"]["bounds"]
+    rounds, bounds = bounds_of(settings)
     numbers = [
         {"optimal_risk": risk, "T": float(t), "bound": float(value)}
         for risk, values in zip(settings.optimal_risks, bounds, strict=True)
@@ -168,7 +159,5 @@ EXPERIMENT = Experiment(
     title="Orabona 2014, Figure 2: the bound of Theorem 2 on the excess risk of PiSTOL",
     full=Settings(),
     quick=Settings(points_per_decade=20),
-    parts=parts,
-    work=work,
     report=report,
 )

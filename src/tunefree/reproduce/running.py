@@ -4,67 +4,53 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.storage import make_folder, whole_file
-from tunefree.reproduce import MODULES, drawing, experiments
-from tunefree.reproduce.experiment import (
-    Callback,
-    Experiment,
-    Report,
-    Request,
-    compute,
-    files_of,
-    settings_of,
-    store_of,
-)
+from tunefree.reproduce import NAMES, drawing, experiments
+from tunefree.reproduce.experiment import Experiment, Report, Request, compute, files_of, settings_of, store_of
 from tunefree.reproduce.progress import Display
 
 
 def from_command_line(names: list[str], everything: bool, request: Request, afresh: bool, quiet: bool) -> None:
     """Implementation of ``tunefree reproduce``; lists the experiments if none is named."""
     if not names and not everything:
-        for experiment in experiments(list(MODULES)):
+        for experiment in experiments(list(NAMES)):
             print(f"{experiment.name:<15} {experiment.title}")
         return
     if names and everything:
         raise ModelError(f"--all and {names[0]} contradict each other; leave one of them out")
-    callback = Callback() if quiet else Display()
+    display = Display(quiet)
     try:
-        missing = reproduce(names or list(MODULES), request, callback, afresh, without_missing=everything)
+        missing = reproduce(names or list(NAMES), request, display, afresh, without_missing=everything)
     except KeyboardInterrupt:
         raise ModelError(
             f"interrupted; finished parts are kept in {request.output} and are not computed again"
         ) from None
     finally:
-        callback.stop()
+        display.stop()
     if missing:
         raise DataError("\n".join(missing))
 
 
 def reproduce(
-    names: list[str], request: Request, callback: Callback, afresh: bool = False, without_missing: bool = False
+    names: list[str], request: Request, display: Display, afresh: bool = False, without_missing: bool = False
 ) -> list[str]:
-    """Run experiments.
+    """Run experiments; a message for each that was skipped.
 
     Parameters
     ----------
     names : list of str
     request : Request
         Folders, size and number of processes.
-    callback : Callback
-        Called with the progress.
+    display : Display
     afresh : bool, default False
         Compute all parts again, also those cached by an earlier run.
     without_missing : bool, default False
         Skip experiments whose data files are missing, instead of raising DataError before any is run.
-
-    Returns
-    -------
-    missing : list of str
-        A message for each experiment that was skipped.
     """
     drawing.require_matplotlib()
     make_folder(request.output)
@@ -81,15 +67,15 @@ def reproduce(
         for experiment in ready:
             store_of(experiment, request).clear()
     for experiment in ready:
-        callback.begin(experiment.name, experiment.title)
-        callback.end(experiment.name, run(experiment, request, callback))
+        display.begin(experiment.name, experiment.title)
+        display.end(run(experiment, request, display.progress))
     return missing
 
 
-def run(experiment: Experiment, request: Request, callback: Callback) -> list[Path]:
+def run(experiment: Experiment, request: Request, *progress: Callable[[int, int, int], None]) -> list[Path]:
     """Run one experiment and return the files written."""
     settings = settings_of(experiment, request)
-    report = experiment.report(settings, compute(experiment, request, callback))
+    report = experiment.report(settings, compute(experiment, request, *progress))
     base = request.output / experiment.name
     written = drawing.write(report.draw, report.inches, base)
     texts = ("csv", numbers_of(report)), ("md", text_of(experiment, settings, request.quick, report))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tunefree.reproduce import data, epochs, methods, scinol_fig2
 from tunefree.reproduce.epochs import Curve, Settings
-from tunefree.reproduce.experiment import Experiment, Report, Results
+from tunefree.reproduce.experiment import Report, Results
 
 
 def report(settings: Settings, results: Results) -> Report:
@@ -40,15 +42,10 @@ def _results(sets: dict[str, list[Curve]]) -> str:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = replace(
+    scinol_fig2.EXPERIMENT,
     name="scinol-fig4",
     title="Kempka, Kotlowski, Warmuth 2019, Figure 4: accuracy on six data sets, epoch after epoch",
-    full=epochs.FULL,
-    quick=epochs.QUICK,
-    parts=epochs.parts,
-    work=epochs.work,
     report=report,
     parts_from="scinol-fig2",
-    sets=tuple(data.ALL),
-    lacks=data.LACKS,
 )

@@ -6,13 +6,12 @@ X is uniform on [-1 + r, 1 - r] x [-1, 1] and [1 + r, 3 - r] x [-1, 1]; P(Y = 1)
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.reproduce import drawing
-from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.reproduce.experiment import Experiment, Report, Results
 
 GAP = 0.1  # r
 BORDER = 1.0  # decision boundary of the Bayes rule
@@ -41,28 +40,17 @@ def strips(n: int, delta: float, random: np.random.Generator) -> tuple[np.ndarra
     return x, y
 
 
-def parts(settings: Settings, results: Results) -> list[Part]:
-    """A single part."""
-    return [Part("rows", {"delta": settings.delta, "rows": settings.rows})]
-
-
-def work(files: dict[str, Path], delta: float, rows: int) -> Arrays:
-    """Sample rows and labels."""
-    x, y = strips(rows, delta, np.random.default_rng(0))
-    return {"x": x, "y": y}
-
-
-def shares(results: Results) -> tuple[float, float, float]:
+def shares(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
     """The share of the label +1 on the left and on the right strip, and the error of the Bayes rule."""
-    x, y = results["rows"]["x"], results["rows"]["y"]
     right = x[:, 0] > BORDER
     return float(np.mean(y[~right] > 0)), float(np.mean(y[right] > 0)), float(np.mean((y > 0) != right))
 
 
 def report(settings: Settings, results: Results) -> Report:
     """A scatter plot of the first rows."""
-    x, y = (results["rows"][name][: settings.rows_drawn] for name in ("x", "y"))
-    left, right, wrong = shares(results)
+    x, y = strips(settings.rows, settings.delta, np.random.default_rng(0))
+    left, right, wrong = shares(x, y)
+    x, y = x[: settings.rows_drawn], y[: settings.rows_drawn]
     low, high = 0.5 - settings.delta, 0.5 + settings.delta
     return Report(
         draw=lambda figure: _draw(figure, settings, x, y),
@@ -106,7 +94,5 @@ EXPERIMENT = Experiment(
     title="Nitanda, Suzuki 2019, Figure 1: the data of two strips",
     full=Settings(),
     quick=Settings(rows=10_000),
-    parts=parts,
-    work=work,
     report=report,
 )

@@ -21,7 +21,7 @@ from tunefree.core.numbers import LARGEST
 from tunefree.learners.pistol import CoordinatePiSTOL, PiSTOL
 from tunefree.learners.scinol import ScInOL1, ScInOL2
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll, Regression
+from tunefree.losses.objectives import Multinomial, Regression
 
 
 def scinol1_bound(weights: ArrayLike, scales: ArrayLike, rounds: int, epsilon: float = 1.0) -> float:
@@ -95,10 +95,6 @@ def pistol_bound(norm: float, slopes: float, rounds: int, a: float, b: float = 1
         Above 2.2495; at 2.25 phi is exp(1652). :func:`pistol_parameter` is the value with the least bound.
     b : float, default 1
 
-    Returns
-    -------
-    bound : float
-
     Examples
     --------
     >>> round(pistol_bound(1.0, 50.0, 100, a=4.0), 1)
@@ -125,10 +121,6 @@ def growing_pistol_bound(norm: ArrayLike, slopes: ArrayLike, growth: ArrayLike, 
         A_T / M_1, M_1 that of the first row learned.
     a, b : float
         As in :func:`pistol_bound`.
-
-    Returns
-    -------
-    bound : float or array
 
     Examples
     --------
@@ -158,10 +150,6 @@ def pistol_parameter(norm: float = 1.0, rounds: int = 10_000, b: float = 1.0) ->
     rounds : int, default 10000
         T.
     b : float, default 1
-
-    Returns
-    -------
-    a : float
 
     Examples
     --------
@@ -277,8 +265,12 @@ def paper_bound(
         return math.inf
     u = np.asarray(weights, np.float64).reshape(state.n_features, state.n_outputs)
     with np.errstate(all="ignore"):
-        begun = None if first is None else np.asarray(first, np.float64)[:, None]
-        bound = lipschitz * _bound_for(objective, state, u, begun, drift)
+        if isinstance(objective, Regression):
+            bound = lipschitz * _bound_for_numbers(objective, state, u, drift)
+        else:
+            begun = None if first is None else np.asarray(first, np.float64)[:, None]
+            late = float(-u[:, 0] @ _gradients(state).sum(axis=1)) if isinstance(objective, Multinomial) else 0.0
+            bound = lipschitz * (_bound_of_learner(state, u, begun) + late)
     return bound if math.isfinite(bound) else math.inf
 
 
@@ -320,10 +312,6 @@ def drift_of_mean(targets: ArrayLike, sample_weight: ArrayLike | None = None) ->
     sample_weight : (T,) array, optional
         h; by default 1.
 
-    Returns
-    -------
-    drift : float
-
     Examples
     --------
     >>> drift_of_mean([2.0, 4.0])
@@ -340,26 +328,7 @@ def drift_of_mean(targets: ArrayLike, sample_weight: ArrayLike | None = None) ->
     return float((weight * (np.abs(centres - centres[-1]) + steps)).sum())
 
 
-@singledispatch
-def _bound_for(objective: Any, state: Any, u: np.ndarray, first: np.ndarray | None, drift: float | None) -> float:
-    raise TypeError(f"{type(objective).__name__} is not an objective")
-
-
-for kind in (Binary, OneAgainstAll):
-
-    @_bound_for.register(kind)
-    def _bound_for_margins(objective, state, u, first, drift):
-        return _bound_of_learner(state, u, first)
-
-
-@_bound_for.register(Multinomial)
-def _bound_for_softmax(objective, state, u, first, drift):
-    late = -u[:, 0] @ _gradients(state).sum(axis=1)
-    return _bound_of_learner(state, u, first) + float(late)
-
-
-@_bound_for.register(Regression)
-def _bound_for_numbers(objective, state, u, first, drift):
+def _bound_for_numbers(objective: Any, state: Any, u: np.ndarray, drift: float | None) -> float:
     if drift is None or not drift >= 0.0 or has_log_link(objective.loss):  # slopes are those of capped margins
         return math.inf
     if objective.unit == 0.0:  # no target but 0, which is predicted
@@ -367,17 +336,6 @@ def _bound_for_numbers(objective, state, u, first, drift):
     relative = u / objective.unit
     relative[0] -= objective.centre
     return objective.unit * _left_of_wealth(state, relative) + float(drift)
-
-
-@singledispatch
-def has_theorem(objective):
-    """Whether the theorems cover the objective as they stand: a learner's stakes must not follow the targets."""
-    return True
-
-
-@has_theorem.register(Regression)
-def has_theorem_for_numbers(objective):
-    return False
 
 
 @singledispatch

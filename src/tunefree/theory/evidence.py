@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache, singledispatch
+from functools import cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -212,10 +212,6 @@ def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Any)
         New sizes, at least the present ones.
     objective : objective
         The objective with the new number of outputs.
-
-    Returns
-    -------
-    widened : Evidence
     """
     split = evidence.n_outputs == 1 < n_outputs
     wide = evidence.grown(n_features, n_outputs, first=1 if split else 0)
@@ -224,18 +220,14 @@ def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Any)
     return wide
 
 
-@singledispatch
 def frame(objective: Any) -> tuple[float, float]:
-    """Centre from which the weight of the constant feature is measured, and unit of the radius."""
-    return 0.0, 1.0
+    """Centre from which the weight of the constant feature is measured, and unit of the radius.
 
-
-@frame.register(Regression)
-def frame_of_target(objective):
-    """The mean of the targets, and their mean absolute deviation (if it is 0, the absolute value of their mean).
-
-    With a logarithmic link, the logarithm of the mean, and 1.
+    In regression the mean of the targets, and their mean absolute deviation (if it is 0, the absolute value of their
+    mean). With a logarithmic link, the logarithm of the mean, and 1.
     """
+    if not isinstance(objective, Regression):
+        return 0.0, 1.0
     if has_log_link(objective.loss):
         return objective.centre, 1.0
     centre, spread = objective.centre * objective.unit, objective.spread * objective.unit
@@ -342,10 +334,6 @@ class Certificate:
             Consider only models with at most so many weights other than 0. In regression, the weight of the constant
             feature counts if it is not the mean of the targets.
 
-        Returns
-        -------
-        bound : float
-
         Examples
         --------
         >>> one = Certificate(50.0, -2.0, 100.0, 100, np.array([[1.0], [-3.0]]), np.ones(2))
@@ -412,10 +400,6 @@ def certify(evidence: Evidence, objective: Any) -> Certificate:
     evidence : Evidence
     objective : objective
         In regression it has the mean and the deviation of the targets, from which radii are measured.
-
-    Returns
-    -------
-    certificate : Certificate
     """
     centre, unit = frame(objective)
     seen = evidence.inverse > 0.0
@@ -438,28 +422,3 @@ def certify(evidence: Evidence, objective: Any) -> Certificate:
         centre=centre,
         unit=unit,
     )
-
-
-def best_lower_bound(certificates: Iterable[Certificate], radius: float, nonzeros: int | None = None) -> float:
-    """The largest lower bound of several certificates of the same rows, each of which holds.
-
-    Parameters
-    ----------
-    certificates : iterable of Certificate
-        Of different predictions of the same rows.
-    radius : float
-    nonzeros : int, optional
-        As in :meth:`Certificate.lower_bound`.
-
-    Returns
-    -------
-    bound : float
-
-    Examples
-    --------
-    >>> one = Certificate(50.0, -2.0, 100.0, 100, np.array([[1.0]]), np.ones(1))
-    >>> two = Certificate(45.0, -2.0, 100.0, 100, np.array([[0.5]]), np.ones(1))
-    >>> best_lower_bound([one, two], 1.0), best_lower_bound([one, two], 20.0)
-    (0.51, 0.37)
-    """
-    return max(certificate.lower_bound(radius, nonzeros) for certificate in certificates)

@@ -38,10 +38,6 @@ def excess_risk(loss: Any, predictions: ArrayLike, probabilities: ArrayLike) -> 
     probabilities : (n,) array
         Probability of the label +1 given each row.
 
-    Returns
-    -------
-    Estimate
-
     Examples
     --------
     >>> from tunefree.losses import Logistic
@@ -59,10 +55,6 @@ def excess_risk_by_bregman(loss: Any, predictions: ArrayLike, probabilities: Arr
     ----------
     loss, predictions, probabilities
         As in :func:`excess_risk`. Predictions must lie in the range of the link function.
-
-    Returns
-    -------
-    Estimate
 
     Examples
     --------
@@ -111,10 +103,6 @@ def excess_error(predictions: ArrayLike, probabilities: ArrayLike) -> Estimate:
     ----------
     predictions, probabilities
         As in :func:`excess_risk`. A prediction of 0 is the label -1, as everywhere in this package.
-
-    Returns
-    -------
-    Estimate
 
     Examples
     --------

@@ -101,7 +101,7 @@ class TargetSample:
         share = _share_of_changes(everything)
         of_samples = [_codes(sample, self.spaced, counts[-1]) for sample in samples]
         changes = [(int(np.count_nonzero(np.diff(codes))), share * max(len(codes) - 1, 0)) for codes in of_samples]
-        return Finding(_log_mean(np.concatenate(logs)), *min(changes, key=lambda both: both[0] / max(both[1], 1e-9)))
+        return Finding(log_mean(np.concatenate(logs)), *min(changes, key=lambda both: both[0] / max(both[1], 1e-9)))
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same sample."""
@@ -136,10 +136,6 @@ def log_fortunes(codes: np.ndarray) -> np.ndarray:
     codes : (n,) array of int
         Classes, from 0.
 
-    Returns
-    -------
-    (len(HORIZONS) * len(STAKES),) array
-
     Examples
     --------
     >>> np.exp(log_fortunes(np.array([0, 1]))).round(2)[:3]  # the second bet is lost: 1 - 0.03, 0.3, 0.9
@@ -168,6 +164,7 @@ def _share_of_changes(codes: np.ndarray) -> float:
     return 1.0 - float((counts * (counts - 1)).sum()) / max(n * (n - 1), 1)
 
 
-def _log_mean(logs: np.ndarray) -> float:
+def log_mean(logs: np.ndarray) -> float:
+    """The logarithm of the mean of numbers, from their logarithms."""
     largest = float(logs.max())
     return largest + math.log(float(np.exp(logs - largest).mean()))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.numbers import LARGEST
-from tunefree.theory.bounds import growing_pistol_bound, has_theorem
+from tunefree.theory.bounds import growing_pistol_bound
 from tunefree.theory.evidence import Certificate
 
 
@@ -57,9 +57,9 @@ class KernelCertificate(Certificate):
     def theorem(self, norm: float) -> float:
         """Regret bound of PiSTOL against every function of a norm (Orabona 2014, Theorem 1).
 
-        M = max ||k(x_t, .)|| may grow, as in :func:`tunefree.theory.paper_bound`. The bound is infinite where the
-        theorem does not apply: for a below 2.25 times the Lipschitz constant of the loss and for b that grows during
-        the stream, both as in the paper's own experiments, and in regression, where b follows the targets.
+        M = max ||k(x_t, .)|| may grow, as in :func:`tunefree.theory.bounds.paper_bound`. The bound is infinite where
+        the theorem does not apply: for a below 2.25 times the Lipschitz constant of the loss and for b that grows
+        during the stream, both as in the paper's own experiments, and in regression, where b follows the targets.
 
         Parameters
         ----------
@@ -95,8 +95,8 @@ def certificate_of(function: Any, gamma: float = 1.0) -> KernelCertificate | Non
         None if the learner does not store the norm of its sum of gradients, or if the loss has no Lipschitz constant:
         its slopes are then clipped.
     """
-    lipschitz = getattr(getattr(function.objective, "loss", None), "lipschitz", 1.0)  # 1 for the multinomial loss
-    state = function.state
+    objective, state = function.objective, function.state
+    lipschitz = getattr(objective.loss, "lipschitz", 1.0)  # 1 for the multinomial loss
     if not (hasattr(state, "norms") and lipschitz < math.inf) or state.counted_rounds[0] == 0.0:
         return None
     names = ("norms", "slopes") if state.is_counting[0] > 0.0 else ("counted_norms", "counted_slopes")
@@ -118,5 +118,5 @@ def certificate_of(function: Any, gamma: float = 1.0) -> KernelCertificate | Non
         growth=growth,
         a=float(state.a[0]),
         b=float(state.b[0]),
-        lipschitz=lipschitz if has_theorem(function.objective) and abs(inner) <= LARGEST else math.inf,
+        lipschitz=lipschitz if objective.task == "classification" and abs(inner) <= LARGEST else math.inf,
     )

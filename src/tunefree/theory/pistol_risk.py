@@ -40,7 +40,7 @@ def constants_of(loss: Any, a: float, b: float = 1.0) -> Constants:
     loss : loss
         With a Lipschitz constant.
     a : float
-        In units of the Lipschitz constant: :func:`tunefree.theory.pistol_parameter`.
+        In units of the Lipschitz constant: :func:`tunefree.theory.bounds.pistol_parameter`.
     b : float, default 1
 
     Examples
@@ -135,6 +135,9 @@ def excess_error_bound(excess_risk: float, loss: Any, alpha: float = 0.0, noise:
 def smooth_regret_bound(norm: float, loss: float, rounds: float, constants: Constants) -> float:
     """Corollary 1: regret bound of PiSTOL for a smooth loss, against a function of this norm.
 
+    Corollary 2 is this, for T times the risk of h as its total loss, over T: a bound on the expected risk of PiSTOL's
+    average minus the risk of h.
+
     Parameters
     ----------
     norm : float
@@ -156,26 +159,6 @@ def smooth_regret_bound(norm: float, loss: float, rounds: float, constants: Cons
     inside = norm * math.sqrt(constants.a * constants.lipschitz * rounds) / constants.b + 1.0
     reach = norm * rounds**0.25 * _spread(constants, inside)
     return overhead + reach * max((2.0 * reach) ** (1.0 / 3.0), (2.0 * (loss + overhead + least)) ** 0.25)
-
-
-def smooth_risk_bound(norm: float, risk: float, rounds: float, constants: Constants) -> float:
-    """Corollary 2: bound on the expected risk of PiSTOL's average minus the risk of a function of this norm.
-
-    Parameters
-    ----------
-    norm, rounds, constants
-        As in :func:`smooth_regret_bound`.
-    risk : float
-        Risk of h.
-
-    Examples
-    --------
-    >>> from tunefree.losses import SmoothedHinge
-    >>> constants = constants_of(SmoothedHinge(), a=4.0)
-    >>> round(smooth_risk_bound(1.0, 0.0, 1e9, constants), 6)
-    8.3e-05
-    """
-    return smooth_regret_bound(norm, rounds * risk, rounds, constants) / rounds
 
 
 def excess_risk_bound(

@@ -151,10 +151,6 @@ class LossRises:
             What the scale of losses is the mean of, such as the losses of guesses.
         place : callable
             From a number of these rows to its number in the stream, its file, its number there, and its time.
-
-        Returns
-        -------
-        Outcome
         """
         used = np.flatnonzero((weight > 0.0) & ~np.isnan(losses) & ~np.isnan(scale))
         losses, weight, scale = losses[used], weight[used], scale[used]

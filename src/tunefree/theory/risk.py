@@ -23,6 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tunefree.theory.exchangeability import log_mean
+
 _CHERNOFF = 2.0 ** np.arange(3, -14, -1)  # grid of l; N values in the average cost at most a factor N in 1 / delta
 _BERNSTEIN = 2.0 ** np.arange(-1, -14, -1)
 
@@ -99,5 +101,4 @@ class Progressive:
         chernoff = -_CHERNOFF * self.total - self.rows * np.log1p(np.expm1(-_CHERNOFF) * mean)
         variance = -np.log1p(-_BERNSTEIN) - _BERNSTEIN
         bernstein = _BERNSTEIN * (self.rows * mean - self.total) - variance * self.spread
-        logs = np.concatenate([chernoff, bernstein])
-        return float(logs.max() + math.log(np.exp(logs - logs.max()).mean()))
+        return log_mean(np.concatenate([chernoff, bernstein]))

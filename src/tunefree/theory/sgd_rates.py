@@ -28,10 +28,6 @@ def least_offset(regularization: float, smoothness: float, averaged: bool = Fals
     averaged : bool, default False
         Whether the average of the iterates is used (Theorem 2).
 
-    Returns
-    -------
-    offset : float
-
     Examples
     --------
     >>> round(least_offset(0.01, smoothness=0.25), 9), round(least_offset(0.01, smoothness=0.25, averaged=True), 9)
@@ -53,10 +49,6 @@ def variance_constant(
         lambda, gamma, L and sigma^2.
     initial_gap : float
         L_lambda(g_1) - L_lambda(g_lambda).
-
-    Returns
-    -------
-    nu : float
 
     Examples
     --------
@@ -92,10 +84,6 @@ def sgd_threshold(
         ||g_1 - g_lambda||; Theorem 2 needs it.
     averaged : bool, default False
         Whether the average of the iterates is used (Theorem 2).
-
-    Returns
-    -------
-    int
 
     Raises
     ------
@@ -143,16 +131,15 @@ def sgd_rate(
 ) -> float:
     """Bound (4), or (5) for the average, on the expected excess classification error after T rounds.
 
+    Corollary 1 is (5) for the logistic loss and a Gaussian kernel: M = R = 1, and the margin
+    ``low_noise_margin(Logistic(), delta)`` of :mod:`tunefree.losses.links`.
+
     Parameters
     ----------
     rounds : float
         T, at least :func:`sgd_threshold`.
     regularization, offset, margin, kernel_bound, slope_bound, averaged
         As in :func:`sgd_threshold`.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -161,29 +148,6 @@ def sgd_rate(
     """
     exponent = _per_round(regularization, margin, kernel_bound, slope_bound, averaged)
     return 2.0 * math.exp(-exponent * ((2.0 if averaged else 1.0) * offset + rounds))
-
-
-def logistic_rate(rounds: float, regularization: float, offset: float, delta: float) -> float:
-    """Corollary 1, (7): the bound (5) for the logistic loss and a Gaussian kernel, M = R = 1.
-
-    Parameters
-    ----------
-    rounds, regularization, offset : float
-        T, lambda and gamma.
-    delta : float
-        Low-noise parameter, see :func:`tunefree.losses.links.low_noise_margin`.
-
-    Returns
-    -------
-    bound : float
-
-    Examples
-    --------
-    >>> round(logistic_rate(10_000, 0.5, 3.0, delta=0.4), 6)
-    0.539419
-    """
-    margin = math.log((1.0 + 2.0 * delta) / (1.0 - 2.0 * delta))
-    return sgd_rate(rounds, regularization, offset, margin, averaged=True)
 
 
 def sgd_rounds(
@@ -205,10 +169,6 @@ def sgd_rounds(
     error : float
     regularization, offset, margin, kernel_bound, slope_bound, averaged
         As in :func:`sgd_threshold`.
-
-    Returns
-    -------
-    rounds : int
 
     Examples
     --------

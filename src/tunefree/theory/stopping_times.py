@@ -43,10 +43,6 @@ def usual_theta(loss: Any, bound: float = 1.0) -> float:
     bound : float, default 1
         Largest absolute target.
 
-    Returns
-    -------
-    theta : float
-
     Examples
     --------
     >>> from tunefree.losses import Hinge, Logistic
@@ -95,10 +91,6 @@ def stopping_time(
     smooth : bool, optional
         Whether to use Theorem 8. Default: whether the slope of the loss is Lipschitz continuous.
 
-    Returns
-    -------
-    StoppingTime
-
     Examples
     --------
     Corollary 6: a Lipschitz loss, steps eta_1 / sqrt(t), T = ceil(m^(2/3)), rate m^(-1/3) ln m.
@@ -143,10 +135,6 @@ def hinge_schedule(samples: float, beta: float, epsilon: float) -> StoppingTime:
     epsilon : float
         Between 0 and 1/3.
 
-    Returns
-    -------
-    StoppingTime
-
     Examples
     --------
     >>> schedule = hinge_schedule(1000, beta=0.95, epsilon=0.1)
@@ -184,10 +172,6 @@ def largest_step(
     softmax : bool, default False
         Whether the margins have one loss in common, the multinomial logistic one. Its slopes are 1/2-Lipschitz, not
         1/4-Lipschitz as those of the logistic loss of two classes, and |V|_0 is the logarithm of their number.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -248,10 +232,6 @@ def optimisation_bound(
     bound : float, default 1
         Largest absolute target.
     output : {"last", "average", "best"}, default "last"
-
-    Returns
-    -------
-    float
 
     Examples
     --------

@@ -30,6 +30,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tunefree.theory.exchangeability import log_mean
+
 LEVEL = 0.001  # probability that the worse one is called better
 LARGEST_ADVANTAGE = 4.0  # mean losses that a row counts, at most
 _BETS = 0.45 * 2.0 ** -np.arange(12.0)  # b, on large advantages and on small ones
@@ -89,13 +91,8 @@ class Superiority:
 
     def log_evidence(self) -> tuple[float, float]:
         """Natural logarithms of the evidence that the first is better, and that the second is."""
-
-        def of(advantage: float) -> float:
-            exponents = _BETS * advantage - _COSTS * self.spread
-            largest = float(exponents.max())
-            return largest + math.log(float(np.exp(exponents - largest).mean()))
-
-        return of(self.advantage), of(-self.advantage)
+        cost = _COSTS * self.spread
+        return log_mean(_BETS * self.advantage - cost), log_mean(-_BETS * self.advantage - cost)
 
     def is_first_better(self) -> bool:
         """Whether the first is better on the average of the rows so far, of which the level is ``LEVEL``."""
