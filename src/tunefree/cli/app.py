@@ -103,17 +103,9 @@ def _common(
 def add(name: str, command: Callable[..., None]) -> None:
     """Add a command to the command line.
 
-    Parameters
-    ----------
-    name : str
-    command : function
-        Its parameters are annotated for typer, or with groups of options such as
-        :class:`tunefree.cli.options.Files`. Its docstring is the help.
-
-    Raises
-    ------
-    ModelError
-        If there is another command of this name.
+    ``command``: its parameters are annotated for typer, or with groups of options such as
+    :class:`tunefree.cli.options.Files`. Its docstring is the help.
+    Raises a ModelError if there is another command of this name.
     """
     COMMANDS.register(name, command)
 
@@ -127,14 +119,8 @@ def options_of(command: str) -> set[str]:
 def worded(message: str, words: list[str]) -> str:
     """A message of a command with options for parameters; one of another command is named as such.
 
-    Parameters
-    ----------
-    message : str
-    words : list of str
-        The first has the name of the command.
+    ``words``: the first has the name of the command.
 
-    Examples
-    --------
     >>> worded("the number is missing; see `na_values`, or pass `on_bad_row='skip'`", ["serve"])
     'the number is missing; see --na-values, or pass --on-bad-row skip of `tunefree train`'
     """

@@ -43,14 +43,7 @@ class Result(NamedTuple):
 def run(folder: Path) -> list[Result]:
     """Write the data, a model and predictions to a folder, and print the test errors of both methods.
 
-    Parameters
-    ----------
-    folder : Path
-        It is created if it does not exist.
-
-    Returns
-    -------
-    list of Result
+    ``folder``: it is created if it does not exist.
     """
     console = plain_console()
     train_file, test_file = write_data(folder)
@@ -81,14 +74,7 @@ def run(folder: Path) -> list[Result]:
 def write_data(folder: Path) -> tuple[Path, Path]:
     """Write the packaged data to two files, of training rows (shuffled, as they are a stream) and of test rows.
 
-    Parameters
-    ----------
-    folder : Path
-        It is created if it does not exist.
-
-    Returns
-    -------
-    (Path, Path)
+    ``folder``: it is created if it does not exist.
     """
     make_folder(folder)
     with as_file(files("tunefree") / "data" / "adult.parquet") as path:

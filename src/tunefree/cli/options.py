@@ -217,18 +217,9 @@ def bad_rows_of(plan: Plan) -> BadRows:
 def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
     """A command as typer reads it: instead of each group of parameters it has the options of the group.
 
-    Parameters
-    ----------
-    command : function
-        Its parameters are annotated for typer, or with groups: ``Group``, ``Annotated[Group, names]``, or
-        ``Annotated[Group, names, values]`` with values of others that the command decides.
+    ``command``: its parameters are annotated for typer, or with groups: ``Group``, ``Annotated[Group, names]``, or
+    ``Annotated[Group, names, values]`` with values of others that the command decides.
 
-    Returns
-    -------
-    function
-
-    Examples
-    --------
     >>> def count(files: Files, plan: Annotated[Plan, ("ignore", "seed"), {"shuffle": True}], top: int = 20) -> None:
     ...     print(files.data, files.format, plan.ignore, plan.seed, plan.shuffle, top)
     >>> list(inspect.signature(ungrouped(count)).parameters)

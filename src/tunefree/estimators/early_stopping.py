@@ -30,26 +30,12 @@ from tunefree.training.targets import target_of
 def descend(source: Source, plan: Plan, iterations: int = 500) -> Trained:
     """Read a source and compute its path, which is stopped where rows held out are predicted best.
 
-    Parameters
-    ----------
-    source : Source
-    plan : Plan
-        What is to be learned from which rows, and with which kernel; without one it is weights of the features.
-    iterations : int, default 500
-        Length of the path.
+    ``plan``: what is to be learned from which rows, and with which kernel; without one it is weights of the features.
+    ``iterations``: length of the path.
+    Returns: its model is a :class:`tunefree.estimators.path_model.PathModel`.
+    Raises a DataError or ModelError if a row cannot be used, the plan says how to learn row by row, or the estimator
+    refuses rows or loss.
 
-    Returns
-    -------
-    Trained
-        Its model is a :class:`tunefree.estimators.path_model.PathModel`.
-
-    Raises
-    ------
-    DataError, ModelError
-        If a row cannot be used, the plan says how to learn row by row, or the estimator refuses rows or loss.
-
-    Examples
-    --------
     >>> from tunefree.stream.source import open_source
     >>> table = {"age": list(range(20, 70)) * 4, "rich": (["no"] * 25 + ["yes"] * 25) * 4}
     >>> trained = descend(open_source(table), Plan(target="rich"), iterations=20)

@@ -170,16 +170,8 @@ class Explaining:
 def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
     """The terms of a fitted estimator.
 
-    Parameters
-    ----------
-    estimator : online estimator
-    X : array-like, optional
-        To whose means contributions are relative; by default the rows that the estimator keeps.
-
-    Raises
-    ------
-    ModelError
-        If the estimator has kernels alone, or does not learn online.
+    ``X``: to whose means contributions are relative; by default the rows that the estimator keeps.
+    Raises a ModelError if the estimator has kernels alone, or does not learn online.
     """
     if not isinstance(estimator, Explaining):
         raise ModelError(f"{type(estimator).__name__} is not explained; use an estimator that learns online")

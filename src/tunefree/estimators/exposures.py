@@ -16,12 +16,8 @@ from tunefree.losses.rates import Fault, as_rates, check_has_rates, fault_of_exp
 def checked(exposure: Any, n_rows: int, loss: str) -> np.ndarray | None:
     """Exposures (n,): float64, finite and above 0; None if there are none.
 
-    Raises
-    ------
-    ValueError
-        If one cannot be used.
-    ModelError
-        If the loss has no logarithmic link.
+    Raises a ValueError if one cannot be used.
+    Raises a ModelError if the loss has no logarithmic link.
     """
     if exposure is None:
         return None

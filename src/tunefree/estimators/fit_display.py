@@ -12,14 +12,8 @@ from tunefree.core import compilation
 class FitDisplay:
     """Lines, each with the seconds so far, and a bar for the pass; nothing unless verbose.
 
-    Parameters
-    ----------
-    name : str
-        Of the estimator.
-    verbose : bool
+    ``name``: of the estimator.
 
-    Examples
-    --------
     >>> with FitDisplay("Example", verbose=True) as display:
     ...     display.begins("a pass over 10 rows", 10)
     ...     display.advance(5)

@@ -42,14 +42,9 @@ class FittedPath(NamedTuple):
     def margins(self, coefficients: np.ndarray, features: Any, device: str | None = None) -> np.ndarray:
         """f(x) (n, K) of prepared rows, in the method's units.
 
-        Parameters
-        ----------
-        coefficients : (p, K) array
-            Of an iterate, or of an average.
-        features : (n, d) array or CSR matrix
-            Prepared as those that were learned.
-        device : str, optional
-            Where PyTorch computes the kernel.
+        ``coefficients`` (p, K): of an iterate, or of an average.
+        ``features`` (n, d): prepared as those that were learned.
+        ``device``: where PyTorch computes the kernel.
         """
         if self.kernel is not None:
             return expand(self.kernel, self.support, coefficients, features, device)

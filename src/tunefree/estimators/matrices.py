@@ -15,17 +15,8 @@ DENSE_BYTES = 2**30  # rows that take at most this are stored as an array; colum
 def matrix(blocks: list[Block], n_features: int, is_dense: bool | None = None) -> Any:
     """Blocks of rows as one array or sparse matrix, without the constant.
 
-    Parameters
-    ----------
-    blocks : list of blocks of rows
-    n_features : int
-        Features of the model, the constant included; other features are left out.
-    is_dense : bool, optional
-        Whether to make an array of sparse rows; by default if it takes at most ``DENSE_BYTES``.
-
-    Returns
-    -------
-    ndarray or csr_array of shape (n_rows, n_features - 1)
+    ``n_features``: features of the model, the constant included; other features are left out.
+    ``is_dense``: whether to make an array of sparse rows; by default if it takes at most ``DENSE_BYTES``.
     """
     if all(X.numbers.shape[1] and not X.is_table for X in blocks):
         return np.concatenate([X.numbers for X in blocks])

@@ -14,8 +14,6 @@ GROWING = 2  # a store of points is twice as large as it has to be, at most
 def needed(X: Block, n: int, functions: int, n_outputs: int, itemsize: int = 4) -> int:
     """Bytes of a support of ``n`` rows like those of a block, with coefficients and lags of some functions.
 
-    Examples
-    --------
     >>> from tunefree.core.rows import dense
     >>> needed(dense([[0.0] * 100]), 10**6, 9, 1)
     1088000000

@@ -141,14 +141,7 @@ class Saving:
 def estimator_of(trained: Trained) -> Any:
     """The estimator that a file holds, or that the plan of a training stands for.
 
-    Parameters
-    ----------
-    trained : Trained
-
-    Raises
-    ------
-    ModelError
-        If the model is not one of such an estimator.
+    Raises a ModelError if the model is not one of such an estimator.
     """
     described, model = trained.estimator or _of_plan(trained), trained.model
     ending = "Classifier" if model.task == "classification" else "Regressor"

@@ -101,8 +101,6 @@ def shared(name: str, default: Any = None, remark: str = "") -> Any:
 def of_plan(name: str) -> Parameter:
     """The record of a plan's parameter, with what there is to say in Python.
 
-    Examples
-    --------
     >>> of_plan("max_support").low
     1
     """
@@ -126,8 +124,6 @@ def check_effect(group: Any) -> None:
 def loss_of_task(task: str, default: str, remark: str = "") -> Any:
     """A field for the loss of a task, with a remark on the default.
 
-    Examples
-    --------
     >>> loss_of_task("regression", "square").metadata["parameter"].meaning.partition(", epsilon")[0]
     'square, absolute, absolute-power:P'
     """

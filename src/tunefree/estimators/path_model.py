@@ -42,11 +42,7 @@ UNITS = ("bound", "unit", "centre")  # of targets
 class PathModel(ScoredModel):
     """A fitted estimator of iterative regularization, for blocks of rows.
 
-    Parameters
-    ----------
-    estimator : IterativeRegularizationClassifier or IterativeRegularizationRegressor
-    seconds : float, optional
-        Time of learning; None if the model comes from a file.
+    ``seconds``: time of learning; None if the model comes from a file.
     """
 
     estimator: Any
@@ -89,10 +85,7 @@ class PathModel(ScoredModel):
     def at(self, t: int) -> PathModel:
         """The same path, stopped at iteration t.
 
-        Raises
-        ------
-        ModelError
-            If the path has no such iteration.
+        Raises a ModelError if the path has no such iteration.
         """
         if not 1 <= t <= len(self.path):
             raise ModelError(f"there is no iteration {t} to stop at; choose one from 1 to {len(self.path)}")
@@ -133,10 +126,7 @@ class PathModel(ScoredModel):
     def mean_weights(self) -> np.ndarray:
         """Weights (d, K) of the constant and of the standardised features.
 
-        Raises
-        ------
-        ModelError
-            With a kernel.
+        Raises a ModelError with a kernel.
         """
         self._check_weights()
         weights, targets = self.estimator.coefficients_, self.fitted.targets
@@ -147,10 +137,7 @@ class PathModel(ScoredModel):
     def linear_weights(self, names: list[str]) -> Weights:
         """Weights of the constant and of the features, which have these names, in their own units.
 
-        Raises
-        ------
-        ModelError
-            With a kernel.
+        Raises a ModelError with a kernel.
         """
         self._check_weights()
         coefficients = np.atleast_2d(self.estimator.coef_)
@@ -190,10 +177,7 @@ class PathModel(ScoredModel):
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :func:`restored` makes the same model, with the estimator's parameters.
 
-        Raises
-        ------
-        ModelError
-            With a transformer, which can be anything.
+        Raises a ModelError with a transformer, which can be anything.
         """
         estimator, fitted = self.estimator, self.fitted
         if estimator.transformer is not None:

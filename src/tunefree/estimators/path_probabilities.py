@@ -16,12 +16,8 @@ from tunefree.model.calibration import of_classes
 def log_odds(loss: Any, margins: np.ndarray, temperature: Any) -> np.ndarray:
     """Logarithms (n, classes) of what is proportional to the probabilities, none of which is taken for 0.
 
-    Parameters
-    ----------
-    loss : loss
-    margins : (n, K) array
-    temperature : float or None
-        What margins are multiplied by; None for losses whose link function has an inverse.
+    ``margins``: (n, K) array.
+    ``temperature``: what margins are multiplied by; None for losses whose link function has an inverse.
     """
     if isinstance(loss, Logistic):
         return of_classes(margins)
@@ -47,18 +43,10 @@ def probabilities(loss: Any, margins: np.ndarray, temperature: Any) -> np.ndarra
 def fit_temperature(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
     """The a for which softmax(a m) has the least log-loss: temperature scaling (Guo, Pleiss, Sun, Weinberger 2017).
 
-    Parameters
-    ----------
-    margins : (n, K) array
-    codes : (n,) array
-        The class of each row.
-    weight : (n,) array
-        Of sum 1.
-
-    Returns
-    -------
-    float
-        Between 0.001 and 1000 over the margins' mean size.
+    ``margins``: (n, K) array.
+    ``codes`` (n,): the class of each row.
+    ``weight`` (n,): of sum 1.
+    Returns: between 0.001 and 1000 over the margins' mean size.
     """
     size = float(weight @ np.abs(margins).max(axis=1))
     if not size > 0.0:

@@ -68,16 +68,9 @@ def standards(X: Any, weight: np.ndarray) -> Standards:
 def unchanged(X: Any, farthest: float) -> Standards:
     """Standards that change nothing.
 
-    Parameters
-    ----------
-    X : (n, d) array or CSR matrix
-    farthest : float
-        Where rows are cut.
-
-    Raises
-    ------
-    ValueError
-        Where sums of squares of such rows would leave the range of numbers.
+    ``X`` (n, d): array or CSR matrix.
+    ``farthest``: where rows are cut.
+    Raises ValueError where sums of squares of such rows would leave the range of numbers.
     """
     values = X.data if sparse.issparse(X) else X
     if values.size and np.abs(values).max() > farthest:
@@ -142,14 +135,8 @@ def usual_gamma(distance: str | None, X: Any, y: np.ndarray, rows: Order, classe
     (Jaakkola, Diekhans, Haussler 1999), or of any two rows in regression. For one of manhattan distances it is 1 / m.
     For one of dot products it is 1 over the mean square length of rows.
 
-    Parameters
-    ----------
-    distance : {"euclidean", "manhattan"} or None
-        See :func:`tunefree.kernel.kernels.distance_of`.
-    X, y : rows and targets
-    rows : Order
-    classes : bool
-        Whether targets are classes.
+    ``distance``: {"euclidean", "manhattan"} or None; see :func:`tunefree.kernel.kernels.distance_of`.
+    ``classes``: whether targets are classes.
     """
     _, first = np.unique(rows.keys, return_index=True)
     some = first[:PAIRS]

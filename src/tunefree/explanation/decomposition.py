@@ -44,28 +44,12 @@ HALVINGS = 6  # of a line at most
 class Decomposition:
     """A trained model as a sum of terms.
 
-    Parameters
-    ----------
-    model : Model
-    layout : Layout
-        Of the features of its rows.
-    rows : block of rows, optional
-        The reference. By default the rows that a pool keeps for growing; where there are none, as with texts, single
-        learners and models that only predict, terms are relative to a row of which nothing is known.
+    ``layout``: of the features of its rows.
+    ``rows``: the reference. By default the rows that a pool keeps for growing; where there are none, as with texts,
+    single learners and models that only predict, terms are relative to a row of which nothing is known.
+    ``names``: the constant, the columns, and with kernel members a term of these.
+    Raises a ModelError if the model has kernels only.
 
-    Attributes
-    ----------
-    names : list of str
-        The constant, the columns, and with kernel members a term of these.
-    reference : Reference
-
-    Raises
-    ------
-    ModelError
-        If the model has kernels only.
-
-    Examples
-    --------
     >>> from tunefree.core.rows import dense
     >>> from tunefree.model.targets import Labels
     >>> from tunefree.pool.model import PoolModel
@@ -165,15 +149,9 @@ class Decomposition:
 class Line:
     """The lines from the reference to rows, on which members' parts move evenly.
 
-    Parameters
-    ----------
-    rule : Rule
-        The mixture.
-    places : list of int
-        Of its members in the pool.
-    parts : list of Part
-    members : list of Member
-        Those that predict.
+    ``rule``: the mixture.
+    ``places``: of its members in the pool.
+    ``members``: those that predict.
     """
 
     def __init__(self, rule: Rule, places: list[int], parts: list[Part], members: list[Member]) -> None:

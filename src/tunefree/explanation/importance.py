@@ -28,10 +28,7 @@ class Importance(NamedTuple):
 def importance(decomposition: Decomposition, output: int | None = None) -> Importance:
     """The mean absolute contribution of each column over the reference, to one margin or to all.
 
-    Raises
-    ------
-    ModelError
-        If there is no reference.
+    Raises a ModelError if there is no reference.
     """
     rows = reference_of(decomposition)
     rows = rows_at(rows, evenly_spaced(n_rows(rows), MOST_ROWS))

@@ -73,14 +73,8 @@ def _in_margins(margins: np.ndarray, gradient: np.ndarray) -> np.ndarray:
 class LinearTerms:
     """The terms of some members of a linear group.
 
-    Parameters
-    ----------
-    group : LinearGroup
-    term_of : (d,) array of int
-        Of each feature; that of the constant is 0.
-    n_terms : int
-    rows : block of rows, optional
-        The reference.
+    ``term_of`` (d,): of each feature; that of the constant is 0.
+    ``rows``: the reference.
     """
 
     def __init__(self, group: Any, term_of: np.ndarray, n_terms: int, rows: Any = None) -> None:
@@ -189,16 +183,9 @@ class LinearModelTerms:
 class PoolTerms:
     """The parts of all members of a pool that are awake at some places of its mixture.
 
-    Parameters
-    ----------
-    pool : Pool
-    places : list of int
-    term_of_feature : (d,) array of int
-    term_of_key : callable
-        The term of the columns under keys (c,) of generations.
-    n_terms : int
-        The last one is of members without columns.
-    reference : Reference
+    ``term_of_feature`` (d,): array of int.
+    ``term_of_key``: the term of the columns under keys (c,) of generations.
+    ``n_terms``: the last one is of members without columns.
     """
 
     def __init__(

@@ -12,8 +12,6 @@ from tunefree.core.numbers import LARGEST, power_below
 def unit_of(arrays: Iterable[np.ndarray]) -> float:
     """The power of two next below the largest size: in units of it squares are finite, and nothing is rounded.
 
-    Examples
-    --------
     >>> unit_of([np.array([-5.0, 1.0]), np.zeros(0)]), unit_of([np.zeros(2)])
     (4.0, 1.0)
     """
@@ -24,8 +22,6 @@ def unit_of(arrays: Iterable[np.ndarray]) -> float:
 def cut(terms: np.ndarray) -> np.ndarray:
     """Terms (n, t, k) so small that sums over them, and differences of these, are finite.
 
-    Examples
-    --------
     >>> cut(np.array([[[1.0], [-np.inf]]]))[0, :, 0].tolist()
     [1.0, -1.25e+307]
     """
@@ -36,8 +32,6 @@ def cut(terms: np.ndarray) -> np.ndarray:
 def mean_of(terms: np.ndarray) -> np.ndarray:
     """The mean over rows, which is finite where the sum is not.
 
-    Examples
-    --------
     >>> mean_of(np.array([1e308, 1.5e308])).item()
     1.25e+308
     """

@@ -49,16 +49,9 @@ def draw_lines(
 ) -> None:
     """Draw lines over a logarithmic axis, with names at their ends.
 
-    Parameters
-    ----------
-    axes : matplotlib axes
-    lines : sequence of Series
-    titles : (str, str)
-        Of the axes.
-    y_range : (float, float)
-        What is shown; lines may leave it.
-    are_counts : bool, default True
-        Whether ``x`` counts rows.
+    ``titles``: of the axes.
+    ``y_range``: what is shown; lines may leave it.
+    ``are_counts``: whether ``x`` counts rows.
     """
     for line in lines:
         axes.plot(line.x, line.y, **line.style)

@@ -33,14 +33,8 @@ LONE = 12  # values that are marked one by one
 def draw_panel(axes: Any, picture: Picture, panel: Dependence, has_unit: bool = True) -> None:
     """Draw how the margins of the classes of a picture depend on one column.
 
-    Parameters
-    ----------
-    axes : matplotlib axes
-    picture : Picture
-    panel : Dependence
-        One of its curves.
-    has_unit : bool, default True
-        Whether the axis of the margins of a curve has its title.
+    ``panel``: one of its curves.
+    ``has_unit``: whether the axis of the margins of a curve has its title.
     """
     mean, low, high = (picture.sign * part[:, picture.outputs] for part in (panel.mean, panel.low, panel.high))
     missing = None if panel.missing is None else picture.sign * panel.missing[picture.outputs]
@@ -180,8 +174,6 @@ def _frame(axes: Any, name: str, importance: float) -> None:
 def importance_text(importance: float) -> str:
     """An importance in few characters.
 
-    Examples
-    --------
     >>> importance_text(0.12345), importance_text(12345.6)
     ('0.123', '12,346')
     """

@@ -20,17 +20,10 @@ SIZE = 9  # points
 def draw_path(axes: Any, path: Any, stop: int, output: str, loss_name: str, error_name: str) -> None:
     """Draw a path.
 
-    Parameters
-    ----------
-    axes : sequence of three matplotlib axes
-        For losses, errors and norms.
-    path : record array
-        ``path_`` of an estimator.
-    stop : int
-        The selected iteration.
-    output : {"last", "average", "best"}
-        The iterate whose losses and errors are drawn.
-    loss_name, error_name : str
+    ``axes``: for losses, errors and norms.
+    ``path``: ``path_`` of an estimator.
+    ``stop``: the selected iteration.
+    ``output``: {"last", "average", "best"}; the iterate whose losses and errors are drawn.
     """
     for place, (part, name) in enumerate((("loss", loss_name), ("error", error_name))):
         lines = [(kind, _column(path, output, f"{kind}_{part}"), style) for kind, style in KINDS.items()]

@@ -62,11 +62,7 @@ def _counted(names: list[str]) -> str:
 def table_of_columns(trained: Trained, most: int) -> list[Table]:
     """What the columns became, and the share of the rows kept in which each is missing; empty without columns.
 
-    Parameters
-    ----------
-    trained : Trained
-    most : int
-        Columns that people see; 0 for all.
+    ``most``: columns that people see; 0 for all.
     """
     columns = _columns(trained)
     if not columns:
@@ -89,12 +85,7 @@ def table_of_columns(trained: Trained, most: int) -> list[Table]:
 
 
 def missing_shares(trained: Trained) -> dict[str, float]:
-    """The share of the rows kept for growing in which each column is missing, by name; empty if none are kept.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
+    """The share of the rows kept for growing in which each column is missing, by name; empty if none are kept."""
     growth = trained.model.pool.members.growth if isinstance(trained.model, PoolModel) else None
     if growth is None or not growth.whole.rows:
         return {}
@@ -127,12 +118,7 @@ def naming_columns(trained: Trained) -> list[tuple[str, int]]:
 
 
 def blocks_of_view(view: ColumnsView) -> list[Block]:
-    """How a training would read the columns of a source.
-
-    Parameters
-    ----------
-    view : ColumnsView
-    """
+    """How a training would read the columns of a source."""
     facts = [Fact("source", view.name), Fact("rows", view.rows, COUNT), Fact("sample", view.where)]
     facts += [Fact("task", view.task, lambda task: task or "no target is named")]
     facts += [Fact("why", view.why)] if view.why else []

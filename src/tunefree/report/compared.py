@@ -24,16 +24,7 @@ CAPTION = "Means over all rows so far. Grey: the other learners; lines may leave
 
 
 def compared(comparison: Comparison) -> Document:
-    """The losses and the costs of a comparison.
-
-    Parameters
-    ----------
-    comparison : Comparison
-
-    Returns
-    -------
-    Document
-    """
+    """The losses and the costs of a comparison."""
     goal = f"{comparison.task} of '{comparison.plan.target}'" if comparison.plan.target else comparison.task
     best = comparison.ranked[0]
     sections = [
@@ -50,12 +41,7 @@ def compared(comparison: Comparison) -> Document:
 
 
 def losses(comparison: Comparison) -> list[Block]:
-    """The learners by progressive loss, and their losses along the stream.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    """
+    """The learners by progressive loss, and their losses along the stream."""
     is_of_classes = comparison.task == "classification"
     of_error = ("error", PERCENT, "error") if is_of_classes else ("absolute error", in_figures, "mean_absolute_error")
     key = "log_loss" if comparison.loss == "logistic" else "loss"
@@ -76,12 +62,7 @@ def losses(comparison: Comparison) -> list[Block]:
 
 
 def costs(comparison: Comparison) -> list[Block]:
-    """Rows, memory, seconds, and what a sweep would have cost.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    """
+    """Rows, memory, seconds, and what a sweep would have cost."""
     facts = [Fact("task", comparison.task), Fact("loss", comparison.loss), Fact("rows", comparison.rows, COUNT)]
     facts += [Fact("weighted by", column)] if (column := weights_named(comparison.plan)) else []
     facts += [Fact("rows skipped", comparison.skipped, COUNT, "skipped")]
@@ -125,8 +106,6 @@ def _processors() -> str:
 def memory(size: float) -> str:
     """A number of bytes.
 
-    Examples
-    --------
     >>> memory(512), memory(3 * 2**20)
     ('512 bytes', '3 MiB')
     """
@@ -138,12 +117,7 @@ def memory(size: float) -> str:
 
 
 def chart_of_losses(comparison: Comparison) -> Chart:
-    """Progressive losses against rows.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    """
+    """Progressive losses against rows."""
     leader = comparison.pool or comparison.ranked[0]
     ends = [
         f"{one.name} {in_figures(one.curve[-1].loss)}" for one in {leader.name: leader, **_by_name(comparison)}.values()
@@ -196,16 +170,7 @@ def _unit(comparison: Comparison) -> str:
 
 
 def named(comparison: Comparison) -> list[Contestant]:
-    """The contestants besides the pool that have labels: the best few, unless their losses are far from the best.
-
-    Parameters
-    ----------
-    comparison : Comparison
-
-    Returns
-    -------
-    list of Contestant
-    """
+    """The contestants besides the pool that have labels: the best few, unless their losses are far from the best."""
     ranked = comparison.ranked
     bearable = max(FAR * ranked[0].curve[-1].loss, _uniform_loss(comparison))
     others = [one for one in ranked if one.name != POOL]

@@ -24,12 +24,7 @@ DOUBLE_LIFT = (
 
 
 def by_decile(tested: Evaluation) -> list[Block]:
-    """What was predicted and what happened, by decile of the predicted rate, as a table and as a picture.
-
-    Parameters
-    ----------
-    tested : Evaluation
-    """
+    """What was predicted and what happened, by decile of the predicted rate, as a table and as a picture."""
     deciles = tested.lift
     if not deciles:
         return []
@@ -62,11 +57,7 @@ def draw_rates(axes: Any, rates: dict[str, list[float]]) -> None:
 def double_lift(deciles: list[DoubleDecile], names: tuple[str, str]) -> Table:
     """What two models predict and what happened, by decile of the ratio of the two.
 
-    Parameters
-    ----------
-    deciles : list of DoubleDecile
-    names : (str, str)
-        Of the models.
+    ``names``: of the models.
     """
     columns = [Column("decile", COUNT), Column("exposure", SIX), Column(names[0], SIX, "first")]
     columns += [Column(names[1], SIX, "second"), Column("actual", SIX)]

@@ -145,8 +145,6 @@ class Document(NamedTuple):
 def key_of(block: Any, name: str) -> str:
     """The key of a fact, a column or a table in JSON: the one it has, or its name in letters of identifiers.
 
-    Examples
-    --------
     >>> key_of(Fact("rows held out", 7), "rows held out"), key_of(Column("±", text, "standard_error"), "±")
     ('rows_held_out', 'standard_error')
     """

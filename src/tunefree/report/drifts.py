@@ -35,12 +35,7 @@ def facts_of_drifts(trained: Trained) -> list[Fact]:
 
 
 def blocks_of_drifts(trained: Trained) -> list[Block]:
-    """Where the loss rose; an empty list for programs where it did not, and nothing where it is not known.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
+    """Where the loss rose; an empty list for programs where it did not, and nothing where it is not known."""
     known = drifts_of(trained)
     if not known:
         return [Data("drifts", [])] if trained.rises is not None else []

@@ -30,12 +30,7 @@ G, WHOLE_PERCENT = Format("g"), Format("g", 100.0, " %")
 
 
 def guarantees(trained: Trained) -> Section:
-    """What the pass proves.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
+    """What the pass proves."""
     try:
         certified = findings(trained)
     except ModelError as error:
@@ -53,13 +48,7 @@ def bounds(trained: Trained) -> list[Block]:
 
 
 def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
-    """What :func:`tunefree.workflows.certification.findings` gives.
-
-    Parameters
-    ----------
-    trained : Trained
-    certified : dict
-    """
+    """What :func:`tunefree.workflows.certification.findings` gives."""
     facts = [Fact("rows", certified["rows"], COUNT)]
     facts += [Fact("weighted by", column)] if (column := weights_named(trained.plan)) else []
     facts += [Fact("predictions", certified["predictions"]), Fact("mean loss", certified["loss"], SIX, "loss")]

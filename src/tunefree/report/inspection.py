@@ -19,15 +19,9 @@ from tunefree.workflows.certification import order_of
 def blocks_of_model(trained: Trained, decomposition: Decomposition | None, top: int, label: Any = None) -> list[Block]:
     """Rows, losses, members, and what columns and features matter.
 
-    Parameters
-    ----------
-    trained : Trained
-    decomposition : Decomposition, optional
-        The terms of the model, if it has any that can be compared.
-    top : int
-        Most columns and features that are listed; 0 for all.
-    label : label, optional
-        The class whose terms are listed.
+    ``decomposition``: the terms of the model, if it has any that can be compared.
+    ``top``: most columns and features that are listed; 0 for all.
+    ``label``: the class whose terms are listed.
     """
     blocks = story(trained, top)
     if trained.model.kind != "path":
@@ -40,14 +34,7 @@ def blocks_of_model(trained: Trained, decomposition: Decomposition | None, top: 
 def blocks_of_file(path: str | os.PathLike[str]) -> list[Block]:
     """What a model file says of itself, and its arrays.
 
-    Parameters
-    ----------
-    path : path
-
-    Raises
-    ------
-    ModelError
-        If it is no model file, or damaged.
+    Raises a ModelError if it is no model file, or damaged.
     """
     arrays, header = storage.load(path)
     facts = [Fact("kind of model", header["kind"]), Fact("kind of rows", header["source"])]

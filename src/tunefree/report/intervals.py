@@ -32,12 +32,7 @@ TENTHS = [
 
 
 def intervals(tested: Evaluation) -> list[Block]:
-    """Coverage against what was asked for, and by width; none where no intervals were measured.
-
-    Parameters
-    ----------
-    tested : Evaluation
-    """
+    """Coverage against what was asked for, and by width; none where no intervals were measured."""
     if not tested.covered:
         return []
     tenths = [[tenth.width, tenth.rows, tenth.covered, [tenth.low, tenth.high]] for tenth in tenths_of(tested.scored)]

@@ -32,12 +32,7 @@ MOST_CLASSES = 12  # that are named
 
 
 def learned(trained: Trained) -> Section:
-    """What was learned, of which rows.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
+    """What was learned, of which rows."""
     facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_repeats(trained)]
     return Section("learned", "What was learned", [Facts(facts), *table_of_columns(trained, MOST)])
 
@@ -45,13 +40,8 @@ def learned(trained: Trained) -> Section:
 def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[Block]:
     """The end of a training: rows, losses, the file of the model, and what looks wrong.
 
-    Parameters
-    ----------
-    trained : Trained
-    output : Path
-        The file.
-    for_programs : bool, default False
-        With what was told before the end, where the loss rose, and the bounds of the certificate.
+    ``output``: the file.
+    ``for_programs``: with what was told before the end, where the loss rose, and the bounds of the certificate.
     """
     blocks: list[Block] = [
         Facts([*facts_of_rows(trained), *losses(trained), *facts_of_drifts(trained), Fact("model", str(output))])
@@ -71,11 +61,7 @@ def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[
 def story(trained: Trained, top: int) -> list[Block]:
     """What is known of a training: rows, losses, what looks wrong, and what columns became.
 
-    Parameters
-    ----------
-    trained : Trained
-    top : int
-        Columns that people see; 0 for all.
+    ``top``: columns that people see; 0 for all.
     """
     facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_repeats(trained), *losses(trained)]
     blocks: list[Block] = [Facts([*facts, *facts_of_drifts(trained)]), *tables_of_passes(trained)]
@@ -220,14 +206,8 @@ def _remarks(trained: Trained) -> list[str]:
 def command_of(plan: Plan, data: str = "DATA", output: str = "MODEL") -> str:
     """The command that trains by a plan.
 
-    Parameters
-    ----------
-    plan : Plan
-    data, output : str
-        What stands for the files.
+    ``data``, ``output``: what stands for the files.
 
-    Examples
-    --------
     >>> command_of(Plan(target="the income", learner="adagrad", settings={"eta": 0.5}, passes=3))
     "tunefree train DATA --target 'the income' --learner adagrad:eta=0.5 --passes 3 -o MODEL"
     """
@@ -237,11 +217,7 @@ def command_of(plan: Plan, data: str = "DATA", output: str = "MODEL") -> str:
 def reproducing(trained: Trained, digest: str | None) -> Section:
     """How to make the model again, and what it was made with.
 
-    Parameters
-    ----------
-    trained : Trained
-    digest : str, optional
-        The checksum that the model's file holds.
+    ``digest``: the checksum that the model's file holds.
     """
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     facts = [Fact("versions of this report", f"{versions}, Python {platform.python_version()}", key="versions")]

@@ -57,13 +57,6 @@ class LiveReport(Watcher):
 def copy_of(trained: Trained, encoder: tuple[dict[str, np.ndarray], dict[str, Any]]) -> Trained:
     """A model that stays as it is while the other goes on.
 
-    Parameters
-    ----------
-    trained : Trained
-    encoder : saved state of its encoder
-
-    Examples
-    --------
     >>> from tunefree import Plan, open_source
     >>> from tunefree.training.training import train
     >>> trained = train(open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200}), Plan(target="rich"))

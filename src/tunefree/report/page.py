@@ -47,10 +47,6 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
     digest : str, optional
         The checksum that the model's file holds.
 
-    Returns
-    -------
-    Document
-
     Examples
     --------
     >>> from tunefree import Plan, open_source
@@ -85,12 +81,7 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
 
 
 class Page:
-    """A report, for notebooks and files.
-
-    Parameters
-    ----------
-    document : Document
-    """
+    """A report, for notebooks and files."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -103,14 +94,7 @@ class Page:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file.
 
-        Parameters
-        ----------
-        path : path
-
-        Raises
-        ------
-        ModelError
-            If it cannot be written.
+        Raises a ModelError if it cannot be written.
         """
         write(self.document, path)
 
@@ -135,12 +119,7 @@ def _summary(trained: Trained, tested: Evaluation | None) -> list[Fact]:
 
 
 def html(document: Document) -> str:
-    """A document as a page of HTML; without matplotlib it has no charts, and says what to install.
-
-    Parameters
-    ----------
-    document : Document
-    """
+    """A document as a page of HTML; without matplotlib it has no charts, and says what to install."""
     if not files.is_installed():
         document = _without_charts(document)
     text: str = _template().render(document=document)
@@ -181,15 +160,7 @@ def _template() -> Any:
 def write(document: Document, path: str | os.PathLike[str]) -> None:
     """Write a document to a file; an earlier file of this name is replaced whole, at the last moment.
 
-    Parameters
-    ----------
-    document : Document
-    path : path
-
-    Raises
-    ------
-    ModelError
-        If it cannot be written.
+    Raises a ModelError if it cannot be written.
     """
     text = html(document)
     with storage.whole_file(Path(path)) as file:

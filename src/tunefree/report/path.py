@@ -16,12 +16,7 @@ TITLES = ("loss learned", "held out", "error learned", "held out", "norm")
 
 
 def path(trained: Trained) -> list[Block]:
-    """A path, with the chosen iteration marked; people see some iterations.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
+    """A path, with the chosen iteration marked; people see some iterations."""
     model, progress = trained.model, trained.progress
     columns = [Column("iteration", COUNT), *map(Column, TITLES, [_figures] * len(TITLES), PATH)]
     columns.append(Column("", _mark, "is_stop"))
@@ -38,10 +33,7 @@ def path(trained: Trained) -> list[Block]:
 def chart_of_path(trained: Trained) -> Chart:
     """Losses, errors and norms against iterations, with the chosen one.
 
-    Parameters
-    ----------
-    trained : Trained
-        Of early stopping.
+    ``trained``: of early stopping.
     """
     model = trained.model
 

@@ -52,11 +52,7 @@ RESIDUALS = "Residuals on the test data: targets minus predictions, against pred
 def performance(trained: Trained, tested: Evaluation | None) -> Section:
     """How well the model predicts.
 
-    Parameters
-    ----------
-    trained : Trained
-    tested : Evaluation, optional
-        On test data.
+    ``tested``: on test data.
     """
     facts = [*losses(trained), *facts_of_drifts(trained)]
     blocks: list[Block] = [Facts(facts), *tables_of_passes(trained), *_stream(trained), *blocks_of_drifts(trained)]
@@ -67,14 +63,8 @@ def performance(trained: Trained, tested: Evaluation | None) -> Section:
 def evaluation(trained: Trained, tested: Evaluation, by: str | None = None, title: str = "") -> list[Block]:
     """Losses, errors and calibration on known targets.
 
-    Parameters
-    ----------
-    trained : Trained
-    tested : Evaluation
-    by : str, optional
-        The column that makes the slices.
-    title : str, optional
-        Of the metrics.
+    ``by``: the column that makes the slices.
+    ``title``: of the metrics.
     """
     facts = [Fact("rows", tested.metrics.rows, COUNT)]
     if column := weights_named(trained.plan, tested.scored.weight):
@@ -164,12 +154,7 @@ def _value(value: str | None) -> str:
 
 
 def gain_of(tested: Evaluation) -> tuple[np.ndarray, np.ndarray] | None:
-    """Of two classes the share of rows looked at in the order of scores, and of rows of the second class among them.
-
-    Parameters
-    ----------
-    tested : Evaluation
-    """
+    """Of two classes the share of rows looked at in the order of scores, and of rows of the second class among them."""
     scored = tested.scored
     if scored.scores is None or scored.codes is None or scored.scores.shape[1] != 1:
         return None

@@ -39,11 +39,7 @@ CLASSES = [
 def reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
     """Classes that are never predicted; the rarest classes, of more than two; and tenths of the first of these.
 
-    Parameters
-    ----------
-    tested : Evaluation
-    labels : list of labels
-        Of the classes of the model.
+    ``labels``: of the classes of the model.
     """
     blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
     blocks += [_chart_of_tenths(known) for known in tested.classes[:DRAWN]]

@@ -40,13 +40,7 @@ class Skipped(NamedTuple):
 
 
 def suspicions(trained: Trained, skipped: list[Skipped]) -> Section:
-    """What looks wrong, and what was looked at.
-
-    Parameters
-    ----------
-    trained : Trained
-    skipped : list of Skipped
-    """
+    """What looks wrong, and what was looked at."""
     remarks = [*remarks_on_columns(trained), *_remarks_on_rows_kept(trained)]
     blocks = [*warnings_of(trained), *(Note(f"{sentence(text)}.", "warning") for text in remarks)]
     for source in skipped:
@@ -150,12 +144,7 @@ def _remarks_on_rows_kept(trained: Trained) -> list[str]:
 
 
 def telling_columns(trained: Trained) -> list[Remark]:
-    """Columns that alone predict nearly all rows kept, and were not reported when training began.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
+    """Columns that alone predict nearly all rows kept, and were not reported when training began."""
     sample = _sample(trained)
     if sample is None or trained.kind != "table":
         return []
@@ -172,12 +161,7 @@ def telling_columns(trained: Trained) -> list[Remark]:
 
 
 def constant_columns(trained: Trained) -> list[str]:
-    """Columns of numbers or categories that have one value in all rows kept.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
+    """Columns of numbers or categories that have one value in all rows kept."""
     sample = _sample(trained)
     if sample is None:
         return []
@@ -213,14 +197,7 @@ def drifting(trained: Trained) -> list[tuple[str, float, float]]:
     The distance of two samples is the largest difference of their empirical distribution functions. If rows are
     exchangeable, no column is beyond :func:`tunefree.stream.profile.most_by_chance` with a probability of 1 - LEVEL.
 
-    Parameters
-    ----------
-    trained : Trained
-
-    Returns
-    -------
-    list of (name, distance, bound)
-        The largest distance first.
+    Returns: the largest distance first.
     """
     sample = _sample(trained)
     if sample is None or _rows_compared(sample) < FEWEST:

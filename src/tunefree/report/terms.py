@@ -30,11 +30,7 @@ FEATURES = "Importance: |weight| x size of the feature in its own units, so that
 def terms(trained: Trained, decomposition: Decomposition | None) -> Section:
     """What matters.
 
-    Parameters
-    ----------
-    trained : Trained
-    decomposition : Decomposition, optional
-        Its terms, if it has any that can be compared.
+    ``decomposition``: its terms, if it has any that can be compared.
     """
     blocks = blocks_of_terms(decomposition, TOP)
     blocks += [] if decomposition is None else _panels(trained, decomposition)
@@ -44,13 +40,8 @@ def terms(trained: Trained, decomposition: Decomposition | None) -> Section:
 def blocks_of_terms(decomposition: Decomposition | None, top: int, label: Any = None) -> list[Block]:
     """The columns that matter most; nothing if there are none.
 
-    Parameters
-    ----------
-    decomposition : Decomposition, optional
-    top : int
-        Columns that are listed; 0 for all.
-    label : label, optional
-        The class whose terms they are; by default all classes.
+    ``top``: columns that are listed; 0 for all.
+    ``label``: the class whose terms they are; by default all classes.
     """
     if decomposition is None:
         return []
@@ -121,13 +112,8 @@ def _panel(picture: Picture, panel: Dependence) -> Chart:
 def blocks_of_features(model: Any, names: Sequence[str], top: int) -> list[Block]:
     """The features of the largest weights, or why there are none.
 
-    Parameters
-    ----------
-    model : ScoredModel
-    names : sequence of str
-        Of the features.
-    top : int
-        Features that are listed; 0 for all.
+    ``names``: of the features.
+    ``top``: features that are listed; 0 for all.
     """
     outputs = [str(label) for label in (model.classes if model.n_outputs > 1 else model.classes[-1:] or ["prediction"])]
     columns = [Column("feature"), Column("importance", FOUR)]

@@ -81,21 +81,12 @@ class ColumnView(NamedTuple):
 class ColumnsView:
     """What :func:`columns` has seen; printed, it is a table.
 
-    Parameters
-    ----------
-    name : str
-        Of the source.
-    rows : int
-        That were looked at.
-    where : str
-        Which rows these are.
-    task, why : str
-        What a training would learn, and why; empty without a target.
-    columns : list of ColumnView
-    remarks : list of Remark
-        What columns seem to be.
-    unusable : list of str
-        Why rows of the sample cannot be used.
+    ``name``: of the source.
+    ``rows``: that were looked at.
+    ``where``: which rows these are.
+    ``task``, ``why``: what a training would learn, and why; empty without a target.
+    ``remarks``: what columns seem to be.
+    ``unusable``: why rows of the sample cannot be used.
     """
 
     name: str
@@ -188,11 +179,7 @@ the most frequent class 50.00 %: it may give the target away, unless it is known
 def view_of(source: Source, plan: Plan) -> ColumnsView:
     """What is seen of a source.
 
-    Parameters
-    ----------
-    source : Source
-    plan : Plan
-        Of a training, which need not have a target.
+    ``plan``: of a training, which need not have a target.
     """
     if source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns to look at", source.name, remedy="train on it as it is")

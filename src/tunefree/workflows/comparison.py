@@ -59,8 +59,6 @@ class Point(NamedTuple):
 class Contestant:
     """A model in the comparison, and its losses so far.
 
-    Examples
-    --------
     >>> contestant = Contestant("scinol2", blank(Model("regression", "scinol2")))
     >>> contestant.trained.progress.add(np.ones(70), np.array([2.0] * 64 + [1.0] * 6), np.zeros(70))
     >>> contestant.trained.progress.add(np.ones(5), np.zeros(5), np.zeros(5))
@@ -92,11 +90,7 @@ class Contestant:
     def learn(self, piece: Piece, n_features: int) -> None:
         """Predict and learn rows, which is timed.
 
-        Parameters
-        ----------
-        piece : Piece
-        n_features : int
-            Features known to the encoder.
+        ``n_features``: features known to the encoder.
         """
         began = time.perf_counter()
         self.model.reserve_features(n_features)
@@ -170,11 +164,8 @@ class Comparison:
     def sweeps(self) -> dict[str, Sweep]:
         """What it costs to try the learners one after the other.
 
-        Returns
-        -------
-        dict of str to Sweep
-            ``"learners"``: each learner once; ``"learners_and_rates"``: each once, or once for each of ``RATES`` rates
-            if it has a rate; ``"pool"``: the pool alone, if it takes part.
+        Returns: ``"learners"``: each learner once; ``"learners_and_rates"``: each once, or once for each of ``RATES``
+        rates if it has a rate; ``"pool"``: the pool alone, if it takes part.
         """
         alone = [contestant for contestant in self.contestants if contestant.name != POOL]
         passes = [RATES if has_rate(contestant.name) else 1 for contestant in alone]
@@ -187,8 +178,6 @@ class Comparison:
 def in_figures(value: float) -> str:
     """A loss or an error as a short text: four decimals, none from 1000 on, an exponent from 1e9 on.
 
-    Examples
-    --------
     >>> in_figures(0.32149), in_figures(98861.2), in_figures(7e98)
     ('0.3215', '98,861', '7.000e+98')
     """
@@ -198,8 +187,6 @@ def in_figures(value: float) -> str:
 def has_rate(learner: str) -> bool:
     """Whether a learner has a rate to choose.
 
-    Examples
-    --------
     >>> has_rate("adagrad"), has_rate("scinol2")
     (True, False)
     """
@@ -238,10 +225,6 @@ def compare(
         Names in ``learners.ALL``, and ``"pool"``; all of them if None. Those that cannot learn the task with the
         loss are left out.
     watcher : ComparisonWatcher, optional
-
-    Returns
-    -------
-    Comparison
 
     Raises
     ------

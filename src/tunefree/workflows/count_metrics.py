@@ -52,17 +52,10 @@ def count_metrics(
 ) -> dict[str, float]:
     """Metrics of rows whose weights in deviances are 0 where they do not count.
 
-    Parameters
-    ----------
-    rated : Rated
-    rates, predicted : (n,) arrays
-    weight : (n,) array
-        Of the deviances of rates.
-    losses : (n,) array
-        Half the deviances.
+    ``rates``, ``predicted``: (n,) arrays.
+    ``weight`` (n,): of the deviances of rates.
+    ``losses`` (n,): half the deviances.
 
-    Examples
-    --------
     >>> y, predicted = np.array([0.0, 2.0]), np.array([0.5, 1.5])
     >>> metrics = count_metrics(Rated(1.0, np.ones(2)), y, predicted, np.ones(2), np.array([0.5, 0.075364145]))
     >>> {name: round(value, 3) for name, value in metrics.items()}
@@ -85,8 +78,6 @@ def count_metrics(
 def gini(rates: np.ndarray, predicted: np.ndarray, exposure: np.ndarray) -> float:
     """Twice the area between the ordered Lorenz curve and the diagonal; NaN where nothing was counted.
 
-    Examples
-    --------
     >>> gini(np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.1, 0.1, 0.2, 0.3]), np.ones(4))
     0.5
     """
@@ -102,8 +93,6 @@ def gini(rates: np.ndarray, predicted: np.ndarray, exposure: np.ndarray) -> floa
 def lift(rated: Rated, rates: np.ndarray, predicted: np.ndarray) -> list[Decile]:
     """What was predicted and what happened, by tenths of the exposure in the order of the predicted rates.
 
-    Examples
-    --------
     >>> y, predicted = np.array([0.0, 1.0, 1.0, 2.0]), np.array([0.5, 0.5, 1.0, 2.0])
     >>> [decile.actual_over_expected for decile in lift(Rated(1.0, np.ones(4)), y, predicted)]
     [0.0, 2.0, 1.0, 1.0]
@@ -120,8 +109,6 @@ def double_lift(rated: Rated, rates: np.ndarray, first: np.ndarray, second: np.n
     Where models differ most, the better one is nearer to what happened (Goldburd, Khare, Tevet, Guller: Generalized
     linear models for insurance rating, CAS Monograph 5, 2020, section 7.2.2).
 
-    Examples
-    --------
     >>> rates, first, second = np.array([0.0, 2.0]), np.array([0.5, 1.5]), np.ones(2)
     >>> [tuple(decile) for decile in double_lift(Rated(1.0, np.ones(2)), rates, first, second)]
     [(1.0, 0.5, 1.0, 0.0), (1.0, 1.5, 1.0, 2.0)]

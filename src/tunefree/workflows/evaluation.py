@@ -73,13 +73,9 @@ class Reliability:
     def add(self, probabilities: np.ndarray, right: np.ndarray, weight: np.ndarray) -> None:
         """Count rows.
 
-        Parameters
-        ----------
-        probabilities : (n,) array
-            Of the most probable class of each row.
-        right : (n,) array of bool
-            Whether it is the row's class.
-        weight : (n,) array
+        ``probabilities`` (n,): of the most probable class of each row.
+        ``right`` (n,): whether it is the row's class.
+        ``weight``: (n,) array.
         """
         cell = np.minimum((probabilities * CELLS).astype(np.int64), CELLS - 1)
         np.add.at(self.cells, cell, np.column_stack([weight, weight * right, weight * probabilities]))
@@ -90,8 +86,6 @@ class Reliability:
         In each bin it is the distance between the share of rows that are right and the mean probability; bins count
         by the weight of their rows. A cell is not split: it belongs to the bin in which the middle of its mass lies.
 
-        Examples
-        --------
         >>> reliability = Reliability()
         >>> reliability.add(np.full(10, 0.8), np.arange(10) < 7, np.ones(10))
         >>> round(reliability.error(), 6)
@@ -207,10 +201,6 @@ def evaluate(
     group : str, optional
         A column of a table: rows of one value belong together, and intervals are for independent groups.
 
-    Returns
-    -------
-    Evaluation
-
     Raises
     ------
     DataError
@@ -298,10 +288,7 @@ def _note_unseen(
 def compared_lift(tested: Evaluation, other: Evaluation) -> list[DoubleDecile]:
     """What two models of counts predict of the same rows, and what happened, by decile of the ratio of the two.
 
-    Raises
-    ------
-    ModelError
-        If a model is of another loss, or the rows are not the same.
+    Raises a ModelError if a model is of another loss, or the rows are not the same.
     """
     first, second = tested.scored, other.scored
     if first.rated is None or second.rated is None:

@@ -47,11 +47,7 @@ class Written(NamedTuple):
 def decomposition_of(trained: Trained, rows: Any = None) -> Decomposition:
     """The terms of a trained model.
 
-    Parameters
-    ----------
-    trained : Trained
-    rows : block of rows, optional
-        To whose means contributions are relative; by default those that the model keeps, if it does.
+    ``rows``: to whose means contributions are relative; by default those that the model keeps, if it does.
     """
     return Decomposition(trained.model, Layout.of_encoder(trained.encoder), rows)
 
@@ -59,16 +55,8 @@ def decomposition_of(trained: Trained, rows: Any = None) -> Decomposition:
 def terms_of(trained: Trained, data: Any = None) -> Decomposition | None:
     """The terms of a model of any kind; None if it has none that can be compared.
 
-    Parameters
-    ----------
-    trained : Trained
-    data : str, path, sequence of them, or a table, optional
-        Over which terms are compared; by default the rows that the model keeps.
-
-    Raises
-    ------
-    ModelError
-        If there are data, and the model has kernels alone.
+    ``data``: over which terms are compared; by default the rows that the model keeps.
+    Raises a ModelError if there are data, and the model has kernels alone.
     """
     if trained.model.kind == "path":
         return None
@@ -84,18 +72,9 @@ def terms_of(trained: Trained, data: Any = None) -> Decomposition | None:
 def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any = None) -> Picture:
     """What to draw of a model.
 
-    Parameters
-    ----------
-    trained : Trained
-    decomposition : Decomposition, optional
-        Its terms.
-    label : label, optional
-        The class whose margin is drawn.
-
-    Raises
-    ------
-    ModelError
-        If there are no terms to compare.
+    ``decomposition``: its terms.
+    ``label``: the class whose margin is drawn.
+    Raises a ModelError if there are no terms to compare.
     """
     if decomposition is None:
         decomposition_of(trained)  # where there is none, it tells why
@@ -106,17 +85,8 @@ def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any
 def sample_of(trained: Trained, source: Source, bad: BadRows) -> Any:
     """Evenly spaced rows of a source, as a block of rows.
 
-    Parameters
-    ----------
-    trained : Trained
-        Its encoder reads the source.
-    source : Source
-    bad : BadRows
-
-    Raises
-    ------
-    DataError
-        If there are no rows, or one cannot be used.
+    ``trained``: its encoder reads the source.
+    Raises a DataError if there are no rows, or one cannot be used.
     """
     blocks: list[Any] = []
     for batch, _ in predict(trained, source, bad):
@@ -234,10 +204,6 @@ def write(
     ids : tuple of str
         Columns of the data that come first, as they were read.
 
-    Returns
-    -------
-    Written
-
     Raises
     ------
     DataError, ModelError
@@ -274,22 +240,10 @@ def columns(
 ) -> Any:
     """A record batch with predictions, the margins that are explained, and contributions that add up to them.
 
-    Parameters
-    ----------
-    trained : Trained
-    explained : Explained
-    names : list of str
-        Of its terms.
-    kept : (k,) array
-        The terms that have a column.
-    numbered : bool, default False
-        Whether a first column ``row`` has each row's number in its file, counted from 1.
-    ids : tuple of str
-        Names of the columns that its batch has kept, which come before.
-
-    Returns
-    -------
-    pyarrow.RecordBatch
+    ``names``: of its terms.
+    ``kept`` (k,): the terms that have a column.
+    ``numbered``: whether a first column ``row`` has each row's number in its file, counted from 1.
+    ``ids``: names of the columns that its batch has kept, which come before.
     """
     model, table = trained.model, marks(explained.batch, numbered)
     if model.task == "regression":

@@ -36,11 +36,8 @@ class Measure(NamedTuple):
 class Ranking:
     """Rows in the order of their scores, for the areas under curves.
 
-    Parameters
-    ----------
-    scores : (n,) array
-    positive : (n,) array of bool
-        Which rows are of the class whose score it is.
+    ``scores``: (n,) array.
+    ``positive`` (n,): which rows are of the class whose score it is.
     """
 
     def __init__(self, scores: np.ndarray, positive: np.ndarray) -> None:
@@ -52,8 +49,6 @@ class Ranking:
     def areas(self, weight: np.ndarray) -> tuple[float, float]:
         """The area under the ROC curve, and the average precision; NaN unless there are rows of both kinds.
 
-        Examples
-        --------
         >>> Ranking(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])).areas(np.ones(4))
         (0.75, 0.8333333333333333)
         """
@@ -72,22 +67,14 @@ class Ranking:
 class Scored(NamedTuple):
     """Rows with known targets as a model predicts them.
 
-    Parameters
-    ----------
-    weight : (n,) array
-    means : dict of str to (n,) array
-        What a row adds to metrics that are means; NaN where it has none.
-    codes, chosen : (n,) arrays of int, optional
-        The classes of rows and the ones predicted; ``n_classes`` stands for a class that was never seen in training.
-    scores : (n, C) array, optional
-        Probabilities of the classes, or of the second of two.
-    targets, predictions : (n,) arrays, optional
-        In regression.
-    n_classes : int
-    rated : Rated, optional
-        Of a loss of counts; targets and predictions are then rates.
-    groups : (n,) array of int, optional
-        Numbers of the groups of rows, from 0, which only together are independent of others.
+    ``weight``: (n,) array.
+    ``means``: what a row adds to metrics that are means; NaN where it has none.
+    ``codes``, ``chosen`` (n,): the classes of rows and the ones predicted; ``n_classes`` stands for a class that was
+    never seen in training.
+    ``scores`` (n, C): probabilities of the classes, or of the second of two.
+    ``targets``, ``predictions`` (n,): in regression.
+    ``rated``: of a loss of counts; targets and predictions are then rates.
+    ``groups`` (n,): numbers of the groups of rows, from 0, which only together are independent of others.
     """
 
     weight: np.ndarray
@@ -110,12 +97,7 @@ class Scored(NamedTuple):
 
 
 class Metrics:
-    """The metrics of scored rows as functions of the rows' weights.
-
-    Parameters
-    ----------
-    scored : Scored
-    """
+    """The metrics of scored rows as functions of the rows' weights."""
 
     def __init__(self, scored: Scored) -> None:
         self.scored = scored
@@ -175,16 +157,6 @@ def measures(scored: Scored) -> dict[str, Measure]:
     Groups of rows stay whole: they are dealt instead of rows, shares of rows have the interval of the others, and there
     is none with fewer than 40 groups.
 
-    Parameters
-    ----------
-    scored : Scored
-
-    Returns
-    -------
-    dict of str to Measure
-
-    Examples
-    --------
     >>> wrong = np.arange(100) < 10
     >>> scored = Scored(np.ones(100), {"error": wrong * 1.0}, 1 * wrong, np.zeros(100, int), n_classes=2)
     >>> [round(number, 3) for number in measures(scored)["error"]]
@@ -257,8 +229,6 @@ def _of_confusion(confusion: np.ndarray, n_classes: int) -> dict[str, float]:
 def wilson(share: float, weight: np.ndarray) -> tuple[float | None, float | None]:
     """The 95 % interval of a share of rows, with Kish's effective number of rows.
 
-    Examples
-    --------
     >>> [round(end, 3) for end in wilson(0.1, np.ones(100))]
     [0.055, 0.174]
     """

@@ -45,26 +45,11 @@ def predict(
 ) -> Iterator[Predicted]:
     """Predict the rows of a source, batch by batch.
 
-    Parameters
-    ----------
-    trained : Trained
-    source : Source
-    bad : BadRows
-        What happens to rows that cannot be used.
-    labelled : bool, default False
-        Whether each row must have a target.
-    kept : sequence of str
-        Columns that batches keep as they were read, whether the model knows them or not.
-
-    Yields
-    ------
-    Predicted
-
-    Raises
-    ------
-    DataError
-        If the source is of another kind than what the model was trained on, a row cannot be used, or there is no such
-        column.
+    ``bad``: what happens to rows that cannot be used.
+    ``labelled``: whether each row must have a target.
+    ``kept``: columns that batches keep as they were read, whether the model knows them or not.
+    Raises a DataError if the source is of another kind than what the model was trained on, a row cannot be used, or
+    there is no such column.
     """
     check_kind(trained, source)
     kept = names_in(kept)
@@ -81,27 +66,15 @@ def predict(
 class OutputColumns:
     """What is written of each prediction, beside the prediction itself.
 
-    Parameters
-    ----------
-    ids : tuple of str, default ()
-        Columns of the data that come first, as they were read.
-    threshold : float, optional
-        The second of two classes is predicted where its probability is at least this, instead of the more probable one.
-    top : int, optional
-        The so many most probable classes, in their order, instead of the probabilities of all.
-    interval : tuple of float, default ()
-        Coverages of intervals for the targets, which are numbers.
-    quantiles : tuple of float, default ()
-        Levels of quantiles of the targets, which are numbers.
-    set : tuple of float, default ()
-        Coverages of sets of classes.
-    conditional : {"class"}, optional
-        Whether sets cover the rows of each class as often as asked for.
-
-    Raises
-    ------
-    ModelError
-        If a number makes no sense.
+    ``ids``: columns of the data that come first, as they were read.
+    ``threshold``: the second of two classes is predicted where its probability is at least this, instead of the more
+    probable one.
+    ``top``: the so many most probable classes, in their order, instead of the probabilities of all.
+    ``interval``: coverages of intervals for the targets, which are numbers.
+    ``quantiles``: levels of quantiles of the targets, which are numbers.
+    ``set``: coverages of sets of classes.
+    ``conditional``: {"class"}; whether sets cover the rows of each class as often as asked for.
+    Raises a ModelError if a number makes no sense.
     """
 
     ids: tuple[str, ...] = ()
@@ -148,18 +121,8 @@ PLAIN = OutputColumns()
 def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, layout: OutputColumns = PLAIN) -> Any:
     """A record batch with the column ``prediction``, and for classes a column of probabilities each.
 
-    Parameters
-    ----------
-    model : ScoredModel
-    predicted : Predicted
-        Its batch has kept the columns ``layout.ids``.
-    numbered : bool, default False
-        Whether a first column ``row`` has each row's number in its file, counted from 1.
-    layout : OutputColumns, optional
-
-    Returns
-    -------
-    pyarrow.RecordBatch
+    ``predicted``: its batch has kept the columns ``layout.ids``.
+    ``numbered``: whether a first column ``row`` has each row's number in its file, counted from 1.
     """
     table = marks(predicted.batch, numbered)
     if model.task == "regression":
@@ -229,8 +192,6 @@ def _most_probable(classes: Any, values: np.ndarray, top: int) -> dict[str, Any]
 def apart(names: Sequence[str], taken: set[str]) -> list[str]:
     """Names of columns of a table, all different, and from those that are taken.
 
-    Examples
-    --------
     >>> apart(["age", "margin", "age"], {"margin"})
     ['age', "margin'", "age'"]
     """
@@ -259,29 +220,13 @@ def write(
 ) -> int:
     """Predict a source into a CSV or Parquet file, or as CSV to standard output.
 
-    Parameters
-    ----------
-    trained : Trained
-    source : Source
-    output : str
-        Name of a file that ends in .csv, .parquet or .pq; ``"-"`` for standard output.
-    bad : BadRows
-        What happens to rows that cannot be used. If they are skipped, a column ``row`` numbers the others.
-    layout : OutputColumns, optional
-    beside : function, optional
-        From predictions, and the names that are taken, to further columns.
-
-    Returns
-    -------
-    int
-        Number of predictions.
-
-    Raises
-    ------
-    DataError
-        If a row cannot be used, or there is no column of an id.
-    ModelError
-        If the file cannot be written, or its name ends otherwise. An earlier file of this name is untouched.
+    ``output``: name of a file that ends in .csv, .parquet or .pq; ``"-"`` for standard output.
+    ``bad``: what happens to rows that cannot be used. If they are skipped, a column ``row`` numbers the others.
+    ``beside``: from predictions, and the names that are taken, to further columns.
+    Returns: number of predictions.
+    Raises a DataError if a row cannot be used, or there is no column of an id.
+    Raises a ModelError if the file cannot be written, or its name ends otherwise. An earlier file of this name is
+    untouched.
     """
     layout.check(trained.model)
     written = 0

@@ -20,27 +20,12 @@ from tunefree.workflows.prediction import Predicted
 def predict_and_learn(trained: Trained, source: Source, bad: BadRows, kept: Sequence[str] = ()) -> Iterator[Predicted]:
     """Predict the labelled rows of a source, and learn each after it was predicted.
 
-    Parameters
-    ----------
-    trained : Trained
-        Its model and encoder are changed.
-    source : Source
-    bad : BadRows
-        What happens to rows that cannot be used.
-    kept : sequence of str
-        Columns that batches keep as they were read.
+    ``trained``: its model and encoder are changed.
+    ``bad``: what happens to rows that cannot be used.
+    ``kept``: columns that batches keep as they were read.
+    Raises DataError and ModelError as in :func:`tunefree.workflows.prediction.predict`, and if the model is a
+    checkpoint.
 
-    Yields
-    ------
-    Predicted
-
-    Raises
-    ------
-    DataError, ModelError
-        As in :func:`tunefree.workflows.prediction.predict`, and if the model is a checkpoint.
-
-    Examples
-    --------
     >>> from tunefree import Plan, open_source
     >>> from tunefree.training.training import train
     >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})

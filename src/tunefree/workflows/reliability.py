@@ -51,21 +51,11 @@ class ClassReliability(NamedTuple):
 def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliability]:
     """The reliability of the classes that rows have, the rarest first.
 
-    Parameters
-    ----------
-    scored : Scored
-        Rows of a class that was never seen in training are left out.
-    labels : list of labels
-        Of the classes.
+    ``scored``: rows of a class that was never seen in training are left out.
+    ``labels``: of the classes.
+    Returns: of two classes the rarer one, which tells of both; of more the MOST_CLASSES rarest. Empty in regression,
+    and where there are too many probabilities to be kept.
 
-    Returns
-    -------
-    list of ClassReliability
-        Of two classes the rarer one, which tells of both; of more the MOST_CLASSES rarest. Empty in regression, and
-        where there are too many probabilities to be kept.
-
-    Examples
-    --------
     >>> codes, scores = np.array([0, 0, 0, 1] * 50), np.array([[0.25]] * 200)
     >>> scored = Scored(np.ones(200), {}, codes, np.zeros(200, int), scores, n_classes=2)
     >>> [rarest] = class_reliability(scored, ["no", "yes"])

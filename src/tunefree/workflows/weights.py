@@ -14,14 +14,7 @@ from tunefree.workflows.prediction import writer
 def weights_of(trained: Trained) -> Weights:
     """A model's weights: margin = weights[0] + sum of weights[j] * x_j, with x_j as it stands in the data.
 
-    Parameters
-    ----------
-    trained : Trained
-
-    Raises
-    ------
-    ModelError
-        If the model is not one linear learner on raw rows.
+    Raises a ModelError if the model is not one linear learner on raw rows.
     """
     model, names = trained.model, trained.encoder.names()[1:]
     return model.linear_weights(names) if model.kind == "path" else linear_weights(model, names)
@@ -30,23 +23,9 @@ def weights_of(trained: Trained) -> Weights:
 def write(trained: Trained, output: str) -> Weights:
     """Write the weights of all features, of all classes, to a CSV or Parquet file.
 
-    Parameters
-    ----------
-    trained : Trained
-    output : str
-        Name of a file that ends in .csv, .parquet or .pq; ``"-"`` for CSV on standard output.
+    ``output``: name of a file that ends in .csv, .parquet or .pq; ``"-"`` for CSV on standard output.
+    Raises a ModelError if the model is not one linear learner on raw rows, or the file cannot be written.
 
-    Returns
-    -------
-    Weights
-
-    Raises
-    ------
-    ModelError
-        If the model is not one linear learner on raw rows, or the file cannot be written.
-
-    Examples
-    --------
     >>> from tunefree import train
     >>> rows = {"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200}
     >>> trained = train(rows, target="rich", learner="scinol2").trained_
@@ -62,15 +41,7 @@ def write(trained: Trained, output: str) -> Weights:
 def table(model: Any, weights: Weights) -> Any:
     """A record batch with a row for each feature: its name, and its weight for the prediction, or for each class.
 
-    Parameters
-    ----------
-    model : ScoredModel
-    weights : Weights
-
-    Returns
-    -------
-    pyarrow.RecordBatch
-        Of two classes there are the weights of the second's margin.
+    Returns: of two classes there are the weights of the second's margin.
     """
     labels = model.classes if model.n_outputs > 1 else model.classes[-1:]
     names = [f"weight[{label}]" for label in labels] if model.task == "classification" else ["weight"]

@@ -12,16 +12,8 @@ from tunefree.training.watching import Watcher, Watchers
 class LiveDisplay(Watchers):
     """What another watcher does, and a page that is served until training ends.
 
-    Parameters
-    ----------
-    other : Watcher
-    port : int
-        0 for any that is free.
-
-    Raises
-    ------
-    ModelError
-        If the port is in use, or what serves is not installed.
+    ``port``: 0 for any that is free.
+    Raises a ModelError if the port is in use, or what serves is not installed.
     """
 
     def __init__(self, other: Watcher, port: int) -> None:

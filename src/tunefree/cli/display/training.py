@@ -30,10 +30,7 @@ LINE_SECONDS = 10.0  # between lines of progress where there is no terminal to d
 class TrainingDisplay(Watcher):
     """A progress bar with rows, rows a second and progressive loss.
 
-    Parameters
-    ----------
-    verbose : bool, default False
-        Whether to print a table as Vowpal Wabbit does instead.
+    ``verbose``: whether to print a table as Vowpal Wabbit does instead.
     """
 
     def __init__(self, verbose: bool = False) -> None:
