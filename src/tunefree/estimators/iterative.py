@@ -26,7 +26,6 @@ from tunefree.estimators import jobs, preparation, validation
 from tunefree.estimators.fitted_path import FittedPath
 from tunefree.estimators.matrices import matrix
 from tunefree.estimators.model_file import Saving
-from tunefree.estimators.path_display import PathDisplay
 from tunefree.estimators.path_model import PathModel
 from tunefree.estimators.path_parameters import PathParameters
 from tunefree.estimators.path_targets import Targets
@@ -387,20 +386,6 @@ class IterativeRegularization(Saving, PathParameters):
             bound=targets.bound,
             output=self.output,
         )
-
-    def plot_path(self, **options: Any) -> PathDisplay:
-        """Plot losses, errors and norms against iterations; needs matplotlib.
-
-        Parameters
-        ----------
-        **options
-            As in :meth:`PathDisplay.from_estimator`.
-
-        Returns
-        -------
-        PathDisplay
-        """
-        return PathDisplay.from_estimator(self, **options)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_iter_")

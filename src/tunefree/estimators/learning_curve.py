@@ -21,9 +21,9 @@ from sklearn.utils import indexable
 
 from tunefree.core.parameters import require
 from tunefree.estimators.iterative import IterativeRegularization
+from tunefree.estimators.path_display import GAP, NORM, SIZE, TRAINING, VALIDATION
 from tunefree.losses import loss_of
 from tunefree.losses.contract import growth
-from tunefree.plotting.path import GAP, NORM, SIZE, TRAINING, VALIDATION
 from tunefree.plotting.style import EndLabel, label_ends, pyplot, simplify
 from tunefree.theory import StoppingTime, stopping_time
 

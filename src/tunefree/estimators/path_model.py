@@ -6,7 +6,6 @@ is not, the processor computes what the device did, up to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -151,10 +150,6 @@ class PathModel(ScoredModel):
     def reduce(self) -> None:
         """There is no smaller model."""
         raise ModelError("the file of a path has what predicts at each iteration; leave `only_for_prediction` out")
-
-    def predictor(self) -> Callable[[Any], np.ndarray]:
-        """A function from blocks of rows to predictions."""
-        return self.predict
 
     def predict(self, X: Any) -> np.ndarray:
         """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""

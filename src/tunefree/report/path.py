@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunefree.estimators.path_display import PathDisplay
 from tunefree.model_files.trained import Trained
 from tunefree.report.document import Block, Chart, Column, Fact, Facts, Table
 from tunefree.report.formats import ABSENT, COUNT, is_absent
@@ -38,7 +39,8 @@ def chart_of_path(trained: Trained) -> Chart:
     model = trained.model
 
     def draw(figure: Any) -> None:
-        model.estimator.plot_path(axes=figure.subplots(3, 1, sharex=True, height_ratios=(3, 3, 2)))
+        axes = figure.subplots(3, 1, sharex=True, height_ratios=(3, 3, 2))
+        PathDisplay.from_estimator(model.estimator, axes=axes)
 
     described = f"Stopped at iteration {model.stop:,} of {len(model.path):,}."
     return Chart("Path", described, draw, "Dotted: where it is stopped.", INCHES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +24,6 @@ from tunefree.workflows.count_metrics import Decile, DoubleDecile, Rated, double
 from tunefree.workflows.interval_metrics import Covered, IntervalScores
 from tunefree.workflows.metrics import MOST_SCORES, OF_ROWS, Measure, Metrics, Scored, measures
 from tunefree.workflows.prediction import predict
-from tunefree.workflows.progressive import predict_and_learn
 from tunefree.workflows.reliability import ClassReliability, class_reliability
 from tunefree.workflows.slices import slices_of
 
@@ -222,8 +220,7 @@ def evaluate(
     metrics, scores = RunningMetrics(), _Scores(model, loss_of(model.task, trained.plan.loss))
     bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
     intervals = _interval_scores(model, interval, progressive)
-    predicted: Any = predict_and_learn if progressive else partial(predict, labelled=True)
-    for batch, predictions in predicted(trained, source, bad, kept=kept):
+    for batch, predictions in predict(trained, source, bad, True, kept, progressive):
         weight = batch.weight
         batch, y = as_learned(trained.plan, batch, target_of(model.task, batch))
         exposure = weight if batch.exposure is None else weight * batch.exposure
