@@ -77,7 +77,7 @@ def evaluate(
     """
     from tunefree.cli.display import show
     from tunefree.model_files.trained import load
-    from tunefree.report import counts, performance, rows
+    from tunefree.report import performance, rows
     from tunefree.workflows import evaluation
 
     bad = bad_rows_of(plan)
@@ -87,5 +87,5 @@ def evaluate(
     blocks = performance.evaluation(trained, result, by)
     if against is not None:
         other = evaluation.evaluate(load(against), files.source(plan), bad_rows_of(plan))
-        blocks.append(counts.double_lift(evaluation.compared_lift(result, other), (str(model), against)))
+        blocks.append(performance.double_lift(evaluation.compared_lift(result, other), (str(model), against)))
     show([*blocks, *(rows.rows_of(bad) if json else [])], json)

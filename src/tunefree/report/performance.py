@@ -12,11 +12,9 @@ from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
 from tunefree.plotting.style import BLUE, LEADER, shortened, span
-from tunefree.report.counts import by_decile
-from tunefree.report.document import Block, Chart, Column, Fact, Facts, Section, Table
+from tunefree.report.document import Block, Chart, Column, Fact, Facts, Section, Table, on_axes
 from tunefree.report.drifts import blocks_of_drifts, facts_of_drifts
-from tunefree.report.formats import COUNT, SIX, text, weight
-from tunefree.report.intervals import intervals
+from tunefree.report.formats import COUNT, SIX, THREE, Format, text, weight
 from tunefree.report.learned import losses, tables_of_passes
 from tunefree.report.metrics import (
     BRIEF_TITLES,
@@ -30,7 +28,9 @@ from tunefree.report.metrics import (
 )
 from tunefree.report.reliability import reliability
 from tunefree.report.words import weights_named
+from tunefree.workflows.count_metrics import DoubleDecile
 from tunefree.workflows.evaluation import Evaluation
+from tunefree.workflows.interval_metrics import tenths_of
 
 FEW_CLASSES = 12  # of a confusion matrix that people see
 POINTS = 800  # of residuals
@@ -46,6 +46,33 @@ GAIN = (
     "Gain on the test data: the share of all rows of the class that is among the rows of the highest probabilities of"
     " it. Grey: rows in a random order."
 )
+CALIBRATION = (
+    "Rates on the test data, by tenths of the exposure in the order of the predicted rate. Where the lines part, the"
+    " rates of such rows are predicted too high or too low; in a tenth of few events, chance parts them as well."
+)
+DOUBLE_LIFT = (
+    "Tenths of the exposure in the order of the ratio of the two predicted rates: where the models differ most, the"
+    " better one is nearer to what happened."
+)
+COVERAGE = (
+    "Rows that intervals hold, less those asked for. Grey: what chance explains in 95 % of samples of so many"
+    " independent rows; above it intervals are too wide, and below too narrow."
+)
+OF_WIDTHS = (
+    "By tenth of the rows, in the order of the widths of their intervals: coverage should be as asked for in each."
+)
+PARTS = [
+    Column("coverage asked for", Format("g"), "asked"),
+    Column("covered", THREE),
+    Column("chance explains from", THREE, "low"),
+    Column("to", THREE, "high"),
+]
+TENTHS = [
+    Column("mean width", SIX, "width"),
+    Column("rows", COUNT),
+    Column("covered", THREE),
+    Column("95 % interval", lambda ends: f"{ends[0]:.3f} to {ends[1]:.3f}", "interval"),
+]
 RESIDUALS = "Residuals on the test data: targets minus predictions, against predictions."
 
 
@@ -79,7 +106,7 @@ def evaluation(trained: Trained, tested: Evaluation, by: str | None = None, titl
     blocks: list[Block] = [Facts(facts, title, intervals_named(tested.scored) if has_intervals else "")]
     blocks += by_decile(tested)
     if tested.confusion is None:
-        blocks += [_residuals(tested), *intervals(tested)]
+        blocks += [_residuals(tested), *_intervals(tested)]
     else:
         labels = trained.model.classes
         blocks += [_confusion(labels, tested), *reliability(tested, labels), *_gain(labels, tested)]
@@ -107,15 +134,10 @@ def _stream(trained: Trained) -> list[Block]:
     y_range = max(low, 0.0), min(high, 1.1 * top) if 1.1 * top > max(low, 0.0) else high
     described = f"The progressive loss falls from {means[0]:.4g} after {rows[0]:,} rows to {means[-1]:.4g}"
     described += f" after {rows[-1]:,}."
-
     rises = [] if trained.rises is None else [rise.row for rise in trained.rises.rises]
     described += f" It rose at row{'s' if len(rises) > 1 else ''} {', '.join(map(str, rises))}." if rises else ""
-
-    def draw(figure: Any) -> None:
-        axes = figure.subplots()
-        charts.draw_marks(axes, [row for row in rises if row >= rows[0]])
-        charts.draw_lines(axes, lines, ("rows", loss_title(trained)), y_range)
-
+    marks = [row for row in rises if row >= rows[0]]
+    draw = on_axes(charts.draw_lines, lines, ("rows", loss_title(trained)), y_range, True, marks)
     data, caption = {"rows": rows, "loss": means}, f"{STREAM} {RISES}" if rises else STREAM
     return [Chart("Progressive loss along the stream", described, draw, caption, key="progressive_curve", data=data)]
 
@@ -177,11 +199,7 @@ def _gain(classes: list[Any], tested: Evaluation) -> list[Block]:
     described = f"The tenth of the rows with the highest probabilities of {label} holds {tenth:.1%} of its rows."
     titles = "share of rows", f"share of the rows of {shortened(label, charts.LONGEST)}"
     data = {"share_of_rows": looked, "share_of_class": hits}
-    return [
-        Chart(
-            "Gain", described, lambda figure: charts.draw_gain(figure.subplots(), looked, hits, titles), GAIN, data=data
-        )
-    ]
+    return [Chart("Gain", described, on_axes(charts.draw_gain, looked, hits, titles), GAIN, data=data)]
 
 
 def _residuals(tested: Evaluation) -> Chart:
@@ -194,8 +212,45 @@ def _residuals(tested: Evaluation) -> Chart:
     described = f"{len(places):,} of the test rows, evenly spaced; residuals from {y.min():.4g} to {y.max():.4g}."
     titles = "prediction", "target - prediction"
     caption = f"{RESIDUALS} {len(places):,} rows, evenly spaced."
+    return Chart("Residuals against predictions", described, on_axes(charts.draw_scatter, x, y, titles), caption)
 
-    def draw(figure: Any) -> None:
-        charts.draw_scatter(figure.subplots(), x, y, titles)
 
-    return Chart("Residuals against predictions", described, draw, caption)
+def by_decile(tested: Evaluation) -> list[Block]:
+    """What was predicted and what happened, by decile of the predicted rate of counts, as a table and as a picture."""
+    deciles = tested.lift
+    if not deciles:
+        return []
+    columns = [Column("decile", COUNT), *(Column(title, SIX) for title in ("exposure", "predicted", "actual"))]
+    columns.append(Column("actual / expected", SIX, "actual_over_expected"))
+    rows = [[k, *decile] for k, decile in enumerate(deciles, 1)]
+    lines = {name: [getattr(decile, name) for decile in deciles] for name in ("predicted", "actual")}
+    ends = [f"{name} {rates[0]:.4g} in the lowest and {rates[-1]:.4g} in the highest" for name, rates in lines.items()]
+    described, draw = f"Rates: {'; '.join(ends)}.", on_axes(charts.draw_rates, lines)
+    return [
+        Table("By decile of the prediction", columns, rows, key="lift"),
+        Chart("Calibration by decile", described, draw, CALIBRATION),
+    ]
+
+
+def double_lift(deciles: list[DoubleDecile], names: tuple[str, str]) -> Table:
+    """What two models of these names predict and what happened, by decile of the ratio of the two."""
+    columns = [Column("decile", COUNT), Column("exposure", SIX), Column(names[0], SIX, "first")]
+    columns += [Column(names[1], SIX, "second"), Column("actual", SIX)]
+    rows = [[k, *decile] for k, decile in enumerate(deciles, 1)]
+    return Table("By decile of the ratio of the two models", columns, rows, DOUBLE_LIFT, "double_lift")
+
+
+def _intervals(tested: Evaluation) -> list[Block]:
+    """Coverage against what was asked for, and by width; none where no intervals were measured."""
+    covered = tested.covered
+    if not covered:
+        return []
+    worst = max(covered, key=lambda part: abs(part.covered - part.asked))
+    described = f"Coverage is off most at {worst.asked:g}: {worst.covered:.3f}."
+    draw = on_axes(charts.draw_coverage, *map(list, zip(*covered, strict=True)))
+    tenths = [[tenth.width, tenth.rows, tenth.covered, [tenth.low, tenth.high]] for tenth in tenths_of(tested.scored)]
+    return [
+        Chart("Coverage against what was asked for", described, draw, COVERAGE),
+        Table("Coverage of intervals", PARTS, [list(part) for part in covered], key="coverage_of_intervals"),
+        Table("Intervals by width", TENTHS, tenths, OF_WIDTHS, "intervals_by_width"),
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tunefree.plotting import charts
-from tunefree.report.document import Block, Chart, Column, Note, Table
+from tunefree.report.document import Block, Chart, Column, Note, Table, on_axes
 from tunefree.report.formats import COUNT, RATIO, SHARE, THREE, WEIGHT, Format
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.reliability import ClassReliability
@@ -95,8 +95,5 @@ def _chart_of_tenths(known: ClassReliability) -> Chart:
         f"tenth {k}: expected {mean:.3g}, actual {share:.3g}"
         for k, (mean, share) in enumerate(zip(expected, actual, strict=True), 1)
     )
-
-    def draw(figure: Any) -> None:
-        charts.draw_shares(figure.subplots(), expected, actual, low, high, str(known.label))
-
+    draw = on_axes(charts.draw_shares, expected, actual, low, high, str(known.label))
     return Chart(f"Class {known.label}: actual and expected", described, draw, CAPTION)

@@ -16,7 +16,7 @@ from tunefree.explanation.picture import Picture, output_of
 from tunefree.explanation.words import describe_importance, margin_name
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts, dependence
-from tunefree.report.document import PANEL, Block, Chart, Column, Fact, Facts, Note, Section, Table
+from tunefree.report.document import PANEL, Block, Chart, Column, Fact, Facts, Note, Section, Table, on_axes
 from tunefree.report.formats import COUNT, FOUR, SIGNED, TWO
 from tunefree.report.words import without_weights
 from tunefree.workflows.explanation import picture_of
@@ -66,10 +66,7 @@ def _bars(columns: Importance, margin: str) -> list[Chart]:
     described = "; ".join(f"{name} {size:.3g} ± {error:.1g}" for name, size, error in of_columns)
     caption = f"The {len(names)} most important of {len(columns.names)} columns; whiskers: standard error."
     inches = 5.0, 0.9 + 0.27 * len(names)
-
-    def draw(figure: Any) -> None:
-        charts.draw_bars(figure.subplots(), names, sizes, errors, f"mean absolute contribution to the {margin}")
-
+    draw = on_axes(charts.draw_bars, names, sizes, errors, f"mean absolute contribution to the {margin}")
     return [Chart("Columns by importance", described, draw, caption, inches)]
 
 
