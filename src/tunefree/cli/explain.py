@@ -45,7 +45,7 @@ def explain(
 
     tunefree explain people.model new.csv --id name --top 10 -o why.csv
     """
-    from tunefree.explanation.words import describe_reference
+    from tunefree.explanation.importance import describe_reference
     from tunefree.model_files.trained import load
     from tunefree.report.record import record
     from tunefree.report.rows import rows_of

@@ -130,7 +130,7 @@ def predict(
         return
     tell_of_rows(bad)
     if explainer is not None:
-        from tunefree.explanation.words import describe_reference
+        from tunefree.explanation.importance import describe_reference
 
         typer.echo(describe_reference(explainer.decomposition), err=True)
     if unless_standard(output):

@@ -16,7 +16,6 @@ from tunefree.core.parameters import check, parameter
 from tunefree.estimators import class_sets, jobs, memory, tables, validation
 from tunefree.estimators.explanation import Explaining
 from tunefree.estimators.model_file import Saving, WholeOnly, check_whole, labels_of
-from tunefree.estimators.notebook import LearnedInNotebooks
 from tunefree.estimators.parameters import documented, estimator, shared
 from tunefree.estimators.predictions import Classifying
 from tunefree.estimators.reports import Reported
@@ -35,7 +34,7 @@ from tunefree.training.pieces import Observer, Piece
 
 
 @estimator
-class OnlineEstimator(Reported, Explaining, Saving, LearnedInNotebooks, BaseEstimator):
+class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     """What classifiers and regressors that learn row by row share.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their

@@ -23,10 +23,9 @@ from tunefree.early_stopping.spaces import space_of
 from tunefree.early_stopping.step_size import step_size
 from tunefree.early_stopping.widths import best_gamma
 from tunefree.estimators import jobs, preparation, validation
-from tunefree.estimators.fitted_path import FittedPath
 from tunefree.estimators.matrices import matrix
 from tunefree.estimators.model_file import Saving
-from tunefree.estimators.path_model import PathModel
+from tunefree.estimators.path_model import FittedPath, PathModel
 from tunefree.estimators.path_parameters import PathParameters
 from tunefree.estimators.path_targets import Targets
 from tunefree.estimators.tables import EncodedRows

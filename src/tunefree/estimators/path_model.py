@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,9 +18,9 @@ from tunefree.core.rows import n_rows, part
 from tunefree.core.states import under
 from tunefree.early_stopping.path import Path
 from tunefree.early_stopping.problem import Problem, Rows
-from tunefree.early_stopping.spaces import space_of
+from tunefree.early_stopping.products import expand
+from tunefree.early_stopping.spaces import Dictionary, space_of
 from tunefree.estimators import model_file, path_targets, validation
-from tunefree.estimators.fitted_path import FittedPath
 from tunefree.estimators.matrices import matrix
 from tunefree.estimators.path_probabilities import log_odds, probabilities
 from tunefree.estimators.preparation import LARGEST, Standards
@@ -35,6 +35,44 @@ MOST_SHOWN = 24  # iterations in a table, without the chosen one
 PLAIN = ("n_iter_", "eta_", "theta_", "gamma_")  # attributes of an estimator
 FITTED = {"_mass": "mass", "_kappa": "kappa", "_judges": "has_held_out"}  # of its FittedPath, by their names in files
 UNITS = ("bound", "unit", "centre")  # of targets
+
+
+class FittedPath(NamedTuple):
+    """The whole path with all that turns rows into margins: enough to predict with any iterate, and to certify."""
+
+    descent: Any  # a Descent, or a Path that was saved
+    targets: path_targets.Targets  # of no rows
+    standards: Standards  # of the columns
+    kernel: Any  # None for weights of features
+    support: Any  # prepared rows that were learned; None without a kernel
+    mass: float  # total weight of the rows learned
+    kappa: float  # the largest norm of a row in the space
+    has_held_out: bool  # whether rows were held out
+    calibration: tuple[Any, Rows] | None  # prepared rows that probabilities are learned from, where the loss needs them
+
+    def path(self) -> np.ndarray:
+        """The method's path, in units of the targets."""
+        path = self.descent.path
+        for name in (path.dtype.names or ())[1:]:
+            column = path[name]
+            with np.errstate(over="ignore"):
+                if name.endswith("loss") or name == "inner":
+                    column *= self.targets.loss_unit
+                elif name.endswith("error") or name == "norm":
+                    column *= self.targets.unit
+            np.clip(column, -LARGEST, LARGEST, out=column)
+        return path.view(np.recarray)
+
+    def margins(self, coefficients: np.ndarray, features: Any, device: str | None = None) -> np.ndarray:
+        """f(x) (n, K) of prepared rows, in the method's units.
+
+        ``coefficients`` (p, K): of an iterate, or of an average.
+        ``features`` (n, d): prepared as those that were learned.
+        ``device``: where PyTorch computes the kernel.
+        """
+        if self.kernel is not None:
+            return expand(self.kernel, self.support, coefficients, features, device)
+        return Dictionary(features[:0], features).held(coefficients)
 
 
 @dataclass

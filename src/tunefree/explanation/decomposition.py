@@ -23,9 +23,8 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import scaled
 from tunefree.core.rows import n_rows, part
-from tunefree.explanation.members import LinearTerms, Member, Part, PoolTerms
+from tunefree.explanation.members import LinearTerms, Member, Part, PoolTerms, unit_of
 from tunefree.explanation.reference import Reference
-from tunefree.explanation.sizes import unit_of
 from tunefree.losses.objectives import Multinomial
 from tunefree.mixing.gradients import Rule
 from tunefree.model.model import Model

@@ -10,10 +10,9 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.explanation.importance import Importance, importance
+from tunefree.explanation.importance import Importance, describe_importance, importance, margin_name
 from tunefree.explanation.panels import Dependence
 from tunefree.explanation.picture import Picture, output_of
-from tunefree.explanation.words import describe_importance, margin_name
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts, dependence
 from tunefree.report.document import PANEL, Block, Chart, Column, Fact, Facts, Note, Section, Table, on_axes
