@@ -24,8 +24,7 @@ class FitDisplay:
     def __init__(self, name: str, verbose: bool) -> None:
         self.name, self.verbose, self.began = name, verbose, time.perf_counter()
         self._console: Any = None
-        self._bar: Any = None
-        self._task: Any = None
+        self._progress: Any = None
 
     def __enter__(self) -> FitDisplay:
         if self.verbose:
@@ -37,8 +36,8 @@ class FitDisplay:
 
     def __exit__(self, *error: type[BaseException] | BaseException | TracebackType | None) -> None:
         compilation.forget(self._compiles)
-        if self._bar is not None:
-            self._bar.stop()
+        if self._progress is not None:
+            self._progress.close()
 
     def _compiles(self) -> None:
         self.say(compilation.NOTICE)
@@ -50,18 +49,14 @@ class FitDisplay:
 
     def begins(self, text: str, rows: int) -> None:
         """A pass over so many rows begins, of which the bar shows the share that is done."""
-        if self._console is None or not self._console.is_terminal:
-            return
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
+        if self._console is not None and self._console.is_terminal:
+            from tunefree.core.console import ProgressLine
 
-        from tunefree.core.console import description_column
-
-        columns = (SpinnerColumn(), description_column(), BarColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, console=self._console, transient=True)
-        self._task = self._bar.add_task(text, total=rows)
-        self._bar.start()
+            self._progress = ProgressLine(self._console)
+            self._progress.bar.start()
+            self._progress.show(text, 0.0, rows)
 
     def advance(self, rows: int) -> None:
         """So many further rows of the pass are learned."""
-        if self._bar is not None:
-            self._bar.advance(self._task, rows)
+        if self._progress is not None:
+            self._progress.bar.advance(self._progress.task, rows)
