@@ -161,7 +161,7 @@ def _confusion(classes: list[Any], tested: Evaluation) -> Table:
 def _slices(tested: Evaluation, by: str) -> Table:
     """The metrics of each slice, with their intervals; people see the main ones."""
     names = list(tested.measures)
-    shown = (OF_SLICES if tested.scored.rated is None else OF_SLICES_OF_COUNTS) + OF_INTERVALS
+    shown = (OF_SLICES if tested.scored.power is None else OF_SLICES_OF_COUNTS) + OF_INTERVALS
     columns = [Column(by, _value, "value", has_words=True), Column("rows", COUNT)]
     columns += [
         Column(BRIEF_TITLES.get(name) or title_of(name), format_of(name).with_half, name, name in shown)

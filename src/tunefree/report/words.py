@@ -60,16 +60,6 @@ def weights_named(plan: Plan, weight: np.ndarray | None = None) -> str:
     return column if is_weighted else ""
 
 
-def rows_named(rows: int, plan: Plan, done: str = "") -> str:
-    """Rows, what was done with them, and by what they are weighted.
-
-    >>> rows_named(1500, Plan(weight="w"), " learned")
-    "1,500 rows learned, weighted by column 'w'"
-    """
-    column = weights_named(plan)
-    return f"{rows:,} rows{done}" + (f", weighted by {column}" if column else "")
-
-
 def describe(trained: Trained) -> str:
     """One line on what is learned, with which loss and by which learner."""
     model = trained.model

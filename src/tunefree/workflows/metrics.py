@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import CEILING, MOST
-from tunefree.workflows.count_metrics import Rated, count_metrics
+from tunefree.workflows.count_metrics import count_metrics
 
 GROUPS = 20  # of rows, each of which is left out once
 STUDENT = 2.093  # 97.5 % quantile of Student's t with GROUPS - 1 degrees of freedom
@@ -20,7 +20,16 @@ MOST_SCORES = 2**27  # probabilities that are kept for these areas: 1 GiB
 PROPORTIONS = ("error", "coverage", "interval_coverage")  # shares of rows
 UNIT = ("balanced_error", "f1", "auc", "average_precision")  # others between 0 and 1
 
-OF_ROWS = ("codes", "chosen", "scores", "targets", "predictions")  # arrays of scored rows that some have
+OF_ROWS = (
+    "codes",
+    "chosen",
+    "scores",
+    "probability",
+    "is_right",
+    "targets",
+    "predictions",
+    "exposure",
+)  # arrays of scored rows that some have
 
 SIGNED = ("r2", "d2", "gini")  # metrics that may be negative
 
@@ -73,7 +82,8 @@ class Scored(NamedTuple):
     never seen in training.
     ``scores`` (n, C): probabilities of the classes, or of the second of two.
     ``targets``, ``predictions`` (n,): in regression.
-    ``rated``: of a loss of counts; targets and predictions are then rates.
+    ``probability``, ``is_right`` (n,): of the most probable class, and whether it is the row's.
+    ``power``, ``exposure`` (n,): of a loss of counts; targets and predictions are then rates.
     ``groups`` (n,): numbers of the groups of rows, from 0, which only together are independent of others.
     """
 
@@ -85,15 +95,16 @@ class Scored(NamedTuple):
     targets: np.ndarray | None = None
     predictions: np.ndarray | None = None
     n_classes: int = 0
-    rated: Rated | None = None
+    power: float | None = None
+    exposure: np.ndarray | None = None
+    probability: np.ndarray | None = None
+    is_right: np.ndarray | None = None
     groups: np.ndarray | None = None
 
     def part(self, rows: np.ndarray) -> Scored:
         """Some of the rows."""
-        arrays = {name: getattr(self, name) for name in ("weight", "groups", *OF_ROWS)}
-        cut = {name: array[rows] for name, array in arrays.items() if array is not None}
-        rated = None if self.rated is None else self.rated.part(rows)
-        return self._replace(means={name: values[rows] for name, values in self.means.items()}, rated=rated, **cut)
+        arrays = {name: array[rows] for name, array in self._asdict().items() if isinstance(array, np.ndarray)}
+        return self._replace(means={name: values[rows] for name, values in self.means.items()}, **arrays)
 
 
 class Metrics:
@@ -135,10 +146,11 @@ class Metrics:
         spread = _mean((centred - _mean(centred, weight)) ** 2, weight)
         r2 = 1.0 - squares / spread if spread > 0.0 else math.nan
         metrics = {"root_mean_squared_error": _finite(math.sqrt(squares) * unit), "r2": r2}
-        if self.scored.rated is None:
+        if self.scored.power is None or self.scored.exposure is None:
             return metrics
         losses, predictions = self.scored.means["loss"], np.asarray(self.scored.predictions)
-        return metrics | count_metrics(self.scored.rated, targets, predictions, weight, losses)
+        power, exposure = self.scored.power, self.scored.exposure
+        return metrics | count_metrics(power, exposure, targets, predictions, weight, losses)
 
     def confusion(self, weight: np.ndarray) -> np.ndarray:
         """Weights (classes + 1, classes) of rows by their class and the one predicted; the last row: unseen ones."""

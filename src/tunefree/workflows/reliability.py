@@ -6,8 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.workflows.count_metrics import parts_by_mass
 from tunefree.workflows.metrics import Scored, wilson
 
+CELLS = 1000  # of equal width, in which probabilities of the most probable class are counted
+BINS = 15  # of equal mass, into which cells are gathered
 TENTHS = 10
 MOST_CLASSES = 5  # that are looked at, the rarest
 
@@ -87,11 +90,28 @@ def _tenths(probability: np.ndarray, is_of_class: np.ndarray, weight: np.ndarray
     probability, is_of_class, weight = probability[order], is_of_class[order], weight[order]
     starts = np.flatnonzero(np.append(True, np.diff(probability) > 0.0))
     masses = np.add.reduceat(weight, starts)
-    middles = (np.cumsum(masses) - masses / 2.0) / masses.sum()
-    part = np.repeat((middles * TENTHS).astype(np.int64), np.diff(np.append(starts, len(weight))))
+    part = np.repeat(parts_by_mass(masses, TENTHS), np.diff(np.append(starts, len(weight))))
     tenths = []
     for rows in (np.flatnonzero(part == tenth) for tenth in np.unique(part)):
         share, mean = (float(np.average(values[rows], weights=weight[rows])) for values in (is_of_class, probability))
         low, high = wilson(share, weight[rows])
         tenths.append(Tenth(len(rows), float(weight[rows].sum()), mean, share, low or 0.0, high or 0.0))
     return tenths
+
+
+def calibration_error(probability: np.ndarray, is_right: np.ndarray, weight: np.ndarray) -> float:
+    """Expected calibration error of the most probable class of each row, with 15 bins of equal mass.
+
+    In each bin it is the distance between the share of rows that are right and the mean probability; bins count by the
+    weight of their rows. Rows are counted in cells of equal width, which are not split.
+
+    >>> round(calibration_error(np.full(10, 0.8), np.arange(10) < 7, np.ones(10)), 6)
+    0.1
+    """
+    if not weight.sum() > 0.0:
+        return 0.0
+    cell = np.minimum((probability * CELLS).astype(np.int64), CELLS - 1)
+    of_cells = [np.bincount(cell, column, CELLS) for column in (weight, weight * is_right, weight * probability)]
+    bins = parts_by_mass(of_cells[0], BINS)
+    mass, right, expected = (np.bincount(bins, column, BINS) for column in of_cells)
+    return float(np.abs(right - expected).sum() / mass.sum())
