@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tunefree import GenerationsDisplay, ModelError, OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
+from tunefree.plotting.generations import groups_of
 from tunefree.pool.model import PoolModel
 
 pytest.importorskip("matplotlib").use("agg")
@@ -47,11 +48,12 @@ def test_axes_are_labelled(classifier):
 
 def test_areas_hold_all_members_once_and_fill_the_axes(classifier):
     display = GenerationsDisplay.from_estimator(classifier)
-    places = [place for group in display.groups() for place in group.places]
+    groups = groups_of(display.pool)
+    places = [place for group in groups for place in group.places]
     assert sorted(places) == list(range(len(display.pool.members.names)))
     areas = display.axes_[0].collections
     names = [text.get_text() for text in display.axes_[0].get_legend().get_texts()]
-    assert [area.get_label() for area in areas][::-1] == names == [group.name for group in display.groups()][::-1]
+    assert [area.get_label() for area in areas][::-1] == names == [group.name for group in groups][::-1]
     top = areas[-1].get_paths()[0].vertices
     assert np.isclose(top[:, 1].max(), 1.0)
     (triangles,) = display.axes_[0].lines

@@ -83,14 +83,7 @@ class Explaining:
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the features that have weights: of an array its columns, of a table what the encoder makes of them.
 
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Not used.
-
-        Returns
-        -------
-        ndarray of str objects
+        ``input_features`` is not used.
         """
         check_is_fitted(self)
         return np.array(tables.feature_names(self), object)

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
 from tunefree.generations import clocks
-from tunefree.plotting.generations import Group, draw_losses, draw_weights, groups_of
+from tunefree.plotting.generations import draw_losses, draw_weights, loss_name
 from tunefree.plotting.style import pyplot
 from tunefree.pool.pool import Pool
 
@@ -76,7 +76,7 @@ class GenerationsDisplay:
         model = estimator._learned.model
         if not isinstance(getattr(model, "pool", None), Pool):
             raise ModelError("only pools have generations that can be drawn")
-        return cls(pool=model.pool, loss_name=_loss_name(model)).plot(figure=figure)
+        return cls(pool=model.pool, loss_name=loss_name(model)).plot(figure=figure)
 
     def plot(self, *, figure: Any = None) -> GenerationsDisplay:
         """Draw.
@@ -104,14 +104,3 @@ class GenerationsDisplay:
         draw_losses(below, self.pool, self.loss_name)
         below.legend(title="mixture, and best member of each group", **LEGEND)
         return self
-
-    def groups(self) -> list[Group]:
-        """Members that are one area: those of generations of all rows below, online linear members on top."""
-        return groups_of(self.pool)
-
-
-def _loss_name(model: Any) -> str:
-    """The loss that is drawn, with its unit."""
-    if model.task == "classification":
-        return "log-loss (nats per row)"
-    return f"{model.options.loss or 'square'} loss per row"

@@ -142,7 +142,10 @@ class LearningCurveDisplay:
         """
         if axes is None:
             pyplot(cls.__name__)  # before anything is learned
-        _check(repeats, test_fraction, rate, least)
+        require("repeats", int, repeats, low=1)
+        require("test_fraction", float, test_fraction, above=0, below=1)
+        require("least", float, least, low=0)
+        require("rate", Callable | None, rate)
         rate, rate_name = (rate, "rate given") if rate is not None else _theory(estimator)
         X, y = indexable(X, y)
         splits = list(ShuffleSplit(repeats, test_size=float(test_fraction), random_state=random_state).split(X))
@@ -305,16 +308,6 @@ def _sizes(sizes: Any, most: int) -> np.ndarray:
             "pass smaller sizes or a smaller test_fraction"
         )
     return wanted
-
-
-def _check(repeats: Any, test_fraction: Any, rate: Any, least: Any) -> None:
-    require("repeats", int, repeats, low=1)
-    if not (isinstance(test_fraction, numbers.Real) and 0 < float(test_fraction) < 1):
-        raise ValueError(f"test_fraction must be a number above 0 and below 1, not {test_fraction!r}")
-    if not (isinstance(least, numbers.Real) and math.isfinite(least) and float(least) >= 0):
-        raise ValueError(f"least must be a number of at least 0, not {least!r}")
-    if not (rate is None or callable(rate)):
-        raise ValueError(f"rate must be a function of the number of rows, such as lambda n: n**-0.5, not {rate!r}")
 
 
 def _check_classes(y: np.ndarray, smallest: list[np.ndarray]) -> None:

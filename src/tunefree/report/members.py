@@ -88,7 +88,6 @@ def _charts(model: PoolModel) -> list[Block]:
     groups = generations.groups_of(pool)
     last = [(group.name, pool.record.weights[-1, group.places].sum()) for group in groups]
     described = "Weights at the end: " + ", ".join(f"{name} {100 * weight:.1f} %" for name, weight in last) + "."
-    unit = "log-loss (nats per row)" if model.task == "classification" else "loss per row"
 
     def draw_weights(figure: Any) -> None:
         axes = figure.subplots()
@@ -99,7 +98,7 @@ def _charts(model: PoolModel) -> list[Block]:
 
     def draw_losses(figure: Any) -> None:
         axes = figure.subplots()
-        generations.draw_losses(axes, pool, unit)
+        generations.draw_losses(axes, pool, generations.loss_name(model))
         _explain(figure, axes, 1)
 
     title = "Weights in the base mixture along the stream"
