@@ -25,7 +25,7 @@ from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
 from tunefree import PathDisplay, losses
 from tunefree.estimators import preparation
-from tunefree.estimators.path_probabilities import fit_temperature
+from tunefree.estimators.path_targets import fit_temperature
 from tunefree.theory import stopping_time
 
 CANCER = load_breast_cancer(return_X_y=True)

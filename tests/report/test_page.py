@@ -23,8 +23,8 @@ from tunefree.model_files.trained import Trained
 from tunefree.report import page, suspicions
 from tunefree.report.document import Chart, Note, Table
 from tunefree.report.formats import digits
-from tunefree.report.metrics import format_of
 from tunefree.report.page import page_of
+from tunefree.report.performance import format_of
 from tunefree.stream.source import open_source
 from tunefree.stream.tally import Tally
 from tunefree.training.training import train

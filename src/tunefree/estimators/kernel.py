@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from tunefree.core.parameters import parameter
 from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase
-from tunefree.estimators.linear import SingleLearner
+from tunefree.estimators.linear import PRESETS, SingleLearner
 from tunefree.estimators.parameters import check_effect, estimator, loss_of_task, shared
-from tunefree.estimators.pistol import PRESETS
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.kernel import feature_expansion
 from tunefree.kernel.kernels import is_ladder, kernel_of

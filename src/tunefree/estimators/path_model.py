@@ -22,7 +22,7 @@ from tunefree.early_stopping.products import expand
 from tunefree.early_stopping.spaces import Dictionary, space_of
 from tunefree.estimators import model_file, path_targets, validation
 from tunefree.estimators.matrices import matrix
-from tunefree.estimators.path_probabilities import log_odds, probabilities
+from tunefree.estimators.path_targets import log_odds, probabilities
 from tunefree.estimators.preparation import LARGEST, Standards
 from tunefree.explanation.weights import Weights
 from tunefree.kernel.backends import at_hand

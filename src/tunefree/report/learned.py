@@ -15,19 +15,35 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.report.columns import facts_of_columns, table_of_columns
-from tunefree.report.document import Block, Code, Column, Fact, Facts, Note, Section, Table
-from tunefree.report.drifts import blocks_of_drifts, facts_of_drifts
-from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, THREE, first, is_absent
+from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table
+from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, THREE, first, is_absent
 from tunefree.report.guarantees import bounds
 from tunefree.report.rows import notes_of, oddity_lines, tables_of_reasons
 from tunefree.report.suspicions import remarks_on_columns, warnings_of
 from tunefree.report.words import loss_name, weights_named
+from tunefree.theory.column_changes import LEVEL as LEVEL_OF_COLUMNS
+from tunefree.theory.rises import LATEST, LEVEL
 from tunefree.training.doubts import doubts_of_columns
+from tunefree.training.rises import changed_most, drifts_of
 from tunefree.workflows.comparison import in_figures
 
 MOST = 400  # columns that are listed
 PACKAGES = ("tunefree", "numpy", "numba", "pyarrow")
 PATH = ("training_loss", "validation_loss", "training_error", "validation_error", "norm")  # of an iteration
+MOST_RISES = 20  # rises that people see
+OF_RISES = (
+    f"A sequential test of level {LEVEL:g} for the whole stream, and anew after each rise, for independent rows. It"
+    f" sees rises of the loss and nothing else. Columns are compared for the largest and the latest {LATEST} rises, by"
+    f" tests of level {LEVEL_OF_COLUMNS:g} for all together."
+)
+RISE_FIELDS = {  # of a rise, for programs
+    "row in file": None,
+    "rows": COUNT,
+    "rows before": COUNT,
+    "rows compared": None,
+    "columns compared": None,
+    "changed": None,
+}
 MOST_CLASSES = 12  # that are named
 
 
@@ -179,6 +195,32 @@ def tables_of_passes(trained: Trained) -> list[Table]:
             row += [metrics.mean_loss(), metrics.mean_error()] if metrics.rows else [None, None]
     width = len(columns)
     return [Table("Passes", columns, [[*row, *[None] * (width - len(row))] for row in rows])]
+
+
+def facts_of_drifts(trained: Trained) -> list[Fact]:
+    """How often the loss rose; nothing where it is not known."""
+    if trained.rises is None:
+        return []
+    return [Fact("rises of the loss", trained.rises.count, COUNT, "drift_count")]
+
+
+def blocks_of_drifts(trained: Trained) -> list[Block]:
+    """Where the loss rose; an empty list for programs where it did not, and nothing where it is not known."""
+    known = drifts_of(trained)
+    if not known:
+        return [Data("drifts", [])] if trained.rises is not None else []
+    columns = [Column("row", COUNT), Column("file"), Column("time")]
+    columns += [Column("loss before", FOUR, "loss_before"), Column("loss after", FOUR, "loss"), Column("changed most")]
+    columns += [Column(title, form or str, title.replace(" ", "_"), False) for title, form in RISE_FIELDS.items()]
+    rows: list[list[Any]] = [
+        [
+            *(rise[key] for key in ("row", "file", "time", "loss_before", "loss")),
+            changed_most(rise).removeprefix("changed most: "),
+            *(rise[title.replace(" ", "_")] for title in RISE_FIELDS),
+        ]
+        for rise in known
+    ]
+    return [Table("Where the loss rose", columns, rows, OF_RISES, "drifts", range(MOST_RISES), is_wide=True)]
 
 
 def _losses_at_stop(trained: Trained) -> list[Fact]:

@@ -18,8 +18,7 @@ from tunefree.report.formats import COUNT
 from tunefree.report.guarantees import guarantees
 from tunefree.report.learned import learned, losses, reproducing
 from tunefree.report.members import members
-from tunefree.report.metrics import facts_of_measures
-from tunefree.report.performance import performance
+from tunefree.report.performance import facts_of_measures, performance
 from tunefree.report.suspicions import Skipped, suspicions
 from tunefree.report.terms import terms
 from tunefree.report.words import goal_of

@@ -13,25 +13,27 @@ from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
 from tunefree.plotting.style import BLUE, LEADER, shortened, span
 from tunefree.report.document import Block, Chart, Column, Fact, Facts, Section, Table, on_axes
-from tunefree.report.drifts import blocks_of_drifts, facts_of_drifts
-from tunefree.report.formats import COUNT, SIX, THREE, Format, text, weight
-from tunefree.report.learned import losses, tables_of_passes
-from tunefree.report.metrics import (
-    BRIEF_TITLES,
-    OF_INTERVALS,
-    OF_SLICES,
-    OF_SLICES_OF_COUNTS,
-    facts_of_measures,
-    format_of,
-    intervals_named,
-    title_of,
-)
+from tunefree.report.formats import COUNT, MEASURE, PERCENT, SIX, THREE, Format, text, weight
+from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, tables_of_passes
 from tunefree.report.reliability import reliability
 from tunefree.report.words import weights_named
 from tunefree.workflows.count_metrics import DoubleDecile
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.interval_metrics import tenths_of
+from tunefree.workflows.metrics import Measure, Scored
 
+SHARES = ("error", "balanced_error", "coverage", "interval_coverage")  # written in per cent
+TITLES = {"log_loss": "log-loss", "auc": "area under ROC curve", "f1": "F1", "r2": "R2", "brier": "Brier score"}
+TITLES |= {"interval_coverage": "covered by intervals", "interval_width": "mean width of intervals"}
+TITLES |= {"d2": "D2", "gini": "Gini index", "actual_over_expected": "actual / expected"}
+BRIEF_TITLES = {"auc": "ROC area", "mean_absolute_error": "absolute error", "root_mean_squared_error": "RMSE"}
+OF_SLICES = ("error", "log_loss", "auc", "mean_absolute_error", "root_mean_squared_error", "coverage")
+OF_INTERVALS = ("interval_coverage", "interval_width", "interval_score")
+OF_SLICES_OF_COUNTS = ("deviance", "d2", "actual_over_expected", "gini")
+INTERVALS = (
+    "Intervals: 95 %, if rows are independent; Wilson's for shares of rows, else by a jackknife over 20 parts of them."
+)
+INTERVALS_OF_GROUPS = "Intervals: 95 %, if groups are independent; by a jackknife over 20 parts of whole groups."
 FEW_CLASSES = 12  # of a confusion matrix that people see
 POINTS = 800  # of residuals
 STEPS = 200  # of a gain curve
@@ -254,3 +256,23 @@ def _intervals(tested: Evaluation) -> list[Block]:
         Table("Coverage of intervals", PARTS, [list(part) for part in covered], key="coverage_of_intervals"),
         Table("Intervals by width", TENTHS, tenths, OF_WIDTHS, "intervals_by_width"),
     ]
+
+
+def intervals_named(scored: Scored) -> str:
+    """What intervals of scored rows are."""
+    return INTERVALS if scored.groups is None else INTERVALS_OF_GROUPS
+
+
+def title_of(name: str) -> str:
+    """What a metric is called."""
+    return TITLES.get(name, name.replace("_", " "))
+
+
+def format_of(name: str) -> Format:
+    """In per cent where it is a share of rows."""
+    return PERCENT if name in SHARES else MEASURE
+
+
+def facts_of_measures(measures: dict[str, Measure]) -> list[Fact]:
+    """Metrics with their intervals."""
+    return [Fact(title_of(name), measure, format_of(name), name) for name, measure in measures.items()]
