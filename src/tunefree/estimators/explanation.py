@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
 from tunefree.estimators import tables, validation
+from tunefree.estimators.parameters import documented
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import importance
 from tunefree.explanation.reference import evenly_spaced
@@ -27,6 +28,7 @@ class Explaining:
     _learned: Any
     n_features_in_: int
 
+    @documented
     def explain(self, X: Any) -> tuple[list[str], np.ndarray]:
         """Contributions of the columns to the predictions of rows, which add up to these.
 
@@ -35,10 +37,6 @@ class Explaining:
         the mean over the rows that the estimator keeps for growing trees (a sample of those it learned), and includes
         all codes, one-hot features and words of a column. Where no rows are kept, as with sparse texts and single
         learners, contributions are relative to a row of which nothing is known.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
 
         Returns
         -------

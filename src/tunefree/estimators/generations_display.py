@@ -52,10 +52,6 @@ class GenerationsDisplay:
         figure : matplotlib figure, optional
             An empty figure to draw on. Default: a new one.
 
-        Returns
-        -------
-        GenerationsDisplay
-
         Raises
         ------
         ModelError
@@ -85,10 +81,6 @@ class GenerationsDisplay:
         ----------
         figure : matplotlib figure, optional
             An empty figure to draw on. Default: a new one.
-
-        Returns
-        -------
-        GenerationsDisplay
         """
         if len(self.pool.record.rows) < 2:
             raise ModelError(f"the model has recorded too few rows: the first generations come after {clocks.FIRST}")

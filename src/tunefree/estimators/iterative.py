@@ -341,10 +341,6 @@ class IterativeRegularization(Saving, PathParameters):
         ----------
         radius : float, optional
             In units of the target. Default: the largest norm on the path up to the selected iteration.
-
-        Returns
-        -------
-        Certificate
         """
         check_is_fitted(self)
         if self.stochastic:

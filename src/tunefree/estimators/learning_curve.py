@@ -122,10 +122,6 @@ class LearningCurveDisplay:
         axes : matplotlib axes, optional
             Default: those of a new figure.
 
-        Returns
-        -------
-        LearningCurveDisplay
-
         Examples
         --------
         >>> from matplotlib.figure import Figure
@@ -173,10 +169,6 @@ class LearningCurveDisplay:
         Parameters
         ----------
         axes : matplotlib axes, optional
-
-        Returns
-        -------
-        LearningCurveDisplay
         """
         mean, deviation = self._moments()
         shown = mean > 0.0

@@ -67,6 +67,8 @@ ARGUMENTS = {
     "exposure": "exposure : array-like of shape (n_samples,) or float, optional\n"
     "    What each row is exposed to, above 0, such as years: its mean is the exposure times what the columns tell.\n"
     "    For the losses of counts and amounts.",
+    "coverage": "coverage : float or array-like of shape (n_coverages,), default=0.9\n"
+    "    Part of the rows to be covered, between 0 and 1.",
     "X": "X : {array-like, sparse matrix, table} of shape (n_samples, n_features)",
     "y": "y : array-like of shape (n_samples,)\n    Labels for a classifier, numbers for a regressor.",
     "sample_weight": "sample_weight : array-like of shape (n_samples,), optional\n"

@@ -61,10 +61,6 @@ class PathDisplay:
         estimator : IterativeRegularizationClassifier or IterativeRegularizationRegressor
         axes : sequence of three matplotlib axes, optional
             For losses, errors and norms. Default: a new figure.
-
-        Returns
-        -------
-        PathDisplay
         """
         check_is_fitted(estimator)
         classes = hasattr(estimator, "classes_")
@@ -84,10 +80,6 @@ class PathDisplay:
         Parameters
         ----------
         axes : sequence of three matplotlib axes, optional
-
-        Returns
-        -------
-        PathDisplay
         """
         if axes is None:
             figure, axes = pyplot("PathDisplay").subplots(

@@ -193,6 +193,7 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
         """
         return self._update(X, y, classes, sample_weight, groups)
 
+    @documented
     def predict_set(
         self, X: Any, coverage: Any = 0.9, *, conditional: str | None = None, as_labels: bool = False
     ) -> Any:
@@ -203,9 +204,6 @@ class TuneFreeClassifier(Pooled, OnlineClassifierBase):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
-        coverage : float or array-like of shape (n_coverages,), default=0.9
-            Part of the rows whose class is to be in their set, between 0 and 1.
         conditional : {"class"}, optional
             With ``"class"`` the rows of each class are covered as often as asked for, which takes evidence of each.
         as_labels : bool, default=False
@@ -280,18 +278,17 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         """
         return self._update(X, y, sample_weight, groups, exposure)
 
+    @documented
     def predict(self, X: Any, quantiles: Any = None, exposure: Any = None) -> np.ndarray:
         """Predict the target of each row, with the loss of a count or amount its mean; or quantiles of it.
 
+        Without exposures rates are predicted, and quantiles are those of rows with an exposure of 1.
+
         Parameters
         ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
         quantiles : float or array-like of shape (n_quantiles,), optional
             Levels between 0 and 1: the target is below the quantile of level 0.9 in nine of ten rows, over rows like
             those that were learned.
-        exposure : array-like of shape (n_samples,) or float, optional
-            What each row will be exposed to, with the losses of counts and amounts; by default rates are predicted, and
-            quantiles are those of rows with an exposure of 1.
 
         Returns
         -------
@@ -334,20 +331,14 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
 
         return exposed
 
+    @documented
     def predict_interval(self, X: Any, coverage: Any = 0.9, exposure: Any = None) -> np.ndarray:
         """An interval for the target of each row, which holds it as often as asked for.
 
         The ends are conformal quantiles: as many targets are below an interval as above it. How wide it is depends on
-        the row. After ``fit`` the coverage is that of rows like those that were learned. While ``partial_fit`` goes on,
-        intervals are for the next rows, and become wider or narrower where fewer or more targets were covered.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
-        coverage : float or array-like of shape (n_coverages,), default=0.9
-            Part of the rows whose targets are to be in their intervals, between 0 and 1.
-        exposure : array-like of shape (n_samples,) or float, optional
-            What each row will be exposed to, with the losses of counts and amounts; 1 by default.
+        the row, and without exposures on one of 1. After ``fit`` the coverage is that of rows like those that were
+        learned. While ``partial_fit`` goes on, intervals are for the next rows, and become wider or narrower where
+        fewer or more targets were covered.
 
         Returns
         -------

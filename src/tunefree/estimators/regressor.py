@@ -78,12 +78,7 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
 
     @documented
     def predict(self, X: Any, exposure: Any = None) -> np.ndarray:
-        """Predict the target of each row, with the loss of a count or amount its mean.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Predict the target of each row, with the loss of a count or amount its mean."""
         predictions = self._predictions(X)
         return exposures.exposed(self._learned.model.responses(predictions), exposure, str(self.loss))
 
@@ -93,10 +88,6 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
 
         1 is best, and 0 is what the mean of the targets has, with exposures that of the rates. It is the coefficient of
         determination, R^2, or D^2 as that of scikit-learn's ``PoissonRegressor``.
-
-        Returns
-        -------
-        float
         """
         objective = loss_of("regression", str(self.loss))
         if not has_log_link(objective):

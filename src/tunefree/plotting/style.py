@@ -93,14 +93,13 @@ def spread(places: list[float], gap: float, top: float) -> list[float]:
     >>> [round(place, 2) for place in spread([0.95, 0.94], 0.1, 0.9)]
     [0.9, 0.8]
     """
+    from scipy.optimize import isotonic_regression  # which takes a while to import
+
     order = np.argsort(places, kind="stable")
     gaps = gap * np.arange(len(places))
-    # Without their gaps the places must not decrease: isotonic regression, by the min-max formula.
-    left = np.asarray(places)[order] - gaps
-    n = len(left)
-    level = [max(min(left[a : b + 1].mean() for b in range(k, n)) for a in range(k + 1)) for k in range(n)]
-    moved = np.empty(n)
-    moved[order] = np.clip(level, 0.0, max(top - gap * (n - 1), 0.0)) + gaps
+    level = isotonic_regression(np.asarray(places)[order] - gaps).x  # without their gaps the places must not decrease
+    moved = np.empty(len(places))
+    moved[order] = np.clip(level, 0.0, max(top - gap * (len(places) - 1), 0.0)) + gaps
     return moved.tolist()
 
 

@@ -19,7 +19,7 @@ from tunefree.report.guarantees import guarantees
 from tunefree.report.learned import learned, losses, reproducing
 from tunefree.report.members import members
 from tunefree.report.performance import facts_of_measures, performance
-from tunefree.report.suspicions import Skipped, suspicions
+from tunefree.report.suspicions import suspicions
 from tunefree.report.terms import terms
 from tunefree.report.words import goal_of
 from tunefree.stream.batch import BadRows
@@ -64,7 +64,7 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
         has_intervals = isinstance(model, PoolModel) and model.has_intervals(INTERVAL)
         tested = evaluate(trained, source, bad, interval=INTERVAL if has_intervals else None)
     decomposition = terms_of(trained)
-    skipped = [Skipped("Training data", trained.progress.tally), Skipped("Test data", bad.tally)]
+    skipped = {"Training data": trained.progress.tally, "Test data": bad.tally}
     sections: list[Section | None] = [
         learned(trained),
         performance(trained, tested),

@@ -32,23 +32,16 @@ DISTANCE = Format(".3f")
 NOT_SEEN = "A leak that is spread over several columns, or in words of texts, is not seen by this."
 
 
-class Skipped(NamedTuple):
-    """Rows that could not be used."""
-
-    where: str
-    tally: Tally
-
-
-def suspicions(trained: Trained, skipped: list[Skipped]) -> Section:
-    """What looks wrong, and what was looked at."""
+def suspicions(trained: Trained, skipped: dict[str, Tally]) -> Section:
+    """What looks wrong, and what was looked at; ``skipped`` has the rows of each source that could not be used."""
     remarks = [*remarks_on_columns(trained), *_remarks_on_rows_kept(trained)]
     blocks = [*warnings_of(trained), *(Note(f"{sentence(text)}.", "warning") for text in remarks)]
-    for source in skipped:
-        lines = [f"{line}." for line in oddity_lines(source.tally.oddities())]
-        lines += [f"{source.tally.count:,} rows were skipped."] if source.tally.count else []
-        blocks += [Note(f"{source.where}: {line}", "warning") for line in lines]
-    for source in skipped:
-        blocks += tables_of_reasons(source.tally.reasons(), source.where.lower())
+    for where, tally in skipped.items():
+        lines = [f"{line}." for line in oddity_lines(tally.oddities())]
+        lines += [f"{tally.count:,} rows were skipped."] if tally.count else []
+        blocks += [Note(f"{where}: {line}", "warning") for line in lines]
+    for where, tally in skipped.items():
+        blocks += tables_of_reasons(tally.reasons(), where.lower())
     blocks += [*_drift_table(trained), Note(_looked_at(trained))]
     return Section("suspicions", "What looks wrong with the data", blocks)
 
