@@ -143,7 +143,7 @@ class IterativeRegularization(Saving, PathParameters):
         kernel, to_learn, others = self._kernel_of(features, targets, rows), features[~held], features[held]
         learned, beside = Rows(targets.y[~held], share), Rows(targets.y[held], preparation.shares(weight[held]))
         targets = targets.some(kept[:0])
-        if kernel is not None and self._chooses_width(kernel) and held.any():
+        if self.gamma in (None, "ladder") and distance_of(kernel) is not None and held.any():
             first = np.argsort(rows.keys[~held], kind="stable")[:TRIED]
             some = Rows(learned.y[first], preparation.shares(share[first]))
             kernel = self._best_kernel(targets, to_learn[first], some, others, beside)
@@ -201,9 +201,6 @@ class IterativeRegularization(Saving, PathParameters):
     def _kernel_at(self, gamma: float) -> Any:
         self.gamma_ = gamma
         return kernel_of(self.kernel, gamma, int(self.degree), float(self.coef0))
-
-    def _chooses_width(self, kernel: Any) -> bool:
-        return distance_of(kernel) is not None and self.gamma in (None, "ladder")
 
     def _best_kernel(self, targets: Targets, learned: Any, rows: Rows, held: Any, beside: Rows) -> Any:
         """The kernel with which the first steps of a descent on some rows predict those held out best."""

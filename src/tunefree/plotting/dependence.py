@@ -168,13 +168,5 @@ def _frame(axes: Any, name: str, importance: float) -> None:
     """Leave of the frame what is read off; the name of the column and its importance above."""
     simplify(axes, "both", 0.4)
     axes.set_title(escaped(shortened(name, LONGEST_NAME)), loc="left", size=7.5, weight="bold", pad=3)
-    axes.set_title(importance_text(importance), loc="right", size=SMALL, color=DARK, pad=3)
-
-
-def importance_text(importance: float) -> str:
-    """An importance in few characters.
-
-    >>> importance_text(0.12345), importance_text(12345.6)
-    ('0.123', '12,346')
-    """
-    return f"{importance:.3g}" if importance < 1e3 else f"{importance:,.0f}"
+    text = f"{importance:.3g}" if importance < 1e3 else f"{importance:,.0f}"
+    axes.set_title(text, loc="right", size=SMALL, color=DARK, pad=3)

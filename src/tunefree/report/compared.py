@@ -74,7 +74,8 @@ def costs(comparison: Comparison) -> list[Block]:
     columns = [Column("way", _ways(comparison).__getitem__, has_words=True)]
     columns += [Column("passes", COUNT), Column("seconds", "{:.2f}".format)]
     sweeps = [[way, *sweep] for way, sweep in comparison.sweeps().items() if sweep.passes]
-    note = f"Seconds of learning alone. The pool has {_processors()}, a learner one."
+    count = os.cpu_count() or 1
+    note = f"Seconds of learning alone. The pool has {count} processor{'s' * (count > 1)}, a learner one."
     left_out = list(comparison.left_out.items())
     return [
         Facts(facts),
@@ -98,11 +99,6 @@ def _leaders(leaders: dict[str, float]) -> str:
     return ", ".join(f"{name} {100 * share:.1f} %" for name, share in list(leaders.items())[:4])
 
 
-def _processors() -> str:
-    count = os.cpu_count() or 1
-    return f"{count} processor{'' if count == 1 else 's'}"
-
-
 def memory(size: float) -> str:
     """A number of bytes.
 
@@ -119,16 +115,11 @@ def memory(size: float) -> str:
 def chart_of_losses(comparison: Comparison) -> Chart:
     """Progressive losses against rows."""
     leader = comparison.pool or comparison.ranked[0]
-    ends = [
-        f"{one.name} {in_figures(one.curve[-1].loss)}" for one in {leader.name: leader, **_by_name(comparison)}.values()
-    ]
+    labelled = [leader, *(one for one in named(comparison) if one is not leader)]
+    ends = [f"{one.name} {in_figures(one.curve[-1].loss)}" for one in labelled]
     data = {one.name: [point._asdict() for point in one.curve] for one in comparison.ranked}
     title, described = "Progressive loss against rows", f"At the end: {'; '.join(ends)}."
     return Chart(title, described, partial(draw_losses, comparison=comparison), CAPTION, INCHES_OF_PAGE, "curves", data)
-
-
-def _by_name(comparison: Comparison) -> dict[str, Contestant]:
-    return {one.name: one for one in named(comparison)}
 
 
 def draw_losses(figure: Any, comparison: Comparison) -> None:

@@ -43,11 +43,8 @@ def blocks_of_file(path: str | os.PathLike[str]) -> list[Block]:
         Fact("estimator", header.get("estimator", {}).get("class", "that of the plan")),
         Fact("plan", ", ".join(f"{name}={value!r}" for name, value in header["plan"].items() if value)),
     ]
-    columns = [Column("array", key="name"), Column("type"), Column("shape", _shape), Column("bytes", COUNT)]
+    shape = Column("shape", lambda shape: " x ".join(map(str, shape)))
+    columns = [Column("array", key="name"), Column("type"), shape, Column("bytes", COUNT)]
     rows = [[name, str(array.dtype), array.shape, array.nbytes] for name, array in sorted(arrays.items())]
     title = f"{len(rows):,} arrays, {sum(array.nbytes for array in arrays.values()):,} bytes"
     return [Facts(facts), Table(title, columns, rows, key="arrays"), Data("header", header)]
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape))

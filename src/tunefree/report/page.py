@@ -136,10 +136,6 @@ def _without_charts(document: Document) -> Document:
     return document._replace(sections=sections)
 
 
-def _svg(chart: Chart, name: str) -> str:
-    return files.svg(chart.draw, chart.inches, chart.title, chart.description, name)
-
-
 @cache
 def _template() -> Any:
     """The template; jinja2 is imported when it is needed."""
@@ -152,7 +148,8 @@ def _template() -> Any:
     light, dark = files.style_of_pages()
     style = (folder / "style.css").read_text()
     environment.globals["style"] = style.replace("/* light */", light).replace("/* dark */", dark)
-    environment.globals |= {"svg": _svg, "macro_of": lambda block: type(block).__name__.lower()}
+    environment.globals["macro_of"] = lambda block: type(block).__name__.lower()
+    environment.globals["svg"] = files.svg
     return environment.get_template("page.html.jinja")
 
 

@@ -20,7 +20,7 @@ def path(trained: Trained) -> list[Block]:
     """A path, with the chosen iteration marked; people see some iterations."""
     model, progress = trained.model, trained.progress
     columns = [Column("iteration", COUNT), *map(Column, TITLES, [_figures] * len(TITLES), PATH)]
-    columns.append(Column("", _mark, "is_stop"))
+    columns.append(Column("", lambda is_stop: "<- stop" if is_stop else "", "is_stop"))
     rows = [[t, *(float(record[name]) for name in PATH), t == model.stop] for t, record in enumerate(model.path, 1)]
     facts = [Fact("task", model.task), Fact("rows", progress.rows, COUNT)]
     facts += [Fact("rows skipped", progress.skipped, COUNT, "skipped")] if progress.skipped else []
@@ -48,7 +48,3 @@ def chart_of_path(trained: Trained) -> Chart:
 
 def _figures(value: float) -> str:
     return ABSENT if is_absent(value) else in_figures(value)
-
-
-def _mark(is_stop: bool) -> str:
-    return "<- stop" if is_stop else ""

@@ -164,17 +164,16 @@ def _slices(tested: Evaluation, by: str) -> Table:
     """The metrics of each slice, with their intervals; people see the main ones."""
     names = list(tested.measures)
     shown = (OF_SLICES if tested.scored.power is None else OF_SLICES_OF_COUNTS) + OF_INTERVALS
-    columns = [Column(by, _value, "value", has_words=True), Column("rows", COUNT)]
+    columns = [
+        Column(by, lambda value: "(missing)" if value is None else value, "value", has_words=True),
+        Column("rows", COUNT),
+    ]
     columns += [
         Column(BRIEF_TITLES.get(name) or title_of(name), format_of(name).with_half, name, name in shown)
         for name in names
     ]
     rows = [[part.value, part.rows, *(part.measures.get(name) for name in names)] for part in tested.slices]
     return Table(f"By {by}", columns, rows, "±: half the width of the 95 % interval.", "slices")
-
-
-def _value(value: str | None) -> str:
-    return "(missing)" if value is None else value
 
 
 def gain_of(tested: Evaluation) -> tuple[np.ndarray, np.ndarray] | None:

@@ -50,11 +50,8 @@ def blocks_of_terms(decomposition: Decomposition | None, top: int, label: Any = 
     header = [Column("column"), Column("importance", FOUR), Column("standard error", TWO)]
     note = describe_importance(decomposition, columns)
     table = Table("Columns by importance", header, list(rows)[: top or None], note, "terms", is_open=False)
-    return [*_bars(columns, margin_name(decomposition)), table, _sampled(columns)]
-
-
-def _sampled(columns: Importance) -> Facts:
-    return Facts([Fact("rows over which columns are compared", columns.rows, COUNT, "sampled_rows")])
+    sampled = Facts([Fact("rows over which columns are compared", columns.rows, COUNT, "sampled_rows")])
+    return [*_bars(columns, margin_name(decomposition)), table, sampled]
 
 
 def _bars(columns: Importance, margin: str) -> list[Chart]:

@@ -285,14 +285,14 @@ def _new(plan: Plan, task: str, name: str, classes: list[Any], n_features: int) 
 def _one_pass(
     comparison: Comparison, encoder: Any, batches: Iterator[Batch], bad: BadRows, watcher: ComparisonWatcher
 ) -> None:
-    compiled: set[int] = set()
+    compiled: set[bool] = set()
     first = comparison.contestants[0].model
     for batch, seconds in _timed(batches):
         comparison.reading += seconds
         batch, y = as_learned(comparison.plan, batch, target_of(first.task, batch))
-        n_outputs = _n_outputs(first, y)
-        if len(batch.weight) and n_outputs not in compiled:
-            compiled.add(n_outputs)
+        has_several = len(_classes(first, y)) > 2  # outputs, of which compiled code depends on no more
+        if len(batch.weight) and has_several not in compiled:
+            compiled.add(has_several)
             for contestant in comparison.contestants:
                 watcher.prepare(contestant)
                 _compile(comparison, contestant.name, batch, y, encoder.n_features)
@@ -314,11 +314,6 @@ def _timed(batches: Iterator[Batch]) -> Iterator[tuple[Batch, float]]:
 def _classes(model: Model, y: Any) -> list[Any]:
     """The classes that a model knows once it has learned a batch with these labels."""
     return model.classes + [label for label in y.values if label not in model.classes] if isinstance(y, Labels) else []
-
-
-def _n_outputs(model: Model, y: Any) -> int:
-    """1 for one output, 2 for more: compiled code depends on no more of it."""
-    return 2 if len(_classes(model, y)) > 2 else 1
 
 
 def _compile(comparison: Comparison, name: str, batch: Batch, y: Any, n_features: int) -> None:
