@@ -105,7 +105,6 @@ def add(name: str, command: Callable[..., None]) -> None:
 
     ``command``: its parameters are annotated for typer, or with groups of options such as
     :class:`tunefree.cli.options.Files`. Its docstring is the help.
-    Raises a ModelError if there is another command of this name.
     """
     COMMANDS.register(name, command)
 

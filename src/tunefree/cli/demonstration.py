@@ -72,10 +72,7 @@ def run(folder: Path) -> list[Result]:
 
 
 def write_data(folder: Path) -> tuple[Path, Path]:
-    """Write the packaged data to two files, of training rows (shuffled, as they are a stream) and of test rows.
-
-    ``folder``: it is created if it does not exist.
-    """
+    """Write the packaged data to two files, of training rows (shuffled, as they are a stream) and of test rows."""
     make_folder(folder)
     with as_file(files("tunefree") / "data" / "adult.parquet") as path:
         table = parquet.read_table(path)

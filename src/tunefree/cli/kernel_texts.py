@@ -48,10 +48,7 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def write(path: Path, processes: int = 2) -> list[str]:
-    """Write the texts of all kernels to a file.
-
-    Returns: the names of the kernels.
-    """
+    """Write the texts of all kernels to a file."""
     environment = os.environ | NEUTRAL
 
     def part(number: int) -> str:

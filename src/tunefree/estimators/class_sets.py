@@ -25,7 +25,6 @@ def union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def closed(classes: Any, estimator: Any, again: bool) -> np.ndarray | None:
     """The labels, sorted, that classes are closed to from here on; None if a new label becomes a class.
 
-    ``classes``: as the user gives them.
     ``again``: whether it goes on with what it has learned.
     Raises a ValueError if there are none, one has no name, or two are the same.
     """

@@ -31,7 +31,6 @@ def descend(source: Source, plan: Plan, iterations: int = 500) -> Trained:
     """Read a source and compute its path, which is stopped where rows held out are predicted best.
 
     ``plan``: what is to be learned from which rows, and with which kernel; without one it is weights of the features.
-    ``iterations``: length of the path.
     Returns: its model is a :class:`tunefree.estimators.path_model.PathModel`.
     Raises a DataError or ModelError if a row cannot be used, the plan says how to learn row by row, or the estimator
     refuses rows or loss.

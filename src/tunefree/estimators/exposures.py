@@ -16,7 +16,6 @@ from tunefree.losses.rates import Fault, as_rates, check_has_rates, fault_of_exp
 def checked(exposure: Any, n_rows: int, loss: str) -> np.ndarray | None:
     """Exposures (n,): float64, finite and above 0; None if there are none.
 
-    Raises a ValueError if one cannot be used.
     Raises a ModelError if the loss has no logarithmic link.
     """
     if exposure is None:

@@ -12,8 +12,6 @@ from tunefree.core import compilation
 class FitDisplay:
     """Lines, each with the seconds so far, and a bar for the pass; nothing unless verbose.
 
-    ``name``: of the estimator.
-
     >>> with FitDisplay("Example", verbose=True) as display:
     ...     display.begins("a pass over 10 rows", 10)
     ...     display.advance(5)

@@ -15,7 +15,6 @@ def of(estimator: Any) -> AbstractContextManager[None]:
     """A context in which no more threads work than ``n_jobs`` of an estimator asks for.
 
     ``estimator``: without ``n_jobs`` there is one thread for each processor.
-    Raises a ValueError if ``n_jobs`` is 0.
     """
     if not hasattr(estimator, "n_jobs"):
         return nullcontext()

@@ -138,10 +138,7 @@ class Saving:
 
 
 def estimator_of(trained: Trained) -> Any:
-    """The estimator that a file holds, or that the plan of a training stands for.
-
-    Raises a ModelError if the model is not one of such an estimator.
-    """
+    """The estimator that a file holds, or that the plan of a training stands for."""
     described, model = trained.estimator or _of_plan(trained), trained.model
     ending = "Classifier" if model.task == "classification" else "Regressor"
     if not ESTIMATORS[described["class"]].__name__.endswith(ending):

@@ -161,10 +161,7 @@ class PathModel(ScoredModel):
         return 0 if self.has_weights else int(self.estimator.coefficients_.any(axis=1).sum())
 
     def mean_weights(self) -> np.ndarray:
-        """Weights (d, K) of the constant and of the standardised features.
-
-        Raises a ModelError with a kernel.
-        """
+        """Weights (d, K) of the constant and of the standardised features."""
         self._check_weights()
         weights, targets = self.estimator.coefficients_, self.fitted.targets
         with np.errstate(over="ignore"):
@@ -172,10 +169,7 @@ class PathModel(ScoredModel):
         return np.clip(weights, -LARGEST, LARGEST)
 
     def linear_weights(self, names: list[str]) -> Weights:
-        """Weights of the constant and of the features, which have these names, in their own units.
-
-        Raises a ModelError with a kernel.
-        """
+        """Weights of the constant and of the features, which have these names, in their own units."""
         self._check_weights()
         coefficients = np.atleast_2d(self.estimator.coef_)
         weights = np.concatenate([np.reshape(self.estimator.intercept_, (1, -1)), coefficients.T])

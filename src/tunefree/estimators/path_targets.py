@@ -85,7 +85,6 @@ def in_units(loss: Any, targets: np.ndarray, exact: np.ndarray, bound: float, un
 def log_odds(loss: Any, margins: np.ndarray, temperature: Any) -> np.ndarray:
     """Logarithms (n, classes) of what is proportional to the probabilities, none of which is taken for 0.
 
-    ``margins``: (n, K) array.
     ``temperature``: what margins are multiplied by; None for losses whose link function has an inverse.
     """
     if isinstance(loss, Logistic):
@@ -112,7 +111,6 @@ def probabilities(loss: Any, margins: np.ndarray, temperature: Any) -> np.ndarra
 def fit_temperature(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
     """The a for which softmax(a m) has the least log-loss: temperature scaling (Guo, Pleiss, Sun, Weinberger 2017).
 
-    ``margins``: (n, K) array.
     ``codes`` (n,): the class of each row.
     ``weight`` (n,): of sum 1.
     Returns: between 0.001 and 1000 over the margins' mean size.

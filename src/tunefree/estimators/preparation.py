@@ -68,7 +68,6 @@ def standards(X: Any, weight: np.ndarray) -> Standards:
 def unchanged(X: Any, farthest: float) -> Standards:
     """Standards that change nothing.
 
-    ``X`` (n, d): array or CSR matrix.
     ``farthest``: where rows are cut.
     Raises ValueError where sums of squares of such rows would leave the range of numbers.
     """

@@ -20,7 +20,6 @@ def rows_of(encoder: Any, X: Any, learning: bool) -> Any:
 
     ``X``: lines; or rows whose column j has the index j + 1, or j if indices are from 0.
     ``learning``: whether features that are new are learned; else they are left out.
-    Raises a DataError if a row cannot be used.
     """
     if _are_lines(X):
         return _of_lines(encoder, X, learning)

@@ -160,7 +160,6 @@ def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
 def group_digests(groups: Any, n_rows: int, may_be_one: bool) -> np.ndarray | None:
     """Digests (n,) of the groups of rows; None where rows have no groups.
 
-    ``groups``: labels, as the user gives them.
     ``may_be_one``: whether all rows may be of one group.
     """
     if groups is None:

@@ -146,12 +146,7 @@ class Decomposition:
 
 
 class Line:
-    """The lines from the reference to rows, on which members' parts move evenly.
-
-    ``rule``: the mixture.
-    ``places``: of its members in the pool.
-    ``members``: those that predict.
-    """
+    """The lines from the reference to rows, on which members' parts move evenly."""
 
     def __init__(self, rule: Rule, places: list[int], parts: list[Part], members: list[Member]) -> None:
         self.rule, self.parts, self.members = rule, parts, members

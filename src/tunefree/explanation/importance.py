@@ -27,10 +27,7 @@ class Importance(NamedTuple):
 
 
 def importance(decomposition: Decomposition, output: int | None = None) -> Importance:
-    """The mean absolute contribution of each column over the reference, to one margin or to all.
-
-    Raises a ModelError if there is no reference.
-    """
+    """The mean absolute contribution of each column over the reference, to one margin or to all."""
     rows = reference_of(decomposition)
     rows = rows_at(rows, evenly_spaced(n_rows(rows), MOST_ROWS))
     outputs = slice(None) if output is None else slice(output, output + 1)

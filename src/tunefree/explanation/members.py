@@ -106,7 +106,6 @@ class LinearTerms:
     """The terms of some members of a linear group.
 
     ``term_of`` (d,): of each feature; that of the constant is 0.
-    ``rows``: the reference.
     """
 
     def __init__(self, group: Any, term_of: np.ndarray, n_terms: int, rows: Any = None) -> None:
@@ -215,7 +214,6 @@ class LinearModelTerms:
 class PoolTerms:
     """The parts of all members of a pool that are awake at some places of its mixture.
 
-    ``term_of_feature`` (d,): array of int.
     ``term_of_key``: the term of the columns under keys (c,) of generations.
     ``n_terms``: the last one is of members without columns.
     """

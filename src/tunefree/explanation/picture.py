@@ -42,12 +42,10 @@ def picture(
 ) -> Picture:
     """What to draw of a model.
 
-    ``decomposition``: with a reference.
     ``features``: names or numbers (from 0) of columns; by default those that matter most.
     ``target``: the class whose margin is drawn. By default the second of two classes, and of more classes all, but at
     most six: those that the model predicts most often.
     ``max_curves``: how many curves there are by default.
-    ``name``: what the target is called.
     Raises a ModelError if there is no such class or column, nothing can be drawn, or the model keeps no rows.
     """
     outputs, labels, sign = _classes(decomposition, target)
@@ -87,7 +85,6 @@ def output_of(classes: list[Any], n_outputs: int, label: Any) -> tuple[int, floa
     """The margin of a class, and its sign: one margin is for the second of two classes.
 
     ``classes``: labels in the order of the margins.
-    ``n_outputs``: margins.
     ``label``: or how it is written.
 
     >>> output_of(["no", "yes"], 1, "no"), output_of([1, 2, 3], 3, "2")

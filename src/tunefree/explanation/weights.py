@@ -24,7 +24,6 @@ def linear_weights(model: Model, names: list[str]) -> Weights:
     """The weights of a model that is one linear learner on rows as they are.
 
     ``names``: of the features, without the constant.
-    Raises a ModelError if the model is another one.
     """
     group = model.ensemble.linear
     if model.options.is_pool or len(model.members) != 1 or not group.members or model.options.view != "raw":

@@ -49,7 +49,6 @@ def draw_lines(
 ) -> None:
     """Draw lines over a logarithmic axis, with names at their ends.
 
-    ``titles``: of the axes.
     ``y_range``: what is shown; lines may leave it.
     ``are_counts``: whether ``x`` counts rows.
     ``marks``: places of the lower axis that have pale lines, and triangles on top.

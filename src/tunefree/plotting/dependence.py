@@ -33,7 +33,6 @@ LONE = 12  # values that are marked one by one
 def draw_panel(axes: Any, picture: Picture, panel: Dependence, has_unit: bool = True) -> None:
     """Draw how the margins of the classes of a picture depend on one column.
 
-    ``panel``: one of its curves.
     ``has_unit``: whether the axis of the margins of a curve has its title.
     """
     mean, low, high = (picture.sign * part[:, picture.outputs] for part in (panel.mean, panel.low, panel.high))

@@ -38,7 +38,6 @@ def is_installed() -> bool:
 def check(path: Path) -> None:
     """Raise an error if a picture cannot be drawn, before anything is computed for it.
 
-    ``path``: file to draw to.
     Raises a ModelError if the file's extension is not that of a picture, it cannot be written, or matplotlib is not
     installed.
     """
@@ -54,8 +53,6 @@ def check(path: Path) -> None:
 def save(draw: Draw, inches: tuple[float, float], path: Path) -> None:
     """Draw a figure to a file.
 
-    ``draw``: it draws on the figure that it is called with.
-    ``inches``: width and height.
     ``path``: a .png, .svg or .pdf file.
     """
     check(path)
@@ -67,7 +64,6 @@ def save(draw: Draw, inches: tuple[float, float], path: Path) -> None:
 def svg(draw: Draw, inches: tuple[float, float], title: str, description: str, prefix: str) -> str:
     """A figure as an element of a page: as wide as its place, with the colours of the page's style.
 
-    ``draw``: it draws on the figure that it is called with.
     ``inches``: width and height, which give the ratio of the sides and the relative size of text.
     ``title``, ``description``: for those who do not see it.
     ``prefix``: of the ids, which are unique in a page.

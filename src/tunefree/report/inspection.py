@@ -19,9 +19,7 @@ from tunefree.workflows.certification import order_of
 def blocks_of_model(trained: Trained, decomposition: Decomposition | None, top: int, label: Any = None) -> list[Block]:
     """Rows, losses, members, and what columns and features matter.
 
-    ``decomposition``: the terms of the model, if it has any that can be compared.
     ``top``: most columns and features that are listed; 0 for all.
-    ``label``: the class whose terms are listed.
     """
     blocks = story(trained, top)
     if trained.model.kind != "path":
@@ -32,10 +30,7 @@ def blocks_of_model(trained: Trained, decomposition: Decomposition | None, top: 
 
 
 def blocks_of_file(path: str | os.PathLike[str]) -> list[Block]:
-    """What a model file says of itself, and its arrays.
-
-    Raises a ModelError if it is no model file, or damaged.
-    """
+    """What a model file says of itself, and its arrays."""
     arrays, header = storage.load(path)
     facts = [Fact("kind of model", header["kind"]), Fact("kind of rows", header["source"])]
     facts += [

@@ -56,7 +56,6 @@ def learned(trained: Trained) -> Section:
 def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[Block]:
     """The end of a training: rows, losses, the file of the model, and what looks wrong.
 
-    ``output``: the file.
     ``for_programs``: with what was told before the end, where the loss rose, and the bounds of the certificate.
     """
     blocks: list[Block] = [

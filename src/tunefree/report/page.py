@@ -91,10 +91,7 @@ class Page:
         return html(self.document)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file.
-
-        Raises a ModelError if it cannot be written.
-        """
+        """Write the page to a file."""
         write(self.document, path)
 
     def _repr_html_(self) -> str:
@@ -154,10 +151,7 @@ def _template() -> Any:
 
 
 def write(document: Document, path: str | os.PathLike[str]) -> None:
-    """Write a document to a file; an earlier file of this name is replaced whole, at the last moment.
-
-    Raises a ModelError if it cannot be written.
-    """
+    """Write a document to a file; an earlier file of this name is replaced whole, at the last moment."""
     text = html(document)
     with storage.whole_file(Path(path)) as file:
         file.write(text.encode())

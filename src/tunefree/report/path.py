@@ -32,10 +32,7 @@ def path(trained: Trained) -> list[Block]:
 
 
 def chart_of_path(trained: Trained) -> Chart:
-    """Losses, errors and norms against iterations, with the chosen one.
-
-    ``trained``: of early stopping.
-    """
+    """Losses, errors and norms against iterations, with the chosen one."""
     model = trained.model
 
     def draw(figure: Any) -> None:

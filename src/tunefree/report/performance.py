@@ -79,10 +79,7 @@ RESIDUALS = "Residuals on the test data: targets minus predictions, against pred
 
 
 def performance(trained: Trained, tested: Evaluation | None) -> Section:
-    """How well the model predicts.
-
-    ``tested``: on test data.
-    """
+    """How well the model predicts."""
     facts = [*losses(trained), *facts_of_drifts(trained)]
     blocks: list[Block] = [Facts(facts), *tables_of_passes(trained), *_stream(trained), *blocks_of_drifts(trained)]
     blocks += [] if tested is None else evaluation(trained, tested, None, "On the test data")
@@ -92,7 +89,6 @@ def performance(trained: Trained, tested: Evaluation | None) -> Section:
 def evaluation(trained: Trained, tested: Evaluation, by: str | None = None, title: str = "") -> list[Block]:
     """Losses, errors and calibration on known targets.
 
-    ``by``: the column that makes the slices.
     ``title``: of the metrics.
     """
     facts = [Fact("rows", tested.metrics.rows, COUNT)]

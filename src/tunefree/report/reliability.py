@@ -37,10 +37,7 @@ CLASSES = [
 
 
 def reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
-    """Classes that are never predicted; the rarest classes, of more than two; and tenths of the first of these.
-
-    ``labels``: of the classes of the model.
-    """
+    """Classes that are never predicted; the rarest classes, of more than two; and tenths of the first of these."""
     blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
     blocks += [_chart_of_tenths(known) for known in tested.classes[:DRAWN]]
     blocks.append(_table_of_classes(tested.classes, len(labels)))

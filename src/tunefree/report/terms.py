@@ -27,10 +27,7 @@ FEATURES = "Importance: |weight| x size of the feature in its own units, so that
 
 
 def terms(trained: Trained, decomposition: Decomposition | None) -> Section:
-    """What matters.
-
-    ``decomposition``: its terms, if it has any that can be compared.
-    """
+    """What matters."""
     blocks = blocks_of_terms(decomposition, TOP)
     blocks += [] if decomposition is None else _panels(trained, decomposition)
     return Section("terms", "What matters", [*blocks, *blocks_of_features(trained.model, trained.encoder.names(), TOP)])
@@ -105,7 +102,6 @@ def _panel(picture: Picture, panel: Dependence) -> Chart:
 def blocks_of_features(model: Any, names: Sequence[str], top: int) -> list[Block]:
     """The features of the largest weights, or why there are none.
 
-    ``names``: of the features.
     ``top``: features that are listed; 0 for all.
     """
     outputs = [str(label) for label in (model.classes if model.n_outputs > 1 else model.classes[-1:] or ["prediction"])]

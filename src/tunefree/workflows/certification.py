@@ -182,7 +182,6 @@ def _theorem(trained: Trained, weights: np.ndarray) -> float:
 def read_weights(trained: Trained, path: str | os.PathLike[str]) -> np.ndarray:
     """Weights of a linear model from a CSV file.
 
-    ``trained``: its features and classes are those that the file names.
     Returns (d, K) array.
     Raises a DataError if the file cannot be read, or names features or classes that the model does not have.
     """

@@ -81,12 +81,8 @@ class ColumnView(NamedTuple):
 class ColumnsView:
     """What :func:`columns` has seen; printed, it is a table.
 
-    ``name``: of the source.
-    ``rows``: that were looked at.
     ``where``: which rows these are.
     ``task``, ``why``: what a training would learn, and why; empty without a target.
-    ``remarks``: what columns seem to be.
-    ``unusable``: why rows of the sample cannot be used.
     """
 
     name: str
@@ -177,10 +173,7 @@ the most frequent class 50.00 %: it may give the target away, unless it is known
 
 
 def view_of(source: Source, plan: Plan) -> ColumnsView:
-    """What is seen of a source.
-
-    ``plan``: of a training, which need not have a target.
-    """
+    """What is seen of a source."""
     if source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns to look at", source.name, remedy="train on it as it is")
     is_labelled = plan.target is not None

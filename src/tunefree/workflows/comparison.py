@@ -88,10 +88,7 @@ class Contestant:
         return [Point.between(*pair) for pair in pairwise(points) if pair[1].rows]
 
     def learn(self, piece: Piece, n_features: int) -> None:
-        """Predict and learn rows, which is timed.
-
-        ``n_features``: features known to the encoder.
-        """
+        """Predict and learn rows, which is timed."""
         began = time.perf_counter()
         self.model.reserve_features(n_features)
         learn(self.trained, piece)

@@ -48,7 +48,6 @@ def count_metrics(
 
     ``power``: of the variance.
     ``exposure`` (n,): times the sample weight.
-    ``rates``, ``predicted``: (n,) arrays.
     ``weight`` (n,): of the deviances of rates.
     ``losses`` (n,): half the deviances.
 

@@ -56,7 +56,6 @@ def terms_of(trained: Trained, data: Any = None) -> Decomposition | None:
     """The terms of a model of any kind; None if it has none that can be compared.
 
     ``data``: over which terms are compared; by default the rows that the model keeps.
-    Raises a ModelError if there are data, and the model has kernels alone.
     """
     if trained.model.kind == "path":
         return None
@@ -70,12 +69,7 @@ def terms_of(trained: Trained, data: Any = None) -> Decomposition | None:
 
 
 def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any = None) -> Picture:
-    """What to draw of a model.
-
-    ``decomposition``: its terms.
-    ``label``: the class whose margin is drawn.
-    Raises a ModelError if there are no terms to compare.
-    """
+    """What to draw of a model."""
     if decomposition is None:
         decomposition_of(trained)  # where there is none, it tells why
         raise ModelError("the model keeps no rows that it learned, over which to draw it; pass `rows=DATA`")
@@ -83,11 +77,7 @@ def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any
 
 
 def sample_of(trained: Trained, source: Source, bad: BadRows) -> Any:
-    """Evenly spaced rows of a source, as a block of rows.
-
-    ``trained``: its encoder reads the source.
-    Raises a DataError if there are no rows, or one cannot be used.
-    """
+    """Evenly spaced rows of a source, as a block of rows."""
     blocks: list[Any] = []
     for batch, _ in predict(trained, source, bad):
         blocks.append(batch.rows)
@@ -240,10 +230,8 @@ def columns(
 ) -> Any:
     """A record batch with predictions, the margins that are explained, and contributions that add up to them.
 
-    ``names``: of its terms.
     ``kept`` (k,): the terms that have a column.
     ``numbered``: whether a first column ``row`` has each row's number in its file, counted from 1.
-    ``ids``: names of the columns that its batch has kept, which come before.
     """
     model, table = trained.model, marks(explained.batch, numbered)
     if model.task == "regression":

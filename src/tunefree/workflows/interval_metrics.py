@@ -50,7 +50,6 @@ class IntervalScores:
     """What intervals add to metrics, batch by batch.
 
     ``coverage``: of the intervals that are measured.
-    Raises a ModelError if the model has no intervals.
     """
 
     def __init__(self, model: Any, coverage: float) -> None:

@@ -45,7 +45,6 @@ class Measure(NamedTuple):
 class Ranking:
     """Rows in the order of their scores, for the areas under curves.
 
-    ``scores``: (n,) array.
     ``positive`` (n,): which rows are of the class whose score it is.
     """
 
@@ -76,7 +75,6 @@ class Ranking:
 class Scored(NamedTuple):
     """Rows with known targets as a model predicts them.
 
-    ``weight``: (n,) array.
     ``means``: what a row adds to metrics that are means; NaN where it has none.
     ``codes``, ``chosen`` (n,): the classes of rows and the ones predicted; ``n_classes`` stands for a class that was
     never seen in training.

@@ -52,7 +52,6 @@ def predict(
 ) -> Iterator[Predicted]:
     """Predict the rows of a source, batch by batch.
 
-    ``bad``: what happens to rows that cannot be used.
     ``labelled``: whether each row must have a target.
     ``kept``: columns that batches keep as they were read, whether the model knows them or not.
     ``progressive``: whether each row, which must have a target, is learned after it was predicted. The model and the
@@ -93,7 +92,6 @@ class OutputColumns:
     ``quantiles``: levels of quantiles of the targets, which are numbers.
     ``set``: coverages of sets of classes.
     ``conditional``: {"class"}; whether sets cover the rows of each class as often as asked for.
-    Raises a ModelError if a number makes no sense.
     """
 
     ids: tuple[str, ...] = ()
@@ -140,7 +138,6 @@ PLAIN = OutputColumns()
 def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, layout: OutputColumns = PLAIN) -> Any:
     """A record batch with the column ``prediction``, and for classes a column of probabilities each.
 
-    ``predicted``: its batch has kept the columns ``layout.ids``.
     ``numbered``: whether a first column ``row`` has each row's number in its file, counted from 1.
     """
     table = marks(predicted.batch, numbered)
@@ -242,8 +239,6 @@ def write(
     ``output``: name of a file that ends in .csv, .parquet or .pq; ``"-"`` for standard output.
     ``bad``: what happens to rows that cannot be used. If they are skipped, a column ``row`` numbers the others.
     ``beside``: from predictions, and the names that are taken, to further columns.
-    Returns: number of predictions.
-    Raises a DataError if a row cannot be used, or there is no column of an id.
     Raises a ModelError if the file cannot be written, or its name ends otherwise. An earlier file of this name is
     untouched.
     """

@@ -55,7 +55,6 @@ def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliabilit
     """The reliability of the classes that rows have, the rarest first.
 
     ``scored``: rows of a class that was never seen in training are left out.
-    ``labels``: of the classes.
     Returns: of two classes the rarer one, which tells of both; of more the MOST_CLASSES rarest. Empty in regression,
     and where there are too many probabilities to be kept.
 

@@ -19,10 +19,8 @@ OTHERS = "(other)"
 def slices_of(column: str, values: Any) -> list[tuple[str | None, np.ndarray]]:
     """The slices of rows that a column makes, those of most rows first, ranges in their order.
 
-    ``column``: its name, for messages.
     ``values``: texts that are all numbers count as numbers.
     Returns: what the rows have in common, None for a missing value, and the rows.
-    Raises a DataError if the column holds lists or structs.
 
     >>> [(name, rows.tolist()) for name, rows in slices_of("job", pa.array(["cook", "clerk", None, "cook"]))]
     [('cook', [0, 3]), ('clerk', [1]), (None, [2])]

@@ -10,11 +10,7 @@ from tunefree.training.watching import Watcher, Watchers
 
 
 class LiveDisplay(Watchers):
-    """What another watcher does, and a page that is served until training ends.
-
-    ``port``: 0 for any that is free.
-    Raises a ModelError if the port is in use, or what serves is not installed.
-    """
+    """What another watcher does, and a page that is served until training ends."""
 
     def __init__(self, other: Watcher, port: int) -> None:
         try:
