@@ -68,7 +68,7 @@ class Explaining:
         check_is_fitted(self)
         decomposition = decomposition_of(self)
         X = self._prepared(validation.features(self, X))  # type: ignore[attr-defined]
-        names, n_outputs = decomposition.names, decomposition.n_outputs
+        names, n_outputs = decomposition.names, decomposition.model.n_outputs
         if X.shape[0] * len(names) * n_outputs > MOST_NUMBERS:
             raise ValueError(f"contributions of {X.shape[0]} rows take more than 2 GiB; explain fewer at a time")
         blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))  # type: ignore[attr-defined]

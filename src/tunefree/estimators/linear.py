@@ -95,12 +95,6 @@ class ScInOLClassifier(ScInOL, LinearClassifier):
     >>> model = ScInOLClassifier().fit(X[:400], y[:400])
     >>> model.score(X[400:], y[400:]) > 0.9
     True
-
-    Incremental learning, with a class that appears later:
-
-    >>> model = ScInOLClassifier().partial_fit([[0.0], [1.0]], ["no", "yes"])
-    >>> model.partial_fit([[2.0]], ["perhaps"]).classes_.tolist()
-    ['no', 'perhaps', 'yes']
     """
 
 
@@ -188,12 +182,6 @@ class PiSTOLClassifier(PiSTOL, LinearClassifier):
     >>> model = PiSTOLClassifier().fit(X[:400], y[:400])
     >>> model.score(X[400:], y[400:]) > 0.9
     True
-
-    Incremental learning, with a class that appears later:
-
-    >>> model = PiSTOLClassifier().partial_fit([[0.0], [1.0]], ["no", "yes"])
-    >>> model.partial_fit([[2.0]], ["perhaps"]).classes_.tolist()
-    ['no', 'perhaps', 'yes']
     """
 
 

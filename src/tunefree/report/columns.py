@@ -131,9 +131,7 @@ def blocks_of_view(view: ColumnsView) -> list[Block]:
         Column("values"),
         *(Column(name, is_shown=False) for name in ("range", "examples", "options", "roles")),
     ]
-    rows = [
-        [*one[:5], shown[-1], *one[5:], described["roles"]]
-        for one, shown, described in zip(view.columns, view.table(), view.facts()["columns"], strict=True)
-    ]
+    roles = [column["roles"] for column in view.facts()["columns"]]
+    rows = [[*one[:5], one.values, *one[5:], of_one] for one, of_one in zip(view.columns, roles, strict=True)]
     table = Table(f"{len(rows):,} columns", columns, rows, key="columns")
     return [Facts(facts), table, *notes_of(view.notes()), Note(HINT, "fine")]

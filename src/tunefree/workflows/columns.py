@@ -76,6 +76,13 @@ class ColumnView(NamedTuple):
     examples: list[str]
     options: tuple[str, ...]  # that would change how it is read
 
+    @property
+    def values(self) -> str:
+        """The range and examples."""
+        texts = (text if len(text) <= LONGEST_EXAMPLE else text[: LONGEST_EXAMPLE - 1] + "…" for text in self.examples)
+        examples = ", ".join(texts)
+        return examples if self.range is None else f"{' to '.join(map(_as_written, self.range))}: {examples}"
+
 
 @dataclass(frozen=True)
 class ColumnsView:
@@ -103,13 +110,6 @@ class ColumnsView:
         head = {"source": self.name, "rows": self.rows, "sample": self.where, "task": self.task, "why": self.why}
         return head | {"columns": shown, "notes": self.notes()}
 
-    def table(self) -> list[list[str]]:
-        """The columns in words, a row each, under ``HEADER``."""
-        return [
-            [view.name, view.kind, view.why, f"{100 * view.missing:.1f} %", f"{view.different:,}", _values_told(view)]
-            for view in self.columns
-        ]
-
     def notes(self) -> list[str]:
         """What columns seem to be, and what cannot be used, with the option that decides it."""
         lines = [
@@ -120,16 +120,16 @@ class ColumnsView:
         ]
         return lines + self.unusable
 
-    def head(self) -> str:
-        """The rows that were looked at, and what would be learned, in a line."""
-        task = f"; {self.task}: {self.why}" if self.task else "; no target is named"
-        return f"{self.name}: {len(self.columns)} columns, {self.where}{task}"
-
     def __str__(self) -> str:
-        rows = [HEADER, *self.table()]
-        widths = [max(len(row[place]) for row in rows) for place in range(len(HEADER))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([self.head(), *lines, *(f"note: {note}" for note in self.notes())])
+        task = f"{self.task}: {self.why}" if self.task else "no target is named"
+        rows = [HEADER] + [
+            [view.name, view.kind, view.why, f"{100 * view.missing:.1f} %", f"{view.different:,}", view.values]
+            for view in self.columns
+        ]
+        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+        lines = [f"{self.name}: {len(self.columns)} columns, {self.where}; {task}"]
+        lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes())])
 
 
 def columns(data: Any, target: str | None = None, **options: Any) -> ColumnsView:
@@ -316,13 +316,6 @@ def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, A
 def _as_written(value: Any) -> str:
     """A value as a text."""
     return f"{value:.10g}" if isinstance(value, float) else str(value)
-
-
-def _values_told(view: ColumnView) -> str:
-    """The range and examples of a column."""
-    texts = (text if len(text) <= LONGEST_EXAMPLE else text[: LONGEST_EXAMPLE - 1] + "…" for text in view.examples)
-    examples = ", ".join(texts)
-    return examples if view.range is None else f"{' to '.join(map(_as_written, view.range))}: {examples}"
 
 
 def _further_remarks(reading: Reading, sample: Sample, leaking: set[str]) -> list[Remark]:
