@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import check, parameter
-from tunefree.estimators import class_sets, jobs, memory, tables, validation
+from tunefree.estimators import class_sets, resources, tables, validation
 from tunefree.estimators.explanation import Explaining
 from tunefree.estimators.model_file import Saving, WholeOnly, check_whole, labels_of
 from tunefree.estimators.parameters import documented, estimator, shared
@@ -95,7 +95,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _check_memory(self, X: Any) -> None:
         """Whether there is memory for a support of all rows, where learners have one."""
         some = validation.block(X[: validation.BLOCK], intercept=False)
-        memory.check(self._learned.model.kernel_banks, some, X.shape[0])
+        resources.check_memory(self._learned.model.kernel_banks, some, X.shape[0])
 
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *observers: Observer) -> None:
         """Learn the rounds' rows in a pass, which begins or goes on."""
@@ -170,7 +170,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         check_is_fitted(self)
         X, model = self._prepared(validation.features(self, X)), self._learned.model
         in_sparse, starts = model.ensemble.is_sparse, range(0, X.shape[0], validation.BLOCK)
-        with jobs.of(self):
+        with resources.threads_of(self):
             parts = (X[start : start + validation.BLOCK] for start in starts)
             blocks = (validation.block(part, self._intercept(), in_sparse) for part in parts)
             return np.concatenate([of_block(model, block) for block in blocks])
@@ -256,7 +256,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         self._know(known)
         self._closed = closed
         self._check_memory(X)
-        with jobs.of(self):
+        with resources.threads_of(self):
             learn(X, np.searchsorted(known, y), weight)
         if closed is None:
             class_sets.warn_of_rare(y, weight)
@@ -294,7 +294,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         labels, codes = np.unique(y, return_inverse=True)
         weight = weight * self._class_weight(y, weight, labels, closed)
         self.classes_ = class_sets.union(self.classes_, labels[np.unique(codes[weight > 0])])
-        with jobs.of(self):
+        with resources.threads_of(self):
             self._go_on()
             self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight, group))
         self.n_iter_ = 1

@@ -22,7 +22,7 @@ from tunefree.early_stopping.problem import Problem, Rows, Schedule
 from tunefree.early_stopping.spaces import space_of
 from tunefree.early_stopping.step_size import step_size
 from tunefree.early_stopping.widths import best_gamma
-from tunefree.estimators import jobs, preparation, validation
+from tunefree.estimators import preparation, resources, validation
 from tunefree.estimators.matrices import matrix
 from tunefree.estimators.model_file import Saving
 from tunefree.estimators.path_model import FittedPath, PathModel
@@ -103,7 +103,7 @@ class IterativeRegularization(Saving, PathParameters):
                 "warm_start goes on with the same rows and parameters (but max_iter, stop, output and n_jobs); "
                 "these differ: pass warm_start=False"
             )
-        with jobs.of(self), one_for_products():
+        with resources.threads_of(self), one_for_products():
             if not goes_on:
                 self.fitted_path_ = self._begin(X, targets, weight)
                 self._begun_with = signature
@@ -298,7 +298,7 @@ class IterativeRegularization(Saving, PathParameters):
 
     def predictions_of(self, X: Any) -> np.ndarray:
         """Margins (n, K) of classes, or the predicted targets (n, 1), of an array or CSR matrix of all features."""
-        with jobs.of(self), one_for_products():
+        with resources.threads_of(self), one_for_products():
             features = self._dictionary(self.fitted_path_.standards.apply(X, self._farthest()))
             return self.fitted_path_.margins(self.coefficients_, features, self.device)
 

@@ -10,7 +10,7 @@ from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
-from tunefree.estimators import exposures, jobs, validation
+from tunefree.estimators import exposures, resources, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.parameters import documented, estimator
@@ -40,7 +40,7 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
         if not again:
             self._begin(X.shape[1])
         self._check_memory(X)
-        with jobs.of(self):
+        with resources.threads_of(self):
             learn(X, y, weight)
         return self
 
@@ -64,7 +64,7 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
         group = validation.group_digests(groups, len(y), may_be_one=True)
         if not again:
             self._begin(X.shape[1])
-        with jobs.of(self):
+        with resources.threads_of(self):
             self._go_on()
             self._pass(X, y, validation.as_given(weight, group))
         self.n_iter_ = 1

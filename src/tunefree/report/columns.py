@@ -13,18 +13,8 @@ from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, first
 from tunefree.report.rows import notes_of
 from tunefree.stream.late import Late
 from tunefree.stream.layout import MISSING, Layout
-from tunefree.workflows.columns import ColumnsView, why_of
+from tunefree.workflows.columns import ColumnsView, kind_of, why_of
 
-PLURALS = {
-    "number": "numbers",
-    "category": "categories",
-    "boolean": "true or false",
-    "moment": "dates",
-    "time": "times of day",
-    "text": "texts",
-    "bag": "lists of words",
-    "vector": "lists of numbers",
-}
 MOST_NAMED = 8
 FEWEST_NAMED = 100  # rows, before columns are said to name them
 OPEN = 24  # columns of a table that is shown at once
@@ -42,7 +32,7 @@ def facts_of_columns(trained: Trained) -> list[Fact]:
         names = [
             f"{column.name} ({column.description()})" if column.description() else column.name for column in columns
         ]
-        facts.append(Fact(PLURALS.get(kind, kind), names, _counted, f"{kind}_columns"))
+        facts.append(Fact(kind_of(columns[0]).plural, names, _counted, f"{kind}_columns"))
     late = [f"{column.name} (from row {column.since:,} on)" for column in _columns(trained) if isinstance(column, Late)]
     further = getattr(trained.encoder, "further", None)
     left_out = [f"{name} ({type})" for name, type in further.left_out.items()] if further else []

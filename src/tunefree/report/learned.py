@@ -244,15 +244,13 @@ def _remarks(trained: Trained) -> list[str]:
     return lines + remarks_on_columns(trained)
 
 
-def command_of(plan: Plan, data: str = "DATA", output: str = "MODEL") -> str:
+def command_of(plan: Plan) -> str:
     """The command that trains by a plan.
-
-    ``data``, ``output``: what stands for the files.
 
     >>> command_of(Plan(target="the income", learner="adagrad", settings={"eta": 0.5}, passes=3))
     "tunefree train DATA --target 'the income' --learner adagrad:eta=0.5 --passes 3 -o MODEL"
     """
-    return shlex.join(["tunefree", "train", data, *plan.words(), "-o", output])
+    return shlex.join(["tunefree", "train", "DATA", *plan.words(), "-o", "MODEL"])
 
 
 def reproducing(trained: Trained, digest: str | None) -> Section:

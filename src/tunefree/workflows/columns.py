@@ -41,27 +41,34 @@ from tunefree.training.targets import target_of, task_of
 
 PLACES = 8  # that are read
 EXAMPLES, LONGEST_EXAMPLE = 3, 24  # values that are shown, and letters of each
-REASONS = {
-    "number": "numbers",
-    "category": "no numbers, dates or texts",
-    "boolean": "true and false",
-    "moment": "dates",
-    "time": "times of day",
-    "text": "words in values that hardly repeat",
-    "bag": "lists of strings",
-    "vector": "lists of numbers",
-}
-OPTIONS = {"number": "numeric", "category": "categorical", "moment": "date", "text": "text"}  # that say the kind
-READ_OTHERWISE = {
-    "number": ("categorical",),
-    "category": ("numeric", "date", "text"),
-    "boolean": ("categorical",),
-    "moment": ("date", "categorical"),
-    "time": ("categorical",),
-    "text": ("categorical",),
-}
 HEADER = ["column", "read as", "why", "missing", "different", "values"]
 SEEN_FIRST = "the first rows of what can be read only once"
+
+
+class Kind(NamedTuple):
+    """A kind of columns."""
+
+    plural: str
+    why: str  # a column is of it
+    option: str | None = None  # that says so
+    otherwise: tuple[str, ...] = ()  # options by which a column of it is read otherwise
+
+
+KINDS = {
+    "number": Kind("numbers", "numbers", "numeric", ("categorical",)),
+    "category": Kind("categories", "no numbers, dates or texts", "categorical", ("numeric", "date", "text")),
+    "boolean": Kind("true or false", "true and false", None, ("categorical",)),
+    "moment": Kind("dates", "dates", "date", ("date", "categorical")),
+    "time": Kind("times of day", "times of day", None, ("categorical",)),
+    "text": Kind("texts", "words in values that hardly repeat", "text", ("categorical",)),
+    "bag": Kind("lists of words", "lists of strings"),
+    "vector": Kind("lists of numbers", "lists of numbers"),
+}
+
+
+def kind_of(column: Any) -> Kind:
+    """The kind of a column; one that is not of this package is called by its name."""
+    return KINDS.get(column.kind, Kind(column.kind, column.kind))
 
 
 class ColumnView(NamedTuple):
@@ -275,7 +282,7 @@ def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) 
 def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str, str, tuple[str, ...]]:
     """What a column is read as, why, and what would change it."""
     if column is not None:
-        return column.kind, why_of(plan, column), (*READ_OTHERWISE.get(column.kind, ()), "ignore")
+        return column.kind, why_of(plan, column), (*kind_of(column).otherwise, "ignore")
     for role in ROLES:
         if name == getattr(plan, role):
             why = reading.guess.why if role == "target" and reading.guess else f"named by {role}"
@@ -286,12 +293,11 @@ def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str,
 
 def why_of(plan: Plan, column: Any) -> str:
     """Why a column is of its kind: what the plan says, or what its values are."""
-    option = OPTIONS.get(column.kind)
-    said = [str(name) for name in (getattr(plan, option, None) or ())] if option else []
+    kind, described = kind_of(column), f", {column.description()}" if column.description() else ""
+    said = [str(name) for name in (getattr(plan, kind.option) or ())] if kind.option else []
     if any(name == column.name or name.startswith(f"{column.name}=%") for name in said):
-        return f"named by {option}" + (f", {column.description()}" if column.description() else "")
-    since = f", from row {column.since:,} on" if isinstance(column, Late) else ""
-    return REASONS.get(column.kind, column.kind) + (f", {column.description()}" if column.description() else "") + since
+        return f"named by {kind.option}{described}"
+    return kind.why + described + (f", from row {column.since:,} on" if isinstance(column, Late) else "")
 
 
 def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, Any] | None:

@@ -41,13 +41,20 @@ class Evaluation(NamedTuple):
 
     metrics: RunningMetrics
     unseen: int  # rows whose label was never seen in training: they count as errors and have no loss
-    calibration_error: float  # see calibration_error (classification)
     measures: dict[str, Measure]  # metrics with confidence intervals, see metrics.measures
     confusion: np.ndarray | None  # (classes + 1, classes): weights of rows by class and prediction, the last unseen
     slices: list[Slice]  # by the values of a column
     classes: list[ClassReliability]  # the rarest first
     scored: Scored  # the rows
     covered: list[Covered]  # by intervals of several coverages; none unless asked for
+
+    @property
+    def calibration_error(self) -> float:
+        """See :func:`tunefree.workflows.reliability.calibration_error`; 0 for numbers."""
+        probability, is_right = self.scored.probability, self.scored.is_right
+        if probability is None or is_right is None:
+            return 0.0
+        return calibration_error(probability, is_right, self.scored.weight)
 
     @property
     def lift(self) -> list[Decile]:
@@ -205,11 +212,8 @@ def evaluate(
     confusion = None if scored.codes is None else Metrics(scored).confusion(scored.weight)
     slices = [] if by is None else _slices(scored, by, columns[by])
     classes = class_reliability(scored, model.classes)
-    calibration = 0.0
-    if scored.probability is not None and scored.is_right is not None:
-        calibration = calibration_error(scored.probability, scored.is_right, scored.weight)
     of_rows = measures(scored), confusion, slices, classes, scored
-    return Evaluation(metrics, unseen, calibration, *of_rows, [] if intervals is None else intervals.curve())
+    return Evaluation(metrics, unseen, *of_rows, [] if intervals is None else intervals.curve())
 
 
 def _interval_scores(model: Any, interval: float | None, progressive: bool) -> IntervalScores | None:
