@@ -131,20 +131,20 @@ class IterativeRegularization(Saving, PathParameters):
         kept = np.flatnonzero(weight)
         if len(kept) < len(weight):
             X, weight, targets = X[kept], weight[kept], targets.some(kept)
-        rows = preparation.order(X, targets.exact, random)
+        keys = preparation.order(X, targets.exact, random)
         held = np.zeros(len(weight), bool)
-        if self.validation_fraction and rows.n_different >= preparation.FEWEST:
-            held = preparation.held_out(rows, targets.strata, weight, float(self.validation_fraction))
+        if self.validation_fraction and len(np.unique(keys)) >= preparation.FEWEST:
+            held = preparation.held_out(keys, targets.strata, weight, float(self.validation_fraction))
         share = preparation.shares(weight[~held])
         standards = (
             preparation.standards(X[~held], share) if self.standardize else preparation.unchanged(X, self._farthest())
         )
         features = self._fit_features(standards.apply(X, self._farthest()), ~held)
-        kernel, to_learn, others = self._kernel_of(features, targets, rows), features[~held], features[held]
+        kernel, to_learn, others = self._kernel_of(features, targets, keys), features[~held], features[held]
         learned, beside = Rows(targets.y[~held], share), Rows(targets.y[held], preparation.shares(weight[held]))
         targets = targets.some(kept[:0])
         if self.gamma in (None, "ladder") and distance_of(kernel) is not None and held.any():
-            first = np.argsort(rows.keys[~held], kind="stable")[:TRIED]
+            first = np.argsort(keys[~held], kind="stable")[:TRIED]
             some = Rows(learned.y[first], preparation.shares(share[first]))
             kernel = self._best_kernel(targets, to_learn[first], some, others, beside)
         problem = self._problem(targets, kernel, to_learn, learned, others, beside)
@@ -182,7 +182,7 @@ class IterativeRegularization(Saving, PathParameters):
         thin = self.kernel is not None and self.precision == "single"
         return preparation.FARTHEST_THIN if thin else preparation.FARTHEST
 
-    def _kernel_of(self, features: Any, targets: Targets, rows: preparation.Order) -> Any:
+    def _kernel_of(self, features: Any, targets: Targets, keys: np.ndarray) -> Any:
         """The kernel with the gamma given, or the usual one; None without a kernel."""
         if self.kernel is None:
             return None
@@ -191,7 +191,7 @@ class IterativeRegularization(Saving, PathParameters):
         elif self.gamma is None or isinstance(self.gamma, str):
             classes = targets.n_outputs > 1 or len(np.unique(targets.strata)) > 1
             distance = distance_of(kernel_of(self.kernel, 1.0))
-            gamma = preparation.usual_gamma(distance, features, targets.y, rows, classes)
+            gamma = preparation.usual_gamma(distance, features, targets.y, keys, classes)
         else:
             gamma = float(self.gamma)
         if not (gamma > 0 and math.isfinite(gamma)):

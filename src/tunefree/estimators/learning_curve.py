@@ -164,12 +164,7 @@ class LearningCurveDisplay:
         return display.plot(axes=axes)
 
     def plot(self, *, axes: Any = None) -> LearningCurveDisplay:
-        """Plot.
-
-        Parameters
-        ----------
-        axes : matplotlib axes, optional
-        """
+        """Plot; ``axes`` as of :meth:`from_estimator`."""
         mean, deviation = self._moments()
         shown = mean > 0.0
         if not shown.any():

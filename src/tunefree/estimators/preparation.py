@@ -90,15 +90,10 @@ def units(X: Any) -> Standards:
     return Standards(unit, np.zeros(X.shape[1]), np.ones(X.shape[1]))
 
 
-class Order(NamedTuple):
-    """An order of the different rows that looks random and depends on what is in them."""
+def order(X: Any, y: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+    """Keys (n,) that put rows in an order that looks random; those of equal rows with equal targets are the same.
 
-    keys: np.ndarray  # (n,) the same for equal rows with equal targets
-    n_different: int
-
-
-def order(X: Any, y: np.ndarray, random: np.random.RandomState) -> Order:
-    """The order of rows with their targets, drawn anew for each state of the generator.
+    It depends on what is in the rows, and is drawn anew for each state of the generator.
 
     Columns are taken in units of a power of two below their largest value, so that units do not change the order.
     """
@@ -108,10 +103,10 @@ def order(X: Any, y: np.ndarray, random: np.random.RandomState) -> Order:
     keys ^= keys >> np.uint64(29)
     keys *= np.uint64(0xBF58476D1CE4E5B9)
     keys ^= keys >> np.uint64(32)
-    return Order(keys, len(np.unique(keys)))
+    return keys
 
 
-def held_out(rows: Order, strata: np.ndarray, weight: np.ndarray, fraction: float) -> np.ndarray:
+def held_out(keys: np.ndarray, strata: np.ndarray, weight: np.ndarray, fraction: float) -> np.ndarray:
     """Which rows (n,) to hold out: the first of the order in each stratum, up to a fraction of its weight.
 
     At least one of the different rows of a stratum is learned, and one is held out if there are two.
@@ -119,7 +114,7 @@ def held_out(rows: Order, strata: np.ndarray, weight: np.ndarray, fraction: floa
     held = np.zeros(len(strata), bool)
     for stratum in np.unique(strata):
         place = np.flatnonzero(strata == stratum)
-        _, which = np.unique(rows.keys[place], return_inverse=True)
+        _, which = np.unique(keys[place], return_inverse=True)
         mass = np.bincount(which, weight[place])
         below = np.cumsum(mass) <= fraction * mass.sum() * (1.0 + 1e-9)
         below[:1], below[-1:] = True, False
@@ -127,7 +122,7 @@ def held_out(rows: Order, strata: np.ndarray, weight: np.ndarray, fraction: floa
     return held
 
 
-def usual_gamma(distance: str | None, X: Any, y: np.ndarray, rows: Order, classes: bool) -> float:
+def usual_gamma(distance: str | None, X: Any, y: np.ndarray, keys: np.ndarray, classes: bool) -> float:
     """The width of a kernel, from a thousand of the different rows.
 
     For a kernel of euclidean distances it is 1 / (2 m^2), with m the median distance of rows with different labels
@@ -137,7 +132,7 @@ def usual_gamma(distance: str | None, X: Any, y: np.ndarray, rows: Order, classe
     ``distance``: {"euclidean", "manhattan"} or None; see :func:`tunefree.kernel.kernels.distance_of`.
     ``classes``: whether targets are classes.
     """
-    _, first = np.unique(rows.keys, return_index=True)
+    _, first = np.unique(keys, return_index=True)
     some = first[:PAIRS]
     block, targets = X[some], y[some]
     if distance is None:
