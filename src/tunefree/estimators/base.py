@@ -150,7 +150,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _started(self) -> bool:
         return hasattr(self, "_learned")
 
-    def _begin_with(self, n_features: int, classes: list[Any]) -> None:
+    def _begin(self, n_features: int, classes: list[Any]) -> None:
         """Have a model that has seen no row."""
         model = self._model(n_features, classes)
         kernel = model.options.kernel_config.name if model.learner == "kernel-pool" else None
@@ -252,9 +252,8 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         class_sets.check_several(known)
         weight = self._weighted(y, weight, labels, known)
         if not again:
-            self._begin(X.shape[1], known)
-        self._know(known)
-        self._closed = closed
+            self._begin(X.shape[1], known.tolist())
+        self._know(known, closed)
         self._check_memory(X)
         with resources.threads_of(self):
             learn(X, np.searchsorted(known, y), weight)
@@ -288,9 +287,8 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         named = y[:0] if closed is None else closed
         known = class_sets.union(self.classes_, named) if again else named
         if not again:
-            self._begin(X.shape[1], known)
-        self._know(known)
-        self._closed = closed
+            self._begin(X.shape[1], known.tolist())
+        self._know(known, closed)
         labels, codes = np.unique(y, return_inverse=True)
         weight = weight * self._class_weight(y, weight, labels, closed)
         self.classes_ = class_sets.union(self.classes_, labels[np.unique(codes[weight > 0])])
@@ -300,10 +298,6 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         self.n_iter_ = 1
         return self
 
-    def _begin(self, n_features: int, classes: np.ndarray) -> None:
-        self._begin_with(n_features, classes.tolist())
-        self.classes_ = classes
-
     def _restore(self, trained: Trained) -> None:
         super()._restore(trained)
         labels = labels_of(trained.model.classes, trained.estimator)
@@ -311,9 +305,9 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         self.classes_ = labels if is_mixed else np.sort(labels)
         self._closed = self.classes_ if trained.plan.classes else None
 
-    def _know(self, classes: np.ndarray) -> None:
-        """Tell the model of classes that it does not know yet."""
-        self.classes_ = classes
+    def _know(self, classes: np.ndarray, closed: np.ndarray | None) -> None:
+        """Have these classes, and the labels that they are closed to; tell the model of those that it does not know."""
+        self.classes_, self._closed = classes, closed
         model = self._learned.model
         for label in [label for label in classes.tolist() if label not in model.classes]:
             model.add_class(label)

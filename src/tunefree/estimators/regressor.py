@@ -38,7 +38,7 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
         y, weight = exposures.learnable(y, weight, exposure, str(self.loss), may_be_zero=again)
         if not again:
-            self._begin(X.shape[1])
+            self._begin(X.shape[1], [])
         self._check_memory(X)
         with resources.threads_of(self):
             learn(X, y, weight)
@@ -63,15 +63,12 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
         y, weight = exposures.learnable(y, weight, exposure, str(self.loss), may_be_zero=True)
         group = validation.group_digests(groups, len(y), may_be_one=True)
         if not again:
-            self._begin(X.shape[1])
+            self._begin(X.shape[1], [])
         with resources.threads_of(self):
             self._go_on()
             self._pass(X, y, validation.as_given(weight, group))
         self.n_iter_ = 1
         return self
-
-    def _begin(self, n_features: int) -> None:
-        self._begin_with(n_features, [])
 
     def _targets(self, y: np.ndarray, row: np.ndarray) -> np.ndarray:
         return y[row].astype(np.float64)
