@@ -238,7 +238,7 @@ def test_what_looks_wrong_is_told():
 def test_what_could_not_be_looked_at_is_not_said_to_be_sound(n, learner, unknown):
     table = {name: values for name, values in people(n).items() if name != "pay"}
     trained = train(open_source(table), Plan(target="rich", learner=learner))
-    note = suspicions.suspicions(trained, []).blocks[-1]
+    note = suspicions.suspicions(trained, {}).blocks[-1]
     sound, _, rest = note.text.partition(" Not looked at: ")
     assert rest == "; ".join(unknown) + "." and not any(check in sound for check in unknown)
 
