@@ -21,7 +21,7 @@ PUBLIC = {  # in which module each public name is
     "OnlineRegressor": "tunefree.estimators.linear",
     "KernelPiSTOLClassifier": "tunefree.estimators.kernel",
     "KernelPiSTOLRegressor": "tunefree.estimators.kernel",
-    "KernelSGDClassifier": "tunefree.estimators.kernel_sgd",
+    "KernelSGDClassifier": "tunefree.estimators.kernel",
     "IterativeRegularizationClassifier": "tunefree.estimators.path",
     "IterativeRegularizationRegressor": "tunefree.estimators.path",
     "PathDisplay": "tunefree.estimators.path_display",

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.estimators.matrices import matrix
 from tunefree.estimators.model_file import labels_of
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.estimators.path_model import PathModel
+from tunefree.estimators.preparation import matrix
 from tunefree.model.targets import ScoredModel
 from tunefree.model_files.plan import EARLY_STOPPING, Plan
 from tunefree.model_files.progress import Progress

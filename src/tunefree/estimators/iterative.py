@@ -23,7 +23,6 @@ from tunefree.early_stopping.spaces import space_of
 from tunefree.early_stopping.step_size import step_size
 from tunefree.early_stopping.widths import best_gamma
 from tunefree.estimators import preparation, resources, validation
-from tunefree.estimators.matrices import matrix
 from tunefree.estimators.model_file import Saving
 from tunefree.estimators.path_model import FittedPath, PathModel
 from tunefree.estimators.path_parameters import PathParameters
@@ -92,7 +91,7 @@ class IterativeRegularization(Saving, PathParameters):
         return X, y
 
     def _matrix(self, X: Any) -> Any:
-        return matrix([X.block], X.shape[1] + 1, self._is_dense) if isinstance(X, EncodedRows) else X
+        return preparation.matrix([X.block], X.shape[1] + 1, self._is_dense) if isinstance(X, EncodedRows) else X
 
     def _learn(self, X: Any, targets: Targets, weight: np.ndarray) -> None:
         """Descend, or go on, and choose a stop."""

@@ -21,9 +21,8 @@ from tunefree.early_stopping.problem import Problem, Rows
 from tunefree.early_stopping.products import expand
 from tunefree.early_stopping.spaces import Dictionary, space_of
 from tunefree.estimators import model_file, path_targets, validation
-from tunefree.estimators.matrices import matrix
 from tunefree.estimators.path_targets import log_odds, probabilities
-from tunefree.estimators.preparation import LARGEST, Standards
+from tunefree.estimators.preparation import LARGEST, Standards, matrix
 from tunefree.explanation.weights import Weights
 from tunefree.kernel.backends import at_hand
 from tunefree.kernel.kernels import kernel_of

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from tunefree.core.parameters import check, require
 from tunefree.core.rows import n_rows
-from tunefree.estimators import exposures, validation
+from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
 from tunefree.estimators.fit_display import FitDisplay
 from tunefree.estimators.model_file import WholeOnly
@@ -320,7 +320,7 @@ class TuneFreeRegressor(Pooled, OnlineRegressorBase):
         """A function that gives the exposures of each block of the rows, one block after the other."""
         if exposure is None:
             return lambda block: None
-        checked = exposures.checked(exposure, validation.features(self, X).shape[0], str(self.loss))
+        checked = self._checked_exposures(exposure, validation.features(self, X).shape[0])
         assert checked is not None
         stops = 0
 

@@ -20,17 +20,6 @@ MOST_SCORES = 2**27  # probabilities that are kept for these areas: 1 GiB
 PROPORTIONS = ("error", "coverage", "interval_coverage")  # shares of rows
 UNIT = ("balanced_error", "f1", "auc", "average_precision")  # others between 0 and 1
 
-OF_ROWS = (
-    "codes",
-    "chosen",
-    "scores",
-    "probability",
-    "is_right",
-    "targets",
-    "predictions",
-    "exposure",
-)  # arrays of scored rows that some have
-
 SIGNED = ("r2", "d2", "gini")  # metrics that may be negative
 
 
