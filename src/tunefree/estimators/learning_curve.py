@@ -147,8 +147,9 @@ class LearningCurveDisplay:
         splits = list(ShuffleSplit(repeats, test_size=float(test_fraction), random_state=random_state).split(X))
         classes = is_classifier(estimator)
         sizes = _sizes(sizes, len(splits[0][0]))
-        if classes:
-            _check_classes(np.asarray(y), [train[: sizes[0]] for train, _ in splits])
+        if classes and any(len(np.unique(np.asarray(y)[train[: sizes[0]]])) < 2 for train, _ in splits):
+            problem = f"a subset of {sizes[0]} rows has only one class, from which nothing can be learned"
+            raise ValueError(f"{problem}; pass larger sizes, or another random_state")
         scorer = make_scorer(zero_one_loss if classes else mean_absolute_error)
         nested = ([(train[:size], test) for train, test in splits] for size in sizes)
         errors = [cross_val_score(estimator, X, y, cv=cv, scoring=scorer, error_score="raise") for cv in nested]
@@ -295,11 +296,3 @@ def _sizes(sizes: Any, most: int) -> np.ndarray:
             "pass smaller sizes or a smaller test_fraction"
         )
     return wanted
-
-
-def _check_classes(y: np.ndarray, smallest: list[np.ndarray]) -> None:
-    if any(len(np.unique(y[rows])) < 2 for rows in smallest):
-        raise ValueError(
-            f"a subset of {len(smallest[0])} rows has only one class, from which nothing can be learned; "
-            "pass larger sizes, or another random_state"
-        )

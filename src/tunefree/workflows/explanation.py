@@ -207,7 +207,7 @@ def write(
         kept = _largest(explain(trained, source, BadRows(bad.skip), label, decomposition), len(names), top)
     with writer(output) as put:
         for explained in explain(trained, source, bad, label, decomposition, ids):
-            put(columns(trained, explained, names, kept, bad.skip, ids))
+            put(_table(trained.model, explained, names, kept, bad.skip, ids))
             rows += len(explained.classes)
     return Written(rows, decomposition)
 
@@ -220,20 +220,11 @@ def _largest(batches: Iterator[Explained], n_terms: int, top: int) -> np.ndarray
     return 1 + np.argsort(-total[1:], kind="stable")[: max(top, 0)]
 
 
-def columns(
-    trained: Trained,
-    explained: Explained,
-    names: list[str],
-    kept: np.ndarray,
-    numbered: bool = False,
-    ids: tuple[str, ...] = (),
+def _table(
+    model: ScoredModel, explained: Explained, names: list[str], kept: np.ndarray, numbered: bool, ids: tuple[str, ...]
 ) -> Any:
-    """A record batch with predictions, the margins that are explained, and contributions that add up to them.
-
-    ``kept`` (k,): the terms that have a column.
-    ``numbered``: whether a first column ``row`` has each row's number in its file, counted from 1.
-    """
-    model, table = trained.model, marks(explained.batch, numbered)
+    """A record batch with predictions, the margins that are explained, and contributions of the terms kept."""
+    table = marks(explained.batch, numbered)
     if model.task == "regression":
         table["prediction"] = numbers_of(model, explained.predictions, explained.batch)
     else:
