@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ MARGIN = 0.08  # of the height of the axes, above and below
 TICKS = ((1.0, (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)), (3.0, (1.0, 2.0, 5.0)), (math.inf, (1.0,)))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LearningCurveDisplay:
     """Test error against the number of training rows, on logarithmic axes, with a theoretical rate.
 
@@ -64,20 +66,16 @@ class LearningCurveDisplay:
         The curve, and the rate (None without one).
     """
 
-    def __init__(
-        self,
-        *,
-        sizes: Any,
-        errors: Any,
-        rate: Callable[[int], float] | None = None,
-        rate_name: str = "rate given",
-        least: float = 0.0,
-        title: str = "",
-        error_name: str = "error",
-    ) -> None:
-        self.sizes, self.errors = np.asarray(sizes), np.asarray(errors, np.float64)
-        self.rate, self.rate_name, self.least = rate, rate_name, least
-        self.title, self.error_name = title, error_name
+    sizes: Any
+    errors: Any
+    rate: Callable[[int], float] | None = None
+    rate_name: str = "rate given"
+    least: float = 0.0
+    title: str = ""
+    error_name: str = "error"
+
+    def __post_init__(self) -> None:
+        self.sizes, self.errors = np.asarray(self.sizes), np.asarray(self.errors, np.float64)
 
     @classmethod
     def from_estimator(
