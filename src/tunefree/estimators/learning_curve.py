@@ -175,7 +175,9 @@ class LearningCurveDisplay:
         rows, rate = self._rate_through(int(self.sizes[last]), mean[last])
         if axes is None:
             figure, axes = pyplot(type(self).__name__).subplots(figsize=(7.2, 4.2), layout="constrained")
-            figure.suptitle(self._heading(), x=0.02, ha="left", size=11)
+            repeats = self.errors.shape[1]
+            what = f"mean and standard deviation of {repeats} repeats" if repeats > 1 else "one repeat"
+            figure.suptitle(f"{self.title}: {what}" if self.title else what, x=0.02, ha="left", size=11)
         self.axes_, self.figure_ = axes, axes.figure
         bottom = self._scale(mean[shown], deviation[shown], rate)
         sizes, above = self.sizes[shown], mean[shown] + deviation[shown]
@@ -210,11 +212,6 @@ class LearningCurveDisplay:
             logarithms = np.log(values)
         steps = logarithms - logarithms[rows == size]
         return rows, np.exp(np.minimum(steps + math.log(error), 709.0))
-
-    def _heading(self) -> str:
-        repeats = self.errors.shape[1]
-        what = f"mean and standard deviation of {repeats} repeats" if repeats > 1 else "one repeat"
-        return f"{self.title}: {what}" if self.title else what
 
     def _scale(self, mean: np.ndarray, deviation: np.ndarray, rate: np.ndarray) -> float:
         """Logarithmic axes for curve, band and, if it is not far from them, rate; the lower end."""

@@ -96,19 +96,9 @@ def documented(method: Any) -> Any:
 
 def shared(name: str, default: Any = None, remark: str = "") -> Any:
     """A field for a parameter that several estimators or plans have, with a remark on what it does here."""
-    record = RECORDS[name] if name in RECORDS else of_plan(name)
-    return field_of(replace(record, meaning=f"{record.meaning} {remark}".strip()), default)
-
-
-def of_plan(name: str) -> Parameter:
-    """The record of a plan's parameter, with what there is to say in Python.
-
-    >>> of_plan("max_support").low
-    1
-    """
-    record: Parameter = records_of(Plan)[name]
-    meaning = f"{record.meaning} {REMARKS.get(name, '')}".strip()
-    return replace(record, meaning=meaning, **CHANGES.get(name, {}))
+    record: Parameter = RECORDS.get(name) or records_of(Plan)[name]
+    meaning = " ".join(filter(None, [record.meaning, REMARKS.get(name), remark]))
+    return field_of(replace(record, meaning=meaning, **CHANGES.get(name, {})), default)
 
 
 def check_effect(group: Any) -> None:

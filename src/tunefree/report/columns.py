@@ -83,16 +83,13 @@ def missing_shares(trained: Trained) -> dict[str, float]:
     shares = {column.name: 0.0 for column in layout.columns}
     for key, values in zip(growth.columns.keys, matrix.T, strict=False):
         part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]
-        share = float((_codes_of_missing(layout, values) if key < 0 else np.isnan(values)).mean())
+        is_missing = np.isnan(values)
+        if key < 0:  # codes, some of which may say so
+            codes = np.unique(values[values > 0]).tolist()
+            is_missing = np.isin(values, [code for code in codes if layout.label(int(code)) == MISSING])
         name = layout.parts[part].column
-        shares[name] = max(shares.get(name, 0.0), share)
+        shares[name] = max(shares.get(name, 0.0), float(is_missing.mean()))
     return shares
-
-
-def _codes_of_missing(layout: Layout, codes: np.ndarray) -> np.ndarray:
-    """Which codes (n,) say that a column is missing."""
-    known = np.unique(codes[codes > 0])
-    return np.isin(codes, [code for code in known.tolist() if layout.label(int(code)) == MISSING])
 
 
 def naming_columns(trained: Trained) -> list[tuple[str, int]]:

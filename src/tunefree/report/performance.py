@@ -19,7 +19,7 @@ from tunefree.report.words import weights_named
 from tunefree.workflows.count_metrics import DoubleDecile
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.interval_metrics import tenths_of
-from tunefree.workflows.metrics import Measure, Scored
+from tunefree.workflows.metrics import Measure
 from tunefree.workflows.reliability import ClassReliability
 
 SHARES = ("error", "balanced_error", "coverage", "interval_coverage")  # written in per cent
@@ -125,7 +125,8 @@ def evaluation(trained: Trained, tested: Evaluation, by: str | None = None, titl
     if tested.scored.groups is not None:
         facts.append(Fact("groups", len(np.unique(tested.scored.groups)), COUNT))
     has_intervals = any(measure.low is not None for measure in tested.measures.values())
-    blocks: list[Block] = [Facts(facts, title, intervals_named(tested.scored) if has_intervals else "")]
+    note = INTERVALS if tested.scored.groups is None else INTERVALS_OF_GROUPS
+    blocks: list[Block] = [Facts(facts, title, note if has_intervals else "")]
     blocks += by_decile(tested)
     if tested.confusion is None:
         blocks += [_residuals(tested), *_intervals(tested)]
@@ -133,11 +134,6 @@ def evaluation(trained: Trained, tested: Evaluation, by: str | None = None, titl
         labels = trained.model.classes
         blocks += [_confusion(labels, tested), *_reliability(tested, labels), *_gain(labels, tested)]
     return blocks + ([] if by is None else [_slices(tested, by)])
-
-
-def loss_title(trained: Any) -> str:
-    """What the loss is called, with its unit."""
-    return "log-loss (nats per row)" if trained.model.loss_is_log_loss else "mean loss per row"
 
 
 def _stream(trained: Trained) -> list[Block]:
@@ -159,7 +155,8 @@ def _stream(trained: Trained) -> list[Block]:
     rises = [] if trained.rises is None else [rise.row for rise in trained.rises.rises]
     described += f" It rose at row{'s' if len(rises) > 1 else ''} {', '.join(map(str, rises))}." if rises else ""
     marks = [row for row in rises if row >= rows[0]]
-    draw = on_axes(charts.draw_lines, lines, ("rows", loss_title(trained)), y_range, True, marks)
+    loss = "log-loss (nats per row)" if trained.model.loss_is_log_loss else "mean loss per row"
+    draw = on_axes(charts.draw_lines, lines, ("rows", loss), y_range, True, marks)
     data, caption = {"rows": rows, "loss": means}, f"{STREAM} {RISES}" if rises else STREAM
     return [Chart("Progressive loss along the stream", described, draw, caption, key="progressive_curve", data=data)]
 
@@ -275,11 +272,6 @@ def _intervals(tested: Evaluation) -> list[Block]:
         Table("Coverage of intervals", PARTS, [list(part) for part in covered], key="coverage_of_intervals"),
         Table("Intervals by width", TENTHS, tenths, OF_WIDTHS, "intervals_by_width"),
     ]
-
-
-def intervals_named(scored: Scored) -> str:
-    """What intervals of scored rows are."""
-    return INTERVALS if scored.groups is None else INTERVALS_OF_GROUPS
 
 
 def title_of(name: str) -> str:
