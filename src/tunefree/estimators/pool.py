@@ -99,8 +99,7 @@ class Pooled(OnlineEstimator):
             rounds = validation.drawn(rounds, check_random_state(self.random_state))
         else:
             rounds = validation.as_given(weight, group)
-        with FitDisplay(type(self).__name__, bool(self.verbose)) as display:
-            display.begins(f"a pass over {len(rounds.row):,} rows", len(rounds.row))
+        with FitDisplay(type(self).__name__, len(rounds.row), bool(self.verbose)) as display:
             self._pass(X, y, rounds, lambda trained, step: display.advance(len(step.row_losses)))
             self._learned.progress.end_pass()
             self._end(1)
