@@ -151,11 +151,9 @@ def main() -> None:
         finally:
             compilation.forget(_tell_of_compilation)
             sys.stdout.flush()  # a device that is full shows here, and not after the end
-    except TunefreeError as error:
-        typer.echo(f"tunefree: {worded(str(error), sys.argv[1:2])}", err=True)
-        sys.exit(2)
-    except MemoryError:
-        typer.echo(f"tunefree: {worded(NO_MEMORY, sys.argv[1:2])}", err=True)
+    except (TunefreeError, MemoryError) as error:
+        message = str(error) if isinstance(error, TunefreeError) else NO_MEMORY
+        typer.echo(f"tunefree: {worded(message, sys.argv[1:2])}", err=True)
         sys.exit(2)
     except BrokenPipeError:  # whoever reads the output has closed it
         sys.stderr.close()

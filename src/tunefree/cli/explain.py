@@ -48,5 +48,6 @@ def explain(
     bad = bad_rows_of(plan)
     check_outputs([unless_standard(output)], [model, *files.data])
     trained = load(model, "linear")
-    written = explanation.write(trained, files.source(plan), str(output), bad, class_, top, tuple(id or ()))
-    tell_of_table("explanations", written.rows, output, bad, json, written.decomposition)
+    source = files.source(plan)
+    rows, decomposition = explanation.write(trained, source, str(output), bad, class_, top, tuple(id or ()))
+    tell_of_table("explanations", rows, output, bad, json, decomposition)

@@ -173,10 +173,6 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
         X = validation.features(estimator, X)
         X = X[evenly_spaced(X.shape[0])]
         rows = validation.block(X, estimator._intercept(), model.ensemble.is_sparse)  # type: ignore[attr-defined]
-    return Decomposition(model, layout_of(estimator), rows)
-
-
-def layout_of(estimator: Any) -> Layout:
-    """Which features belong to which columns of a fitted estimator."""
     encoder = tables.encoder_of(estimator)
-    return Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)
+    layout = Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)
+    return Decomposition(model, layout, rows)

@@ -69,7 +69,8 @@ def costs(comparison: Comparison) -> list[Block]:
     facts.append(Fact("memory of the models", comparison.bytes, memory, "bytes"))
     leaders = comparison.leaders()
     if leaders:
-        facts.append(Fact("weights in the pool at the end", leaders, _leaders, "pool"))
+        first = ", ".join(f"{name} {100 * share:.1f} %" for name, share in list(leaders.items())[:4])
+        facts.append(Fact("weights in the pool at the end", leaders, lambda _: first, "pool"))
     facts.append(Fact("seconds of reading and encoding", comparison.reading, "{:.2f}".format, "seconds_of_reading"))
     columns = [Column("way", _ways(comparison).__getitem__, has_words=True)]
     columns += [Column("passes", COUNT), Column("seconds", "{:.2f}".format)]
@@ -93,10 +94,6 @@ def _ways(comparison: Comparison) -> dict[str, str]:
         "learners_and_rates": f"{RATES} rates for the {rates} that have one",
         POOL: "the pool",
     }
-
-
-def _leaders(leaders: dict[str, float]) -> str:
-    return ", ".join(f"{name} {100 * share:.1f} %" for name, share in list(leaders.items())[:4])
 
 
 def memory(size: float) -> str:

@@ -37,13 +37,6 @@ class Explained(NamedTuple):
     contributions: np.ndarray  # (n, terms), which add up to these
 
 
-class Written(NamedTuple):
-    """What was written."""
-
-    rows: int
-    decomposition: Decomposition
-
-
 def decomposition_of(trained: Trained, rows: Any = None) -> Decomposition:
     """The terms of a trained model.
 
@@ -179,7 +172,7 @@ def write(
     label: Any = None,
     top: int | None = None,
     ids: tuple[str, ...] = (),
-) -> Written:
+) -> tuple[int, Decomposition]:
     """Explain the predictions of a source in a CSV or Parquet file, or as CSV on standard output.
 
     Parameters
@@ -193,6 +186,11 @@ def write(
         source is then read twice. By default all have one.
     ids : tuple of str
         Columns of the data that come first, as they were read.
+
+    Returns
+    -------
+    (int, Decomposition)
+        The number of rows, and the terms.
 
     Raises
     ------
@@ -209,7 +207,7 @@ def write(
         for explained in explain(trained, source, bad, label, decomposition, ids):
             put(_table(trained.model, explained, names, kept, bad.skip, ids))
             rows += len(explained.classes)
-    return Written(rows, decomposition)
+    return rows, decomposition
 
 
 def _largest(batches: Iterator[Explained], n_terms: int, top: int) -> np.ndarray:
