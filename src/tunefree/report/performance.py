@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
 from tunefree.plotting.style import BLUE, LEADER, shortened, span
@@ -16,7 +14,7 @@ from tunefree.report.document import Block, Chart, Column, Fact, Facts, Note, Se
 from tunefree.report.formats import COUNT, MEASURE, PERCENT, RATIO, SHARE, SIX, THREE, WEIGHT, Format, text, weight
 from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, tables_of_passes
 from tunefree.report.words import weights_named
-from tunefree.workflows.count_metrics import DoubleDecile
+from tunefree.workflows.comparison import Point
 from tunefree.workflows.evaluation import Evaluation
 from tunefree.workflows.interval_metrics import tenths_of
 from tunefree.workflows.metrics import Measure
@@ -143,7 +141,10 @@ def _stream(trained: Trained) -> list[Block]:
         return []
     rows, means = [point.rows for point in curve], [point.mean_loss() for point in curve]
     doublings = [point for k, point in enumerate(curve) if (len(curve) - 1 - k) % LATELY == 0]
-    late, recent = [point.rows for point in doublings[1:]], [_between(a, b) for a, b in pairwise(doublings)]
+    late, recent = (
+        [point.rows for point in doublings[1:]],
+        [Point.between(*pair).recent for pair in pairwise(doublings)],
+    )
     lines = [charts.Series("all of it", rows, means, LEADER)]
     if late:  # few rows have no rows lately
         lines.insert(0, charts.Series("lately", late, recent, {"color": BLUE, "linewidth": 1.7}))
@@ -159,11 +160,6 @@ def _stream(trained: Trained) -> list[Block]:
     draw = on_axes(charts.draw_lines, lines, ("rows", loss), y_range, True, marks)
     data, caption = {"rows": rows, "loss": means}, f"{STREAM} {RISES}" if rises else STREAM
     return [Chart("Progressive loss along the stream", described, draw, caption, key="progressive_curve", data=data)]
-
-
-def _between(before: RunningMetrics, after: RunningMetrics) -> float:
-    total = after.weight - before.weight
-    return (after.loss - before.loss) / total if total > 0.0 else math.nan
 
 
 def _confusion(classes: list[Any], tested: Evaluation) -> Table:
@@ -250,7 +246,7 @@ def by_decile(tested: Evaluation) -> list[Block]:
     ]
 
 
-def double_lift(deciles: list[DoubleDecile], names: tuple[str, str]) -> Table:
+def double_lift(deciles: list[list[float]], names: tuple[str, str]) -> Table:
     """What two models of these names predict and what happened, by decile of the ratio of the two."""
     columns = [Column("decile", COUNT), Column("exposure", SIX), Column(names[0], SIX, "first")]
     columns += [Column(names[1], SIX, "second"), Column("actual", SIX)]

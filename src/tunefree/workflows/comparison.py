@@ -6,6 +6,7 @@ The source is read and encoded once. All models learn each batch, one after the 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -52,7 +53,7 @@ class Point(NamedTuple):
     def between(cls, before: RunningMetrics, now: RunningMetrics) -> Point:
         """The point of sums so far, from those at the point before."""
         weight = now.weight - before.weight
-        return cls(now.rows, now.mean_loss(), (now.loss - before.loss) / weight if weight > 0.0 else 0.0)
+        return cls(now.rows, now.mean_loss(), (now.loss - before.loss) / weight if weight > 0.0 else math.nan)
 
 
 @dataclass

@@ -27,15 +27,6 @@ class Decile(NamedTuple):
     actual_over_expected: float
 
 
-class DoubleDecile(NamedTuple):
-    """A tenth of the exposure, in the order of the ratio of the rates that two models predict."""
-
-    exposure: float
-    first: float  # rate
-    second: float  # rate
-    actual: float  # rate
-
-
 def count_metrics(
     power: float,
     exposure: np.ndarray,
@@ -98,19 +89,20 @@ def lift(exposure: np.ndarray, rates: np.ndarray, predicted: np.ndarray) -> list
     ]
 
 
-def double_lift(exposure: np.ndarray, rates: np.ndarray, first: np.ndarray, second: np.ndarray) -> list[DoubleDecile]:
+def double_lift(exposure: np.ndarray, rates: np.ndarray, first: np.ndarray, second: np.ndarray) -> list[list[float]]:
     """What two models predict and what happened, by tenths of the exposure in the order of the ratio of their rates.
 
+    Each has its exposure, and the rates that the first and the second predict and that happened.
     Where models differ most, the better one is nearer to what happened (Goldburd, Khare, Tevet, Guller: Generalized
     linear models for insurance rating, CAS Monograph 5, 2020, section 7.2.2).
 
     >>> rates, first, second = np.array([0.0, 2.0]), np.array([0.5, 1.5]), np.ones(2)
-    >>> [tuple(decile) for decile in double_lift(np.ones(2), rates, first, second)]
-    [(1.0, 0.5, 1.0, 0.0), (1.0, 1.5, 1.0, 2.0)]
+    >>> double_lift(np.ones(2), rates, first, second)
+    [[1.0, 0.5, 1.0, 0.0], [1.0, 1.5, 1.0, 2.0]]
     """
     with np.errstate(divide="ignore", over="ignore"):
         ratio = np.where(second > 0.0, first / np.where(second > 0.0, second, 1.0), math.inf)
-    return [DoubleDecile(*sums) for sums in _by_decile(exposure, ratio, first, second, rates)]
+    return _by_decile(exposure, ratio, first, second, rates)
 
 
 def _by_decile(exposure: np.ndarray, scores: np.ndarray, *rates: np.ndarray) -> list[list[float]]:

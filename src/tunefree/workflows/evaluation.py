@@ -20,7 +20,7 @@ from tunefree.stream.source import Source
 from tunefree.training.rates import as_learned
 from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of
-from tunefree.workflows.count_metrics import Decile, DoubleDecile, double_lift, lift
+from tunefree.workflows.count_metrics import Decile, double_lift, lift
 from tunefree.workflows.interval_metrics import Covered, IntervalScores
 from tunefree.workflows.metrics import MOST_SCORES, Measure, Metrics, Scored, measures
 from tunefree.workflows.prediction import predict
@@ -243,7 +243,7 @@ def _note_unseen(
         bad.note(problem, batch.file, int(batch.numbers[rows[0]]), target, len(rows))
 
 
-def compared_lift(tested: Evaluation, other: Evaluation) -> list[DoubleDecile]:
+def compared_lift(tested: Evaluation, other: Evaluation) -> list[list[float]]:
     """What two models of counts predict of the same rows, and what happened, by decile of the ratio of the two.
 
     Raises a ModelError if a model is of another loss, or the rows are not the same.
