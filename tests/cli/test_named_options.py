@@ -57,7 +57,7 @@ COMMANDS = {
     "report/learned.py": ("train",),
     "report/live_server.py": ("train",),
     "report/suspicions.py": ("train",),
-    "report/reliability.py": ("evaluate", "report"),
+    "report/performance.py": ("evaluate", "report"),
     "report/words.py": ("train",),
     "reproduce/": ("reproduce",),
     "serving/": ("serve",),

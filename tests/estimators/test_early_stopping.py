@@ -17,7 +17,7 @@ from tests.workflows.test_training import people
 from tunefree import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
-from tunefree.estimators import matrices, path_model
+from tunefree.estimators import path_model, preparation
 from tunefree.estimators.early_stopping import descend
 from tunefree.model_files import trained as model_files
 from tunefree.model_files.plan import Plan
@@ -184,7 +184,7 @@ def test_little_memory_changes_no_bit(tmp_path):
     source = open_source(people(400))
     found = descend(source, Plan(target="rich", ignore=("pay",), learner="early-stopping", kernel="rbf"), 30)
     estimator = IterativeRegularizationClassifier(kernel="rbf", max_iter=30, gram_bytes=2**18)
-    rows = matrices.matrix([batch.rows for batch, _ in predict(found, source, BadRows())], found.model.n_features)
+    rows = preparation.matrix([batch.rows for batch, _ in predict(found, source, BadRows())], found.model.n_features)
     estimator.fit(rows, people(400)["rich"])._restore(found)
     found = estimator.trained_
     assert estimator.fitted_path_.descent.stride > 1
@@ -201,7 +201,7 @@ def test_little_memory_changes_no_bit(tmp_path):
 @pytest.mark.parametrize("dense", [True, False])
 def test_features_and_labels_that_were_never_seen(run, tmp_path, dense, monkeypatch):  # noqa: F811
     if not dense:
-        monkeypatch.setattr(matrices, "DENSE_BYTES", 0)
+        monkeypatch.setattr(preparation, "DENSE_BYTES", 0)
     rng = np.random.default_rng(0)
     lines = [f"{k % 3} {k % 3 + 1}:1 {rng.integers(4, 9)}:{rng.random():.3f}" for k in range(120)]
     (tmp_path / "d.svm").write_text("\n".join(lines) + "\n")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tunefree import GenerationsDisplay, ModelError, OnlineClassifier, TuneFreeClassifier, TuneFreeRegressor
+from tunefree.plotting.generations import groups_of
 from tunefree.pool.model import PoolModel
 
 pytest.importorskip("matplotlib").use("agg")
@@ -47,11 +48,12 @@ def test_axes_are_labelled(classifier):
 
 def test_areas_hold_all_members_once_and_fill_the_axes(classifier):
     display = GenerationsDisplay.from_estimator(classifier)
-    places = [place for group in display.groups() for place in group.places]
-    assert sorted(places) == list(range(len(display.pool.members.names)))
+    groups = groups_of(display.model.pool)
+    places = [place for group in groups for place in group.places]
+    assert sorted(places) == list(range(len(display.model.pool.members.names)))
     areas = display.axes_[0].collections
     names = [text.get_text() for text in display.axes_[0].get_legend().get_texts()]
-    assert [area.get_label() for area in areas][::-1] == names == [group.name for group in display.groups()][::-1]
+    assert [area.get_label() for area in areas][::-1] == names == [group.name for group in groups][::-1]
     top = areas[-1].get_paths()[0].vertices
     assert np.isclose(top[:, 1].max(), 1.0)
     (triangles,) = display.axes_[0].lines
@@ -62,7 +64,7 @@ def test_areas_hold_all_members_once_and_fill_the_axes(classifier):
 def test_lines_are_the_losses_recorded(classifier):
     display = GenerationsDisplay.from_estimator(classifier)
     mixture, *others = display.axes_[1].lines
-    record = display.pool.record
+    record = display.model.pool.record
     assert mixture.get_ydata()[-1] == pytest.approx(record.means()[-1, -1])
     assert [line.get_label().split(":")[0] for line in others] == ["online linear", "all rows"]
     linear, trees = (np.nanmean(line.get_ydata()) for line in others)
@@ -72,7 +74,7 @@ def test_lines_are_the_losses_recorded(classifier):
 def test_a_model_that_was_saved_is_drawn_alike(classifier):
     model = classifier._learned.model
     again = PoolModel.restore(*model.save_state())
-    drawn = [GenerationsDisplay(pool=own.pool).plot(figure=Figure()) for own in (model, again)]
+    drawn = [GenerationsDisplay(model=own).plot(figure=Figure()) for own in (model, again)]
     for one, other in zip(*(display.axes_[1].lines for display in drawn), strict=True):
         np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
     assert [len(svg(display)) for display in drawn] == [len(svg(drawn[0]))] * 2

@@ -23,9 +23,9 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardSca
 
 from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
-from tunefree import losses
+from tunefree import PathDisplay, losses
 from tunefree.estimators import preparation
-from tunefree.estimators.path_probabilities import fit_temperature
+from tunefree.estimators.path_targets import fit_temperature
 from tunefree.theory.stopping_times import stopping_time
 
 CANCER = load_breast_cancer(return_X_y=True)
@@ -424,7 +424,7 @@ def test_pictures(kind):
     model = Regressor(max_iter=30) if kind == "regressor" else Classifier(max_iter=30, output="best")
     if kind == "nothing held out":
         model.set_params(stop=30, validation_fraction=0.0)
-    display = model.fit(X, y).plot_path()
+    display = PathDisplay.from_estimator(model.fit(X, y))
     above, middle, below = display.axes_
     assert above.get_xscale() == "log" and below.get_xlabel() == "iteration"
     lines = [

@@ -168,7 +168,7 @@ def outcome(path: Path, data: Any) -> str:
             warnings.simplefilter("ignore")
             for chunk in source.chunks(types=encoder.types() if hasattr(encoder, "types") else {}):
                 batch = encoder.encode(chunk, False, BadRows(skip=True), False)
-                model.model.predictor()(batch.rows)
+                model.model.predict(batch.rows)
             predicted_by(estimator, data)
     except TunefreeError:
         return "refused"

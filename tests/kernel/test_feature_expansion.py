@@ -15,7 +15,7 @@ from tunefree.cli.app import app
 from tunefree.core import machine, rows, storage
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
-from tunefree.estimators import memory
+from tunefree.estimators import resources
 from tunefree.kernel import fourier
 from tunefree.kernel.feature_expansion import FeatureExpansion, affordable
 from tunefree.kernel.fourier import Fourier
@@ -264,7 +264,7 @@ def test_bytes_needed_are_about_those_taken():
     bank = learned(X, y, None).kernel_banks[0]
     expansion = bank.expansion
     taken = expansion.coefficients.nbytes + expansion.lags.nbytes + expansion.store.values.nbytes
-    bound = memory.needed(rows.dense(X), expansion.n, len(bank.members), 1)
+    bound = resources.needed(rows.dense(X), expansion.n, len(bank.members), 1)
     assert 0.4 * bound < taken <= bound
 
 

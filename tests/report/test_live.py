@@ -22,7 +22,6 @@ from tunefree.report.live import LiveReport
 from tunefree.stream import frames
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
-from tunefree.training.watching import Watchers
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
@@ -44,7 +43,7 @@ def test_pages_of_a_training_and_the_same_model(tmp_path, monkeypatch):
     table = {name: values for name, values in people(900).items() if name != "pay"}
     table["name"] = [f"p{i % 300}" for i in range(900)]  # features that come later
     plan, reader = Plan(target="rich", learner="scinol2"), Reader()
-    watched = train(open_source(table), plan, Watchers([reader]))
+    watched = train(open_source(table), plan, reader)
     assert model_bytes(watched, tmp_path / "a") == model_bytes(train(open_source(table), plan), tmp_path / "b")
     assert len(reader.pages) > 5
     texts = [re.sub(r' http-equiv="refresh" content="\d+"', "", text) for text in reader.pages]

@@ -23,8 +23,8 @@ from tunefree.model_files.trained import Trained
 from tunefree.report import page, suspicions
 from tunefree.report.document import Chart, Note, Table
 from tunefree.report.formats import digits
-from tunefree.report.metrics import format_of
 from tunefree.report.page import page_of
+from tunefree.report.performance import format_of
 from tunefree.stream.source import open_source
 from tunefree.stream.tally import Tally
 from tunefree.training.training import train
@@ -203,7 +203,7 @@ def test_what_looks_wrong_is_told():
     tally = Tally()
     for row in (7, 9):
         tally.add(DataError(f"'{row}?' is not a number", "new.csv", row, "age"))
-    skipped = [suspicions.Skipped("Training data", trained.progress.tally), suspicions.Skipped("Test data", tally)]
+    skipped = {"Training data": trained.progress.tally, "Test data": tally}
     section = suspicions.suspicions(trained, skipped)
     text = " ".join(own.text for own in section.blocks if isinstance(own, Note))
     for words in (
@@ -220,7 +220,7 @@ def test_what_looks_wrong_is_told():
     trained.progress.oddities = []  # as of a model whose first rows told nothing
     assert [remark.column for remark in suspicions.telling_columns(trained)] == ["tax"]
     sound = train(open_source({"age": table["age"], "job": table["job"], "rich": table["rich"]}), Plan(target="rich"))
-    note = suspicions.suspicions(sound, []).blocks[-1]
+    note = suspicions.suspicions(sound, {}).blocks[-1]
     assert note.text.startswith("Looked at: rows skipped; columns of categories that differ in more than half")
     assert "alone leave 2% or less of what there is to predict" in note.text and suspicions.NOT_SEEN in note.text
     assert not re.search("as it should|nothing|no column", note.text)
@@ -238,7 +238,7 @@ def test_what_looks_wrong_is_told():
 def test_what_could_not_be_looked_at_is_not_said_to_be_sound(n, learner, unknown):
     table = {name: values for name, values in people(n).items() if name != "pay"}
     trained = train(open_source(table), Plan(target="rich", learner=learner))
-    note = suspicions.suspicions(trained, []).blocks[-1]
+    note = suspicions.suspicions(trained, {}).blocks[-1]
     sound, _, rest = note.text.partition(" Not looked at: ")
     assert rest == "; ".join(unknown) + "." and not any(check in sound for check in unknown)
 

@@ -215,7 +215,7 @@ def test_wrong_options(run, data, options, message):  # noqa: F811
 
 
 def test_progress_is_told_where_there_is_no_terminal(monkeypatch, capfd):
-    monkeypatch.setattr(display, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr("tunefree.core.console.LINE_SECONDS", 0.0)
     compare(open_source(people(300)), Plan(target="rich"), FEW, display.ComparisonDisplay())
     err = capfd.readouterr().err
     assert "classification of 'rich'" in err

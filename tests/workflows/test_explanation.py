@@ -31,7 +31,7 @@ def written(target, path, label=None, top=None, seed=1):
     """What is written of rows that were not learned."""
     data = features(200, seed=seed, target=target)
     told = explanation.write(trained(target), open_source(data), str(path), BadRows(), label, top)
-    assert told.rows == 200
+    assert told[0] == 200
     return (parquet.read_table if path.suffix == ".parquet" else csv.read_csv)(path), data, told
 
 
@@ -40,7 +40,7 @@ def test_contributions_add_up_to_the_margin_that_is_explained(target, tmp_path):
     table, data, told = written(target, tmp_path / "why.parquet")
     model = trained(target)
     plain = PLAIN if target != "pay" else ["prediction", *PLAIN[2:]]
-    assert table.column_names == [*plain[:-1], *told.decomposition.names]
+    assert table.column_names == [*plain[:-1], *told[1].names]
     predicted = next(iter(predict(model, open_source(data), BadRows())))
     assert table["prediction"].to_pylist() == columns(model.model, predicted)["prediction"].to_pylist()
     margins = margins_of(model.model, rows_of(model, data))
@@ -115,7 +115,7 @@ def test_bad_rows_are_counted_once(tmp_path):
     bad = BadRows(skip=True)
     (tmp_path / "d.csv").write_text("age,income,flag,job,day\n30,1,0,cook,2021-02-03\nold,1,0,cook,2021-02-03\n")
     told = explanation.write(trained("rich"), open_source(tmp_path / "d.csv"), str(tmp_path / "why.csv"), bad, None, 2)
-    assert (told.rows, bad.count) == (1, 1)
+    assert (told[0], bad.count) == (1, 1)
     assert csv.read_csv(tmp_path / "why.csv")["row"].to_pylist() == [1]
     with pytest.raises(DataError, match="no rows"):
         explanation.sample_of(trained("rich"), open_source({"age": []}), BadRows())

@@ -103,17 +103,8 @@ def _common(
 def add(name: str, command: Callable[..., None]) -> None:
     """Add a command to the command line.
 
-    Parameters
-    ----------
-    name : str
-    command : function
-        Its parameters are annotated for typer, or with groups of options such as
-        :class:`tunefree.cli.options.Files`. Its docstring is the help.
-
-    Raises
-    ------
-    ModelError
-        If there is another command of this name.
+    ``command``: its parameters are annotated for typer, or with groups of options such as
+    :class:`tunefree.cli.options.Files`. Its docstring is the help.
     """
     COMMANDS.register(name, command)
 
@@ -127,14 +118,8 @@ def options_of(command: str) -> set[str]:
 def worded(message: str, words: list[str]) -> str:
     """A message of a command with options for parameters; one of another command is named as such.
 
-    Parameters
-    ----------
-    message : str
-    words : list of str
-        The first has the name of the command.
+    ``words``: the first has the name of the command.
 
-    Examples
-    --------
     >>> worded("the number is missing; see `na_values`, or pass `on_bad_row='skip'`", ["serve"])
     'the number is missing; see --na-values, or pass --on-bad-row skip of `tunefree train`'
     """
@@ -166,11 +151,9 @@ def main() -> None:
         finally:
             compilation.forget(_tell_of_compilation)
             sys.stdout.flush()  # a device that is full shows here, and not after the end
-    except TunefreeError as error:
-        typer.echo(f"tunefree: {worded(str(error), sys.argv[1:2])}", err=True)
-        sys.exit(2)
-    except MemoryError:
-        typer.echo(f"tunefree: {worded(NO_MEMORY, sys.argv[1:2])}", err=True)
+    except (TunefreeError, MemoryError) as error:
+        message = str(error) if isinstance(error, TunefreeError) else NO_MEMORY
+        typer.echo(f"tunefree: {worded(message, sys.argv[1:2])}", err=True)
         sys.exit(2)
     except BrokenPipeError:  # whoever reads the output has closed it
         sys.stderr.close()

@@ -13,8 +13,7 @@ from tunefree.cli.options import Json, ModelFile
 def certify(
     model: ModelFile,
     weights: Annotated[
-        Path | None,
-        typer.Option(help="CSV of a linear model to compare with: columns feature and weight.", show_default=False),
+        Path | None, typer.Option(help="CSV of a linear model to compare with: columns feature and weight.")
     ] = None,
     json: Json = False,
 ) -> None:

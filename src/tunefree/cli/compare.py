@@ -18,12 +18,9 @@ def compare(
         list[str] | None, typer.Option(help="A learner, or pool; may be given again. All of them by default.")
     ] = None,
     plot: Annotated[
-        Path | None,
-        typer.Option(help="Draw progressive loss against rows: a .png, .svg or .pdf file.", show_default=False),
+        Path | None, typer.Option(help="Draw progressive loss against rows: a .png, .svg or .pdf file.")
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write the comparison as an HTML file too.", show_default=False)
-    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write the comparison as an HTML file too.")] = None,
     json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:

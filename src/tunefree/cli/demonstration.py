@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from pyarrow import compute, parquet
@@ -31,26 +31,10 @@ REPORT = "report.html"
 COMPILED_BY = 2**11  # rows, which all parts of a model learn
 
 
-class Result(NamedTuple):
-    """One row of the demo's table."""
-
-    name: str
-    log_loss: float
-    error: float
-    seconds: float
-
-
-def run(folder: Path) -> list[Result]:
+def run(folder: Path) -> None:
     """Write the data, a model and predictions to a folder, and print the test errors of both methods.
 
-    Parameters
-    ----------
-    folder : Path
-        It is created if it does not exist.
-
-    Returns
-    -------
-    list of Result
+    ``folder``: it is created if it does not exist.
     """
     console = plain_console()
     train_file, test_file = write_data(folder)
@@ -60,36 +44,25 @@ def run(folder: Path) -> list[Result]:
     console.print(f"tunefree train {train_file} --target {TARGET} -o {folder / 'adult.model'}", style="bold")
     (trained, log_loss, error), seconds = _timed(lambda: _train_and_predict(folder, train_file, test_file))
     console.print("\nscikit-learn: scale, one-hot, logistic regression with C by 3-fold cross-validation", style="bold")
-    ours = Result("tunefree train", log_loss, error, seconds)
+    rows = [["tunefree train", log_loss, error, seconds]]
     (log_loss, error), seconds = _timed(lambda: _cross_validated(train_file, test_file))
+    rows.append(["logistic regression, 16 fits", log_loss, error, seconds])
     page.write(page.report(trained, test_file), folder / REPORT)
-    results = [ours, Result("logistic regression, 16 fits", log_loss, error, seconds)]
     columns = [
         Column("on the test set"),
         Column("log-loss (nats)", DECIMALS),
         Column("error", PERCENT),
         Column("seconds", "{:.2f}".format),
     ]
-    show([Table("", columns, list(results))])
+    show([Table("", columns, rows)])
     console.print(
         f"\nmodel: {folder / 'adult.model'}   predictions: {folder / 'predictions.csv'}   report: {folder / REPORT}\n"
         f"next:  tunefree inspect {folder / 'adult.model'}"
     )
-    return results
 
 
 def write_data(folder: Path) -> tuple[Path, Path]:
-    """Write the packaged data to two files, of training rows (shuffled, as they are a stream) and of test rows.
-
-    Parameters
-    ----------
-    folder : Path
-        It is created if it does not exist.
-
-    Returns
-    -------
-    (Path, Path)
-    """
+    """Write the packaged data to two files, of training rows (shuffled, as they are a stream) and of test rows."""
     make_folder(folder)
     with as_file(files("tunefree") / "data" / "adult.parquet") as path:
         table = parquet.read_table(path)

@@ -16,26 +16,19 @@ def evaluate(
     files: Files,
     by: Annotated[
         str | None,
-        typer.Option(
-            metavar="COL",
-            help="Evaluate each value of a column as well; ranges of a number that has many.",
-            show_default=False,
-        ),
+        typer.Option(metavar="COL", help="Evaluate each value of a column as well; ranges of a number that has many."),
     ] = None,
     group: Annotated[
         str | None,
         typer.Option(
             metavar="COL",
             help="Rows of one value of this column belong together: intervals are for independent groups.",
-            show_default=False,
         ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
-            metavar="MODEL",
-            help="Another model of counts: a table by decile of the ratio of what the two predict.",
-            show_default=False,
+            metavar="MODEL", help="Another model of counts: a table by decile of the ratio of what the two predict."
         ),
     ] = None,
     progressive: Annotated[
@@ -49,7 +42,6 @@ def evaluate(
         typer.Option(
             metavar="C",
             help="Measure intervals of this coverage, as 0.9, too: how many rows they hold, their width and score.",
-            show_default=False,
         ),
     ] = None,
     json: Json = False,
@@ -77,7 +69,7 @@ def evaluate(
     """
     from tunefree.cli.display import show
     from tunefree.model_files.trained import load
-    from tunefree.report import counts, performance, rows
+    from tunefree.report import performance, rows
     from tunefree.workflows import evaluation
 
     bad = bad_rows_of(plan)
@@ -87,5 +79,5 @@ def evaluate(
     blocks = performance.evaluation(trained, result, by)
     if against is not None:
         other = evaluation.evaluate(load(against), files.source(plan), bad_rows_of(plan))
-        blocks.append(counts.double_lift(evaluation.compared_lift(result, other), (str(model), against)))
+        blocks.append(performance.double_lift(evaluation.compared_lift(result, other), (str(model), against)))
     show([*blocks, *(rows.rows_of(bad) if json else [])], json)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from json import dumps
 from pathlib import Path
 from typing import Annotated
 
@@ -15,9 +14,10 @@ from tunefree.cli.options import (
     Ids,
     ModelFile,
     RowsAsJson,
+    TableFile,
     bad_rows_of,
     check_outputs,
-    tell_of_rows,
+    tell_of_table,
     unless_standard,
 )
 from tunefree.model_files.plan import Plan
@@ -27,12 +27,9 @@ def explain(
     model: ModelFile,
     plan: Annotated[Plan, NEW_ROWS],
     files: Files,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
-    ] = Path("-"),
+    output: TableFile = Path("-"),
     top: Annotated[
-        int | None,
-        typer.Option(help="Columns for the strongest terms only; the others are added up.", show_default=False),
+        int | None, typer.Option(help="Columns for the strongest terms only; the others are added up.")
     ] = None,
     class_: ClassOf = None,
     json: RowsAsJson = False,
@@ -45,20 +42,12 @@ def explain(
 
     tunefree explain people.model new.csv --id name --top 10 -o why.csv
     """
-    from tunefree.explanation.words import describe_reference
     from tunefree.model_files.trained import load
-    from tunefree.report.record import record
-    from tunefree.report.rows import rows_of
     from tunefree.workflows import explanation
 
     bad = bad_rows_of(plan)
     check_outputs([unless_standard(output)], [model, *files.data])
     trained = load(model, "linear")
-    written = explanation.write(trained, files.source(plan), str(output), bad, class_, top, tuple(id or ()))
-    if json:
-        typer.echo(dumps({"rows": written.rows, **record(rows_of(bad))}), err=str(output) == "-")
-        return
-    tell_of_rows(bad)
-    typer.echo(describe_reference(written.decomposition), err=True)
-    if unless_standard(output):
-        typer.echo(f"{written.rows} explanations in {output}", err=True)
+    source = files.source(plan)
+    rows, decomposition = explanation.write(trained, source, str(output), bad, class_, top, tuple(id or ()))
+    tell_of_table("explanations", rows, output, bad, json, decomposition)

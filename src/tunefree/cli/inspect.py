@@ -17,26 +17,20 @@ def inspect(
     model: ModelFile,
     top: Annotated[int, typer.Option(help="How many columns and features to list; 0 for all.")] = TOP,
     plot: Annotated[
-        Path | None,
-        typer.Option(
-            help="Draw how predictions depend on columns: a .png, .svg or .pdf file.",
-            show_default=False,
-        ),
+        Path | None, typer.Option(help="Draw how predictions depend on columns: a .png, .svg or .pdf file.")
     ] = None,
     rows: Annotated[
         list[str] | None,
         typer.Option(
             help="Data over which columns are compared, by default a sample of the rows that were learned; "
-            "may be given again.",
-            show_default=False,
+            "may be given again."
         ),
     ] = None,
     weights: Annotated[
         str | None,
         typer.Option(
             help="Write the weights of features of a single linear learner, in the units of the data: a .csv or "
-            ".parquet file, or - for standard output.",
-            show_default=False,
+            ".parquet file, or - for standard output."
         ),
     ] = None,
     class_: ClassOf = None,

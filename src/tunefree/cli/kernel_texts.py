@@ -28,8 +28,6 @@ from tunefree.core.storage import whole_file
 def all_kernels() -> list[Kernel]:
     """The kernels of the package: those that its modules declare, and those that a module's ``all_kernels`` lists.
 
-    Examples
-    --------
     >>> "generations.trees.walk" in [kernel.name for kernel in all_kernels()]
     True
     """
@@ -50,18 +48,7 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def write(path: Path, processes: int = 2) -> list[str]:
-    """Write the texts of all kernels to a file.
-
-    Parameters
-    ----------
-    path : Path
-    processes : int, default 2
-
-    Returns
-    -------
-    list of str
-        The names of the kernels.
-    """
+    """Write the texts of all kernels to a file."""
     environment = os.environ | NEUTRAL
 
     def part(number: int) -> str:

@@ -8,6 +8,7 @@ is an ``Annotated`` type.
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
@@ -56,15 +57,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 RowsAsJson = Annotated[
     bool, typer.Option("--json", help="Print rows, skipped ones and oddities as JSON; on standard error if -o is -.")
 ]
-ClassOf = Annotated[
-    str | None,
-    typer.Option("--class", metavar="LABEL", help="The class whose log-odds to explain.", show_default=False),
-]
+ClassOf = Annotated[str | None, typer.Option("--class", metavar="LABEL", help="The class whose log-odds to explain.")]
 Ids = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COL", help="A column of the data to write first; may be given again.", show_default=False),
+    list[str] | None, typer.Option(metavar="COL", help="A column of the data to write first; may be given again.")
 ]
-ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote.", show_default=False)]
+TableFile = Annotated[
+    Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
+]
+ModelFile = Annotated[Path, typer.Argument(help="A model that `tunefree train` wrote.")]
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,7 @@ class Files(Parameters):
         list[str],
         typer.Argument(
             help=f"Files, patterns or directories: {', '.join(formats.titles())}; text may be compressed. - for "
-            "standard input.",
-            show_default=False,
+            "standard input."
         ),
     ]
     format: str | None = parameter(
@@ -201,10 +200,9 @@ class Run(Parameters):
 class EvaluationFiles(Files):
     """Where rows on which a model is judged come from, if there are any."""
 
-    data: Annotated[
-        list[str],
-        typer.Argument(help="Data with known targets, on which the model is judged.", show_default=False),
-    ] = field(default_factory=list)
+    data: Annotated[list[str], typer.Argument(help="Data with known targets, on which the model is judged.")] = field(
+        default_factory=list
+    )
 
 
 def bad_rows_of(plan: Plan) -> BadRows:
@@ -217,18 +215,9 @@ def bad_rows_of(plan: Plan) -> BadRows:
 def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
     """A command as typer reads it: instead of each group of parameters it has the options of the group.
 
-    Parameters
-    ----------
-    command : function
-        Its parameters are annotated for typer, or with groups: ``Group``, ``Annotated[Group, names]``, or
-        ``Annotated[Group, names, values]`` with values of others that the command decides.
+    ``command``: its parameters are annotated for typer, or with groups: ``Group``, ``Annotated[Group, names]``, or
+    ``Annotated[Group, names, values]`` with values of others that the command decides.
 
-    Returns
-    -------
-    function
-
-    Examples
-    --------
     >>> def count(files: Files, plan: Annotated[Plan, ("ignore", "seed"), {"shuffle": True}], top: int = 20) -> None:
     ...     print(files.data, files.format, plan.ignore, plan.seed, plan.shuffle, top)
     >>> list(inspect.signature(ungrouped(count)).parameters)
@@ -340,3 +329,20 @@ def tell_of_rows(bad: BadRows) -> None:
         typer.echo(as_options(f"  {reason.rows:,}: {reason.problem}; the first: {reason.place}"), err=True)
     for line in oddity_lines(bad.tally.oddities()):
         typer.echo(as_options(f"note: {line}"), err=True)
+
+
+def tell_of_table(what: str, rows: int, output: Path, bad: BadRows, as_json: bool, decomposition: Any = None) -> None:
+    """Print how many rows of a table were written, what is odd about them, and what contributions are relative to."""
+    if as_json:
+        from tunefree.report.record import record
+        from tunefree.report.rows import rows_of
+
+        typer.echo(json.dumps({"rows": rows, **record(rows_of(bad))}), err=str(output) == "-")
+        return
+    tell_of_rows(bad)
+    if decomposition is not None:
+        from tunefree.explanation.importance import describe_reference
+
+        typer.echo(describe_reference(decomposition), err=True)
+    if unless_standard(output):
+        typer.echo(f"{rows} {what} in {output}", err=True)

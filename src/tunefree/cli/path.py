@@ -23,8 +23,7 @@ class FilesOrModel(Files):
     data: Annotated[
         list[str],
         typer.Argument(
-            help="Data as for `tunefree train`, or a model that `tunefree train --learner early-stopping` wrote.",
-            show_default=False,
+            help="Data as for `tunefree train`, or a model that `tunefree train --learner early-stopping` wrote."
         ),
     ]
 
@@ -33,17 +32,11 @@ def path(
     plan: Annotated[Plan, (*PROBLEM, "kernel"), {"learner": EARLY_STOPPING}],
     files: FilesOrModel,
     iterations: Annotated[int, typer.Option(help="Length of the path.")] = ITERATIONS,
-    at: Annotated[
-        int | None, typer.Option(help="Stop at this iteration, whatever rows held out say.", show_default=False)
-    ] = None,
+    at: Annotated[int | None, typer.Option(help="Stop at this iteration, whatever rows held out say.")] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="File to write the model to, as it is stopped.", show_default=False),
+        Path | None, typer.Option("--output", "-o", help="File to write the model to, as it is stopped.")
     ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Draw losses, errors and norms: a .png, .svg or .pdf file.", show_default=False),
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw losses, errors and norms: a .png, .svg or .pdf file.")] = None,
     json: Json = False,
 ) -> None:
     """The regularization path: iterations of the subgradient method, and where rows held out say to stop.

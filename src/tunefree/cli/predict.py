@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from json import dumps
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +13,10 @@ from tunefree.cli.options import (
     Ids,
     ModelFile,
     RowsAsJson,
+    TableFile,
     bad_rows_of,
     check_outputs,
-    tell_of_rows,
+    tell_of_table,
     unless_standard,
 )
 from tunefree.core.errors import ModelError
@@ -41,24 +41,19 @@ def predict(
     model: ModelFile,
     plan: Annotated[Plan, NEW_ROWS],
     files: Files,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="CSV or Parquet file to write; - for CSV on standard output.")
-    ] = Path("-"),
+    output: TableFile = Path("-"),
     id: Ids = None,
     threshold: Annotated[
         float | None,
         typer.Option(
             metavar="P",
             help="Predict the second of two classes where its probability is at least P, instead of the more probable.",
-            show_default=False,
         ),
     ] = None,
     top: Annotated[
         int | None,
         typer.Option(
-            metavar="K",
-            help="The K most probable classes in their order, instead of the probabilities of all.",
-            show_default=False,
+            metavar="K", help="The K most probable classes in their order, instead of the probabilities of all."
         ),
     ] = None,
     interval: Annotated[
@@ -66,16 +61,11 @@ def predict(
         typer.Option(
             metavar="PARTS",
             help="Intervals that hold so many of the targets, such as .9 or .8,.95: columns low[0.9] and high[0.9].",
-            show_default=False,
         ),
     ] = None,
     quantiles: Annotated[
         str | None,
-        typer.Option(
-            metavar="LEVELS",
-            help="Quantiles of the targets, such as .1,.5: columns quantile[0.1].",
-            show_default=False,
-        ),
+        typer.Option(metavar="LEVELS", help="Quantiles of the targets, such as .1,.5: columns quantile[0.1]."),
     ] = None,
     set_: Annotated[
         str | None,
@@ -83,12 +73,10 @@ def predict(
             "--set",
             metavar="PARTS",
             help="Sets that have the right class for so many of the rows, such as .9: a column set[0.9].",
-            show_default=False,
         ),
     ] = None,
     conditional: Annotated[
-        str | None,
-        typer.Option(metavar="class", help="With --set: for so many of the rows of each class.", show_default=False),
+        str | None, typer.Option(metavar="class", help="With --set: for so many of the rows of each class.")
     ] = None,
     contributions: Annotated[
         bool,
@@ -108,8 +96,6 @@ def predict(
     that are missing more often or distributed otherwise.
     """
     from tunefree.model_files.trained import load
-    from tunefree.report.record import record
-    from tunefree.report.rows import rows_of
     from tunefree.workflows import prediction
 
     bad = bad_rows_of(plan)
@@ -117,21 +103,12 @@ def predict(
     asked = parts_of("interval", interval), parts_of("quantiles", quantiles), parts_of("set", set_)
     layout = prediction.OutputColumns(tuple(id or ()), threshold, top, *asked, conditional)
     trained = load(model, "linear" if contributions else None)
-    explainer = None
+    beside = decomposition = None
     if contributions:
         from tunefree.workflows import explanation
 
-        explainer = explanation.Explainer(trained, explanation.decomposition_of(trained))
-    beside = None if explainer is None else explainer.beside
+        decomposition = explanation.decomposition_of(trained)
+        beside = explanation.Explainer(trained, decomposition).beside
     source = files.source(plan, live=True)
     written = prediction.write(trained, source, str(output), bad, layout, beside)
-    if json:
-        typer.echo(dumps({"rows": written, **record(rows_of(bad))}), err=str(output) == "-")
-        return
-    tell_of_rows(bad)
-    if explainer is not None:
-        from tunefree.explanation.words import describe_reference
-
-        typer.echo(describe_reference(explainer.decomposition), err=True)
-    if unless_standard(output):
-        typer.echo(f"{written} predictions in {output}", err=True)
+    tell_of_table("predictions", written, output, bad, json, decomposition)

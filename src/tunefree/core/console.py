@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from rich.console import Console
-from rich.progress import TextColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+LINE_SECONDS = 10.0  # between lines of progress where there is no terminal to draw a bar on
 
 
 def plain_console(stderr: bool = False) -> Console:
@@ -34,3 +37,25 @@ def plain_console(stderr: bool = False) -> Console:
 def description_column(before: str = "") -> Any:
     """A column of a progress bar with the description of its task, as it is."""
     return TextColumn(f"{before}{{task.description}}", markup=False)
+
+
+class ProgressLine:
+    """How far work has come: a bar on a terminal, and elsewhere a line from time to time."""
+
+    def __init__(self, console: Console) -> None:
+        self.console, self.last = console, time.monotonic()
+        columns = SpinnerColumn(), description_column(), BarColumn(), TimeElapsedColumn()
+        self.bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self.task = self.bar.add_task("reading", total=None)
+
+    def show(self, line: str, done: float | None = None, total: float = 1.0) -> None:
+        """Show a line, and how much is done, which may be unknown."""
+        self.bar.update(self.task, description=line, total=None if done is None else total, completed=done or 0.0)
+        if not self.console.is_terminal and time.monotonic() - self.last > LINE_SECONDS:
+            self.last = time.monotonic()
+            self.console.print(line)
+
+    def close(self) -> None:
+        """Remove the bar; one that was never shown would print a blank line."""
+        if self.bar.live.is_started:
+            self.bar.stop()  # which shows the cursor again

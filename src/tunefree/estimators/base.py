@@ -13,10 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import check, parameter
-from tunefree.estimators import class_sets, jobs, memory, tables, validation
+from tunefree.estimators import class_sets, resources, tables, validation
 from tunefree.estimators.explanation import Explaining
 from tunefree.estimators.model_file import Saving, WholeOnly, check_whole, labels_of
-from tunefree.estimators.notebook import LearnedInNotebooks
 from tunefree.estimators.parameters import documented, estimator, shared
 from tunefree.estimators.predictions import Classifying
 from tunefree.estimators.reports import Reported
@@ -35,7 +34,7 @@ from tunefree.training.pieces import Observer, Piece
 
 
 @estimator
-class OnlineEstimator(Reported, Explaining, Saving, LearnedInNotebooks, BaseEstimator):
+class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     """What classifiers and regressors that learn row by row share.
 
     :class:`OnlineClassifierBase` and :class:`OnlineRegressorBase` say what targets and predictions are; their
@@ -96,7 +95,7 @@ class OnlineEstimator(Reported, Explaining, Saving, LearnedInNotebooks, BaseEsti
     def _check_memory(self, X: Any) -> None:
         """Whether there is memory for a support of all rows, where learners have one."""
         some = validation.block(X[: validation.BLOCK], intercept=False)
-        memory.check(self._learned.model.kernel_banks, some, X.shape[0])
+        resources.check_memory(self._learned.model.kernel_banks, some, X.shape[0])
 
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *observers: Observer) -> None:
         """Learn the rounds' rows in a pass, which begins or goes on."""
@@ -151,7 +150,7 @@ class OnlineEstimator(Reported, Explaining, Saving, LearnedInNotebooks, BaseEsti
     def _started(self) -> bool:
         return hasattr(self, "_learned")
 
-    def _begin_with(self, n_features: int, classes: list[Any]) -> None:
+    def _begin(self, n_features: int, classes: list[Any]) -> None:
         """Have a model that has seen no row."""
         model = self._model(n_features, classes)
         kernel = model.options.kernel_config.name if model.learner == "kernel-pool" else None
@@ -171,7 +170,7 @@ class OnlineEstimator(Reported, Explaining, Saving, LearnedInNotebooks, BaseEsti
         check_is_fitted(self)
         X, model = self._prepared(validation.features(self, X)), self._learned.model
         in_sparse, starts = model.ensemble.is_sparse, range(0, X.shape[0], validation.BLOCK)
-        with jobs.of(self):
+        with resources.threads_of(self):
             parts = (X[start : start + validation.BLOCK] for start in starts)
             blocks = (validation.block(part, self._intercept(), in_sparse) for part in parts)
             return np.concatenate([of_block(model, block) for block in blocks])
@@ -253,11 +252,10 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         class_sets.check_several(known)
         weight = self._weighted(y, weight, labels, known)
         if not again:
-            self._begin(X.shape[1], known)
-        self._know(known)
-        self._closed = closed
+            self._begin(X.shape[1], known.tolist())
+        self._know(known, closed)
         self._check_memory(X)
-        with jobs.of(self):
+        with resources.threads_of(self):
             learn(X, np.searchsorted(known, y), weight)
         if closed is None:
             class_sets.warn_of_rare(y, weight)
@@ -289,21 +287,16 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         named = y[:0] if closed is None else closed
         known = class_sets.union(self.classes_, named) if again else named
         if not again:
-            self._begin(X.shape[1], known)
-        self._know(known)
-        self._closed = closed
+            self._begin(X.shape[1], known.tolist())
+        self._know(known, closed)
         labels, codes = np.unique(y, return_inverse=True)
         weight = weight * self._class_weight(y, weight, labels, closed)
         self.classes_ = class_sets.union(self.classes_, labels[np.unique(codes[weight > 0])])
-        with jobs.of(self):
+        with resources.threads_of(self):
             self._go_on()
             self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight, group))
         self.n_iter_ = 1
         return self
-
-    def _begin(self, n_features: int, classes: np.ndarray) -> None:
-        self._begin_with(n_features, classes.tolist())
-        self.classes_ = classes
 
     def _restore(self, trained: Trained) -> None:
         super()._restore(trained)
@@ -312,9 +305,9 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         self.classes_ = labels if is_mixed else np.sort(labels)
         self._closed = self.classes_ if trained.plan.classes else None
 
-    def _know(self, classes: np.ndarray) -> None:
-        """Tell the model of classes that it does not know yet."""
-        self.classes_ = classes
+    def _know(self, classes: np.ndarray, closed: np.ndarray | None) -> None:
+        """Have these classes, and the labels that they are closed to; tell the model of those that it does not know."""
+        self.classes_, self._closed = classes, closed
         model = self._learned.model
         for label in [label for label in classes.tolist() if label not in model.classes]:
             model.add_class(label)

@@ -25,18 +25,8 @@ def union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def closed(classes: Any, estimator: Any, again: bool) -> np.ndarray | None:
     """The labels, sorted, that classes are closed to from here on; None if a new label becomes a class.
 
-    Parameters
-    ----------
-    classes : array-like or None
-        As the user gives them.
-    estimator : OnlineClassifierBase
-    again : bool
-        Whether it goes on with what it has learned.
-
-    Raises
-    ------
-    ValueError
-        If there are none, one has no name, or two are the same.
+    ``again``: whether it goes on with what it has learned.
+    Raises a ValueError if there are none, one has no name, or two are the same.
     """
     before = getattr(estimator, "_closed", None) if again else None
     if classes is None:

@@ -73,10 +73,6 @@ class CurveDisplay:
         ax : matplotlib axes, optional
             Its place is filled with the panels. Default: a new figure.
 
-        Returns
-        -------
-        CurveDisplay
-
         Raises
         ------
         ModelError
@@ -103,10 +99,6 @@ class CurveDisplay:
             Its place is filled with the panels.
         figure : matplotlib figure, optional
             An empty figure to draw on. Default: a new one.
-
-        Returns
-        -------
-        CurveDisplay
         """
         if ax is None and figure is None:
             figure = pyplot("CurveDisplay").figure(figsize=self.inches, layout="constrained")

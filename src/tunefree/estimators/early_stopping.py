@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.estimators.matrices import matrix
 from tunefree.estimators.model_file import labels_of
 from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.estimators.path_model import PathModel
+from tunefree.estimators.preparation import matrix
 from tunefree.model.targets import ScoredModel
 from tunefree.model_files.plan import EARLY_STOPPING, Plan
 from tunefree.model_files.progress import Progress
@@ -30,26 +30,11 @@ from tunefree.training.targets import target_of
 def descend(source: Source, plan: Plan, iterations: int = 500) -> Trained:
     """Read a source and compute its path, which is stopped where rows held out are predicted best.
 
-    Parameters
-    ----------
-    source : Source
-    plan : Plan
-        What is to be learned from which rows, and with which kernel; without one it is weights of the features.
-    iterations : int, default 500
-        Length of the path.
+    ``plan``: what is to be learned from which rows, and with which kernel; without one it is weights of the features.
+    Returns: its model is a :class:`tunefree.estimators.path_model.PathModel`.
+    Raises a DataError or ModelError if a row cannot be used, the plan says how to learn row by row, or the estimator
+    refuses rows or loss.
 
-    Returns
-    -------
-    Trained
-        Its model is a :class:`tunefree.estimators.path_model.PathModel`.
-
-    Raises
-    ------
-    DataError, ModelError
-        If a row cannot be used, the plan says how to learn row by row, or the estimator refuses rows or loss.
-
-    Examples
-    --------
     >>> from tunefree.stream.source import open_source
     >>> table = {"age": list(range(20, 70)) * 4, "rich": (["no"] * 25 + ["yes"] * 25) * 4}
     >>> trained = descend(open_source(table), Plan(target="rich"), iterations=20)

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
 from tunefree.estimators import tables, validation
+from tunefree.estimators.parameters import documented
 from tunefree.explanation.decomposition import Decomposition
 from tunefree.explanation.importance import importance
 from tunefree.explanation.reference import evenly_spaced
@@ -27,6 +28,7 @@ class Explaining:
     _learned: Any
     n_features_in_: int
 
+    @documented
     def explain(self, X: Any) -> tuple[list[str], np.ndarray]:
         """Contributions of the columns to the predictions of rows, which add up to these.
 
@@ -35,10 +37,6 @@ class Explaining:
         the mean over the rows that the estimator keeps for growing trees (a sample of those it learned), and includes
         all codes, one-hot features and words of a column. Where no rows are kept, as with sparse texts and single
         learners, contributions are relative to a row of which nothing is known.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, table} of shape (n_samples, n_features)
 
         Returns
         -------
@@ -70,7 +68,7 @@ class Explaining:
         check_is_fitted(self)
         decomposition = decomposition_of(self)
         X = self._prepared(validation.features(self, X))  # type: ignore[attr-defined]
-        names, n_outputs = decomposition.names, decomposition.n_outputs
+        names, n_outputs = decomposition.names, decomposition.model.n_outputs
         if X.shape[0] * len(names) * n_outputs > MOST_NUMBERS:
             raise ValueError(f"contributions of {X.shape[0]} rows take more than 2 GiB; explain fewer at a time")
         blocks = self._blocks(X, validation.as_given(np.ones(X.shape[0])))  # type: ignore[attr-defined]
@@ -83,14 +81,7 @@ class Explaining:
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the features that have weights: of an array its columns, of a table what the encoder makes of them.
 
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Not used.
-
-        Returns
-        -------
-        ndarray of str objects
+        ``input_features`` is not used.
         """
         check_is_fitted(self)
         return np.array(tables.feature_names(self), object)
@@ -170,16 +161,8 @@ class Explaining:
 def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
     """The terms of a fitted estimator.
 
-    Parameters
-    ----------
-    estimator : online estimator
-    X : array-like, optional
-        To whose means contributions are relative; by default the rows that the estimator keeps.
-
-    Raises
-    ------
-    ModelError
-        If the estimator has kernels alone, or does not learn online.
+    ``X``: to whose means contributions are relative; by default the rows that the estimator keeps.
+    Raises a ModelError if the estimator has kernels alone, or does not learn online.
     """
     if not isinstance(estimator, Explaining):
         raise ModelError(f"{type(estimator).__name__} is not explained; use an estimator that learns online")
@@ -190,10 +173,6 @@ def decomposition_of(estimator: Any, X: Any = None) -> Decomposition:
         X = validation.features(estimator, X)
         X = X[evenly_spaced(X.shape[0])]
         rows = validation.block(X, estimator._intercept(), model.ensemble.is_sparse)  # type: ignore[attr-defined]
-    return Decomposition(model, layout_of(estimator), rows)
-
-
-def layout_of(estimator: Any) -> Layout:
-    """Which features belong to which columns of a fitted estimator."""
     encoder = tables.encoder_of(estimator)
-    return Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)
+    layout = Layout.of_array(tables.feature_names(estimator)) if encoder is None else Layout.of_encoder(encoder)
+    return Decomposition(model, layout, rows)

@@ -10,64 +10,44 @@ from tunefree.core import compilation
 
 
 class FitDisplay:
-    """Lines, each with the seconds so far, and a bar for the pass; nothing unless verbose.
+    """Lines, each with the seconds so far, and a bar for a pass over some rows; nothing unless verbose.
 
-    Parameters
-    ----------
-    name : str
-        Of the estimator.
-    verbose : bool
-
-    Examples
-    --------
-    >>> with FitDisplay("Example", verbose=True) as display:
-    ...     display.begins("a pass over 10 rows", 10)
+    >>> with FitDisplay("Example", 10, verbose=True) as display:
     ...     display.advance(5)
     ...     display.say("10 rows learned")  # doctest: +ELLIPSIS
     [Example]     ... s  10 rows learned
     """
 
-    def __init__(self, name: str, verbose: bool) -> None:
-        self.name, self.verbose, self.began = name, verbose, time.perf_counter()
-        self._console: Any = None
-        self._bar: Any = None
-        self._task: Any = None
+    def __init__(self, name: str, rows: int, verbose: bool) -> None:
+        self.name, self.rows, self.began = name, rows, time.perf_counter()
+        self._progress: Any = None
+        if verbose:
+            from tunefree.core.console import ProgressLine, plain_console
+
+            self._progress = ProgressLine(plain_console())
 
     def __enter__(self) -> FitDisplay:
-        if self.verbose:
-            from tunefree.core.console import plain_console
-
-            self._console = plain_console()
+        if self._progress is not None:
             compilation.announce(self._compiles)
+            description = f"a pass over {self.rows:,} rows"
+            self._progress.bar.update(self._progress.task, description=description, total=self.rows)
+            self._progress.bar.start()
         return self
 
     def __exit__(self, *error: type[BaseException] | BaseException | TracebackType | None) -> None:
         compilation.forget(self._compiles)
-        if self._bar is not None:
-            self._bar.stop()
+        if self._progress is not None:
+            self._progress.close()
 
     def _compiles(self) -> None:
         self.say(compilation.NOTICE)
 
     def say(self, text: str) -> None:
         """Print a line."""
-        if self._console is not None:
-            self._console.print(f"[{self.name}] {time.perf_counter() - self.began:7.1f} s  {text}")
-
-    def begins(self, text: str, rows: int) -> None:
-        """A pass over so many rows begins, of which the bar shows the share that is done."""
-        if self._console is None or not self._console.is_terminal:
-            return
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
-
-        from tunefree.core.console import description_column
-
-        columns = (SpinnerColumn(), description_column(), BarColumn(), TimeElapsedColumn())
-        self._bar = Progress(*columns, console=self._console, transient=True)
-        self._task = self._bar.add_task(text, total=rows)
-        self._bar.start()
+        if self._progress is not None:
+            self._progress.console.print(f"[{self.name}] {time.perf_counter() - self.began:7.1f} s  {text}")
 
     def advance(self, rows: int) -> None:
         """So many further rows of the pass are learned."""
-        if self._bar is not None:
-            self._bar.advance(self._task, rows)
+        if self._progress is not None:
+            self._progress.bar.advance(self._progress.task, rows)

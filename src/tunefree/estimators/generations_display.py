@@ -8,9 +8,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.errors import ModelError
 from tunefree.generations import clocks
-from tunefree.plotting.generations import Group, draw_losses, draw_weights, groups_of
+from tunefree.plotting.generations import draw_losses, draw_weights, loss_name
 from tunefree.plotting.style import pyplot
-from tunefree.pool.pool import Pool
+from tunefree.pool.model import PoolModel
 
 INCHES = 7.6, 5.4
 SMALL = 8.5  # points
@@ -29,8 +29,7 @@ class GenerationsDisplay:
 
     Parameters
     ----------
-    pool : tunefree.pool.pool.Pool
-    loss_name : str
+    model : tunefree.pool.model.PoolModel
 
     Attributes
     ----------
@@ -38,8 +37,8 @@ class GenerationsDisplay:
     axes_ : ndarray of two matplotlib axes
     """
 
-    def __init__(self, *, pool: Pool, loss_name: str = "loss") -> None:
-        self.pool, self.loss_name = pool, loss_name
+    def __init__(self, *, model: PoolModel) -> None:
+        self.model = model
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, figure: Any = None) -> GenerationsDisplay:
@@ -51,10 +50,6 @@ class GenerationsDisplay:
             A pool.
         figure : matplotlib figure, optional
             An empty figure to draw on. Default: a new one.
-
-        Returns
-        -------
-        GenerationsDisplay
 
         Raises
         ------
@@ -74,44 +69,23 @@ class GenerationsDisplay:
         """
         check_is_fitted(estimator)
         model = estimator._learned.model
-        if not isinstance(getattr(model, "pool", None), Pool):
+        if not isinstance(model, PoolModel):
             raise ModelError("only pools have generations that can be drawn")
-        return cls(pool=model.pool, loss_name=_loss_name(model)).plot(figure=figure)
+        return cls(model=model).plot(figure=figure)
 
     def plot(self, *, figure: Any = None) -> GenerationsDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        figure : matplotlib figure, optional
-            An empty figure to draw on. Default: a new one.
-
-        Returns
-        -------
-        GenerationsDisplay
-        """
-        if len(self.pool.record.rows) < 2:
+        """Draw; ``figure`` as of :meth:`from_estimator`."""
+        if len(self.model.pool.record.rows) < 2:
             raise ModelError(f"the model has recorded too few rows: the first generations come after {clocks.FIRST}")
         if figure is None:
             figure = pyplot("GenerationsDisplay").figure(figsize=INCHES, layout="constrained")
         self.figure_, self.axes_ = figure, figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         above, below = self.axes_
-        draw_weights(above, self.pool)
+        draw_weights(above, self.model.pool)
         takeover = "\N{BLACK DOWN-POINTING TRIANGLE} generations of all rows take over"
         above.set_title(takeover, loc="left", size=SMALL, pad=9)
         handles, names = (part[::-1] for part in above.get_legend_handles_labels())
         above.legend(handles, names, title="members of the mixture", **LEGEND)
-        draw_losses(below, self.pool, self.loss_name)
+        draw_losses(below, self.model.pool, loss_name(self.model))
         below.legend(title="mixture, and best member of each group", **LEGEND)
         return self
-
-    def groups(self) -> list[Group]:
-        """Members that are one area: those of generations of all rows below, online linear members on top."""
-        return groups_of(self.pool)
-
-
-def _loss_name(model: Any) -> str:
-    """The loss that is drawn, with its unit."""
-    if model.task == "classification":
-        return "log-loss (nats per row)"
-    return f"{model.options.loss or 'square'} loss per row"

@@ -22,12 +22,9 @@ from tunefree.early_stopping.problem import Problem, Rows, Schedule
 from tunefree.early_stopping.spaces import space_of
 from tunefree.early_stopping.step_size import step_size
 from tunefree.early_stopping.widths import best_gamma
-from tunefree.estimators import jobs, preparation, validation
-from tunefree.estimators.fitted_path import FittedPath
-from tunefree.estimators.matrices import matrix
+from tunefree.estimators import preparation, resources, validation
 from tunefree.estimators.model_file import Saving
-from tunefree.estimators.path_display import PathDisplay
-from tunefree.estimators.path_model import PathModel
+from tunefree.estimators.path_model import FittedPath, PathModel
 from tunefree.estimators.path_parameters import PathParameters
 from tunefree.estimators.path_targets import Targets
 from tunefree.estimators.tables import EncodedRows
@@ -94,7 +91,7 @@ class IterativeRegularization(Saving, PathParameters):
         return X, y
 
     def _matrix(self, X: Any) -> Any:
-        return matrix([X.block], X.shape[1] + 1, self._is_dense) if isinstance(X, EncodedRows) else X
+        return preparation.matrix([X.block], X.shape[1] + 1, self._is_dense) if isinstance(X, EncodedRows) else X
 
     def _learn(self, X: Any, targets: Targets, weight: np.ndarray) -> None:
         """Descend, or go on, and choose a stop."""
@@ -105,7 +102,7 @@ class IterativeRegularization(Saving, PathParameters):
                 "warm_start goes on with the same rows and parameters (but max_iter, stop, output and n_jobs); "
                 "these differ: pass warm_start=False"
             )
-        with jobs.of(self), one_for_products():
+        with resources.threads_of(self), one_for_products():
             if not goes_on:
                 self.fitted_path_ = self._begin(X, targets, weight)
                 self._begun_with = signature
@@ -133,20 +130,20 @@ class IterativeRegularization(Saving, PathParameters):
         kept = np.flatnonzero(weight)
         if len(kept) < len(weight):
             X, weight, targets = X[kept], weight[kept], targets.some(kept)
-        rows = preparation.order(X, targets.exact, random)
+        keys = preparation.order(X, targets.exact, random)
         held = np.zeros(len(weight), bool)
-        if self.validation_fraction and rows.n_different >= preparation.FEWEST:
-            held = preparation.held_out(rows, targets.strata, weight, float(self.validation_fraction))
+        if self.validation_fraction and len(np.unique(keys)) >= preparation.FEWEST:
+            held = preparation.held_out(keys, targets.strata, weight, float(self.validation_fraction))
         share = preparation.shares(weight[~held])
         standards = (
             preparation.standards(X[~held], share) if self.standardize else preparation.unchanged(X, self._farthest())
         )
         features = self._fit_features(standards.apply(X, self._farthest()), ~held)
-        kernel, to_learn, others = self._kernel_of(features, targets, rows), features[~held], features[held]
+        kernel, to_learn, others = self._kernel_of(features, targets, keys), features[~held], features[held]
         learned, beside = Rows(targets.y[~held], share), Rows(targets.y[held], preparation.shares(weight[held]))
         targets = targets.some(kept[:0])
-        if kernel is not None and self._chooses_width(kernel) and held.any():
-            first = np.argsort(rows.keys[~held], kind="stable")[:TRIED]
+        if self.gamma in (None, "ladder") and kernel.distance is not None and held.any():
+            first = np.argsort(keys[~held], kind="stable")[:TRIED]
             some = Rows(learned.y[first], preparation.shares(share[first]))
             kernel = self._best_kernel(targets, to_learn[first], some, others, beside)
         problem = self._problem(targets, kernel, to_learn, learned, others, beside)
@@ -184,7 +181,7 @@ class IterativeRegularization(Saving, PathParameters):
         thin = self.kernel is not None and self.precision == "single"
         return preparation.FARTHEST_THIN if thin else preparation.FARTHEST
 
-    def _kernel_of(self, features: Any, targets: Targets, rows: preparation.Order) -> Any:
+    def _kernel_of(self, features: Any, targets: Targets, keys: np.ndarray) -> Any:
         """The kernel with the gamma given, or the usual one; None without a kernel."""
         if self.kernel is None:
             return None
@@ -193,7 +190,7 @@ class IterativeRegularization(Saving, PathParameters):
         elif self.gamma is None or isinstance(self.gamma, str):
             classes = targets.n_outputs > 1 or len(np.unique(targets.strata)) > 1
             distance = kernel_of(self.kernel, 1.0).distance
-            gamma = preparation.usual_gamma(distance, features, targets.y, rows, classes)
+            gamma = preparation.usual_gamma(distance, features, targets.y, keys, classes)
         else:
             gamma = float(self.gamma)
         if not (gamma > 0 and math.isfinite(gamma)):
@@ -203,9 +200,6 @@ class IterativeRegularization(Saving, PathParameters):
     def _kernel_at(self, gamma: float) -> Any:
         self.gamma_ = gamma
         return kernel_of(self.kernel, gamma, int(self.degree), float(self.coef0))
-
-    def _chooses_width(self, kernel: Any) -> bool:
-        return kernel.distance is not None and self.gamma in (None, "ladder")
 
     def _best_kernel(self, targets: Targets, learned: Any, rows: Rows, held: Any, beside: Rows) -> Any:
         """The kernel with which the first steps of a descent on some rows predict those held out best."""
@@ -303,7 +297,7 @@ class IterativeRegularization(Saving, PathParameters):
 
     def predictions_of(self, X: Any) -> np.ndarray:
         """Margins (n, K) of classes, or the predicted targets (n, 1), of an array or CSR matrix of all features."""
-        with jobs.of(self), one_for_products():
+        with resources.threads_of(self), one_for_products():
             features = self._dictionary(self.fitted_path_.standards.apply(X, self._farthest()))
             return self.fitted_path_.margins(self.coefficients_, features, self.device)
 
@@ -343,10 +337,6 @@ class IterativeRegularization(Saving, PathParameters):
         ----------
         radius : float, optional
             In units of the target. Default: the largest norm on the path up to the selected iteration.
-
-        Returns
-        -------
-        Certificate
         """
         check_is_fitted(self)
         if self.stochastic:
@@ -387,20 +377,6 @@ class IterativeRegularization(Saving, PathParameters):
             bound=targets.bound,
             output=self.output,
         )
-
-    def plot_path(self, **options: Any) -> PathDisplay:
-        """Plot losses, errors and norms against iterations; needs matplotlib.
-
-        Parameters
-        ----------
-        **options
-            As in :meth:`PathDisplay.from_estimator`.
-
-        Returns
-        -------
-        PathDisplay
-        """
-        return PathDisplay.from_estimator(self, **options)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_iter_")

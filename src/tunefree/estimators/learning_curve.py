@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,9 @@ from sklearn.utils import indexable
 
 from tunefree.core.parameters import require
 from tunefree.estimators.iterative import IterativeRegularization
+from tunefree.estimators.path_display import GAP, NORM, SIZE, TRAINING, VALIDATION
 from tunefree.losses import loss_of
 from tunefree.losses.contract import growth
-from tunefree.plotting.path import GAP, NORM, SIZE, TRAINING, VALIDATION
 from tunefree.plotting.style import EndLabel, label_ends, pyplot, simplify
 from tunefree.theory.stopping_times import StoppingTime, stopping_time
 
@@ -35,6 +36,7 @@ MARGIN = 0.08  # of the height of the axes, above and below
 TICKS = ((1.0, (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)), (3.0, (1.0, 2.0, 5.0)), (math.inf, (1.0,)))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LearningCurveDisplay:
     """Test error against the number of training rows, on logarithmic axes, with a theoretical rate.
 
@@ -64,20 +66,16 @@ class LearningCurveDisplay:
         The curve, and the rate (None without one).
     """
 
-    def __init__(
-        self,
-        *,
-        sizes: Any,
-        errors: Any,
-        rate: Callable[[int], float] | None = None,
-        rate_name: str = "rate given",
-        least: float = 0.0,
-        title: str = "",
-        error_name: str = "error",
-    ) -> None:
-        self.sizes, self.errors = np.asarray(sizes), np.asarray(errors, np.float64)
-        self.rate, self.rate_name, self.least = rate, rate_name, least
-        self.title, self.error_name = title, error_name
+    sizes: Any
+    errors: Any
+    rate: Callable[[int], float] | None = None
+    rate_name: str = "rate given"
+    least: float = 0.0
+    title: str = ""
+    error_name: str = "error"
+
+    def __post_init__(self) -> None:
+        self.sizes, self.errors = np.asarray(self.sizes), np.asarray(self.errors, np.float64)
 
     @classmethod
     def from_estimator(
@@ -122,10 +120,6 @@ class LearningCurveDisplay:
         axes : matplotlib axes, optional
             Default: those of a new figure.
 
-        Returns
-        -------
-        LearningCurveDisplay
-
         Examples
         --------
         >>> from matplotlib.figure import Figure
@@ -142,14 +136,18 @@ class LearningCurveDisplay:
         """
         if axes is None:
             pyplot(cls.__name__)  # before anything is learned
-        _check(repeats, test_fraction, rate, least)
+        require("repeats", int, repeats, low=1)
+        require("test_fraction", float, test_fraction, above=0, below=1)
+        require("least", float, least, low=0)
+        require("rate", Callable | None, rate)
         rate, rate_name = (rate, "rate given") if rate is not None else _theory(estimator)
         X, y = indexable(X, y)
         splits = list(ShuffleSplit(repeats, test_size=float(test_fraction), random_state=random_state).split(X))
         classes = is_classifier(estimator)
         sizes = _sizes(sizes, len(splits[0][0]))
-        if classes:
-            _check_classes(np.asarray(y), [train[: sizes[0]] for train, _ in splits])
+        if classes and any(len(np.unique(np.asarray(y)[train[: sizes[0]]])) < 2 for train, _ in splits):
+            problem = f"a subset of {sizes[0]} rows has only one class, from which nothing can be learned"
+            raise ValueError(f"{problem}; pass larger sizes, or another random_state")
         scorer = make_scorer(zero_one_loss if classes else mean_absolute_error)
         nested = ([(train[:size], test) for train, test in splits] for size in sizes)
         errors = [cross_val_score(estimator, X, y, cv=cv, scoring=scorer, error_score="raise") for cv in nested]
@@ -165,16 +163,7 @@ class LearningCurveDisplay:
         return display.plot(axes=axes)
 
     def plot(self, *, axes: Any = None) -> LearningCurveDisplay:
-        """Plot.
-
-        Parameters
-        ----------
-        axes : matplotlib axes, optional
-
-        Returns
-        -------
-        LearningCurveDisplay
-        """
+        """Plot; ``axes`` as of :meth:`from_estimator`."""
         mean, deviation = self._moments()
         shown = mean > 0.0
         if not shown.any():
@@ -186,7 +175,9 @@ class LearningCurveDisplay:
         rows, rate = self._rate_through(int(self.sizes[last]), mean[last])
         if axes is None:
             figure, axes = pyplot(type(self).__name__).subplots(figsize=(7.2, 4.2), layout="constrained")
-            figure.suptitle(self._heading(), x=0.02, ha="left", size=11)
+            repeats = self.errors.shape[1]
+            what = f"mean and standard deviation of {repeats} repeats" if repeats > 1 else "one repeat"
+            figure.suptitle(f"{self.title}: {what}" if self.title else what, x=0.02, ha="left", size=11)
         self.axes_, self.figure_ = axes, axes.figure
         bottom = self._scale(mean[shown], deviation[shown], rate)
         sizes, above = self.sizes[shown], mean[shown] + deviation[shown]
@@ -221,11 +212,6 @@ class LearningCurveDisplay:
             logarithms = np.log(values)
         steps = logarithms - logarithms[rows == size]
         return rows, np.exp(np.minimum(steps + math.log(error), 709.0))
-
-    def _heading(self) -> str:
-        repeats = self.errors.shape[1]
-        what = f"mean and standard deviation of {repeats} repeats" if repeats > 1 else "one repeat"
-        return f"{self.title}: {what}" if self.title else what
 
     def _scale(self, mean: np.ndarray, deviation: np.ndarray, rate: np.ndarray) -> float:
         """Logarithmic axes for curve, band and, if it is not far from them, rate; the lower end."""
@@ -305,21 +291,3 @@ def _sizes(sizes: Any, most: int) -> np.ndarray:
             "pass smaller sizes or a smaller test_fraction"
         )
     return wanted
-
-
-def _check(repeats: Any, test_fraction: Any, rate: Any, least: Any) -> None:
-    require("repeats", int, repeats, low=1)
-    if not (isinstance(test_fraction, numbers.Real) and 0 < float(test_fraction) < 1):
-        raise ValueError(f"test_fraction must be a number above 0 and below 1, not {test_fraction!r}")
-    if not (isinstance(least, numbers.Real) and math.isfinite(least) and float(least) >= 0):
-        raise ValueError(f"least must be a number of at least 0, not {least!r}")
-    if not (rate is None or callable(rate)):
-        raise ValueError(f"rate must be a function of the number of rows, such as lambda n: n**-0.5, not {rate!r}")
-
-
-def _check_classes(y: np.ndarray, smallest: list[np.ndarray]) -> None:
-    if any(len(np.unique(y[rows])) < 2 for rows in smallest):
-        raise ValueError(
-            f"a subset of {len(smallest[0])} rows has only one class, from which nothing can be learned; "
-            "pass larger sizes, or another random_state"
-        )

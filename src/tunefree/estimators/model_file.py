@@ -112,8 +112,7 @@ class Saving:
         (ScInOLClassifier(passes=3), ['yes'])
         """
         self._trained(target).save(path, only_for_prediction=only_for_prediction)
-        lost = [name for name, value in _parameters(self).items() if not _is_plain(value)]
-        if lost:
+        if lost := _parameters(self)[1]:
             problem = f"the file does not keep {', '.join(lost)} of {type(self).__name__}"
             warnings.warn(f"{problem}: the estimator that is loaded has the default", DataWarning, stacklevel=2)
 
@@ -139,17 +138,7 @@ class Saving:
 
 
 def estimator_of(trained: Trained) -> Any:
-    """The estimator that a file holds, or that the plan of a training stands for.
-
-    Parameters
-    ----------
-    trained : Trained
-
-    Raises
-    ------
-    ModelError
-        If the model is not one of such an estimator.
-    """
+    """The estimator that a file holds, or that the plan of a training stands for."""
     described, model = trained.estimator or _of_plan(trained), trained.model
     ending = "Classifier" if model.task == "classification" else "Regressor"
     if not ESTIMATORS[described["class"]].__name__.endswith(ending):
@@ -208,7 +197,7 @@ def _described(estimator: Any) -> dict[str, Any]:
     labels = getattr(estimator, "classes_", None)
     return {
         "class": name,
-        "parameters": {key: _plain(value) for key, value in _parameters(estimator).items() if _is_plain(value)},
+        "parameters": _parameters(estimator)[0],
         "fitted": {
             **tables.form(estimator),
             "rounds": int(getattr(estimator, "t_", 0)),
@@ -218,31 +207,34 @@ def _described(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _parameters(estimator: Any) -> dict[str, Any]:
-    """The parameters of an estimator; instead of a function that gives the width of a kernel, the width."""
-    parameters: dict[str, Any] = estimator.get_params(deep=False)
-    is_computed = callable(parameters.get("gamma")) and hasattr(estimator, "gamma_")
-    return parameters | ({"gamma": estimator.gamma_} if is_computed else {})
+def _parameters(estimator: Any) -> tuple[dict[str, Any], list[str]]:
+    """The parameters of an estimator as files hold them, and the names of those that files cannot hold.
 
-
-def _is_plain(value: Any) -> bool:
-    """Whether files can hold a parameter."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return all(_is_plain(part) for pair in value.items() for part in pair)
-    if isinstance(value, (list, tuple)):
-        return all(map(_is_plain, value))
-    return value is None or isinstance(value, (bool, int, float, str))
+    Instead of a function that gives the width of a kernel, files hold the width.
+    """
+    parameters, lost = estimator.get_params(deep=False), []
+    if callable(parameters.get("gamma")) and hasattr(estimator, "gamma_"):
+        parameters["gamma"] = estimator.gamma_
+    plain = {}
+    for name, value in parameters.items():
+        try:
+            plain[name] = _plain(value)
+        except TypeError:
+            lost.append(name)
+    return plain, lost
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as files hold it: keys of JSON are strings, and labels may be numbers."""
+    """A parameter as files hold it, else a TypeError: keys of JSON are strings, and labels may be numbers."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, dict):
         return {"pairs": [[_plain(part) for part in pair] for pair in value.items()]}
-    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if value is not None and not isinstance(value, (bool, int, float, str)):
+        raise TypeError(f"files cannot hold {value!r}")
+    return value
 
 
 def _restored(value: Any) -> Any:

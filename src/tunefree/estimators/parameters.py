@@ -67,6 +67,8 @@ ARGUMENTS = {
     "exposure": "exposure : array-like of shape (n_samples,) or float, optional\n"
     "    What each row is exposed to, above 0, such as years: its mean is the exposure times what the columns tell.\n"
     "    For the losses of counts and amounts.",
+    "coverage": "coverage : float or array-like of shape (n_coverages,), default=0.9\n"
+    "    Part of the rows to be covered, between 0 and 1.",
     "X": "X : {array-like, sparse matrix, table} of shape (n_samples, n_features)",
     "y": "y : array-like of shape (n_samples,)\n    Labels for a classifier, numbers for a regressor.",
     "sample_weight": "sample_weight : array-like of shape (n_samples,), optional\n"
@@ -94,21 +96,9 @@ def documented(method: Any) -> Any:
 
 def shared(name: str, default: Any = None, remark: str = "") -> Any:
     """A field for a parameter that several estimators or plans have, with a remark on what it does here."""
-    record = RECORDS[name] if name in RECORDS else of_plan(name)
-    return field_of(replace(record, meaning=f"{record.meaning} {remark}".strip()), default)
-
-
-def of_plan(name: str) -> Parameter:
-    """The record of a plan's parameter, with what there is to say in Python.
-
-    Examples
-    --------
-    >>> of_plan("max_support").low
-    1
-    """
-    record: Parameter = records_of(Plan)[name]
-    meaning = f"{record.meaning} {REMARKS.get(name, '')}".strip()
-    return replace(record, meaning=meaning, **CHANGES.get(name, {}))
+    record: Parameter = RECORDS.get(name) or records_of(Plan)[name]
+    meaning = " ".join(filter(None, [record.meaning, REMARKS.get(name), remark]))
+    return field_of(replace(record, meaning=meaning, **CHANGES.get(name, {})), default)
 
 
 def check_effect(group: Any) -> None:
@@ -126,8 +116,6 @@ def check_effect(group: Any) -> None:
 def loss_of_task(task: str, default: str, remark: str = "") -> Any:
     """A field for the loss of a task, with a remark on the default.
 
-    Examples
-    --------
     >>> loss_of_task("regression", "square").metadata["parameter"].meaning.partition(", epsilon")[0]
     'square, absolute, absolute-power:P'
     """

@@ -10,8 +10,7 @@ from tunefree.early_stopping.problem import Rows
 from tunefree.estimators import class_sets, path_targets, validation
 from tunefree.estimators.iterative import IterativeRegularization
 from tunefree.estimators.parameters import documented, estimator, loss_of_task
-from tunefree.estimators.path_probabilities import fit_temperature, probabilities
-from tunefree.estimators.path_targets import Targets
+from tunefree.estimators.path_targets import Targets, fit_temperature, probabilities
 from tunefree.estimators.predictions import Classifying, Regressing
 from tunefree.estimators.preparation import LARGEST
 from tunefree.losses import loss_of

@@ -6,10 +6,9 @@ is not, the processor computes what the device did, up to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -19,12 +18,11 @@ from tunefree.core.rows import n_rows, part
 from tunefree.core.states import under
 from tunefree.early_stopping.path import Path
 from tunefree.early_stopping.problem import Problem, Rows
-from tunefree.early_stopping.spaces import space_of
+from tunefree.early_stopping.products import expand
+from tunefree.early_stopping.spaces import Dictionary, space_of
 from tunefree.estimators import model_file, path_targets, validation
-from tunefree.estimators.fitted_path import FittedPath
-from tunefree.estimators.matrices import matrix
-from tunefree.estimators.path_probabilities import log_odds, probabilities
-from tunefree.estimators.preparation import LARGEST, Standards
+from tunefree.estimators.path_targets import log_odds, probabilities
+from tunefree.estimators.preparation import LARGEST, Standards, matrix
 from tunefree.explanation.weights import Weights
 from tunefree.kernel.backends import at_hand
 from tunefree.kernel.kernels import kernel_of
@@ -38,15 +36,49 @@ FITTED = {"_mass": "mass", "_kappa": "kappa", "_judges": "has_held_out"}  # of i
 UNITS = ("bound", "unit", "centre")  # of targets
 
 
+class FittedPath(NamedTuple):
+    """The whole path with all that turns rows into margins: enough to predict with any iterate, and to certify."""
+
+    descent: Any  # a Descent, or a Path that was saved
+    targets: path_targets.Targets  # of no rows
+    standards: Standards  # of the columns
+    kernel: Any  # None for weights of features
+    support: Any  # prepared rows that were learned; None without a kernel
+    mass: float  # total weight of the rows learned
+    kappa: float  # the largest norm of a row in the space
+    has_held_out: bool  # whether rows were held out
+    calibration: tuple[Any, Rows] | None  # prepared rows that probabilities are learned from, where the loss needs them
+
+    def path(self) -> np.ndarray:
+        """The method's path, in units of the targets."""
+        path = self.descent.path
+        for name in (path.dtype.names or ())[1:]:
+            column = path[name]
+            with np.errstate(over="ignore"):
+                if name.endswith("loss") or name == "inner":
+                    column *= self.targets.loss_unit
+                elif name.endswith("error") or name == "norm":
+                    column *= self.targets.unit
+            np.clip(column, -LARGEST, LARGEST, out=column)
+        return path.view(np.recarray)
+
+    def margins(self, coefficients: np.ndarray, features: Any, device: str | None = None) -> np.ndarray:
+        """f(x) (n, K) of prepared rows, in the method's units.
+
+        ``coefficients`` (p, K): of an iterate, or of an average.
+        ``features`` (n, d): prepared as those that were learned.
+        ``device``: where PyTorch computes the kernel.
+        """
+        if self.kernel is not None:
+            return expand(self.kernel, self.support, coefficients, features, device)
+        return Dictionary(features[:0], features).held(coefficients)
+
+
 @dataclass
 class PathModel(ScoredModel):
     """A fitted estimator of iterative regularization, for blocks of rows.
 
-    Parameters
-    ----------
-    estimator : IterativeRegularizationClassifier or IterativeRegularizationRegressor
-    seconds : float, optional
-        Time of learning; None if the model comes from a file.
+    ``seconds``: time of learning; None if the model comes from a file.
     """
 
     estimator: Any
@@ -89,10 +121,7 @@ class PathModel(ScoredModel):
     def at(self, t: int) -> PathModel:
         """The same path, stopped at iteration t.
 
-        Raises
-        ------
-        ModelError
-            If the path has no such iteration.
+        Raises a ModelError if the path has no such iteration.
         """
         if not 1 <= t <= len(self.path):
             raise ModelError(f"there is no iteration {t} to stop at; choose one from 1 to {len(self.path)}")
@@ -131,13 +160,7 @@ class PathModel(ScoredModel):
         return 0 if self.has_weights else int(self.estimator.coefficients_.any(axis=1).sum())
 
     def mean_weights(self) -> np.ndarray:
-        """Weights (d, K) of the constant and of the standardised features.
-
-        Raises
-        ------
-        ModelError
-            With a kernel.
-        """
+        """Weights (d, K) of the constant and of the standardised features."""
         self._check_weights()
         weights, targets = self.estimator.coefficients_, self.fitted.targets
         with np.errstate(over="ignore"):
@@ -145,13 +168,7 @@ class PathModel(ScoredModel):
         return np.clip(weights, -LARGEST, LARGEST)
 
     def linear_weights(self, names: list[str]) -> Weights:
-        """Weights of the constant and of the features, which have these names, in their own units.
-
-        Raises
-        ------
-        ModelError
-            With a kernel.
-        """
+        """Weights of the constant and of the features, which have these names, in their own units."""
         self._check_weights()
         coefficients = np.atleast_2d(self.estimator.coef_)
         weights = np.concatenate([np.reshape(self.estimator.intercept_, (1, -1)), coefficients.T])
@@ -164,10 +181,6 @@ class PathModel(ScoredModel):
     def reduce(self) -> None:
         """There is no smaller model."""
         raise ModelError("the file of a path has what predicts at each iteration; leave `only_for_prediction` out")
-
-    def predictor(self) -> Callable[[Any], np.ndarray]:
-        """A function from blocks of rows to predictions."""
-        return self.predict
 
     def predict(self, X: Any) -> np.ndarray:
         """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
@@ -190,10 +203,7 @@ class PathModel(ScoredModel):
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :func:`restored` makes the same model, with the estimator's parameters.
 
-        Raises
-        ------
-        ModelError
-            With a transformer, which can be anything.
+        Raises a ModelError with a transformer, which can be anything.
         """
         estimator, fitted = self.estimator, self.fitted
         if estimator.transformer is not None:

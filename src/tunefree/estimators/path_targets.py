@@ -1,16 +1,23 @@
-"""Targets as the subgradient method takes them: encoded classes, and numbers in units of their spread."""
+"""Targets as the subgradient method takes them, and probabilities of the margins that it predicts.
+
+Classes are encoded, and numbers are in units of their spread. Margins become probabilities by the loss's link function,
+or by temperature scaling where it has none.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
 
 from tunefree.early_stopping.problem import absolute_errors, wrong_classes
 from tunefree.estimators.preparation import shares
 from tunefree.losses import Logistic
-from tunefree.losses.contract import rescaled
+from tunefree.losses.contract import has_inverse_link, inverse_link, rescaled
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
+from tunefree.model.calibration import of_classes as margins_of_classes
 
 
 class Targets(NamedTuple):
@@ -73,3 +80,48 @@ def in_units(loss: Any, targets: np.ndarray, exact: np.ndarray, bound: float, un
         loss_unit,
         centre,
     )
+
+
+def log_odds(loss: Any, margins: np.ndarray, temperature: Any) -> np.ndarray:
+    """Logarithms (n, classes) of what is proportional to the probabilities, none of which is taken for 0.
+
+    ``temperature``: what margins are multiplied by; None for losses whose link function has an inverse.
+    """
+    if isinstance(loss, Logistic):
+        return margins_of_classes(margins)
+    if not has_inverse_link(loss):
+        return temperature * margins_of_classes(margins)
+    return np.log(np.maximum(probabilities(loss, margins, temperature), np.finfo(np.float64).eps))
+
+
+def probabilities(loss: Any, margins: np.ndarray, temperature: Any) -> np.ndarray:
+    """Class probabilities (n, classes) of margins; see :func:`log_odds`."""
+    if not has_inverse_link(loss):
+        return softmax(temperature * margins_of_classes(margins), axis=1)
+    if margins.shape[1] == 1:
+        upper = inverse_link(loss, margins[:, 0])
+        return np.stack([1.0 - upper, upper], axis=1)
+    if isinstance(loss, Logistic):
+        return softmax(margins, axis=1)
+    each = inverse_link(loss, margins)
+    each[~each.any(axis=1)] = 1.0
+    return each / each.sum(axis=1, keepdims=True)
+
+
+def fit_temperature(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
+    """The a for which softmax(a m) has the least log-loss: temperature scaling (Guo, Pleiss, Sun, Weinberger 2017).
+
+    ``codes`` (n,): the class of each row.
+    ``weight`` (n,): of sum 1.
+    Returns: between 0.001 and 1000 over the margins' mean size.
+    """
+    size = float(weight @ np.abs(margins).max(axis=1))
+    if not size > 0.0:
+        return 1.0
+    scaled = margins / size
+
+    def log_loss(logarithm: float) -> float:
+        odds = log_softmax(np.exp(logarithm) * scaled, axis=1)
+        return -float(weight @ odds[np.arange(len(codes)), codes])
+
+    return float(np.exp(minimize_scalar(log_loss, bounds=(-7.0, 7.0), method="bounded").x)) / size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
@@ -10,14 +11,15 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from tunefree.core.parameters import check
+from tunefree.core.parameters import check, require
+from tunefree.core.rows import n_rows
 from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
 from tunefree.estimators.fit_display import FitDisplay
-from tunefree.estimators.intervals import Intervals, PredictionSets
 from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.parameters import check_effect, documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
+from tunefree.intervals.conformal import checked_parts
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model_files.plan import check_kernel
@@ -97,8 +99,7 @@ class Pooled(OnlineEstimator):
             rounds = validation.drawn(rounds, check_random_state(self.random_state))
         else:
             rounds = validation.as_given(weight, group)
-        with FitDisplay(type(self).__name__, bool(self.verbose)) as display:
-            display.begins(f"a pass over {len(rounds.row):,} rows", len(rounds.row))
+        with FitDisplay(type(self).__name__, len(rounds.row), bool(self.verbose)) as display:
             self._pass(X, y, rounds, lambda trained, step: display.advance(len(step.row_losses)))
             self._learned.progress.end_pass()
             self._end(1)
@@ -113,6 +114,17 @@ class Pooled(OnlineEstimator):
         problem = f"{repeats:,} of {rows:,} rows repeat earlier ones, or are of earlier groups, and are no evidence"
         remedy = "keep the rows of a group together" if has_groups else "if rows belong to one subject, pass groups="
         warnings.warn(f"{problem}; {remedy}", stacklevel=5)
+
+    def _at(
+        self, name: str, levels: Any, X: Any, of_rows: Callable[[Any, Any, np.ndarray, np.ndarray], np.ndarray]
+    ) -> np.ndarray:
+        """What a function makes of the model, rows, what is predicted of them, and levels (c,): (n, c, ...).
+
+        For one level, which is a number, it is (n, ...).
+        """
+        checked = checked_parts(name, levels)
+        of_levels = self._of_blocks(X, lambda model, block: of_rows(model, block, model.predict(block), checked))
+        return of_levels[:, 0] if np.ndim(levels) == 0 else of_levels
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -139,7 +151,7 @@ class Pooled(OnlineEstimator):
 
 
 @estimator
-class TuneFreeClassifier(Pooled, PredictionSets, OnlineClassifierBase):
+class TuneFreeClassifier(Pooled, OnlineClassifierBase):
     """A classifier with nothing to tune: trees that go on learning and online learners, mixed.
 
     Examples
@@ -180,9 +192,58 @@ class TuneFreeClassifier(Pooled, PredictionSets, OnlineClassifierBase):
         """
         return self._update(X, y, classes, sample_weight, groups)
 
+    @documented
+    def predict_set(
+        self, X: Any, coverage: Any = 0.9, *, conditional: str | None = None, as_labels: bool = False
+    ) -> Any:
+        """A set of classes for each row, which has the right one as often as asked for.
+
+        Sets are adaptive: the most probable classes, and more of them where the row is hard. Where fewer rows are to be
+        covered than the most probable class alone covers, some sets are empty.
+
+        Parameters
+        ----------
+        conditional : {"class"}, optional
+            With ``"class"`` the rows of each class are covered as often as asked for, which takes evidence of each.
+        as_labels : bool, default=False
+            Whether to return the labels of the sets.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples, n_classes), with several coverages (n_samples, n_coverages, n_classes)
+            In the order of ``classes_``. With ``as_labels`` a list of arrays of labels, or of a list of these a row.
+
+        Raises
+        ------
+        ModelError
+            If there is too little evidence for a coverage. The message says how much would do.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from tunefree import TuneFreeClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = TuneFreeClassifier().fit(X, y)
+        >>> model.predict_set(X[:1], coverage=0.95, as_labels=True)
+        [array([0])]
+        >>> model.predict_set(X, coverage=[0.8, 0.9]).shape
+        (150, 2, 3)
+        """
+        if conditional not in (None, "class"):
+            raise ValueError(f"conditional must be None or 'class', not {conditional!r}")
+        require("as_labels", bool, as_labels)
+        by_class = conditional == "class"
+        sets = self._at("coverage", coverage, X, lambda model, *of_rows: model.sets(*of_rows, by_class))
+        sets = sets[..., [self._learned.model.classes.index(label) for label in self.classes_.tolist()]]
+        if not as_labels:
+            return sets
+        if np.ndim(coverage) == 0:
+            return [self.classes_[in_set] for in_set in sets]
+        return [[self.classes_[in_set] for in_set in of_row] for of_row in sets]
+
 
 @estimator
-class TuneFreeRegressor(Pooled, Intervals, OnlineRegressorBase):
+class TuneFreeRegressor(Pooled, OnlineRegressorBase):
     """A regressor with nothing to tune: trees that go on learning and online learners, mixed.
 
     Examples
@@ -215,3 +276,89 @@ class TuneFreeRegressor(Pooled, Intervals, OnlineRegressorBase):
         fast.
         """
         return self._update(X, y, sample_weight, groups, exposure)
+
+    @documented
+    def predict(self, X: Any, quantiles: Any = None, exposure: Any = None) -> np.ndarray:
+        """Predict the target of each row, with the loss of a count or amount its mean; or quantiles of it.
+
+        Without exposures rates are predicted, and quantiles are those of rows with an exposure of 1.
+
+        Parameters
+        ----------
+        quantiles : float or array-like of shape (n_quantiles,), optional
+            Levels between 0 and 1: the target is below the quantile of level 0.9 in nine of ten rows, over rows like
+            those that were learned.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), with several quantiles (n_samples, n_quantiles)
+
+        Raises
+        ------
+        ModelError
+            If there is too little evidence for a level. The message says how much would do.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from tunefree import TuneFreeRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> low, middle, high = TuneFreeRegressor().fit(X, y).predict(X[:1], quantiles=[0.1, 0.5, 0.9])[0]
+        >>> bool(low < middle < high)
+        True
+        """
+        if quantiles is None:
+            predictions: np.ndarray = super().predict(X, exposure=exposure)
+            return predictions
+        exposed = self._exposures(X, exposure)
+        return self._at(
+            "quantiles", quantiles, X, lambda model, block, *of_rows: model.quantiles(block, *of_rows, exposed(block))
+        )
+
+    def _exposures(self, X: Any, exposure: Any) -> Callable[[Any], np.ndarray | None]:
+        """A function that gives the exposures of each block of the rows, one block after the other."""
+        if exposure is None:
+            return lambda block: None
+        checked = self._checked_exposures(exposure, validation.features(self, X).shape[0])
+        assert checked is not None
+        stops = 0
+
+        def exposed(block: Any) -> np.ndarray:
+            nonlocal stops
+            stops += n_rows(block)
+            return checked[stops - n_rows(block) : stops]
+
+        return exposed
+
+    @documented
+    def predict_interval(self, X: Any, coverage: Any = 0.9, exposure: Any = None) -> np.ndarray:
+        """An interval for the target of each row, which holds it as often as asked for.
+
+        The ends are conformal quantiles: as many targets are below an interval as above it. How wide it is depends on
+        the row, and without exposures on one of 1. After ``fit`` the coverage is that of rows like those that were
+        learned. While ``partial_fit`` goes on, intervals are for the next rows, and become wider or narrower where
+        fewer or more targets were covered.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2), with several coverages (n_samples, n_coverages, 2)
+            Lower and upper ends. In a stream whose targets were missed too often they may be infinite.
+
+        Raises
+        ------
+        ModelError
+            If there is too little evidence for a coverage. The message says how much would do.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from tunefree import TuneFreeRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> low, high = TuneFreeRegressor().fit(X[:300], y[:300]).predict_interval(X[300:], coverage=0.8).T
+        >>> bool(0.7 < ((low <= y[300:]) & (y[300:] <= high)).mean() < 0.9)
+        True
+        """
+        exposed = self._exposures(X, exposure)
+        return self._at(
+            "coverage", coverage, X, lambda model, block, *of_rows: model.intervals(block, *of_rows, exposed(block))
+        )

@@ -12,13 +12,36 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import pairwise_distances
 
+from tunefree.core.rows import Block, compressed, n_rows, reach
 from tunefree.estimators.validation import digests
 
+DENSE_BYTES = 2**30  # rows that take at most this are stored as an array; columns of a sparse matrix are not centred
 FEWEST = 40  # different rows that are too few to hold any out
 PAIRS = 1000  # rows whose distances give the width of a kernel
 FARTHEST = 1e100  # standardised numbers are cut here: their squares are numbers
 FARTHEST_THIN = 1e15  # the same in single precision
 LARGEST = np.finfo(np.float64).max
+
+
+def matrix(blocks: list[Block], n_features: int, is_dense: bool | None = None) -> Any:
+    """Blocks of rows as one array or sparse matrix, without the constant.
+
+    ``n_features``: features of the model, the constant included; other features are left out.
+    ``is_dense``: whether to make an array of sparse rows; by default if it takes at most ``DENSE_BYTES``.
+    """
+    if all(X.numbers.shape[1] and not X.is_table for X in blocks):
+        return np.concatenate([X.numbers for X in blocks])
+    whole = sparse.vstack([_as_sparse(X, n_features) for X in blocks], format="csr")[:, 1:]
+    is_dense = whole.shape[0] * whole.shape[1] * 8 <= DENSE_BYTES if is_dense is None else is_dense
+    return whole.toarray() if is_dense else whole
+
+
+def _as_sparse(X: Block, n_features: int) -> sparse.csr_array:
+    """A block's rows as a sparse matrix, whose column 0, of the constant, is empty."""
+    pointers, features, values = compressed(X)
+    rows = sparse.csr_array((values, features, pointers), shape=(n_rows(X), reach(X)))
+    rows.resize((n_rows(X), n_features))
+    return rows
 
 
 def shares(weight: np.ndarray) -> np.ndarray:
@@ -68,16 +91,8 @@ def standards(X: Any, weight: np.ndarray) -> Standards:
 def unchanged(X: Any, farthest: float) -> Standards:
     """Standards that change nothing.
 
-    Parameters
-    ----------
-    X : (n, d) array or CSR matrix
-    farthest : float
-        Where rows are cut.
-
-    Raises
-    ------
-    ValueError
-        Where sums of squares of such rows would leave the range of numbers.
+    ``farthest``: where rows are cut.
+    Raises ValueError where sums of squares of such rows would leave the range of numbers.
     """
     values = X.data if sparse.issparse(X) else X
     if values.size and np.abs(values).max() > farthest:
@@ -98,15 +113,10 @@ def units(X: Any) -> Standards:
     return Standards(unit, np.zeros(X.shape[1]), np.ones(X.shape[1]))
 
 
-class Order(NamedTuple):
-    """An order of the different rows that looks random and depends on what is in them."""
+def order(X: Any, y: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+    """Keys (n,) that put rows in an order that looks random; those of equal rows with equal targets are the same.
 
-    keys: np.ndarray  # (n,) the same for equal rows with equal targets
-    n_different: int
-
-
-def order(X: Any, y: np.ndarray, random: np.random.RandomState) -> Order:
-    """The order of rows with their targets, drawn anew for each state of the generator.
+    It depends on what is in the rows, and is drawn anew for each state of the generator.
 
     Columns are taken in units of a power of two below their largest value, so that units do not change the order.
     """
@@ -116,10 +126,10 @@ def order(X: Any, y: np.ndarray, random: np.random.RandomState) -> Order:
     keys ^= keys >> np.uint64(29)
     keys *= np.uint64(0xBF58476D1CE4E5B9)
     keys ^= keys >> np.uint64(32)
-    return Order(keys, len(np.unique(keys)))
+    return keys
 
 
-def held_out(rows: Order, strata: np.ndarray, weight: np.ndarray, fraction: float) -> np.ndarray:
+def held_out(keys: np.ndarray, strata: np.ndarray, weight: np.ndarray, fraction: float) -> np.ndarray:
     """Which rows (n,) to hold out: the first of the order in each stratum, up to a fraction of its weight.
 
     At least one of the different rows of a stratum is learned, and one is held out if there are two.
@@ -127,7 +137,7 @@ def held_out(rows: Order, strata: np.ndarray, weight: np.ndarray, fraction: floa
     held = np.zeros(len(strata), bool)
     for stratum in np.unique(strata):
         place = np.flatnonzero(strata == stratum)
-        _, which = np.unique(rows.keys[place], return_inverse=True)
+        _, which = np.unique(keys[place], return_inverse=True)
         mass = np.bincount(which, weight[place])
         below = np.cumsum(mass) <= fraction * mass.sum() * (1.0 + 1e-9)
         below[:1], below[-1:] = True, False
@@ -135,23 +145,17 @@ def held_out(rows: Order, strata: np.ndarray, weight: np.ndarray, fraction: floa
     return held
 
 
-def usual_gamma(distance: str | None, X: Any, y: np.ndarray, rows: Order, classes: bool) -> float:
+def usual_gamma(distance: str | None, X: Any, y: np.ndarray, keys: np.ndarray, classes: bool) -> float:
     """The width of a kernel, from a thousand of the different rows.
 
     For a kernel of euclidean distances it is 1 / (2 m^2), with m the median distance of rows with different labels
     (Jaakkola, Diekhans, Haussler 1999), or of any two rows in regression. For one of manhattan distances it is 1 / m.
     For one of dot products it is 1 over the mean square length of rows.
 
-    Parameters
-    ----------
-    distance : {"euclidean", "manhattan"} or None
-        See :class:`tunefree.kernel.kernels.KernelFunction`.
-    X, y : rows and targets
-    rows : Order
-    classes : bool
-        Whether targets are classes.
+    ``distance``: {"euclidean", "manhattan"} or None; see :class:`tunefree.kernel.kernels.KernelFunction`.
+    ``classes``: whether targets are classes.
     """
-    _, first = np.unique(rows.keys, return_index=True)
+    _, first = np.unique(keys, return_index=True)
     some = first[:PAIRS]
     block, targets = X[some], y[some]
     if distance is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -10,13 +11,15 @@ from sklearn.metrics import d2_tweedie_score
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
-from tunefree.estimators import exposures, jobs, validation
+from tunefree.core.numbers import MOST
+from tunefree.estimators import resources, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.parameters import documented, estimator
 from tunefree.estimators.predictions import Regressing
 from tunefree.losses import loss_of
 from tunefree.losses.contract import has_log_link
+from tunefree.losses.rates import Fault, as_rates, check_has_rates, fault_of_exposures, fault_of_targets
 
 
 @estimator
@@ -36,11 +39,11 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
         again = bool(self.warm_start) and self._started()
         X, y = validation.labelled(self, X, y, not again, y_numeric=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
-        y, weight = exposures.learnable(y, weight, exposure, str(self.loss), may_be_zero=again)
+        y, weight = self._learnable(y, weight, exposure, may_be_zero=again)
         if not again:
-            self._begin(X.shape[1])
+            self._begin(X.shape[1], [])
         self._check_memory(X)
-        with jobs.of(self):
+        with resources.threads_of(self):
             learn(X, y, weight)
         return self
 
@@ -60,32 +63,58 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
         again = self._started()
         X, y = validation.labelled(self, X, y, not again, y_numeric=True, stream=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=True)
-        y, weight = exposures.learnable(y, weight, exposure, str(self.loss), may_be_zero=True)
+        y, weight = self._learnable(y, weight, exposure, may_be_zero=True)
         group = validation.group_digests(groups, len(y), may_be_one=True)
         if not again:
-            self._begin(X.shape[1])
-        with jobs.of(self):
+            self._begin(X.shape[1], [])
+        with resources.threads_of(self):
             self._go_on()
             self._pass(X, y, validation.as_given(weight, group))
         self.n_iter_ = 1
         return self
 
-    def _begin(self, n_features: int) -> None:
-        self._begin_with(n_features, [])
+    def _checked_exposures(self, exposure: Any, n_rows: int) -> np.ndarray | None:
+        """Exposures (n,), float64, finite and above 0; None if there are none. A loss without them is a ModelError."""
+        if exposure is None:
+            return None
+        check_has_rates(loss_of("regression", self.loss), self.loss)
+        if isinstance(exposure, numbers.Real):
+            exposure = np.full(n_rows, exposure, np.float64)
+        options: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": "exposure"}
+        array = check_array(exposure, ensure_2d=False, ensure_all_finite=False, **options)
+        if array.shape != (n_rows,):
+            raise ValueError(f"exposure has the shape {array.shape}, and there are {n_rows} rows; give one for each")
+        _refuse(fault_of_exposures(array), "exposure")
+        return np.ascontiguousarray(array)
+
+    def _learnable(
+        self, y: np.ndarray, weight: np.ndarray, exposure: Any, may_be_zero: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Targets and weights of rows with these exposures, as the model learns them.
+
+        ``may_be_zero`` says that all targets may be 0, since further rows are to come.
+        """
+        loss = loss_of("regression", self.loss)
+        exposures = self._checked_exposures(exposure, len(y))
+        _refuse(fault_of_targets(loss, y), "y")
+        needs_one = fault_of_targets(loss, np.full(1, -1.0)) is not None and not may_be_zero
+        if needs_one and not (y[weight > 0] > 0).any():
+            problem = f"all targets are 0, of which the {self.loss} loss knows no mean"
+            raise ValueError(f"y: {problem}; give rows with a target above 0")
+        return (y, weight) if exposures is None else as_rates(loss, y.astype(np.float64), weight, exposures)
 
     def _targets(self, y: np.ndarray, row: np.ndarray) -> np.ndarray:
         return y[row].astype(np.float64)
 
     @documented
     def predict(self, X: Any, exposure: Any = None) -> np.ndarray:
-        """Predict the target of each row, with the loss of a count or amount its mean.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        predictions = self._predictions(X)
-        return exposures.exposed(self._learned.model.responses(predictions), exposure, str(self.loss))
+        """Predict the target of each row, with the loss of a count or amount its mean."""
+        rates = self._learned.model.responses(self._predictions(X))
+        exposures = self._checked_exposures(exposure, len(rates))
+        if exposures is None:
+            return rates
+        with np.errstate(over="ignore"):
+            return np.minimum(rates * exposures, MOST)
 
     @documented
     def score(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> float:
@@ -93,19 +122,15 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
 
         1 is best, and 0 is what the mean of the targets has, with exposures that of the rates. It is the coefficient of
         determination, R^2, or D^2 as that of scikit-learn's ``PoissonRegressor``.
-
-        Returns
-        -------
-        float
         """
         objective = loss_of("regression", str(self.loss))
         if not has_log_link(objective):
-            exposures.checked(exposure, _num_samples(y), str(self.loss))
+            self._checked_exposures(exposure, _num_samples(y))
             return float(super().score(X, y, sample_weight))
         predicted = self.predict(X)
         targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         weight = validation.weights(sample_weight, len(targets), may_vanish=False)
-        rates, weight = exposures.learnable(targets, weight, exposure, str(self.loss), may_be_zero=True)
+        rates, weight = self._learnable(targets, weight, exposure, may_be_zero=True)
         return float(d2_tweedie_score(rates, predicted, sample_weight=weight, power=objective.power))
 
     @property
@@ -117,3 +142,8 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
     def intercept_(self) -> np.ndarray:
         """Prediction of a row of zeros by a single linear learner, (1,)."""
         return self._of_columns()[0].copy()
+
+
+def _refuse(fault: Fault | None, name: str) -> None:
+    if fault is not None:
+        raise ValueError(f"{name}[{fault.row}]: {fault.problem}; {fault.remedy}")

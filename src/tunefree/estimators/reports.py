@@ -1,9 +1,11 @@
-"""Reports of estimators that learn row by row."""
+"""What estimators that learn row by row show: reports, and in notebooks what was learned."""
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.registry import Registry
@@ -11,10 +13,17 @@ from tunefree.training.rises import drifts_of
 
 # Reports stand above what they are of, and are imported when they are asked for.
 REPORTS = Registry("kind of report", {"page": "tunefree.report.page:page_of"})
+MOST_MEMBERS = 5  # that a notebook names
 
 
 class Reported:
-    """Estimators that have a record of their training, ``trained_``."""
+    """Estimators that have a record of their training, ``trained_``; to be inherited before scikit-learn's classes.
+
+    Notebooks show scikit-learn's diagram of the parameters, and what was learned: the rows, the progressive loss, and
+    the members with the largest weights.
+    """
+
+    _learned: Any
 
     def report(self, test: Any = None) -> Any:
         """What is known of the model as a page of HTML, as `tunefree report` writes it.
@@ -67,7 +76,7 @@ class Reported:
         []
         """
         check_is_fitted(self)
-        trained = self._learned  # type: ignore[attr-defined]
+        trained = self._learned
         if trained.rises is None:
             raise AttributeError(
                 "there is no drifts_: only `tunefree.train` follows losses in the order of the rows, as in"
@@ -90,4 +99,26 @@ class Reported:
         [64, 70, 76, 83, 91, 99, 100]
         """
         check_is_fitted(self)
-        return self._learned.progress.history()  # type: ignore[attr-defined]
+        return self._learned.progress.history()
+
+    def _html_repr(self) -> str:
+        return f"{estimator_html_repr(self)}{self._learned_html()}"
+
+    def _repr_html_inner(self) -> str:
+        return self._html_repr()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        shown: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
+        return shown | ({"text/html": self._html_repr()} if "text/html" in shown else {})
+
+    def _learned_html(self) -> str:
+        if not hasattr(self, "_learned"):
+            return ""
+        model, seen = self._learned.model, self._learned.progress.progressive[0]
+        shares = sorted(model.shares_by_member().items(), key=lambda share: -share[1])
+        facts = [("rows learned", f"{seen.rows:,}"), ("progressive loss", f"{seen.mean_loss():.6g}")]
+        of = "the mean that is corrected" if model.options.is_pool else "predictions"
+        facts += [(name, f"{100 * share:.1f} % of {of}") for name, share in shares[:MOST_MEMBERS]]
+        facts += [(f"{len(shares) - MOST_MEMBERS} other members", "the rest")] if len(shares) > MOST_MEMBERS else []
+        rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in facts)
+        return f"<table><caption>What was learned</caption><tbody>{rows}</tbody></table>"

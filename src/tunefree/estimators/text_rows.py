@@ -18,18 +18,8 @@ NAME = "X"  # what messages call the rows
 def rows_of(encoder: Any, X: Any, learning: bool) -> Any:
     """A block of rows.
 
-    Parameters
-    ----------
-    encoder : encoder of lines of text
-    X : sequence of str, or array or sparse matrix if the text is svmlight
-        Lines; or rows whose column j has the index j + 1, or j if indices are from 0.
-    learning : bool
-        Whether features that are new are learned; else they are left out.
-
-    Raises
-    ------
-    DataError
-        If a row cannot be used.
+    ``X``: lines; or rows whose column j has the index j + 1, or j if indices are from 0.
+    ``learning``: whether features that are new are learned; else they are left out.
     """
     if _are_lines(X):
         return _of_lines(encoder, X, learning)

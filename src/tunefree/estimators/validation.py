@@ -160,17 +160,7 @@ def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
 def group_digests(groups: Any, n_rows: int, may_be_one: bool) -> np.ndarray | None:
     """Digests (n,) of the groups of rows; None where rows have no groups.
 
-    Parameters
-    ----------
-    groups : array-like of shape (n_rows,) or None
-        Labels, as the user gives them.
-    n_rows : int
-    may_be_one : bool
-        Whether all rows may be of one group.
-
-    Raises
-    ------
-    ValueError
+    ``may_be_one``: whether all rows may be of one group.
     """
     if groups is None:
         return None
@@ -277,8 +267,6 @@ def _are_separate(observations: np.ndarray, y: np.ndarray) -> bool:
 def drawn(rounds: Rounds, random: np.random.RandomState) -> Rounds:
     """The same rounds in random order; those of a group stay together.
 
-    Examples
-    --------
     >>> rounds = as_given(np.ones(6), np.array([7, 5, 7, 5, 7, 5], np.uint64))
     >>> drawn(rounds, np.random.RandomState(0)).group
     array([5, 5, 5, 7, 7, 7], dtype=uint64)

@@ -23,9 +23,8 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import scaled
 from tunefree.core.rows import n_rows, part
-from tunefree.explanation.members import LinearTerms, Member, Part, PoolTerms
+from tunefree.explanation.members import LinearTerms, Member, Part, PoolTerms, unit_of
 from tunefree.explanation.reference import Reference
-from tunefree.explanation.sizes import unit_of
 from tunefree.losses.objectives import Multinomial
 from tunefree.mixing.gradients import Rule
 from tunefree.model.model import Model
@@ -44,28 +43,12 @@ HALVINGS = 6  # of a line at most
 class Decomposition:
     """A trained model as a sum of terms.
 
-    Parameters
-    ----------
-    model : Model
-    layout : Layout
-        Of the features of its rows.
-    rows : block of rows, optional
-        The reference. By default the rows that a pool keeps for growing; where there are none, as with texts, single
-        learners and models that only predict, terms are relative to a row of which nothing is known.
+    ``layout``: of the features of its rows.
+    ``rows``: the reference. By default the rows that a pool keeps for growing; where there are none, as with texts,
+    single learners and models that only predict, terms are relative to a row of which nothing is known.
+    ``names``: the constant, the columns, and with kernel members a term of these.
+    Raises a ModelError if the model has kernels only.
 
-    Attributes
-    ----------
-    names : list of str
-        The constant, the columns, and with kernel members a term of these.
-    reference : Reference
-
-    Raises
-    ------
-    ModelError
-        If the model has kernels only.
-
-    Examples
-    --------
     >>> from tunefree.core.rows import dense
     >>> from tunefree.model.targets import Labels
     >>> from tunefree.pool.model import PoolModel
@@ -119,11 +102,6 @@ class Decomposition:
             np.int64,
         )
 
-    @property
-    def n_outputs(self) -> int:
-        """Margins of a row."""
-        return self.model.n_outputs
-
     def margins(self, X: Any) -> np.ndarray:
         """The margins (n, K) that the model has for rows."""
         if not self.model.options.is_pool:
@@ -131,17 +109,17 @@ class Decomposition:
         pool = self.model.pool  # type: ignore[attr-defined]
         pieces = [part(X, start, start + PIECE) for start in range(0, n_rows(X), PIECE)]
         members = [pool.members.predict(piece, pool.rows)[:, self._places] for piece in pieces]
-        margins = np.concatenate([np.empty((0, self.n_outputs)), *map(self._rule.margins, members)])
+        margins = np.concatenate([np.empty((0, self.model.n_outputs)), *map(self._rule.margins, members)])
         return margins + pool.offset if self._rule.is_log else pool.unit * margins
 
     def contributions(self, X: Any) -> np.ndarray:
         """What each term contributes to the margins of rows, (n, terms, K)."""
         explained = self._of_pool if self.model.options.is_pool else self._of_learner
         n_parts = len(self._pool_terms.used) if self.model.options.is_pool else 1
-        of_row = (len(self.names) * (1 + n_parts) + 4 * n_parts * self.n_outputs) * self.n_outputs
+        of_row = (len(self.names) * (1 + n_parts) + 4 * n_parts * self.model.n_outputs) * self.model.n_outputs
         step = int(np.clip(MOST_NUMBERS // of_row, 1, PIECE))
         pieces = [explained(part(X, start, start + step)) for start in range(0, n_rows(X), step)]
-        return np.concatenate([np.empty((0, len(self.names), self.n_outputs)), *pieces])
+        return np.concatenate([np.empty((0, len(self.names), self.model.n_outputs)), *pieces])
 
     def _of_learner(self, X: Any) -> np.ndarray:
         (margins,) = self._linear.parts(X)
@@ -151,7 +129,7 @@ class Decomposition:
     def _of_pool(self, X: Any) -> np.ndarray:
         parts, members = self._pool_terms.parts(X)
         line = Line(self._rule, self._places, parts, members)
-        contributions = np.zeros((n_rows(X), self._pool_terms.n_terms, self.n_outputs))
+        contributions = np.zeros((n_rows(X), self._pool_terms.n_terms, self.model.n_outputs))
         for of_part, derivatives in zip(parts, line.integrals(), strict=True):
             contributions += np.einsum("ntk,nqk->ntq", of_part.terms, derivatives, optimize=True)
         contributions[:, 0] = line.margins_at(np.arange(n_rows(X)), np.zeros(n_rows(X)))
@@ -163,18 +141,7 @@ class Decomposition:
 
 
 class Line:
-    """The lines from the reference to rows, on which members' parts move evenly.
-
-    Parameters
-    ----------
-    rule : Rule
-        The mixture.
-    places : list of int
-        Of its members in the pool.
-    parts : list of Part
-    members : list of Member
-        Those that predict.
-    """
+    """The lines from the reference to rows, on which members' parts move evenly."""
 
     def __init__(self, rule: Rule, places: list[int], parts: list[Part], members: list[Member]) -> None:
         self.rule, self.parts, self.members = rule, parts, members

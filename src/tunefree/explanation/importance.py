@@ -1,4 +1,4 @@
-"""How much each column matters to predictions."""
+"""How much each column matters to predictions, and what that means in words."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import Block, n_rows, rows_at
 from tunefree.explanation.decomposition import Decomposition
+from tunefree.explanation.members import unit_of
 from tunefree.explanation.reference import evenly_spaced
-from tunefree.explanation.sizes import unit_of
+from tunefree.losses.rates import has_rates
 
 MOST_ROWS = 512
 
@@ -26,13 +27,7 @@ class Importance(NamedTuple):
 
 
 def importance(decomposition: Decomposition, output: int | None = None) -> Importance:
-    """The mean absolute contribution of each column over the reference, to one margin or to all.
-
-    Raises
-    ------
-    ModelError
-        If there is no reference.
-    """
+    """The mean absolute contribution of each column over the reference, to one margin or to all."""
     rows = reference_of(decomposition)
     rows = rows_at(rows, evenly_spaced(n_rows(rows), MOST_ROWS))
     outputs = slice(None) if output is None else slice(output, output + 1)
@@ -53,3 +48,25 @@ def reference_of(decomposition: Decomposition) -> Block:
             "the model keeps no rows, over which columns are compared; explain(X) has the contributions to rows X"
         )
     return decomposition.reference.rows
+
+
+def describe_reference(decomposition: Decomposition) -> str:
+    """What contributions are to, and relative to, as a sentence."""
+    rows = decomposition.reference.matrix if decomposition.reference.rows is not None else ()
+    relative = f"to their mean over {len(rows):,} rows" if len(rows) else "to a row of which nothing is known"
+    return f"Contributions add up to the {margin_name(decomposition)}, and are relative {relative}."
+
+
+def describe_importance(decomposition: Decomposition, columns: Importance) -> str:
+    """What importance is, as a sentence."""
+    return (
+        f"Importance: mean absolute contribution to the {margin_name(decomposition)}, over {columns.rows:,} rows; the"
+        " standard error is that of this mean."
+    )
+
+
+def margin_name(decomposition: Decomposition) -> str:
+    """What the model's margins are called."""
+    if decomposition.model.task == "regression":
+        return "logarithm of the prediction" if has_rates(decomposition.model.options.loss) else "prediction"
+    return "log-odds" if decomposition.model.loss_is_log_loss else "margin"

@@ -8,14 +8,14 @@ the reference and that of the row. What has no columns, as a kernel, is one term
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.numbers import scaled
+from tunefree.core.numbers import LARGEST, power_below, scaled
 from tunefree.core.rows import entries_of, n_rows
 from tunefree.explanation.reference import Reference
-from tunefree.explanation.sizes import cut, mean_of, unit_of
 from tunefree.generations import paths
 from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
@@ -26,6 +26,38 @@ from tunefree.model.passes import add_terms
 from tunefree.pool.slots import Slot
 
 SHORT = 1e-12  # change of a share, beside which the slope of a line is that of the curve
+
+
+# Numbers to predict may be near the largest ones: sums of terms are taken so that they stay finite.
+
+
+def unit_of(arrays: Iterable[np.ndarray]) -> float:
+    """The power of two next below the largest size: in units of it squares are finite, and nothing is rounded.
+
+    >>> unit_of([np.array([-5.0, 1.0]), np.zeros(0)]), unit_of([np.zeros(2)])
+    (4.0, 1.0)
+    """
+    longest = max((float(np.abs(array).max(initial=0.0)) for array in arrays), default=0.0)
+    return float(power_below(longest)) if longest > 0.0 else 1.0
+
+
+def cut(terms: np.ndarray) -> np.ndarray:
+    """Terms (n, t, k) so small that sums over them, and differences of these, are finite.
+
+    >>> cut(np.array([[[1.0], [-np.inf]]]))[0, :, 0].tolist()
+    [1.0, -1.25e+307]
+    """
+    most = LARGEST / (4 * terms.shape[1])
+    return np.clip(terms, -most, most)
+
+
+def mean_of(terms: np.ndarray) -> np.ndarray:
+    """The mean over rows, which is finite where the sum is not.
+
+    >>> mean_of(np.array([1e308, 1.5e308])).item()
+    1.25e+308
+    """
+    return (terms / max(len(terms), 1)).sum(axis=0)
 
 
 class Part(NamedTuple):
@@ -73,14 +105,7 @@ def _in_margins(margins: np.ndarray, gradient: np.ndarray) -> np.ndarray:
 class LinearTerms:
     """The terms of some members of a linear group.
 
-    Parameters
-    ----------
-    group : LinearGroup
-    term_of : (d,) array of int
-        Of each feature; that of the constant is 0.
-    n_terms : int
-    rows : block of rows, optional
-        The reference.
+    ``term_of`` (d,): of each feature; that of the constant is 0.
     """
 
     def __init__(self, group: Any, term_of: np.ndarray, n_terms: int, rows: Any = None) -> None:
@@ -189,16 +214,8 @@ class LinearModelTerms:
 class PoolTerms:
     """The parts of all members of a pool that are awake at some places of its mixture.
 
-    Parameters
-    ----------
-    pool : Pool
-    places : list of int
-    term_of_feature : (d,) array of int
-    term_of_key : callable
-        The term of the columns under keys (c,) of generations.
-    n_terms : int
-        The last one is of members without columns.
-    reference : Reference
+    ``term_of_key``: the term of the columns under keys (c,) of generations.
+    ``n_terms``: the last one is of members without columns.
     """
 
     def __init__(

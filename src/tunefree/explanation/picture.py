@@ -42,28 +42,11 @@ def picture(
 ) -> Picture:
     """What to draw of a model.
 
-    Parameters
-    ----------
-    decomposition : Decomposition
-        With a reference.
-    features : sequence, optional
-        Names or numbers (from 0) of columns; by default those that matter most.
-    target : label, optional
-        The class whose margin is drawn. By default the second of two classes, and of more classes all, but at most
-        six: those that the model predicts most often.
-    max_curves : int
-        How many curves there are by default.
-    name : str, optional
-        What the target is called.
-
-    Returns
-    -------
-    Picture
-
-    Raises
-    ------
-    ModelError
-        If there is no such class or column, nothing can be drawn, or the model keeps no rows.
+    ``features``: names or numbers (from 0) of columns; by default those that matter most.
+    ``target``: the class whose margin is drawn. By default the second of two classes, and of more classes all, but at
+    most six: those that the model predicts most often.
+    ``max_curves``: how many curves there are by default.
+    Raises a ModelError if there is no such class or column, nothing can be drawn, or the model keeps no rows.
     """
     outputs, labels, sign = _classes(decomposition, target)
     ranked = importance(decomposition, outputs[0] if target is not None else None)
@@ -101,17 +84,9 @@ def _goal(margin: str, labels: list[str], name: str | None) -> str:
 def output_of(classes: list[Any], n_outputs: int, label: Any) -> tuple[int, float]:
     """The margin of a class, and its sign: one margin is for the second of two classes.
 
-    Parameters
-    ----------
-    classes : list
-        Labels in the order of the margins.
-    n_outputs : int
-        Margins.
-    label : label
-        Or how it is written.
+    ``classes``: labels in the order of the margins.
+    ``label``: or how it is written.
 
-    Examples
-    --------
     >>> output_of(["no", "yes"], 1, "no"), output_of([1, 2, 3], 3, "2")
     ((0, -1.0), (1, 1.0))
     """

@@ -44,8 +44,6 @@ class Reference(NamedTuple):
 def evenly_spaced(n: int, most: int = MOST_ROWS) -> np.ndarray:
     """The places of at most so many of n rows.
 
-    Examples
-    --------
     >>> evenly_spaced(9, 3), evenly_spaced(2, 3)
     (array([0, 4, 8]), array([0, 1]))
     """

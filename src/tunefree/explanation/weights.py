@@ -23,16 +23,7 @@ class Weights(NamedTuple):
 def linear_weights(model: Model, names: list[str]) -> Weights:
     """The weights of a model that is one linear learner on rows as they are.
 
-    Parameters
-    ----------
-    model : Model
-    names : list of str
-        Of the features, without the constant.
-
-    Raises
-    ------
-    ModelError
-        If the model is another one.
+    ``names``: of the features, without the constant.
     """
     group = model.ensemble.linear
     if model.options.is_pool or len(model.members) != 1 or not group.members or model.options.view != "raw":

@@ -10,7 +10,6 @@ record of the first pass (:mod:`tunefree.model.record`). The pool with its gener
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -274,10 +273,6 @@ class Model(ScoredModel):
         """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
         pieces = [self.ensemble.predict(part(X, *edges)) for edges in _cut(0, n_rows(X))]
         return np.concatenate([np.empty((0, self.n_outputs)), *map(self.aggregation.predict, pieces)])
-
-    def predictor(self) -> Callable[[Any], np.ndarray]:
-        """A function from blocks of rows to predictions, for as long as the model does not change."""
-        return self.predict
 
     def log_odds(self, margins: np.ndarray) -> np.ndarray:
         """Logarithms (n, classes) of what is proportional to the probabilities, calibrated where margins are not."""

@@ -39,27 +39,25 @@ class Series(NamedTuple):
     style: dict[str, Any]
 
 
-def series(number: int, name: str, x: Sequence[float], y: Sequence[float]) -> Series:
-    """The line of this number, in its colour and dashes."""
-    return Series(name, x, y, {"linewidth": 1.7, **SERIES[number]})
-
-
 def draw_lines(
-    axes: Any, lines: Sequence[Series], titles: tuple[str, str], y_range: tuple[float, float], are_counts: bool = True
+    axes: Any,
+    lines: Sequence[Series],
+    titles: tuple[str, str],
+    y_range: tuple[float, float],
+    are_counts: bool = True,
+    marks: Sequence[float] = (),
 ) -> None:
     """Draw lines over a logarithmic axis, with names at their ends.
 
-    Parameters
-    ----------
-    axes : matplotlib axes
-    lines : sequence of Series
-    titles : (str, str)
-        Of the axes.
-    y_range : (float, float)
-        What is shown; lines may leave it.
-    are_counts : bool, default True
-        Whether ``x`` counts rows.
+    ``y_range``: what is shown; lines may leave it.
+    ``are_counts``: whether ``x`` counts rows.
+    ``marks``: places of the lower axis that have pale lines, and triangles on top.
     """
+    for place in marks:
+        axes.axvline(place, color=LIGHT_VERMILLION, linewidth=0.9)
+    if marks:
+        on_top = {"transform": axes.get_xaxis_transform(), "clip_on": False}
+        axes.plot(marks, [1.0] * len(marks), "v", color=VERMILLION, markersize=5.0, **on_top)
     for line in lines:
         axes.plot(line.x, line.y, **line.style)
     axes.set_xscale("log")
@@ -68,14 +66,6 @@ def draw_lines(
     few_ticks(axes.yaxis, y_range, 5)
     counts(axes.xaxis) if are_counts else plain_numbers(axes.xaxis, lines[0].x)
     finish(axes, lines, titles)
-
-
-def draw_marks(axes: Any, places: Sequence[float]) -> None:
-    """Mark places of the lower axis, by pale lines and triangles on top."""
-    for place in places:
-        axes.axvline(place, color=LIGHT_VERMILLION, linewidth=0.9)
-    on_top = {"transform": axes.get_xaxis_transform(), "clip_on": False}
-    axes.plot(places, [1.0] * len(places), "v", color=VERMILLION, markersize=5.0, **on_top)
 
 
 def finish(axes: Any, lines: Sequence[Series], titles: tuple[str, str]) -> None:
@@ -97,6 +87,20 @@ def draw_gain(axes: Any, looked: Any, hits: Any, titles: tuple[str, str]) -> Non
     axes.plot(looked, hits, color=BLUE, linewidth=2.0)
     axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
     finish(axes, [], titles)
+
+
+def draw_rates(axes: Any, rates: dict[str, list[float]]) -> None:
+    """Draw rates by decile, a line for each name."""
+    deciles = np.arange(1, 1 + max(map(len, rates.values()))).tolist()
+    lines = [
+        Series(name, deciles, values, {"linewidth": 1.7, **style})
+        for (name, values), style in zip(rates.items(), SERIES, strict=False)
+    ]
+    for line in lines:
+        axes.plot(line.x, line.y, marker="o", markersize=3, **line.style)
+    axes.set_xticks(deciles)
+    few_ticks(axes.yaxis, [0.0, *(value for line in lines for value in line.y)])
+    finish(axes, lines, ("decile of the predicted rate", "rate"))
 
 
 def draw_coverage(

@@ -33,14 +33,7 @@ LONE = 12  # values that are marked one by one
 def draw_panel(axes: Any, picture: Picture, panel: Dependence, has_unit: bool = True) -> None:
     """Draw how the margins of the classes of a picture depend on one column.
 
-    Parameters
-    ----------
-    axes : matplotlib axes
-    picture : Picture
-    panel : Dependence
-        One of its curves.
-    has_unit : bool, default True
-        Whether the axis of the margins of a curve has its title.
+    ``has_unit``: whether the axis of the margins of a curve has its title.
     """
     mean, low, high = (picture.sign * part[:, picture.outputs] for part in (panel.mean, panel.low, panel.high))
     missing = None if panel.missing is None else picture.sign * panel.missing[picture.outputs]
@@ -174,15 +167,5 @@ def _frame(axes: Any, name: str, importance: float) -> None:
     """Leave of the frame what is read off; the name of the column and its importance above."""
     simplify(axes, "both", 0.4)
     axes.set_title(escaped(shortened(name, LONGEST_NAME)), loc="left", size=7.5, weight="bold", pad=3)
-    axes.set_title(importance_text(importance), loc="right", size=SMALL, color=DARK, pad=3)
-
-
-def importance_text(importance: float) -> str:
-    """An importance in few characters.
-
-    Examples
-    --------
-    >>> importance_text(0.12345), importance_text(12345.6)
-    ('0.123', '12,346')
-    """
-    return f"{importance:.3g}" if importance < 1e3 else f"{importance:,.0f}"
+    text = f"{importance:.3g}" if importance < 1e3 else f"{importance:,.0f}"
+    axes.set_title(text, loc="right", size=SMALL, color=DARK, pad=3)

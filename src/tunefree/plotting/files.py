@@ -38,15 +38,8 @@ def is_installed() -> bool:
 def check(path: Path) -> None:
     """Raise an error if a picture cannot be drawn, before anything is computed for it.
 
-    Parameters
-    ----------
-    path : Path
-        File to draw to.
-
-    Raises
-    ------
-    ModelError
-        If the file's extension is not that of a picture, it cannot be written, or matplotlib is not installed.
+    Raises a ModelError if the file's extension is not that of a picture, it cannot be written, or matplotlib is not
+    installed.
     """
     if path.suffix.lower() not in KINDS:
         raise ModelError(f"{path}: pictures are written as {', '.join(KINDS)}; name the file so")
@@ -60,14 +53,7 @@ def check(path: Path) -> None:
 def save(draw: Draw, inches: tuple[float, float], path: Path) -> None:
     """Draw a figure to a file.
 
-    Parameters
-    ----------
-    draw : function
-        It draws on the figure that it is called with.
-    inches : (float, float)
-        Width and height.
-    path : Path
-        A .png, .svg or .pdf file.
+    ``path``: a .png, .svg or .pdf file.
     """
     check(path)
     kind = KINDS[path.suffix.lower()]
@@ -78,16 +64,9 @@ def save(draw: Draw, inches: tuple[float, float], path: Path) -> None:
 def svg(draw: Draw, inches: tuple[float, float], title: str, description: str, prefix: str) -> str:
     """A figure as an element of a page: as wide as its place, with the colours of the page's style.
 
-    Parameters
-    ----------
-    draw : function
-        It draws on the figure that it is called with.
-    inches : (float, float)
-        Width and height, which give the ratio of the sides and the relative size of text.
-    title, description : str
-        For those who do not see it.
-    prefix : str
-        Of the ids, which are unique in a page.
+    ``inches``: width and height, which give the ratio of the sides and the relative size of text.
+    ``title``, ``description``: for those who do not see it.
+    ``prefix``: of the ids, which are unique in a page.
     """
     written = io.BytesIO()
     with _figure(draw, inches, RC_OF_PAGES) as figure:

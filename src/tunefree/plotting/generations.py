@@ -96,6 +96,13 @@ def _takeovers(rows: np.ndarray) -> list[int]:
     return takeovers
 
 
+def loss_name(model: Any) -> str:
+    """The loss that is drawn, with its unit."""
+    if model.task == "classification":
+        return "log-loss (nats per row)"
+    return f"{model.options.loss or 'square'} loss per row"
+
+
 def draw_losses(axes: Any, pool: Pool, loss_name: str) -> None:
     """Draw lines of the mixture and of the best members, through the middles of blocks of rows."""
     rows, means = _blocks(pool)

@@ -85,41 +85,27 @@ def label_ends(axes: Any, labels: Sequence[EndLabel], gap: float = GAP, size: fl
 def spread(places: list[float], gap: float, top: float) -> list[float]:
     """Move places apart, as little as possible in the sense of least squares; their order stays.
 
-    Parameters
-    ----------
-    places : list of float
-    gap : float
-        Least distance of two places.
-    top : float
-        The places returned lie between 0 and this, if there is room.
+    ``gap``: least distance of two places.
+    ``top``: the places returned lie between 0 and this, if there is room.
 
-    Returns
-    -------
-    list of float
-
-    Examples
-    --------
     >>> [round(place, 2) for place in spread([0.5, 0.52, 0.1], 0.1, 0.9)]
     [0.46, 0.56, 0.1]
     >>> [round(place, 2) for place in spread([0.95, 0.94], 0.1, 0.9)]
     [0.9, 0.8]
     """
+    from scipy.optimize import isotonic_regression  # which takes a while to import
+
     order = np.argsort(places, kind="stable")
     gaps = gap * np.arange(len(places))
-    # Without their gaps the places must not decrease: isotonic regression, by the min-max formula.
-    left = np.asarray(places)[order] - gaps
-    n = len(left)
-    level = [max(min(left[a : b + 1].mean() for b in range(k, n)) for a in range(k + 1)) for k in range(n)]
-    moved = np.empty(n)
-    moved[order] = np.clip(level, 0.0, max(top - gap * (n - 1), 0.0)) + gaps
+    level = isotonic_regression(np.asarray(places)[order] - gaps).x  # without their gaps the places must not decrease
+    moved = np.empty(len(places))
+    moved[order] = np.clip(level, 0.0, max(top - gap * (len(places) - 1), 0.0)) + gaps
     return moved.tolist()
 
 
 def span(values: Any, margin: float = 0.0) -> tuple[float, float]:
     """The range of the finite values with a margin; it is not empty.
 
-    Examples
-    --------
     >>> span([1.0, 3.0, np.nan], 0.25), span([2.0]), span([])
     ((0.5, 3.5), (1.0, 3.0), (0.0, 1.0))
     """
@@ -157,8 +143,6 @@ def counts(side: Any) -> None:
 def shortened(text: str, most: int) -> str:
     """A text of at most so many characters.
 
-    Examples
-    --------
     >>> shortened("Adm-clerical", 19), shortened("Outlying-US(Guam-USVI-etc)", 19)
     ('Adm-clerical', 'Outlying-US(Guam-U…')
     """

@@ -13,18 +13,8 @@ from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, first
 from tunefree.report.rows import notes_of
 from tunefree.stream.late import Late
 from tunefree.stream.layout import MISSING, Layout
-from tunefree.workflows.columns import ColumnsView, why_of
+from tunefree.workflows.columns import ColumnsView, kind_of, why_of
 
-PLURALS = {
-    "number": "numbers",
-    "category": "categories",
-    "boolean": "true or false",
-    "moment": "dates",
-    "time": "times of day",
-    "text": "texts",
-    "bag": "lists of words",
-    "vector": "lists of numbers",
-}
 MOST_NAMED = 8
 FEWEST_NAMED = 100  # rows, before columns are said to name them
 OPEN = 24  # columns of a table that is shown at once
@@ -42,7 +32,7 @@ def facts_of_columns(trained: Trained) -> list[Fact]:
         names = [
             f"{column.name} ({column.description()})" if column.description() else column.name for column in columns
         ]
-        facts.append(Fact(PLURALS.get(kind, kind), names, _counted, f"{kind}_columns"))
+        facts.append(Fact(kind_of(columns[0]).plural, names, _counted, f"{kind}_columns"))
     late = [f"{column.name} (from row {column.since:,} on)" for column in _columns(trained) if isinstance(column, Late)]
     further = getattr(trained.encoder, "further", None)
     left_out = [f"{name} ({type})" for name, type in further.left_out.items()] if further else []
@@ -62,11 +52,7 @@ def _counted(names: list[str]) -> str:
 def table_of_columns(trained: Trained, most: int) -> list[Table]:
     """What the columns became, and the share of the rows kept in which each is missing; empty without columns.
 
-    Parameters
-    ----------
-    trained : Trained
-    most : int
-        Columns that people see; 0 for all.
+    ``most``: columns that people see; 0 for all.
     """
     columns = _columns(trained)
     if not columns:
@@ -89,12 +75,7 @@ def table_of_columns(trained: Trained, most: int) -> list[Table]:
 
 
 def missing_shares(trained: Trained) -> dict[str, float]:
-    """The share of the rows kept for growing in which each column is missing, by name; empty if none are kept.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
+    """The share of the rows kept for growing in which each column is missing, by name; empty if none are kept."""
     growth = trained.model.pool.members.growth if isinstance(trained.model, PoolModel) else None
     if growth is None or not growth.whole.rows:
         return {}
@@ -102,16 +83,13 @@ def missing_shares(trained: Trained) -> dict[str, float]:
     shares = {column.name: 0.0 for column in layout.columns}
     for key, values in zip(growth.columns.keys, matrix.T, strict=False):
         part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]
-        share = float((_codes_of_missing(layout, values) if key < 0 else np.isnan(values)).mean())
+        is_missing = np.isnan(values)
+        if key < 0:  # codes, some of which may say so
+            codes = np.unique(values[values > 0]).tolist()
+            is_missing = np.isin(values, [code for code in codes if layout.label(int(code)) == MISSING])
         name = layout.parts[part].column
-        shares[name] = max(shares.get(name, 0.0), share)
+        shares[name] = max(shares.get(name, 0.0), float(is_missing.mean()))
     return shares
-
-
-def _codes_of_missing(layout: Layout, codes: np.ndarray) -> np.ndarray:
-    """Which codes (n,) say that a column is missing."""
-    known = np.unique(codes[codes > 0])
-    return np.isin(codes, [code for code in known.tolist() if layout.label(int(code)) == MISSING])
 
 
 def naming_columns(trained: Trained) -> list[tuple[str, int]]:
@@ -127,12 +105,7 @@ def naming_columns(trained: Trained) -> list[tuple[str, int]]:
 
 
 def blocks_of_view(view: ColumnsView) -> list[Block]:
-    """How a training would read the columns of a source.
-
-    Parameters
-    ----------
-    view : ColumnsView
-    """
+    """How a training would read the columns of a source."""
     facts = [Fact("source", view.name), Fact("rows", view.rows, COUNT), Fact("sample", view.where)]
     facts += [Fact("task", view.task, lambda task: task or "no target is named")]
     facts += [Fact("why", view.why)] if view.why else []
@@ -145,9 +118,7 @@ def blocks_of_view(view: ColumnsView) -> list[Block]:
         Column("values"),
         *(Column(name, is_shown=False) for name in ("range", "examples", "options", "roles")),
     ]
-    rows = [
-        [*one[:5], shown[-1], *one[5:], described["roles"]]
-        for one, shown, described in zip(view.columns, view.table(), view.facts()["columns"], strict=True)
-    ]
+    roles = [column["roles"] for column in view.facts()["columns"]]
+    rows = [[*one[:5], one.values, *one[5:], of_one] for one, of_one in zip(view.columns, roles, strict=True)]
     table = Table(f"{len(rows):,} columns", columns, rows, key="columns")
     return [Facts(facts), table, *notes_of(view.notes()), Note(HINT, "fine")]

@@ -24,16 +24,7 @@ CAPTION = "Means over all rows so far. Grey: the other learners; lines may leave
 
 
 def compared(comparison: Comparison) -> Document:
-    """The losses and the costs of a comparison.
-
-    Parameters
-    ----------
-    comparison : Comparison
-
-    Returns
-    -------
-    Document
-    """
+    """The losses and the costs of a comparison."""
     goal = f"{comparison.task} of '{comparison.plan.target}'" if comparison.plan.target else comparison.task
     best = comparison.ranked[0]
     sections = [
@@ -50,12 +41,7 @@ def compared(comparison: Comparison) -> Document:
 
 
 def losses(comparison: Comparison) -> list[Block]:
-    """The learners by progressive loss, and their losses along the stream.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    """
+    """The learners by progressive loss, and their losses along the stream."""
     is_of_classes = comparison.task == "classification"
     of_error = ("error", PERCENT, "error") if is_of_classes else ("absolute error", in_figures, "mean_absolute_error")
     key = "log_loss" if comparison.loss == "logistic" else "loss"
@@ -76,24 +62,21 @@ def losses(comparison: Comparison) -> list[Block]:
 
 
 def costs(comparison: Comparison) -> list[Block]:
-    """Rows, memory, seconds, and what a sweep would have cost.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    """
+    """Rows, memory, seconds, and what a sweep would have cost."""
     facts = [Fact("task", comparison.task), Fact("loss", comparison.loss), Fact("rows", comparison.rows, COUNT)]
     facts += [Fact("weighted by", column)] if (column := weights_named(comparison.plan)) else []
     facts += [Fact("rows skipped", comparison.skipped, COUNT, "skipped")]
     facts.append(Fact("memory of the models", comparison.bytes, memory, "bytes"))
     leaders = comparison.leaders()
     if leaders:
-        facts.append(Fact("weights in the pool at the end", leaders, _leaders, "pool"))
+        first = ", ".join(f"{name} {100 * share:.1f} %" for name, share in list(leaders.items())[:4])
+        facts.append(Fact("weights in the pool at the end", leaders, lambda _: first, "pool"))
     facts.append(Fact("seconds of reading and encoding", comparison.reading, "{:.2f}".format, "seconds_of_reading"))
     columns = [Column("way", _ways(comparison).__getitem__, has_words=True)]
     columns += [Column("passes", COUNT), Column("seconds", "{:.2f}".format)]
     sweeps = [[way, *sweep] for way, sweep in comparison.sweeps().items() if sweep.passes]
-    note = f"Seconds of learning alone. The pool has {_processors()}, a learner one."
+    count = os.cpu_count() or 1
+    note = f"Seconds of learning alone. The pool has {count} processor{'s' * (count > 1)}, a learner one."
     left_out = list(comparison.left_out.items())
     return [
         Facts(facts),
@@ -113,20 +96,9 @@ def _ways(comparison: Comparison) -> dict[str, str]:
     }
 
 
-def _leaders(leaders: dict[str, float]) -> str:
-    return ", ".join(f"{name} {100 * share:.1f} %" for name, share in list(leaders.items())[:4])
-
-
-def _processors() -> str:
-    count = os.cpu_count() or 1
-    return f"{count} processor{'' if count == 1 else 's'}"
-
-
 def memory(size: float) -> str:
     """A number of bytes.
 
-    Examples
-    --------
     >>> memory(512), memory(3 * 2**20)
     ('512 bytes', '3 MiB')
     """
@@ -138,23 +110,13 @@ def memory(size: float) -> str:
 
 
 def chart_of_losses(comparison: Comparison) -> Chart:
-    """Progressive losses against rows.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    """
+    """Progressive losses against rows."""
     leader = comparison.pool or comparison.ranked[0]
-    ends = [
-        f"{one.name} {in_figures(one.curve[-1].loss)}" for one in {leader.name: leader, **_by_name(comparison)}.values()
-    ]
+    labelled = [leader, *(one for one in named(comparison) if one is not leader)]
+    ends = [f"{one.name} {in_figures(one.curve[-1].loss)}" for one in labelled]
     data = {one.name: [point._asdict() for point in one.curve] for one in comparison.ranked}
     title, described = "Progressive loss against rows", f"At the end: {'; '.join(ends)}."
     return Chart(title, described, partial(draw_losses, comparison=comparison), CAPTION, INCHES_OF_PAGE, "curves", data)
-
-
-def _by_name(comparison: Comparison) -> dict[str, Contestant]:
-    return {one.name: one for one in named(comparison)}
 
 
 def draw_losses(figure: Any, comparison: Comparison) -> None:
@@ -196,16 +158,7 @@ def _unit(comparison: Comparison) -> str:
 
 
 def named(comparison: Comparison) -> list[Contestant]:
-    """The contestants besides the pool that have labels: the best few, unless their losses are far from the best.
-
-    Parameters
-    ----------
-    comparison : Comparison
-
-    Returns
-    -------
-    list of Contestant
-    """
+    """The contestants besides the pool that have labels: the best few, unless their losses are far from the best."""
     ranked = comparison.ranked
     bearable = max(FAR * ranked[0].curve[-1].loss, _uniform_loss(comparison))
     others = [one for one in ranked if one.name != POOL]

@@ -142,11 +142,14 @@ class Document(NamedTuple):
     refresh: int = 0  # seconds after which a page is loaded again; 0 for never
 
 
+def on_axes(draw: Callable[..., Any], *arguments: Any) -> Callable[[Any], Any]:
+    """A function that draws on a figure by one that draws on its only axes."""
+    return lambda figure: draw(figure.subplots(), *arguments)
+
+
 def key_of(block: Any, name: str) -> str:
     """The key of a fact, a column or a table in JSON: the one it has, or its name in letters of identifiers.
 
-    Examples
-    --------
     >>> key_of(Fact("rows held out", 7), "rows held out"), key_of(Column("±", text, "standard_error"), "±")
     ('rows_held_out', 'standard_error')
     """

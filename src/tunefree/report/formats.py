@@ -15,19 +15,11 @@ ABSENT = "-"
 class Format:
     """A format of numbers; of a :class:`tunefree.workflows.metrics.Measure` it writes the value.
 
-    Parameters
-    ----------
-    spec : str
-        As of Python's ``format``.
-    scale : float, default=1.0
-        By what numbers are multiplied before.
-    unit : str, default=""
-        What follows the number.
-    rough : str, optional
-        ``spec`` of the ends of an interval; by default ``spec``.
+    ``spec``: as of Python's ``format``.
+    ``scale``: by what numbers are multiplied before.
+    ``unit``: what follows the number.
+    ``rough``: ``spec`` of the ends of an interval; by default ``spec``.
 
-    Examples
-    --------
     >>> COUNT(1234), PERCENT(0.125), SIX(0.25), COUNT(None), PERCENT(float("nan"))
     ('1,234', '12.50 %', '0.25', '-', '-')
     >>> PERCENT.interval(Measure(0.5, 0.4, 0.6)), PERCENT.with_half(Measure(0.5, 0.4, 0.6))
@@ -78,8 +70,6 @@ def is_absent(value: Any) -> bool:
 def digits(n: int) -> Any:
     """A format with so many significant digits, zeros at the end included.
 
-    Examples
-    --------
     >>> digits(4)(0.34), digits(2)(0.003), digits(4)(1234.5), digits(4)(None)
     ('0.3400', '0.0030', '1234', '-')
     """
@@ -89,8 +79,6 @@ def digits(n: int) -> Any:
 def weight(total: Any) -> str:
     """A sum of weights of rows, which is a count where all are 1.
 
-    Examples
-    --------
     >>> weight(1200.0), weight(0.5)
     ('1,200', '0.5')
     """
@@ -100,8 +88,6 @@ def weight(total: Any) -> str:
 def with_error(number: float, error: float) -> str:
     """A number and its standard error, with as many decimals as the first digit of the error has.
 
-    Examples
-    --------
     >>> with_error(1.0004, 0.002), with_error(0.9, 0.1), with_error(12.3, 4.0), with_error(1.0, 0.0)
     ('1.000 ± 0.002', '0.9 ± 0.1', '12 ± 4', '1 ± 0')
     """
@@ -119,8 +105,6 @@ def text(value: Any) -> str:
 def first(n: int) -> Any:
     """A format of lists, of which so many names are written.
 
-    Examples
-    --------
     >>> first(2)(["a", "b", "c"]), first(3)([1, 2])
     ('a, b, ...', '1, 2')
     """

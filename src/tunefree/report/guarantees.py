@@ -13,7 +13,7 @@ from tunefree.losses.rates import has_rates
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
 from tunefree.plotting.style import BLUE, LEADER, span
-from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Note, Section, Table
+from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Note, Section, Table, on_axes
 from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, THREE, Format
 from tunefree.report.words import order_warning, sentence, weights_named
 from tunefree.workflows.certification import findings, of_weights
@@ -30,12 +30,7 @@ G, WHOLE_PERCENT = Format("g"), Format("g", 100.0, " %")
 
 
 def guarantees(trained: Trained) -> Section:
-    """What the pass proves.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
+    """What the pass proves."""
     try:
         certified = findings(trained)
     except ModelError as error:
@@ -53,13 +48,7 @@ def bounds(trained: Trained) -> list[Block]:
 
 
 def certificates(trained: Trained, certified: dict[str, Any]) -> list[Block]:
-    """What :func:`tunefree.workflows.certification.findings` gives.
-
-    Parameters
-    ----------
-    trained : Trained
-    certified : dict
-    """
+    """What :func:`tunefree.workflows.certification.findings` gives."""
     facts = [Fact("rows", certified["rows"], COUNT)]
     facts += [Fact("weighted by", column)] if (column := weights_named(trained.plan)) else []
     facts += [Fact("predictions", certified["predictions"]), Fact("mean loss", certified["loss"], SIX, "loss")]
@@ -175,10 +164,7 @@ def _curve(trained: Trained, certified: dict[str, Any]) -> Chart:
     y_range = 0.0, 1.08 * span([0.0, loss, *known])[1]
     at = "; ".join(f"radius {radius:g}: {bound:.4g}" for radius, bound in certified["lower_bounds"].items())
     described = f"Lower bounds on the mean loss of linear models, and this model's {loss:.4g}. {at}."
-
-    def draw(figure: Any) -> None:
-        charts.draw_lines(figure.subplots(), lines, ("radius", "mean loss"), y_range, False)
-
+    draw = on_axes(charts.draw_lines, lines, ("radius", "mean loss"), y_range, False)
     caption = f"{ABOUT} Losses are not negative, so bounds below 0 are drawn as 0."
     return Chart("Certificate against radius", described, draw, caption)
 

@@ -19,15 +19,7 @@ from tunefree.workflows.certification import order_of
 def blocks_of_model(trained: Trained, decomposition: Decomposition | None, top: int, label: Any = None) -> list[Block]:
     """Rows, losses, members, and what columns and features matter.
 
-    Parameters
-    ----------
-    trained : Trained
-    decomposition : Decomposition, optional
-        The terms of the model, if it has any that can be compared.
-    top : int
-        Most columns and features that are listed; 0 for all.
-    label : label, optional
-        The class whose terms are listed.
+    ``top``: most columns and features that are listed; 0 for all.
     """
     blocks = story(trained, top)
     if trained.model.kind != "path":
@@ -38,17 +30,7 @@ def blocks_of_model(trained: Trained, decomposition: Decomposition | None, top: 
 
 
 def blocks_of_file(path: str | os.PathLike[str]) -> list[Block]:
-    """What a model file says of itself, and its arrays.
-
-    Parameters
-    ----------
-    path : path
-
-    Raises
-    ------
-    ModelError
-        If it is no model file, or damaged.
-    """
+    """What a model file says of itself, and its arrays."""
     arrays, header = storage.load(path)
     facts = [Fact("kind of model", header["kind"]), Fact("kind of rows", header["source"])]
     facts += [
@@ -56,11 +38,8 @@ def blocks_of_file(path: str | os.PathLike[str]) -> list[Block]:
         Fact("estimator", header.get("estimator", {}).get("class", "that of the plan")),
         Fact("plan", ", ".join(f"{name}={value!r}" for name, value in header["plan"].items() if value)),
     ]
-    columns = [Column("array", key="name"), Column("type"), Column("shape", _shape), Column("bytes", COUNT)]
+    shape = Column("shape", lambda shape: " x ".join(map(str, shape)))
+    columns = [Column("array", key="name"), Column("type"), shape, Column("bytes", COUNT)]
     rows = [[name, str(array.dtype), array.shape, array.nbytes] for name, array in sorted(arrays.items())]
     title = f"{len(rows):,} arrays, {sum(array.nbytes for array in arrays.values()):,} bytes"
     return [Facts(facts), Table(title, columns, rows, key="arrays"), Data("header", header)]
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape))

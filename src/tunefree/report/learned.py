@@ -15,29 +15,40 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.report.columns import facts_of_columns, table_of_columns
-from tunefree.report.document import Block, Code, Column, Fact, Facts, Note, Section, Table
-from tunefree.report.drifts import blocks_of_drifts, facts_of_drifts
-from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, THREE, first, is_absent
+from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table
+from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, THREE, first, is_absent
 from tunefree.report.guarantees import bounds
 from tunefree.report.rows import notes_of, oddity_lines, tables_of_reasons
 from tunefree.report.suspicions import remarks_on_columns, warnings_of
 from tunefree.report.words import loss_name, weights_named
+from tunefree.theory.column_changes import LEVEL as LEVEL_OF_COLUMNS
+from tunefree.theory.rises import LATEST, LEVEL
 from tunefree.training.doubts import doubts_of_columns
+from tunefree.training.rises import changed_most, drifts_of
 from tunefree.workflows.comparison import in_figures
 
 MOST = 400  # columns that are listed
 PACKAGES = ("tunefree", "numpy", "numba", "pyarrow")
 PATH = ("training_loss", "validation_loss", "training_error", "validation_error", "norm")  # of an iteration
+MOST_RISES = 20  # rises that people see
+OF_RISES = (
+    f"A sequential test of level {LEVEL:g} for the whole stream, and anew after each rise, for independent rows. It"
+    f" sees rises of the loss and nothing else. Columns are compared for the largest and the latest {LATEST} rises, by"
+    f" tests of level {LEVEL_OF_COLUMNS:g} for all together."
+)
+RISE_FIELDS = {  # of a rise, for programs
+    "row in file": None,
+    "rows": COUNT,
+    "rows before": COUNT,
+    "rows compared": None,
+    "columns compared": None,
+    "changed": None,
+}
 MOST_CLASSES = 12  # that are named
 
 
 def learned(trained: Trained) -> Section:
-    """What was learned, of which rows.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
+    """What was learned, of which rows."""
     facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_repeats(trained)]
     return Section("learned", "What was learned", [Facts(facts), *table_of_columns(trained, MOST)])
 
@@ -45,13 +56,7 @@ def learned(trained: Trained) -> Section:
 def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[Block]:
     """The end of a training: rows, losses, the file of the model, and what looks wrong.
 
-    Parameters
-    ----------
-    trained : Trained
-    output : Path
-        The file.
-    for_programs : bool, default False
-        With what was told before the end, where the loss rose, and the bounds of the certificate.
+    ``for_programs``: with what was told before the end, where the loss rose, and the bounds of the certificate.
     """
     blocks: list[Block] = [
         Facts([*facts_of_rows(trained), *losses(trained), *facts_of_drifts(trained), Fact("model", str(output))])
@@ -71,11 +76,7 @@ def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[
 def story(trained: Trained, top: int) -> list[Block]:
     """What is known of a training: rows, losses, what looks wrong, and what columns became.
 
-    Parameters
-    ----------
-    trained : Trained
-    top : int
-        Columns that people see; 0 for all.
+    ``top``: columns that people see; 0 for all.
     """
     facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_repeats(trained), *losses(trained)]
     blocks: list[Block] = [Facts([*facts, *facts_of_drifts(trained)]), *tables_of_passes(trained)]
@@ -195,6 +196,32 @@ def tables_of_passes(trained: Trained) -> list[Table]:
     return [Table("Passes", columns, [[*row, *[None] * (width - len(row))] for row in rows])]
 
 
+def facts_of_drifts(trained: Trained) -> list[Fact]:
+    """How often the loss rose; nothing where it is not known."""
+    if trained.rises is None:
+        return []
+    return [Fact("rises of the loss", trained.rises.count, COUNT, "drift_count")]
+
+
+def blocks_of_drifts(trained: Trained) -> list[Block]:
+    """Where the loss rose; an empty list for programs where it did not, and nothing where it is not known."""
+    known = drifts_of(trained)
+    if not known:
+        return [Data("drifts", [])] if trained.rises is not None else []
+    columns = [Column("row", COUNT), Column("file"), Column("time")]
+    columns += [Column("loss before", FOUR, "loss_before"), Column("loss after", FOUR, "loss"), Column("changed most")]
+    columns += [Column(title, form or str, title.replace(" ", "_"), False) for title, form in RISE_FIELDS.items()]
+    rows: list[list[Any]] = [
+        [
+            *(rise[key] for key in ("row", "file", "time", "loss_before", "loss")),
+            changed_most(rise).removeprefix("changed most: "),
+            *(rise[title.replace(" ", "_")] for title in RISE_FIELDS),
+        ]
+        for rise in known
+    ]
+    return [Table("Where the loss rose", columns, rows, OF_RISES, "drifts", range(MOST_RISES), is_wide=True)]
+
+
 def _losses_at_stop(trained: Trained) -> list[Fact]:
     """Losses, errors and the norm at the chosen iteration; of rows held out too if there are any."""
     model = trained.model
@@ -217,31 +244,19 @@ def _remarks(trained: Trained) -> list[str]:
     return lines + remarks_on_columns(trained)
 
 
-def command_of(plan: Plan, data: str = "DATA", output: str = "MODEL") -> str:
+def command_of(plan: Plan) -> str:
     """The command that trains by a plan.
 
-    Parameters
-    ----------
-    plan : Plan
-    data, output : str
-        What stands for the files.
-
-    Examples
-    --------
     >>> command_of(Plan(target="the income", learner="adagrad", settings={"eta": 0.5}, passes=3))
     "tunefree train DATA --target 'the income' --learner adagrad:eta=0.5 --passes 3 -o MODEL"
     """
-    return shlex.join(["tunefree", "train", data, *plan.words(), "-o", output])
+    return shlex.join(["tunefree", "train", "DATA", *plan.words(), "-o", "MODEL"])
 
 
 def reproducing(trained: Trained, digest: str | None) -> Section:
     """How to make the model again, and what it was made with.
 
-    Parameters
-    ----------
-    trained : Trained
-    digest : str, optional
-        The checksum that the model's file holds.
+    ``digest``: the checksum that the model's file holds.
     """
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     facts = [Fact("versions of this report", f"{versions}, Python {platform.python_version()}", key="versions")]

@@ -38,9 +38,12 @@ class LiveReport(Watcher):
         return self._wanted.is_set() and time.monotonic() >= self._next
 
     def copy(self, trained: Trained, encoder: Any) -> None:
-        """Keep the model as it is now."""
+        """Keep the model as it is now, with the saved state of its encoder."""
         started = time.monotonic()
-        self._copy = copy_of(trained, encoder)
+        parts, header = trained.parts(encoder)
+        header |= {name: described for name, (_, described) in parts.items()}
+        arrays = {name: {key: np.array(array) for key, array in of.items()} for name, (of, _) in parts.items()}
+        self._copy = Trained.restore(arrays, json.loads(json.dumps(header)))
         self._wanted.clear()
         self._next = time.monotonic() + REST * (time.monotonic() - started)
 
@@ -52,28 +55,6 @@ class LiveReport(Watcher):
             if copy is not None:
                 self._html = _page_of(copy)
             return self._html
-
-
-def copy_of(trained: Trained, encoder: tuple[dict[str, np.ndarray], dict[str, Any]]) -> Trained:
-    """A model that stays as it is while the other goes on.
-
-    Parameters
-    ----------
-    trained : Trained
-    encoder : saved state of its encoder
-
-    Examples
-    --------
-    >>> from tunefree import Plan, open_source
-    >>> from tunefree.training.training import train
-    >>> trained = train(open_source({"age": [20.0, 60.0] * 200, "rich": ["no", "yes"] * 200}), Plan(target="rich"))
-    >>> copy_of(trained, trained.encoder.state()).progress == trained.progress
-    True
-    """
-    parts, header = trained.parts(encoder)
-    header |= {name: described for name, (_, described) in parts.items()}
-    arrays = {name: {key: np.array(array) for key, array in of_part.items()} for name, (of_part, _) in parts.items()}
-    return Trained.restore(arrays, json.loads(json.dumps(header)))
 
 
 def _page_of(copy: Trained) -> str:

@@ -37,17 +37,7 @@ HEADERS = {
 
 
 def application(report: LiveReport, token: str) -> Starlette:
-    """The application that shows a report to those who know the token.
-
-    Parameters
-    ----------
-    report : LiveReport
-    token : str
-
-    Returns
-    -------
-    starlette.applications.Starlette
-    """
+    """The application that shows a report to those who know the token."""
 
     async def show(request: Request) -> HTMLResponse:
         presented = request.path_params["token"].encode("utf-8", "surrogateescape")
@@ -66,16 +56,8 @@ def application(report: LiveReport, token: str) -> Starlette:
 class LiveServer:
     """Serves a live report until it is closed.
 
-    Parameters
-    ----------
-    report : LiveReport
-    port : int
-        0 for any that is free.
-
-    Raises
-    ------
-    ModelError
-        If the port is in use or may not be taken.
+    ``port``: 0 for any that is free.
+    Raises a ModelError if the port is in use or may not be taken.
     """
 
     def __init__(self, report: LiveReport, port: int) -> None:

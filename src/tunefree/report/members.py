@@ -40,23 +40,13 @@ TALL = 5.0, 4.8  # inches of a chart with a legend below
 
 
 def members(trained: Trained) -> Section | None:
-    """Who learned; None of a single learner.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
+    """Who learned; None of a single learner."""
     blocks = blocks_of_members(trained.model)
     return Section("members", "Who learned", blocks) if len(trained.model.members) > 1 else None
 
 
 def blocks_of_members(model: Any) -> list[Block]:
-    """The members with their weights, what these were judged by, and what predicts rows to come.
-
-    Parameters
-    ----------
-    model : Model
-    """
+    """The members with their weights, what these were judged by, and what predicts rows to come."""
     if isinstance(model, PoolModel):
         return [*_charts(model), _judged(model), *_along(model), Note(choice_of_rows_to_come(model.pool))]
     weights = sorted(model.shares_by_member().items(), key=lambda item: -item[1])
@@ -98,7 +88,6 @@ def _charts(model: PoolModel) -> list[Block]:
     groups = generations.groups_of(pool)
     last = [(group.name, pool.record.weights[-1, group.places].sum()) for group in groups]
     described = "Weights at the end: " + ", ".join(f"{name} {100 * weight:.1f} %" for name, weight in last) + "."
-    unit = "log-loss (nats per row)" if model.task == "classification" else "loss per row"
 
     def draw_weights(figure: Any) -> None:
         axes = figure.subplots()
@@ -109,7 +98,7 @@ def _charts(model: PoolModel) -> list[Block]:
 
     def draw_losses(figure: Any) -> None:
         axes = figure.subplots()
-        generations.draw_losses(axes, pool, unit)
+        generations.draw_losses(axes, pool, generations.loss_name(model))
         _explain(figure, axes, 1)
 
     title = "Weights in the base mixture along the stream"
@@ -135,12 +124,6 @@ def _explain(figure: Any, axes: Any, n_columns: int) -> None:
 def choice_of_rows_to_come(pool: Pool) -> str:
     """What predicts rows to come, and how it was judged, as sentences.
 
-    Parameters
-    ----------
-    pool : Pool
-
-    Examples
-    --------
     >>> choice_of_rows_to_come(PoolModel("classification").pool)
     'Rows to come are predicted by the mixture that follows the stream.'
     """

@@ -18,9 +18,8 @@ from tunefree.report.formats import COUNT
 from tunefree.report.guarantees import guarantees
 from tunefree.report.learned import learned, losses, reproducing
 from tunefree.report.members import members
-from tunefree.report.metrics import facts_of_measures
-from tunefree.report.performance import performance
-from tunefree.report.suspicions import Skipped, suspicions
+from tunefree.report.performance import facts_of_measures, performance
+from tunefree.report.suspicions import suspicions
 from tunefree.report.terms import terms
 from tunefree.report.words import goal_of
 from tunefree.stream.batch import BadRows
@@ -47,10 +46,6 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
     digest : str, optional
         The checksum that the model's file holds.
 
-    Returns
-    -------
-    Document
-
     Examples
     --------
     >>> from tunefree import Plan, open_source
@@ -69,7 +64,7 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
         has_intervals = isinstance(model, PoolModel) and model.has_intervals(INTERVAL)
         tested = evaluate(trained, source, bad, interval=INTERVAL if has_intervals else None)
     decomposition = terms_of(trained)
-    skipped = [Skipped("Training data", trained.progress.tally), Skipped("Test data", bad.tally)]
+    skipped = {"Training data": trained.progress.tally, "Test data": bad.tally}
     sections: list[Section | None] = [
         learned(trained),
         performance(trained, tested),
@@ -85,12 +80,7 @@ def report(trained: Trained, test: Any = None, bad: BadRows | None = None, diges
 
 
 class Page:
-    """A report, for notebooks and files.
-
-    Parameters
-    ----------
-    document : Document
-    """
+    """A report, for notebooks and files."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -101,17 +91,7 @@ class Page:
         return html(self.document)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file.
-
-        Parameters
-        ----------
-        path : path
-
-        Raises
-        ------
-        ModelError
-            If it cannot be written.
-        """
+        """Write the page to a file."""
         write(self.document, path)
 
     def _repr_html_(self) -> str:
@@ -135,12 +115,7 @@ def _summary(trained: Trained, tested: Evaluation | None) -> list[Fact]:
 
 
 def html(document: Document) -> str:
-    """A document as a page of HTML; without matplotlib it has no charts, and says what to install.
-
-    Parameters
-    ----------
-    document : Document
-    """
+    """A document as a page of HTML; without matplotlib it has no charts, and says what to install."""
     if not files.is_installed():
         document = _without_charts(document)
     text: str = _template().render(document=document)
@@ -158,10 +133,6 @@ def _without_charts(document: Document) -> Document:
     return document._replace(sections=sections)
 
 
-def _svg(chart: Chart, name: str) -> str:
-    return files.svg(chart.draw, chart.inches, chart.title, chart.description, name)
-
-
 @cache
 def _template() -> Any:
     """The template; jinja2 is imported when it is needed."""
@@ -174,23 +145,13 @@ def _template() -> Any:
     light, dark = files.style_of_pages()
     style = (folder / "style.css").read_text()
     environment.globals["style"] = style.replace("/* light */", light).replace("/* dark */", dark)
-    environment.globals |= {"svg": _svg, "macro_of": lambda block: type(block).__name__.lower()}
+    environment.globals["macro_of"] = lambda block: type(block).__name__.lower()
+    environment.globals["svg"] = files.svg
     return environment.get_template("page.html.jinja")
 
 
 def write(document: Document, path: str | os.PathLike[str]) -> None:
-    """Write a document to a file; an earlier file of this name is replaced whole, at the last moment.
-
-    Parameters
-    ----------
-    document : Document
-    path : path
-
-    Raises
-    ------
-    ModelError
-        If it cannot be written.
-    """
+    """Write a document to a file; an earlier file of this name is replaced whole, at the last moment."""
     text = html(document)
     with storage.whole_file(Path(path)) as file:
         file.write(text.encode())

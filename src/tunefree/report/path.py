@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunefree.estimators.path_display import PathDisplay
 from tunefree.model_files.trained import Trained
 from tunefree.report.document import Block, Chart, Column, Fact, Facts, Table
 from tunefree.report.formats import ABSENT, COUNT, is_absent
@@ -16,15 +17,10 @@ TITLES = ("loss learned", "held out", "error learned", "held out", "norm")
 
 
 def path(trained: Trained) -> list[Block]:
-    """A path, with the chosen iteration marked; people see some iterations.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
+    """A path, with the chosen iteration marked; people see some iterations."""
     model, progress = trained.model, trained.progress
     columns = [Column("iteration", COUNT), *map(Column, TITLES, [_figures] * len(TITLES), PATH)]
-    columns.append(Column("", _mark, "is_stop"))
+    columns.append(Column("", lambda is_stop: "<- stop" if is_stop else "", "is_stop"))
     rows = [[t, *(float(record[name]) for name in PATH), t == model.stop] for t, record in enumerate(model.path, 1)]
     facts = [Fact("task", model.task), Fact("rows", progress.rows, COUNT)]
     facts += [Fact("rows skipped", progress.skipped, COUNT, "skipped")] if progress.skipped else []
@@ -36,17 +32,12 @@ def path(trained: Trained) -> list[Block]:
 
 
 def chart_of_path(trained: Trained) -> Chart:
-    """Losses, errors and norms against iterations, with the chosen one.
-
-    Parameters
-    ----------
-    trained : Trained
-        Of early stopping.
-    """
+    """Losses, errors and norms against iterations, with the chosen one."""
     model = trained.model
 
     def draw(figure: Any) -> None:
-        model.estimator.plot_path(axes=figure.subplots(3, 1, sharex=True, height_ratios=(3, 3, 2)))
+        axes = figure.subplots(3, 1, sharex=True, height_ratios=(3, 3, 2))
+        PathDisplay.from_estimator(model.estimator, axes=axes)
 
     described = f"Stopped at iteration {model.stop:,} of {len(model.path):,}."
     return Chart("Path", described, draw, "Dotted: where it is stopped.", INCHES)
@@ -54,7 +45,3 @@ def chart_of_path(trained: Trained) -> Chart:
 
 def _figures(value: float) -> str:
     return ABSENT if is_absent(value) else in_figures(value)
-
-
-def _mark(is_stop: bool) -> str:
-    return "<- stop" if is_stop else ""

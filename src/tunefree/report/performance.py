@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts
 from tunefree.plotting.style import BLUE, LEADER, shortened, span
-from tunefree.report.counts import by_decile
-from tunefree.report.document import Block, Chart, Column, Fact, Facts, Section, Table
-from tunefree.report.drifts import blocks_of_drifts, facts_of_drifts
-from tunefree.report.formats import COUNT, SIX, text, weight
-from tunefree.report.intervals import intervals
-from tunefree.report.learned import losses, tables_of_passes
-from tunefree.report.metrics import (
-    BRIEF_TITLES,
-    OF_INTERVALS,
-    OF_SLICES,
-    OF_SLICES_OF_COUNTS,
-    facts_of_measures,
-    format_of,
-    intervals_named,
-    title_of,
-)
-from tunefree.report.reliability import reliability
+from tunefree.report.document import Block, Chart, Column, Fact, Facts, Note, Section, Table, on_axes
+from tunefree.report.formats import COUNT, MEASURE, PERCENT, RATIO, SHARE, SIX, THREE, WEIGHT, Format, text, weight
+from tunefree.report.learned import blocks_of_drifts, facts_of_drifts, losses, tables_of_passes
 from tunefree.report.words import weights_named
+from tunefree.workflows.comparison import Point
 from tunefree.workflows.evaluation import Evaluation
+from tunefree.workflows.interval_metrics import tenths_of
+from tunefree.workflows.metrics import Measure
+from tunefree.workflows.reliability import ClassReliability
 
+SHARES = ("error", "balanced_error", "coverage", "interval_coverage")  # written in per cent
+TITLES = {"log_loss": "log-loss", "auc": "area under ROC curve", "f1": "F1", "r2": "R2", "brier": "Brier score"}
+TITLES |= {"interval_coverage": "covered by intervals", "interval_width": "mean width of intervals"}
+TITLES |= {"d2": "D2", "gini": "Gini index", "actual_over_expected": "actual / expected"}
+BRIEF_TITLES = {"auc": "ROC area", "mean_absolute_error": "absolute error", "root_mean_squared_error": "RMSE"}
+OF_SLICES = ("error", "log_loss", "auc", "mean_absolute_error", "root_mean_squared_error", "coverage")
+OF_INTERVALS = ("interval_coverage", "interval_width", "interval_score")
+OF_SLICES_OF_COUNTS = ("deviance", "d2", "actual_over_expected", "gini")
+INTERVALS = (
+    "Intervals: 95 %, if rows are independent; Wilson's for shares of rows, else by a jackknife over 20 parts of them."
+)
+INTERVALS_OF_GROUPS = "Intervals: 95 %, if groups are independent; by a jackknife over 20 parts of whole groups."
 FEW_CLASSES = 12  # of a confusion matrix that people see
 POINTS = 800  # of residuals
 STEPS = 200  # of a gain curve
@@ -46,18 +46,62 @@ GAIN = (
     "Gain on the test data: the share of all rows of the class that is among the rows of the highest probabilities of"
     " it. Grey: rows in a random order."
 )
+CALIBRATION = (
+    "Rates on the test data, by tenths of the exposure in the order of the predicted rate. Where the lines part, the"
+    " rates of such rows are predicted too high or too low; in a tenth of few events, chance parts them as well."
+)
+DOUBLE_LIFT = (
+    "Tenths of the exposure in the order of the ratio of the two predicted rates: where the models differ most, the"
+    " better one is nearer to what happened."
+)
+COVERAGE = (
+    "Rows that intervals hold, less those asked for. Grey: what chance explains in 95 % of samples of so many"
+    " independent rows; above it intervals are too wide, and below too narrow."
+)
+OF_WIDTHS = (
+    "By tenth of the rows, in the order of the widths of their intervals: coverage should be as asked for in each."
+)
+PARTS = [
+    Column("coverage asked for", Format("g"), "asked"),
+    Column("covered", THREE),
+    Column("chance explains from", THREE, "low"),
+    Column("to", THREE, "high"),
+]
+TENTHS = [
+    Column("mean width", SIX, "width"),
+    Column("rows", COUNT),
+    Column("covered", THREE),
+    Column("95 % interval", lambda ends: f"{ends[0]:.3f} to {ends[1]:.3f}", "interval"),
+]
+DRAWN = 3  # classes whose tenths are drawn
+ACTUAL_AND_EXPECTED = (
+    "Actual and expected shares of rows of a class in the test data, by tenth of its probability:"
+    " dots on the dashed line are as expected. Whiskers: 95 % intervals, for independent rows."
+)
+TENTHS_OF_CLASSES = [
+    Column("class", is_shown=False),
+    Column("mean probability", THREE, "probability"),
+    Column("rows", COUNT),
+    Column("expected", Format(",.1f")),
+    Column("actual", WEIGHT),
+    Column("actual / expected", RATIO, "actual_over_expected"),
+    Column("95 % interval", lambda ends: f"{ends[0]:.2f} to {ends[1]:.2f}", "ratio_interval"),
+    *(Column(name, is_shown=False) for name in ("share", "low", "high")),
+]
+CLASSES = [
+    Column("class", str, has_words=True),
+    Column("rows", COUNT),
+    Column("share", SHARE),
+    Column("mean probability", SHARE),
+    Column("actual / expected", RATIO, "actual_over_expected"),
+    Column("calibration error / share", RATIO, "relative_calibration_error"),
+    Column("is predicted", is_shown=False),
+]
 RESIDUALS = "Residuals on the test data: targets minus predictions, against predictions."
 
 
 def performance(trained: Trained, tested: Evaluation | None) -> Section:
-    """How well the model predicts.
-
-    Parameters
-    ----------
-    trained : Trained
-    tested : Evaluation, optional
-        On test data.
-    """
+    """How well the model predicts."""
     facts = [*losses(trained), *facts_of_drifts(trained)]
     blocks: list[Block] = [Facts(facts), *tables_of_passes(trained), *_stream(trained), *blocks_of_drifts(trained)]
     blocks += [] if tested is None else evaluation(trained, tested, None, "On the test data")
@@ -67,14 +111,7 @@ def performance(trained: Trained, tested: Evaluation | None) -> Section:
 def evaluation(trained: Trained, tested: Evaluation, by: str | None = None, title: str = "") -> list[Block]:
     """Losses, errors and calibration on known targets.
 
-    Parameters
-    ----------
-    trained : Trained
-    tested : Evaluation
-    by : str, optional
-        The column that makes the slices.
-    title : str, optional
-        Of the metrics.
+    ``title``: of the metrics.
     """
     facts = [Fact("rows", tested.metrics.rows, COUNT)]
     if column := weights_named(trained.plan, tested.scored.weight):
@@ -86,19 +123,15 @@ def evaluation(trained: Trained, tested: Evaluation, by: str | None = None, titl
     if tested.scored.groups is not None:
         facts.append(Fact("groups", len(np.unique(tested.scored.groups)), COUNT))
     has_intervals = any(measure.low is not None for measure in tested.measures.values())
-    blocks: list[Block] = [Facts(facts, title, intervals_named(tested.scored) if has_intervals else "")]
+    note = INTERVALS if tested.scored.groups is None else INTERVALS_OF_GROUPS
+    blocks: list[Block] = [Facts(facts, title, note if has_intervals else "")]
     blocks += by_decile(tested)
     if tested.confusion is None:
-        blocks += [_residuals(tested), *intervals(tested)]
+        blocks += [_residuals(tested), *_intervals(tested)]
     else:
         labels = trained.model.classes
-        blocks += [_confusion(labels, tested), *reliability(tested, labels), *_gain(labels, tested)]
+        blocks += [_confusion(labels, tested), *_reliability(tested, labels), *_gain(labels, tested)]
     return blocks + ([] if by is None else [_slices(tested, by)])
-
-
-def loss_title(trained: Any) -> str:
-    """What the loss is called, with its unit."""
-    return "log-loss (nats per row)" if trained.model.loss_is_log_loss else "mean loss per row"
 
 
 def _stream(trained: Trained) -> list[Block]:
@@ -108,7 +141,10 @@ def _stream(trained: Trained) -> list[Block]:
         return []
     rows, means = [point.rows for point in curve], [point.mean_loss() for point in curve]
     doublings = [point for k, point in enumerate(curve) if (len(curve) - 1 - k) % LATELY == 0]
-    late, recent = [point.rows for point in doublings[1:]], [_between(a, b) for a, b in pairwise(doublings)]
+    late, recent = (
+        [point.rows for point in doublings[1:]],
+        [Point.between(*pair).recent for pair in pairwise(doublings)],
+    )
     lines = [charts.Series("all of it", rows, means, LEADER)]
     if late:  # few rows have no rows lately
         lines.insert(0, charts.Series("lately", late, recent, {"color": BLUE, "linewidth": 1.7}))
@@ -117,22 +153,13 @@ def _stream(trained: Trained) -> list[Block]:
     y_range = max(low, 0.0), min(high, 1.1 * top) if 1.1 * top > max(low, 0.0) else high
     described = f"The progressive loss falls from {means[0]:.4g} after {rows[0]:,} rows to {means[-1]:.4g}"
     described += f" after {rows[-1]:,}."
-
     rises = [] if trained.rises is None else [rise.row for rise in trained.rises.rises]
     described += f" It rose at row{'s' if len(rises) > 1 else ''} {', '.join(map(str, rises))}." if rises else ""
-
-    def draw(figure: Any) -> None:
-        axes = figure.subplots()
-        charts.draw_marks(axes, [row for row in rises if row >= rows[0]])
-        charts.draw_lines(axes, lines, ("rows", loss_title(trained)), y_range)
-
+    marks = [row for row in rises if row >= rows[0]]
+    loss = "log-loss (nats per row)" if trained.model.loss_is_log_loss else "mean loss per row"
+    draw = on_axes(charts.draw_lines, lines, ("rows", loss), y_range, True, marks)
     data, caption = {"rows": rows, "loss": means}, f"{STREAM} {RISES}" if rises else STREAM
     return [Chart("Progressive loss along the stream", described, draw, caption, key="progressive_curve", data=data)]
-
-
-def _between(before: RunningMetrics, after: RunningMetrics) -> float:
-    total = after.weight - before.weight
-    return (after.loss - before.loss) / total if total > 0.0 else math.nan
 
 
 def _confusion(classes: list[Any], tested: Evaluation) -> Table:
@@ -149,8 +176,11 @@ def _confusion(classes: list[Any], tested: Evaluation) -> Table:
 def _slices(tested: Evaluation, by: str) -> Table:
     """The metrics of each slice, with their intervals; people see the main ones."""
     names = list(tested.measures)
-    shown = (OF_SLICES if tested.scored.rated is None else OF_SLICES_OF_COUNTS) + OF_INTERVALS
-    columns = [Column(by, _value, "value", has_words=True), Column("rows", COUNT)]
+    shown = (OF_SLICES if tested.scored.power is None else OF_SLICES_OF_COUNTS) + OF_INTERVALS
+    columns = [
+        Column(by, lambda value: "(missing)" if value is None else value, "value", has_words=True),
+        Column("rows", COUNT),
+    ]
     columns += [
         Column(BRIEF_TITLES.get(name) or title_of(name), format_of(name).with_half, name, name in shown)
         for name in names
@@ -159,17 +189,8 @@ def _slices(tested: Evaluation, by: str) -> Table:
     return Table(f"By {by}", columns, rows, "±: half the width of the 95 % interval.", "slices")
 
 
-def _value(value: str | None) -> str:
-    return "(missing)" if value is None else value
-
-
 def gain_of(tested: Evaluation) -> tuple[np.ndarray, np.ndarray] | None:
-    """Of two classes the share of rows looked at in the order of scores, and of rows of the second class among them.
-
-    Parameters
-    ----------
-    tested : Evaluation
-    """
+    """Of two classes the share of rows looked at in the order of scores, and of rows of the second class among them."""
     scored = tested.scored
     if scored.scores is None or scored.codes is None or scored.scores.shape[1] != 1:
         return None
@@ -192,11 +213,7 @@ def _gain(classes: list[Any], tested: Evaluation) -> list[Block]:
     described = f"The tenth of the rows with the highest probabilities of {label} holds {tenth:.1%} of its rows."
     titles = "share of rows", f"share of the rows of {shortened(label, charts.LONGEST)}"
     data = {"share_of_rows": looked, "share_of_class": hits}
-    return [
-        Chart(
-            "Gain", described, lambda figure: charts.draw_gain(figure.subplots(), looked, hits, titles), GAIN, data=data
-        )
-    ]
+    return [Chart("Gain", described, on_axes(charts.draw_gain, looked, hits, titles), GAIN, data=data)]
 
 
 def _residuals(tested: Evaluation) -> Chart:
@@ -209,8 +226,120 @@ def _residuals(tested: Evaluation) -> Chart:
     described = f"{len(places):,} of the test rows, evenly spaced; residuals from {y.min():.4g} to {y.max():.4g}."
     titles = "prediction", "target - prediction"
     caption = f"{RESIDUALS} {len(places):,} rows, evenly spaced."
+    return Chart("Residuals against predictions", described, on_axes(charts.draw_scatter, x, y, titles), caption)
 
-    def draw(figure: Any) -> None:
-        charts.draw_scatter(figure.subplots(), x, y, titles)
 
-    return Chart("Residuals against predictions", described, draw, caption)
+def by_decile(tested: Evaluation) -> list[Block]:
+    """What was predicted and what happened, by decile of the predicted rate of counts, as a table and as a picture."""
+    deciles = tested.lift
+    if not deciles:
+        return []
+    columns = [Column("decile", COUNT), *(Column(title, SIX) for title in ("exposure", "predicted", "actual"))]
+    columns.append(Column("actual / expected", SIX, "actual_over_expected"))
+    rows = [[k, *decile] for k, decile in enumerate(deciles, 1)]
+    lines = {name: [getattr(decile, name) for decile in deciles] for name in ("predicted", "actual")}
+    ends = [f"{name} {rates[0]:.4g} in the lowest and {rates[-1]:.4g} in the highest" for name, rates in lines.items()]
+    described, draw = f"Rates: {'; '.join(ends)}.", on_axes(charts.draw_rates, lines)
+    return [
+        Table("By decile of the prediction", columns, rows, key="lift"),
+        Chart("Calibration by decile", described, draw, CALIBRATION),
+    ]
+
+
+def double_lift(deciles: list[list[float]], names: tuple[str, str]) -> Table:
+    """What two models of these names predict and what happened, by decile of the ratio of the two."""
+    columns = [Column("decile", COUNT), Column("exposure", SIX), Column(names[0], SIX, "first")]
+    columns += [Column(names[1], SIX, "second"), Column("actual", SIX)]
+    rows = [[k, *decile] for k, decile in enumerate(deciles, 1)]
+    return Table("By decile of the ratio of the two models", columns, rows, DOUBLE_LIFT, "double_lift")
+
+
+def _intervals(tested: Evaluation) -> list[Block]:
+    """Coverage against what was asked for, and by width; none where no intervals were measured."""
+    covered = tested.covered
+    if not covered:
+        return []
+    worst = max(covered, key=lambda part: abs(part.covered - part.asked))
+    described = f"Coverage is off most at {worst.asked:g}: {worst.covered:.3f}."
+    draw = on_axes(charts.draw_coverage, *map(list, zip(*covered, strict=True)))
+    tenths = [[tenth.width, tenth.rows, tenth.covered, [tenth.low, tenth.high]] for tenth in tenths_of(tested.scored)]
+    return [
+        Chart("Coverage against what was asked for", described, draw, COVERAGE),
+        Table("Coverage of intervals", PARTS, [list(part) for part in covered], key="coverage_of_intervals"),
+        Table("Intervals by width", TENTHS, tenths, OF_WIDTHS, "intervals_by_width"),
+    ]
+
+
+def title_of(name: str) -> str:
+    """What a metric is called."""
+    return TITLES.get(name, name.replace("_", " "))
+
+
+def format_of(name: str) -> Format:
+    """In per cent where it is a share of rows."""
+    return PERCENT if name in SHARES else MEASURE
+
+
+def facts_of_measures(measures: dict[str, Measure]) -> list[Fact]:
+    """Metrics with their intervals."""
+    return [Fact(title_of(name), measure, format_of(name), name) for name, measure in measures.items()]
+
+
+def _reliability(tested: Evaluation, labels: list[Any]) -> list[Block]:
+    """Classes that are never predicted; the rarest classes, of more than two; and tenths of the first of these."""
+    blocks: list[Block] = [Note(line, "warning") for line in never_predicted(tested, labels)]
+    blocks += [_chart_of_tenths(known) for known in tested.classes[:DRAWN]]
+    blocks.append(_table_of_classes(tested.classes, len(labels)))
+    return blocks + [_table_of_tenths(known, rank) for rank, known in enumerate(tested.classes)]
+
+
+def never_predicted(tested: Evaluation, labels: list[Any]) -> list[str]:
+    """A line where classes that rows have are predicted for none of them."""
+    never = [known for known in tested.classes if not known.is_predicted]
+    if not never:
+        return []
+    rarest, share = never[0], f"{100 * never[0].share:.2f} %"
+    named = f"class {rarest.label!r} is never predicted"
+    at_most = f"its probability is {rarest.highest:.3g} at most"
+    if len(labels) == 2:
+        decides = f"`predict --threshold P`, the least probability of {labels[1]!r}, and `train --class-weight` decide"
+        return [f"{named}: the error is its share of the rows, {share}, and {at_most}. {decides} when it is."]
+    others = f", nor {len(never) - 1} of the others shown" if len(never) > 1 else ""
+    return [f"{named}{others}: it has {share} of the rows, and {at_most}. `train --class-weight` decides when it is."]
+
+
+def _table_of_classes(classes: list[ClassReliability], n_classes: int) -> Table:
+    rows = [
+        [known.label, known.rows, known.share, known.probability, known.ratio, known.error, known.is_predicted]
+        for known in classes
+    ]
+    title = "Classes, the rarest first" + ("" if len(rows) == n_classes else f": {len(rows)} of {n_classes:,}")
+    return Table(title, CLASSES, rows, key="reliability", shown=None if n_classes > 2 else ())
+
+
+def _table_of_tenths(known: ClassReliability, rank: int) -> Table:
+    rows = []
+    for tenth in known.tenths:
+        over = max(tenth.probability, 1e-300)
+        expected, actual = tenth.probability * tenth.weight, tenth.share * tenth.weight
+        ratios = [tenth.share / over, (tenth.low / over, tenth.high / over)]
+        shares = [tenth.share, tenth.low, tenth.high]
+        rows.append([known.label, tenth.probability, tenth.rows, expected, actual, *ratios, *shares])
+    title = f"Class {known.label!r}, {SHARE(known.share)} of the rows, by tenth of its probability"
+    note = (
+        f"In all, actual / expected is {known.ratio:.2f}. Actual and expected shares differ by {known.error:.2f} of the"
+        " share of the class on the average. Intervals: Wilson's, if rows are independent."
+    )
+    return Table(title, TENTHS_OF_CLASSES, rows, note, "tenths", None if rank == 0 else ())
+
+
+def _chart_of_tenths(known: ClassReliability) -> Chart:
+    """The shares of rows of a class, actual with their intervals and expected."""
+    names = ("probability", "share", "low", "high")
+    expected, actual, low, high = ([getattr(tenth, name) for tenth in known.tenths] for name in names)
+    described = "; ".join(
+        f"tenth {k}: expected {mean:.3g}, actual {share:.3g}"
+        for k, (mean, share) in enumerate(zip(expected, actual, strict=True), 1)
+    )
+    draw = on_axes(charts.draw_shares, expected, actual, low, high, str(known.label))
+    return Chart(f"Class {known.label}: actual and expected", described, draw, ACTUAL_AND_EXPECTED)

@@ -24,17 +24,8 @@ LISTS = {"plain": "notes", "note": "notes", "warning": "warnings"}  # by tone; f
 def record(blocks: Iterable[Block]) -> dict[str, Any]:
     """All values of blocks.
 
-    Parameters
-    ----------
-    blocks : iterable of blocks
+    Raises a ValueError if two blocks have the same key, and are no lists.
 
-    Raises
-    ------
-    ValueError
-        If two blocks have the same key, and are no lists.
-
-    Examples
-    --------
     >>> from tunefree.report.document import Column, Fact
     >>> from tunefree.report.formats import PERCENT
     >>> facts = Facts([Fact("rows", 7), Fact("error", Measure(0.5, 0.25, 0.75), PERCENT)])
@@ -62,8 +53,6 @@ def record(blocks: Iterable[Block]) -> dict[str, Any]:
 def raw(value: Any) -> Any:
     """A value as JSON has it.
 
-    Examples
-    --------
     >>> raw({1: np.array([1.0, np.inf]), "a": (np.int64(2), None)})
     {'1': [1.0, None], 'a': [2, None]}
     """

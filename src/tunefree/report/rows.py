@@ -17,12 +17,6 @@ MOST_ODDITIES = 6  # that are shown
 def oddity_lines(oddities: list[Reason]) -> list[str]:
     """What is odd about columns, and about rows that were used: a line each, the most frequent first.
 
-    Parameters
-    ----------
-    oddities : list of Reason
-
-    Examples
-    --------
     >>> oddity_lines([Reason("a category that is new", "job", 1200, "a.csv", 7)])
     ["column 'job': a category that is new (1,200 rows, the first: a.csv, row 7)"]
     """
@@ -39,14 +33,8 @@ def notes_of(lines: Iterable[str]) -> list[Block]:
 def tables_of_reasons(reasons: list[Reason], where: str = "") -> list[Table]:
     """Why rows were skipped: for each reason where the first row is, and how many there are; empty if none were.
 
-    Parameters
-    ----------
-    reasons : list of Reason
-    where : str, optional
-        What the rows are of.
+    ``where``: what the rows are of.
 
-    Examples
-    --------
     >>> tables_of_reasons([Reason("… is not a number", "age", 1200, "a.csv", 7)])[0].texts()
     [['… is not a number', "a.csv, row 7, column 'age'", '1,200']]
     """

@@ -32,29 +32,16 @@ DISTANCE = Format(".3f")
 NOT_SEEN = "A leak that is spread over several columns, or in words of texts, is not seen by this."
 
 
-class Skipped(NamedTuple):
-    """Rows that could not be used."""
-
-    where: str
-    tally: Tally
-
-
-def suspicions(trained: Trained, skipped: list[Skipped]) -> Section:
-    """What looks wrong, and what was looked at.
-
-    Parameters
-    ----------
-    trained : Trained
-    skipped : list of Skipped
-    """
+def suspicions(trained: Trained, skipped: dict[str, Tally]) -> Section:
+    """What looks wrong, and what was looked at; ``skipped`` has the rows of each source that could not be used."""
     remarks = [*remarks_on_columns(trained), *_remarks_on_rows_kept(trained)]
     blocks = [*warnings_of(trained), *(Note(f"{sentence(text)}.", "warning") for text in remarks)]
-    for source in skipped:
-        lines = [f"{line}." for line in oddity_lines(source.tally.oddities())]
-        lines += [f"{source.tally.count:,} rows were skipped."] if source.tally.count else []
-        blocks += [Note(f"{source.where}: {line}", "warning") for line in lines]
-    for source in skipped:
-        blocks += tables_of_reasons(source.tally.reasons(), source.where.lower())
+    for where, tally in skipped.items():
+        lines = [f"{line}." for line in oddity_lines(tally.oddities())]
+        lines += [f"{tally.count:,} rows were skipped."] if tally.count else []
+        blocks += [Note(f"{where}: {line}", "warning") for line in lines]
+    for where, tally in skipped.items():
+        blocks += tables_of_reasons(tally.reasons(), where.lower())
     blocks += [*_drift_table(trained), Note(_looked_at(trained))]
     return Section("suspicions", "What looks wrong with the data", blocks)
 
@@ -150,12 +137,7 @@ def _remarks_on_rows_kept(trained: Trained) -> list[str]:
 
 
 def telling_columns(trained: Trained) -> list[Remark]:
-    """Columns that alone predict nearly all rows kept, and were not reported when training began.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
+    """Columns that alone predict nearly all rows kept, and were not reported when training began."""
     sample = _sample(trained)
     if sample is None or trained.kind != "table":
         return []
@@ -172,12 +154,7 @@ def telling_columns(trained: Trained) -> list[Remark]:
 
 
 def constant_columns(trained: Trained) -> list[str]:
-    """Columns of numbers or categories that have one value in all rows kept.
-
-    Parameters
-    ----------
-    trained : Trained
-    """
+    """Columns of numbers or categories that have one value in all rows kept."""
     sample = _sample(trained)
     if sample is None:
         return []
@@ -213,14 +190,7 @@ def drifting(trained: Trained) -> list[tuple[str, float, float]]:
     The distance of two samples is the largest difference of their empirical distribution functions. If rows are
     exchangeable, no column is beyond :func:`tunefree.stream.profile.most_by_chance` with a probability of 1 - LEVEL.
 
-    Parameters
-    ----------
-    trained : Trained
-
-    Returns
-    -------
-    list of (name, distance, bound)
-        The largest distance first.
+    Returns: the largest distance first.
     """
     sample = _sample(trained)
     if sample is None or _rows_compared(sample) < FEWEST:

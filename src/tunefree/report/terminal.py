@@ -16,13 +16,6 @@ from tunefree.report.document import Block, Chart, Code, Data, Facts, Note, Tabl
 def show(console: Console, blocks: Iterable[Block]) -> None:
     """Print blocks.
 
-    Parameters
-    ----------
-    console : Console
-    blocks : iterable of blocks
-
-    Examples
-    --------
     >>> from tunefree.core.console import plain_console
     >>> from tunefree.report.document import Column
     >>> show(plain_console(), [Table("Ages", [Column("name"), Column("age", str)], [["Ann", 7]]), Note("two")])

@@ -10,13 +10,12 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.explanation.importance import Importance, importance
+from tunefree.explanation.importance import Importance, describe_importance, importance, margin_name
 from tunefree.explanation.panels import Dependence
 from tunefree.explanation.picture import Picture, output_of
-from tunefree.explanation.words import describe_importance, margin_name
 from tunefree.model_files.trained import Trained
 from tunefree.plotting import charts, dependence
-from tunefree.report.document import PANEL, Block, Chart, Column, Fact, Facts, Note, Section, Table
+from tunefree.report.document import PANEL, Block, Chart, Column, Fact, Facts, Note, Section, Table, on_axes
 from tunefree.report.formats import COUNT, FOUR, SIGNED, TWO
 from tunefree.report.words import without_weights
 from tunefree.workflows.explanation import picture_of
@@ -28,14 +27,7 @@ FEATURES = "Importance: |weight| x size of the feature in its own units, so that
 
 
 def terms(trained: Trained, decomposition: Decomposition | None) -> Section:
-    """What matters.
-
-    Parameters
-    ----------
-    trained : Trained
-    decomposition : Decomposition, optional
-        Its terms, if it has any that can be compared.
-    """
+    """What matters."""
     blocks = blocks_of_terms(decomposition, TOP)
     blocks += [] if decomposition is None else _panels(trained, decomposition)
     return Section("terms", "What matters", [*blocks, *blocks_of_features(trained.model, trained.encoder.names(), TOP)])
@@ -44,13 +36,8 @@ def terms(trained: Trained, decomposition: Decomposition | None) -> Section:
 def blocks_of_terms(decomposition: Decomposition | None, top: int, label: Any = None) -> list[Block]:
     """The columns that matter most; nothing if there are none.
 
-    Parameters
-    ----------
-    decomposition : Decomposition, optional
-    top : int
-        Columns that are listed; 0 for all.
-    label : label, optional
-        The class whose terms they are; by default all classes.
+    ``top``: columns that are listed; 0 for all.
+    ``label``: the class whose terms they are; by default all classes.
     """
     if decomposition is None:
         return []
@@ -60,11 +47,8 @@ def blocks_of_terms(decomposition: Decomposition | None, top: int, label: Any = 
     header = [Column("column"), Column("importance", FOUR), Column("standard error", TWO)]
     note = describe_importance(decomposition, columns)
     table = Table("Columns by importance", header, list(rows)[: top or None], note, "terms", is_open=False)
-    return [*_bars(columns, margin_name(decomposition)), table, _sampled(columns)]
-
-
-def _sampled(columns: Importance) -> Facts:
-    return Facts([Fact("rows over which columns are compared", columns.rows, COUNT, "sampled_rows")])
+    sampled = Facts([Fact("rows over which columns are compared", columns.rows, COUNT, "sampled_rows")])
+    return [*_bars(columns, margin_name(decomposition)), table, sampled]
 
 
 def _bars(columns: Importance, margin: str) -> list[Chart]:
@@ -75,10 +59,7 @@ def _bars(columns: Importance, margin: str) -> list[Chart]:
     described = "; ".join(f"{name} {size:.3g} ± {error:.1g}" for name, size, error in of_columns)
     caption = f"The {len(names)} most important of {len(columns.names)} columns; whiskers: standard error."
     inches = 5.0, 0.9 + 0.27 * len(names)
-
-    def draw(figure: Any) -> None:
-        charts.draw_bars(figure.subplots(), names, sizes, errors, f"mean absolute contribution to the {margin}")
-
+    draw = on_axes(charts.draw_bars, names, sizes, errors, f"mean absolute contribution to the {margin}")
     return [Chart("Columns by importance", described, draw, caption, inches)]
 
 
@@ -121,13 +102,7 @@ def _panel(picture: Picture, panel: Dependence) -> Chart:
 def blocks_of_features(model: Any, names: Sequence[str], top: int) -> list[Block]:
     """The features of the largest weights, or why there are none.
 
-    Parameters
-    ----------
-    model : ScoredModel
-    names : sequence of str
-        Of the features.
-    top : int
-        Features that are listed; 0 for all.
+    ``top``: features that are listed; 0 for all.
     """
     outputs = [str(label) for label in (model.classes if model.n_outputs > 1 else model.classes[-1:] or ["prediction"])]
     columns = [Column("feature"), Column("importance", FOUR)]

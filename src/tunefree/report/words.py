@@ -47,14 +47,8 @@ def loss_name(model: Any) -> str:
 def weights_named(plan: Plan, weight: np.ndarray | None = None) -> str:
     """By what rows are weighted; empty where they count equally.
 
-    Parameters
-    ----------
-    plan : Plan
-    weight : (n,) array, optional
-        Of the rows; by default there are weights where the plan names their column.
+    ``weight`` (n,): of the rows; by default there are weights where the plan names their column.
 
-    Examples
-    --------
     >>> weights_named(Plan(weight="w")), weights_named(Plan(weight="w"), np.ones(3))
     ("column 'w'", '')
     >>> weights_named(Plan(), np.array([1.0, 2.0]))
@@ -64,18 +58,6 @@ def weights_named(plan: Plan, weight: np.ndarray | None = None) -> str:
     names = [repr(name) for name in (plan.weight, plan.exposure) if name is not None]
     column = f"column {' and '.join(names)}" if names else "the importance in its line"
     return column if is_weighted else ""
-
-
-def rows_named(rows: int, plan: Plan, done: str = "") -> str:
-    """Rows, what was done with them, and by what they are weighted.
-
-    Examples
-    --------
-    >>> rows_named(1500, Plan(weight="w"), " learned")
-    "1,500 rows learned, weighted by column 'w'"
-    """
-    column = weights_named(plan)
-    return f"{rows:,} rows{done}" + (f", weighted by {column}" if column else "")
 
 
 def describe(trained: Trained) -> str:
@@ -107,8 +89,6 @@ def without_weights(model: Any) -> str:
 def sentence(text: str) -> str:
     """A text that begins with a capital.
 
-    Examples
-    --------
     >>> sentence("from Bath")
     'From Bath'
     """

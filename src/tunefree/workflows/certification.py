@@ -97,16 +97,9 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
 def order_of(trained: Trained) -> dict[str, Any]:
     """What the order of the rows tells about the targets, for JSON.
 
-    Parameters
-    ----------
-    trained : Trained
-
-    Returns
-    -------
-    dict
-        ``order``, a dict: ``depends_on_rows``, whether a test refutes at ``level`` that rows are exchangeable;
-        ``sorted``, whether rows are sorted by the target or grouped; ``log_evidence``, ``changes`` and ``expected`` as
-        in :class:`tunefree.theory.exchangeability.Finding`. Empty where the order of rows is not known, as over shards.
+    Returns: ``order``, a dict: ``depends_on_rows``, whether a test refutes at ``level`` that rows are exchangeable;
+    ``sorted``, whether rows are sorted by the target or grouped; ``log_evidence``, ``changes`` and ``expected`` as in
+    :class:`tunefree.theory.exchangeability.Finding`. Empty where the order of rows is not known, as over shards.
     """
     if trained.order is None:
         return {}
@@ -189,20 +182,8 @@ def _theorem(trained: Trained, weights: np.ndarray) -> float:
 def read_weights(trained: Trained, path: str | os.PathLike[str]) -> np.ndarray:
     """Weights of a linear model from a CSV file.
 
-    Parameters
-    ----------
-    trained : Trained
-        Its features and classes are those that the file names.
-    path : path
-
-    Returns
-    -------
-    (d, K) array
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, or names features or classes that the model does not have.
+    Returns (d, K) array.
+    Raises a DataError if the file cannot be read, or names features or classes that the model does not have.
     """
     model = trained.model
     try:

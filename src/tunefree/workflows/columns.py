@@ -41,27 +41,34 @@ from tunefree.training.targets import target_of, task_of
 
 PLACES = 8  # that are read
 EXAMPLES, LONGEST_EXAMPLE = 3, 24  # values that are shown, and letters of each
-REASONS = {
-    "number": "numbers",
-    "category": "no numbers, dates or texts",
-    "boolean": "true and false",
-    "moment": "dates",
-    "time": "times of day",
-    "text": "words in values that hardly repeat",
-    "bag": "lists of strings",
-    "vector": "lists of numbers",
-}
-OPTIONS = {"number": "numeric", "category": "categorical", "moment": "date", "text": "text"}  # that say the kind
-READ_OTHERWISE = {
-    "number": ("categorical",),
-    "category": ("numeric", "date", "text"),
-    "boolean": ("categorical",),
-    "moment": ("date", "categorical"),
-    "time": ("categorical",),
-    "text": ("categorical",),
-}
 HEADER = ["column", "read as", "why", "missing", "different", "values"]
 SEEN_FIRST = "the first rows of what can be read only once"
+
+
+class Kind(NamedTuple):
+    """A kind of columns."""
+
+    plural: str
+    why: str  # a column is of it
+    option: str | None = None  # that says so
+    otherwise: tuple[str, ...] = ()  # options by which a column of it is read otherwise
+
+
+KINDS = {
+    "number": Kind("numbers", "numbers", "numeric", ("categorical",)),
+    "category": Kind("categories", "no numbers, dates or texts", "categorical", ("numeric", "date", "text")),
+    "boolean": Kind("true or false", "true and false", None, ("categorical",)),
+    "moment": Kind("dates", "dates", "date", ("date", "categorical")),
+    "time": Kind("times of day", "times of day", None, ("categorical",)),
+    "text": Kind("texts", "words in values that hardly repeat", "text", ("categorical",)),
+    "bag": Kind("lists of words", "lists of strings"),
+    "vector": Kind("lists of numbers", "lists of numbers"),
+}
+
+
+def kind_of(column: Any) -> Kind:
+    """The kind of a column; one that is not of this package is called by its name."""
+    return KINDS.get(column.kind, Kind(column.kind, column.kind))
 
 
 class ColumnView(NamedTuple):
@@ -76,26 +83,20 @@ class ColumnView(NamedTuple):
     examples: list[str]
     options: tuple[str, ...]  # that would change how it is read
 
+    @property
+    def values(self) -> str:
+        """The range and examples."""
+        texts = (text if len(text) <= LONGEST_EXAMPLE else text[: LONGEST_EXAMPLE - 1] + "…" for text in self.examples)
+        examples = ", ".join(texts)
+        return examples if self.range is None else f"{' to '.join(map(_as_written, self.range))}: {examples}"
+
 
 @dataclass(frozen=True)
 class ColumnsView:
     """What :func:`columns` has seen; printed, it is a table.
 
-    Parameters
-    ----------
-    name : str
-        Of the source.
-    rows : int
-        That were looked at.
-    where : str
-        Which rows these are.
-    task, why : str
-        What a training would learn, and why; empty without a target.
-    columns : list of ColumnView
-    remarks : list of Remark
-        What columns seem to be.
-    unusable : list of str
-        Why rows of the sample cannot be used.
+    ``where``: which rows these are.
+    ``task``, ``why``: what a training would learn, and why; empty without a target.
     """
 
     name: str
@@ -116,13 +117,6 @@ class ColumnsView:
         head = {"source": self.name, "rows": self.rows, "sample": self.where, "task": self.task, "why": self.why}
         return head | {"columns": shown, "notes": self.notes()}
 
-    def table(self) -> list[list[str]]:
-        """The columns in words, a row each, under ``HEADER``."""
-        return [
-            [view.name, view.kind, view.why, f"{100 * view.missing:.1f} %", f"{view.different:,}", _values_told(view)]
-            for view in self.columns
-        ]
-
     def notes(self) -> list[str]:
         """What columns seem to be, and what cannot be used, with the option that decides it."""
         lines = [
@@ -133,16 +127,16 @@ class ColumnsView:
         ]
         return lines + self.unusable
 
-    def head(self) -> str:
-        """The rows that were looked at, and what would be learned, in a line."""
-        task = f"; {self.task}: {self.why}" if self.task else "; no target is named"
-        return f"{self.name}: {len(self.columns)} columns, {self.where}{task}"
-
     def __str__(self) -> str:
-        rows = [HEADER, *self.table()]
-        widths = [max(len(row[place]) for row in rows) for place in range(len(HEADER))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([self.head(), *lines, *(f"note: {note}" for note in self.notes())])
+        task = f"{self.task}: {self.why}" if self.task else "no target is named"
+        rows = [HEADER] + [
+            [view.name, view.kind, view.why, f"{100 * view.missing:.1f} %", f"{view.different:,}", view.values]
+            for view in self.columns
+        ]
+        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+        lines = [f"{self.name}: {len(self.columns)} columns, {self.where}; {task}"]
+        lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes())])
 
 
 def columns(data: Any, target: str | None = None, **options: Any) -> ColumnsView:
@@ -186,14 +180,7 @@ the most frequent class 50.00 %: it may give the target away, unless it is known
 
 
 def view_of(source: Source, plan: Plan) -> ColumnsView:
-    """What is seen of a source.
-
-    Parameters
-    ----------
-    source : Source
-    plan : Plan
-        Of a training, which need not have a target.
-    """
+    """What is seen of a source."""
     if source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns to look at", source.name, remedy="train on it as it is")
     is_labelled = plan.target is not None
@@ -295,7 +282,7 @@ def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) 
 def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str, str, tuple[str, ...]]:
     """What a column is read as, why, and what would change it."""
     if column is not None:
-        return column.kind, why_of(plan, column), (*READ_OTHERWISE.get(column.kind, ()), "ignore")
+        return column.kind, why_of(plan, column), (*kind_of(column).otherwise, "ignore")
     for role in ROLES:
         if name == getattr(plan, role):
             why = reading.guess.why if role == "target" and reading.guess else f"named by {role}"
@@ -306,12 +293,11 @@ def _kind_of(name: str, column: Any, reading: Reading, plan: Plan) -> tuple[str,
 
 def why_of(plan: Plan, column: Any) -> str:
     """Why a column is of its kind: what the plan says, or what its values are."""
-    option = OPTIONS.get(column.kind)
-    said = [str(name) for name in (getattr(plan, option, None) or ())] if option else []
+    kind, described = kind_of(column), f", {column.description()}" if column.description() else ""
+    said = [str(name) for name in (getattr(plan, kind.option) or ())] if kind.option else []
     if any(name == column.name or name.startswith(f"{column.name}=%") for name in said):
-        return f"named by {option}" + (f", {column.description()}" if column.description() else "")
-    since = f", from row {column.since:,} on" if isinstance(column, Late) else ""
-    return REASONS.get(column.kind, column.kind) + (f", {column.description()}" if column.description() else "") + since
+        return f"named by {kind.option}{described}"
+    return kind.why + described + (f", from row {column.since:,} on" if isinstance(column, Late) else "")
 
 
 def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, Any] | None:
@@ -336,13 +322,6 @@ def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, A
 def _as_written(value: Any) -> str:
     """A value as a text."""
     return f"{value:.10g}" if isinstance(value, float) else str(value)
-
-
-def _values_told(view: ColumnView) -> str:
-    """The range and examples of a column."""
-    texts = (text if len(text) <= LONGEST_EXAMPLE else text[: LONGEST_EXAMPLE - 1] + "…" for text in view.examples)
-    examples = ", ".join(texts)
-    return examples if view.range is None else f"{' to '.join(map(_as_written, view.range))}: {examples}"
 
 
 def _further_remarks(reading: Reading, sample: Sample, leaking: set[str]) -> list[Remark]:

@@ -6,6 +6,7 @@ The source is read and encoded once. All models learn each batch, one after the 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -52,15 +53,13 @@ class Point(NamedTuple):
     def between(cls, before: RunningMetrics, now: RunningMetrics) -> Point:
         """The point of sums so far, from those at the point before."""
         weight = now.weight - before.weight
-        return cls(now.rows, now.mean_loss(), (now.loss - before.loss) / weight if weight > 0.0 else 0.0)
+        return cls(now.rows, now.mean_loss(), (now.loss - before.loss) / weight if weight > 0.0 else math.nan)
 
 
 @dataclass
 class Contestant:
     """A model in the comparison, and its losses so far.
 
-    Examples
-    --------
     >>> contestant = Contestant("scinol2", blank(Model("regression", "scinol2")))
     >>> contestant.trained.progress.add(np.ones(70), np.array([2.0] * 64 + [1.0] * 6), np.zeros(70))
     >>> contestant.trained.progress.add(np.ones(5), np.zeros(5), np.zeros(5))
@@ -90,14 +89,7 @@ class Contestant:
         return [Point.between(*pair) for pair in pairwise(points) if pair[1].rows]
 
     def learn(self, piece: Piece, n_features: int) -> None:
-        """Predict and learn rows, which is timed.
-
-        Parameters
-        ----------
-        piece : Piece
-        n_features : int
-            Features known to the encoder.
-        """
+        """Predict and learn rows, which is timed."""
         began = time.perf_counter()
         self.model.reserve_features(n_features)
         learn(self.trained, piece)
@@ -170,11 +162,8 @@ class Comparison:
     def sweeps(self) -> dict[str, Sweep]:
         """What it costs to try the learners one after the other.
 
-        Returns
-        -------
-        dict of str to Sweep
-            ``"learners"``: each learner once; ``"learners_and_rates"``: each once, or once for each of ``RATES`` rates
-            if it has a rate; ``"pool"``: the pool alone, if it takes part.
+        Returns: ``"learners"``: each learner once; ``"learners_and_rates"``: each once, or once for each of ``RATES``
+        rates if it has a rate; ``"pool"``: the pool alone, if it takes part.
         """
         alone = [contestant for contestant in self.contestants if contestant.name != POOL]
         passes = [RATES if has_rate(contestant.name) else 1 for contestant in alone]
@@ -187,8 +176,6 @@ class Comparison:
 def in_figures(value: float) -> str:
     """A loss or an error as a short text: four decimals, none from 1000 on, an exponent from 1e9 on.
 
-    Examples
-    --------
     >>> in_figures(0.32149), in_figures(98861.2), in_figures(7e98)
     ('0.3215', '98,861', '7.000e+98')
     """
@@ -198,8 +185,6 @@ def in_figures(value: float) -> str:
 def has_rate(learner: str) -> bool:
     """Whether a learner has a rate to choose.
 
-    Examples
-    --------
     >>> has_rate("adagrad"), has_rate("scinol2")
     (True, False)
     """
@@ -238,10 +223,6 @@ def compare(
         Names in ``learners.ALL``, and ``"pool"``; all of them if None. Those that cannot learn the task with the
         loss are left out.
     watcher : ComparisonWatcher, optional
-
-    Returns
-    -------
-    Comparison
 
     Raises
     ------
@@ -302,14 +283,14 @@ def _new(plan: Plan, task: str, name: str, classes: list[Any], n_features: int) 
 def _one_pass(
     comparison: Comparison, encoder: Any, batches: Iterator[Batch], bad: BadRows, watcher: ComparisonWatcher
 ) -> None:
-    compiled: set[int] = set()
+    compiled: set[bool] = set()
     first = comparison.contestants[0].model
     for batch, seconds in _timed(batches):
         comparison.reading += seconds
         batch, y = as_learned(comparison.plan, batch, target_of(first.task, batch))
-        n_outputs = _n_outputs(first, y)
-        if len(batch.weight) and n_outputs not in compiled:
-            compiled.add(n_outputs)
+        has_several = len(_classes(first, y)) > 2  # outputs, of which compiled code depends on no more
+        if len(batch.weight) and has_several not in compiled:
+            compiled.add(has_several)
             for contestant in comparison.contestants:
                 watcher.prepare(contestant)
                 _compile(comparison, contestant.name, batch, y, encoder.n_features)
@@ -331,11 +312,6 @@ def _timed(batches: Iterator[Batch]) -> Iterator[tuple[Batch, float]]:
 def _classes(model: Model, y: Any) -> list[Any]:
     """The classes that a model knows once it has learned a batch with these labels."""
     return model.classes + [label for label in y.values if label not in model.classes] if isinstance(y, Labels) else []
-
-
-def _n_outputs(model: Model, y: Any) -> int:
-    """1 for one output, 2 for more: compiled code depends on no more of it."""
-    return 2 if len(_classes(model, y)) > 2 else 1
 
 
 def _compile(comparison: Comparison, name: str, batch: Batch, y: Any, n_features: int) -> None:

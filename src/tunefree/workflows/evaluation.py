@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,16 +20,12 @@ from tunefree.stream.source import Source
 from tunefree.training.rates import as_learned
 from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of
-from tunefree.workflows.count_metrics import Decile, DoubleDecile, Rated, double_lift, lift
+from tunefree.workflows.count_metrics import Decile, double_lift, lift
 from tunefree.workflows.interval_metrics import Covered, IntervalScores
-from tunefree.workflows.metrics import MOST_SCORES, OF_ROWS, Measure, Metrics, Scored, measures
+from tunefree.workflows.metrics import MOST_SCORES, Measure, Metrics, Scored, measures
 from tunefree.workflows.prediction import predict
-from tunefree.workflows.progressive import predict_and_learn
-from tunefree.workflows.reliability import ClassReliability, class_reliability
+from tunefree.workflows.reliability import ClassReliability, calibration_error, class_reliability
 from tunefree.workflows.slices import slices_of
-
-CELLS = 1000  # of equal width, in which probabilities of the most probable class are counted
-BINS = 15  # of equal mass, into which cells are gathered
 
 
 class Slice(NamedTuple):
@@ -46,7 +41,6 @@ class Evaluation(NamedTuple):
 
     metrics: RunningMetrics
     unseen: int  # rows whose label was never seen in training: they count as errors and have no loss
-    calibration_error: float  # see Reliability.error (classification)
     measures: dict[str, Measure]  # metrics with confidence intervals, see metrics.measures
     confusion: np.ndarray | None  # (classes + 1, classes): weights of rows by class and prediction, the last unseen
     slices: list[Slice]  # by the values of a column
@@ -55,59 +49,20 @@ class Evaluation(NamedTuple):
     covered: list[Covered]  # by intervals of several coverages; none unless asked for
 
     @property
+    def calibration_error(self) -> float:
+        """See :func:`tunefree.workflows.reliability.calibration_error`; 0 for numbers."""
+        probability, is_right = self.scored.probability, self.scored.is_right
+        if probability is None or is_right is None:
+            return 0.0
+        return calibration_error(probability, is_right, self.scored.weight)
+
+    @property
     def lift(self) -> list[Decile]:
         """What was predicted and what happened, by decile of the predicted rate; none but of counts."""
-        rated, targets, predictions = self.scored.rated, self.scored.targets, self.scored.predictions
-        return [] if rated is None or targets is None or predictions is None else lift(rated, targets, predictions)
-
-
-class Reliability:
-    """How often the most probable class is right, by its probability.
-
-    Rows are counted in cells of equal width, so that memory does not grow with their number.
-    """
-
-    def __init__(self) -> None:
-        self.cells = np.zeros((CELLS, 3))  # weight, weight of rows that are right, weighted sum of probabilities
-
-    def add(self, probabilities: np.ndarray, right: np.ndarray, weight: np.ndarray) -> None:
-        """Count rows.
-
-        Parameters
-        ----------
-        probabilities : (n,) array
-            Of the most probable class of each row.
-        right : (n,) array of bool
-            Whether it is the row's class.
-        weight : (n,) array
-        """
-        cell = np.minimum((probabilities * CELLS).astype(np.int64), CELLS - 1)
-        np.add.at(self.cells, cell, np.column_stack([weight, weight * right, weight * probabilities]))
-
-    def error(self) -> float:
-        """Expected calibration error of the most probable class, with 15 bins of equal mass.
-
-        In each bin it is the distance between the share of rows that are right and the mean probability; bins count
-        by the weight of their rows. A cell is not split: it belongs to the bin in which the middle of its mass lies.
-
-        Examples
-        --------
-        >>> reliability = Reliability()
-        >>> reliability.add(np.full(10, 0.8), np.arange(10) < 7, np.ones(10))
-        >>> round(reliability.error(), 6)
-        0.1
-        """
-        mass, right, probability = self.bins().T
-        return float(np.abs(right - probability).sum() / mass.sum()) if mass.sum() > 0.0 else 0.0
-
-    def bins(self) -> np.ndarray:
-        """The bins (15, 3) of :meth:`error`: weight, weight of rows that are right, weighted sum of probabilities."""
-        mass = self.cells[:, 0]
-        if not mass.sum() > 0.0:
-            return np.zeros((BINS, 3))
-        middles = (np.cumsum(mass) - mass / 2) / mass.sum()
-        bins = np.minimum((middles * BINS).astype(np.int64), BINS - 1)
-        return np.column_stack([np.bincount(bins, column, BINS) for column in self.cells.T])
+        exposure, targets, predictions = self.scored.exposure, self.scored.targets, self.scored.predictions
+        if exposure is None or targets is None or predictions is None:
+            return []
+        return lift(exposure, targets, predictions)
 
 
 class _Scores:
@@ -134,9 +89,10 @@ class _Scores:
             for batch in self.batches:
                 del batch["scores"]
         kept = {"scores": scores} if self.keeps_scores else {}
+        right = {"probability": probabilities.max(axis=1), "is_right": self.model.errors(y, probabilities) == 0.0}
         counted = {"codes": codes.astype(np.int32), "chosen": picked.astype(np.int32)}
         means = losses | {"error": (codes != picked).astype(np.float64), "brier": brier}
-        self.batches.append({"weight": weight, **counted, **kept, **means})
+        self.batches.append({"weight": weight, **counted, **right, **kept, **means})
 
     def add_numbers(
         self,
@@ -173,10 +129,8 @@ class _Scores:
         if self.keeps_scores and "scores" in self.batches[0]:
             self._widen_scores()
         joined = {name: np.concatenate([batch[name] for batch in self.batches]) for name in self.batches[0]}
-        arrays = {name: joined.pop(name) for name in OF_ROWS if name in joined}
-        weight = joined.pop("weight")
-        rated = None if self.power is None else Rated(self.power, joined.pop("exposure"))
-        return Scored(weight, joined, **arrays, n_classes=len(self.model.classes), rated=rated)
+        arrays = {name: joined.pop(name) for name in Scored._fields if name in joined}
+        return Scored(means=joined, **arrays, n_classes=len(self.model.classes), power=self.power)
 
 
 def evaluate(
@@ -207,10 +161,6 @@ def evaluate(
     group : str, optional
         A column of a table: rows of one value belong together, and intervals are for independent groups.
 
-    Returns
-    -------
-    Evaluation
-
     Raises
     ------
     DataError
@@ -226,14 +176,13 @@ def evaluate(
     >>> evaluation.metrics.mean_error(), evaluation.measures["auc"].value, evaluation.confusion.tolist()
     (0.0, 1.0, [[100.0, 0.0], [0.0, 100.0], [0.0, 0.0]])
     """
-    model, reliability, unseen = trained.model, Reliability(), 0
+    model, unseen = trained.model, 0
     kept = list(dict.fromkeys(name for name in (by, group) if name is not None))
     columns: dict[str, list[Any]] = {name: [] for name in kept}
     metrics, scores = RunningMetrics(), _Scores(model, loss_of(model.task, trained.plan.loss))
     bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
     intervals = _interval_scores(model, interval, progressive)
-    predicted: Any = predict_and_learn if progressive else partial(predict, labelled=True)
-    for batch, predictions in predicted(trained, source, bad, kept=kept):
+    for batch, predictions in predict(trained, source, bad, True, kept, progressive):
         weight = batch.weight
         batch, y = as_learned(trained.plan, batch, target_of(model.task, batch))
         exposure = weight if batch.exposure is None else weight * batch.exposure
@@ -248,7 +197,6 @@ def evaluate(
             columns[name].append(batch.columns.column(place))
         if model.task == "classification":
             probabilities = model.probabilities(predictions)
-            reliability.add(probabilities.max(axis=1), model.errors(y, probabilities) == 0.0, weight)
             losses = {} if model.loss_is_log_loss else {"loss": row_losses}
             losses["log_loss"] = model.log_losses(y, predictions)
             scores.add_classes(y, weight, predictions, probabilities, losses)
@@ -265,7 +213,7 @@ def evaluate(
     slices = [] if by is None else _slices(scored, by, columns[by])
     classes = class_reliability(scored, model.classes)
     of_rows = measures(scored), confusion, slices, classes, scored
-    return Evaluation(metrics, unseen, reliability.error(), *of_rows, [] if intervals is None else intervals.curve())
+    return Evaluation(metrics, unseen, *of_rows, [] if intervals is None else intervals.curve())
 
 
 def _interval_scores(model: Any, interval: float | None, progressive: bool) -> IntervalScores | None:
@@ -295,25 +243,21 @@ def _note_unseen(
         bad.note(problem, batch.file, int(batch.numbers[rows[0]]), target, len(rows))
 
 
-def compared_lift(tested: Evaluation, other: Evaluation) -> list[DoubleDecile]:
+def compared_lift(tested: Evaluation, other: Evaluation) -> list[list[float]]:
     """What two models of counts predict of the same rows, and what happened, by decile of the ratio of the two.
 
-    Raises
-    ------
-    ModelError
-        If a model is of another loss, or the rows are not the same.
+    Raises a ModelError if a model is of another loss, or the rows are not the same.
     """
     first, second = tested.scored, other.scored
-    if first.rated is None or second.rated is None:
+    if first.exposure is None or second.exposure is None:
         raise ModelError(f"two models are compared by rates if both are of a loss with a logarithmic link: {LOG_LINK}")
     assert first.targets is not None
     assert second.targets is not None
-    exposures = first.rated.exposure, second.rated.exposure
-    if not (np.array_equal(*exposures) and np.array_equal(first.targets, second.targets)):
+    if not (np.array_equal(first.exposure, second.exposure) and np.array_equal(first.targets, second.targets)):
         raise ModelError("the models have other targets, exposures or weights; compare models of the same columns")
     assert first.predictions is not None
     assert second.predictions is not None
-    return double_lift(first.rated, first.targets, first.predictions, second.predictions)
+    return double_lift(first.exposure, first.targets, first.predictions, second.predictions)
 
 
 def _slices(scored: Scored, by: str, columns: list[Any]) -> list[Slice]:

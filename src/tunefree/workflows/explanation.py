@@ -37,21 +37,10 @@ class Explained(NamedTuple):
     contributions: np.ndarray  # (n, terms), which add up to these
 
 
-class Written(NamedTuple):
-    """What was written."""
-
-    rows: int
-    decomposition: Decomposition
-
-
 def decomposition_of(trained: Trained, rows: Any = None) -> Decomposition:
     """The terms of a trained model.
 
-    Parameters
-    ----------
-    trained : Trained
-    rows : block of rows, optional
-        To whose means contributions are relative; by default those that the model keeps, if it does.
+    ``rows``: to whose means contributions are relative; by default those that the model keeps, if it does.
     """
     return Decomposition(trained.model, Layout.of_encoder(trained.encoder), rows)
 
@@ -59,16 +48,7 @@ def decomposition_of(trained: Trained, rows: Any = None) -> Decomposition:
 def terms_of(trained: Trained, data: Any = None) -> Decomposition | None:
     """The terms of a model of any kind; None if it has none that can be compared.
 
-    Parameters
-    ----------
-    trained : Trained
-    data : str, path, sequence of them, or a table, optional
-        Over which terms are compared; by default the rows that the model keeps.
-
-    Raises
-    ------
-    ModelError
-        If there are data, and the model has kernels alone.
+    ``data``: over which terms are compared; by default the rows that the model keeps.
     """
     if trained.model.kind == "path":
         return None
@@ -82,21 +62,7 @@ def terms_of(trained: Trained, data: Any = None) -> Decomposition | None:
 
 
 def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any = None) -> Picture:
-    """What to draw of a model.
-
-    Parameters
-    ----------
-    trained : Trained
-    decomposition : Decomposition, optional
-        Its terms.
-    label : label, optional
-        The class whose margin is drawn.
-
-    Raises
-    ------
-    ModelError
-        If there are no terms to compare.
-    """
+    """What to draw of a model."""
     if decomposition is None:
         decomposition_of(trained)  # where there is none, it tells why
         raise ModelError("the model keeps no rows that it learned, over which to draw it; pass `rows=DATA`")
@@ -104,20 +70,7 @@ def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any
 
 
 def sample_of(trained: Trained, source: Source, bad: BadRows) -> Any:
-    """Evenly spaced rows of a source, as a block of rows.
-
-    Parameters
-    ----------
-    trained : Trained
-        Its encoder reads the source.
-    source : Source
-    bad : BadRows
-
-    Raises
-    ------
-    DataError
-        If there are no rows, or one cannot be used.
-    """
+    """Evenly spaced rows of a source, as a block of rows."""
     blocks: list[Any] = []
     for batch, _ in predict(trained, source, bad):
         blocks.append(batch.rows)
@@ -219,7 +172,7 @@ def write(
     label: Any = None,
     top: int | None = None,
     ids: tuple[str, ...] = (),
-) -> Written:
+) -> tuple[int, Decomposition]:
     """Explain the predictions of a source in a CSV or Parquet file, or as CSV on standard output.
 
     Parameters
@@ -236,7 +189,8 @@ def write(
 
     Returns
     -------
-    Written
+    (int, Decomposition)
+        The number of rows, and the terms.
 
     Raises
     ------
@@ -251,9 +205,9 @@ def write(
         kept = _largest(explain(trained, source, BadRows(bad.skip), label, decomposition), len(names), top)
     with writer(output) as put:
         for explained in explain(trained, source, bad, label, decomposition, ids):
-            put(columns(trained, explained, names, kept, bad.skip, ids))
+            put(_table(trained.model, explained, names, kept, bad.skip, ids))
             rows += len(explained.classes)
-    return Written(rows, decomposition)
+    return rows, decomposition
 
 
 def _largest(batches: Iterator[Explained], n_terms: int, top: int) -> np.ndarray:
@@ -264,34 +218,11 @@ def _largest(batches: Iterator[Explained], n_terms: int, top: int) -> np.ndarray
     return 1 + np.argsort(-total[1:], kind="stable")[: max(top, 0)]
 
 
-def columns(
-    trained: Trained,
-    explained: Explained,
-    names: list[str],
-    kept: np.ndarray,
-    numbered: bool = False,
-    ids: tuple[str, ...] = (),
+def _table(
+    model: ScoredModel, explained: Explained, names: list[str], kept: np.ndarray, numbered: bool, ids: tuple[str, ...]
 ) -> Any:
-    """A record batch with predictions, the margins that are explained, and contributions that add up to them.
-
-    Parameters
-    ----------
-    trained : Trained
-    explained : Explained
-    names : list of str
-        Of its terms.
-    kept : (k,) array
-        The terms that have a column.
-    numbered : bool, default False
-        Whether a first column ``row`` has each row's number in its file, counted from 1.
-    ids : tuple of str
-        Names of the columns that its batch has kept, which come before.
-
-    Returns
-    -------
-    pyarrow.RecordBatch
-    """
-    model, table = trained.model, marks(explained.batch, numbered)
+    """A record batch with predictions, the margins that are explained, and contributions of the terms kept."""
+    table = marks(explained.batch, numbered)
     if model.task == "regression":
         table["prediction"] = numbers_of(model, explained.predictions, explained.batch)
     else:

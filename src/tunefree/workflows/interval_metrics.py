@@ -49,16 +49,7 @@ class Tenth(NamedTuple):
 class IntervalScores:
     """What intervals add to metrics, batch by batch.
 
-    Parameters
-    ----------
-    model : PoolModel
-    coverage : float
-        Of the intervals that are measured.
-
-    Raises
-    ------
-    ModelError
-        If the model has no intervals.
+    ``coverage``: of the intervals that are measured.
     """
 
     def __init__(self, model: Any, coverage: float) -> None:
@@ -105,13 +96,8 @@ class IntervalScores:
 def tenths_of(scored: Scored) -> list[Tenth]:
     """Coverage by tenth of the width; fewer parts where many intervals are of one width.
 
-    Parameters
-    ----------
-    scored : Scored
-        Rows with the metrics of :class:`IntervalScores`.
+    ``scored``: rows with the metrics of :class:`IntervalScores`.
 
-    Examples
-    --------
     >>> widths = np.arange(20.0)
     >>> scored = Scored(np.ones(20), {WIDTH: widths, COVERAGE: np.ones(20)})
     >>> [(tenth.width, tenth.covered) for tenth in tenths_of(scored)][:2]

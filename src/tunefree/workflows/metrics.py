@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import CEILING, MOST
-from tunefree.workflows.count_metrics import Rated, count_metrics
+from tunefree.workflows.count_metrics import count_metrics
 
 GROUPS = 20  # of rows, each of which is left out once
 STUDENT = 2.093  # 97.5 % quantile of Student's t with GROUPS - 1 degrees of freedom
@@ -19,8 +19,6 @@ MOST_RANKED = 20  # classes up to which the area under curves has an interval
 MOST_SCORES = 2**27  # probabilities that are kept for these areas: 1 GiB
 PROPORTIONS = ("error", "coverage", "interval_coverage")  # shares of rows
 UNIT = ("balanced_error", "f1", "auc", "average_precision")  # others between 0 and 1
-
-OF_ROWS = ("codes", "chosen", "scores", "targets", "predictions")  # arrays of scored rows that some have
 
 SIGNED = ("r2", "d2", "gini")  # metrics that may be negative
 
@@ -36,11 +34,7 @@ class Measure(NamedTuple):
 class Ranking:
     """Rows in the order of their scores, for the areas under curves.
 
-    Parameters
-    ----------
-    scores : (n,) array
-    positive : (n,) array of bool
-        Which rows are of the class whose score it is.
+    ``positive`` (n,): which rows are of the class whose score it is.
     """
 
     def __init__(self, scores: np.ndarray, positive: np.ndarray) -> None:
@@ -52,8 +46,6 @@ class Ranking:
     def areas(self, weight: np.ndarray) -> tuple[float, float]:
         """The area under the ROC curve, and the average precision; NaN unless there are rows of both kinds.
 
-        Examples
-        --------
         >>> Ranking(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])).areas(np.ones(4))
         (0.75, 0.8333333333333333)
         """
@@ -72,22 +64,14 @@ class Ranking:
 class Scored(NamedTuple):
     """Rows with known targets as a model predicts them.
 
-    Parameters
-    ----------
-    weight : (n,) array
-    means : dict of str to (n,) array
-        What a row adds to metrics that are means; NaN where it has none.
-    codes, chosen : (n,) arrays of int, optional
-        The classes of rows and the ones predicted; ``n_classes`` stands for a class that was never seen in training.
-    scores : (n, C) array, optional
-        Probabilities of the classes, or of the second of two.
-    targets, predictions : (n,) arrays, optional
-        In regression.
-    n_classes : int
-    rated : Rated, optional
-        Of a loss of counts; targets and predictions are then rates.
-    groups : (n,) array of int, optional
-        Numbers of the groups of rows, from 0, which only together are independent of others.
+    ``means``: what a row adds to metrics that are means; NaN where it has none.
+    ``codes``, ``chosen`` (n,): the classes of rows and the ones predicted; ``n_classes`` stands for a class that was
+    never seen in training.
+    ``scores`` (n, C): probabilities of the classes, or of the second of two.
+    ``targets``, ``predictions`` (n,): in regression.
+    ``probability``, ``is_right`` (n,): of the most probable class, and whether it is the row's.
+    ``power``, ``exposure`` (n,): of a loss of counts; targets and predictions are then rates.
+    ``groups`` (n,): numbers of the groups of rows, from 0, which only together are independent of others.
     """
 
     weight: np.ndarray
@@ -98,24 +82,20 @@ class Scored(NamedTuple):
     targets: np.ndarray | None = None
     predictions: np.ndarray | None = None
     n_classes: int = 0
-    rated: Rated | None = None
+    power: float | None = None
+    exposure: np.ndarray | None = None
+    probability: np.ndarray | None = None
+    is_right: np.ndarray | None = None
     groups: np.ndarray | None = None
 
     def part(self, rows: np.ndarray) -> Scored:
         """Some of the rows."""
-        arrays = {name: getattr(self, name) for name in ("weight", "groups", *OF_ROWS)}
-        cut = {name: array[rows] for name, array in arrays.items() if array is not None}
-        rated = None if self.rated is None else self.rated.part(rows)
-        return self._replace(means={name: values[rows] for name, values in self.means.items()}, rated=rated, **cut)
+        arrays = {name: array[rows] for name, array in self._asdict().items() if isinstance(array, np.ndarray)}
+        return self._replace(means={name: values[rows] for name, values in self.means.items()}, **arrays)
 
 
 class Metrics:
-    """The metrics of scored rows as functions of the rows' weights.
-
-    Parameters
-    ----------
-    scored : Scored
-    """
+    """The metrics of scored rows as functions of the rows' weights."""
 
     def __init__(self, scored: Scored) -> None:
         self.scored = scored
@@ -153,10 +133,11 @@ class Metrics:
         spread = _mean((centred - _mean(centred, weight)) ** 2, weight)
         r2 = 1.0 - squares / spread if spread > 0.0 else math.nan
         metrics = {"root_mean_squared_error": _finite(math.sqrt(squares) * unit), "r2": r2}
-        if self.scored.rated is None:
+        if self.scored.power is None or self.scored.exposure is None:
             return metrics
         losses, predictions = self.scored.means["loss"], np.asarray(self.scored.predictions)
-        return metrics | count_metrics(self.scored.rated, targets, predictions, weight, losses)
+        power, exposure = self.scored.power, self.scored.exposure
+        return metrics | count_metrics(power, exposure, targets, predictions, weight, losses)
 
     def confusion(self, weight: np.ndarray) -> np.ndarray:
         """Weights (classes + 1, classes) of rows by their class and the one predicted; the last row: unseen ones."""
@@ -175,16 +156,6 @@ def measures(scored: Scored) -> dict[str, Measure]:
     Groups of rows stay whole: they are dealt instead of rows, shares of rows have the interval of the others, and there
     is none with fewer than 40 groups.
 
-    Parameters
-    ----------
-    scored : Scored
-
-    Returns
-    -------
-    dict of str to Measure
-
-    Examples
-    --------
     >>> wrong = np.arange(100) < 10
     >>> scored = Scored(np.ones(100), {"error": wrong * 1.0}, 1 * wrong, np.zeros(100, int), n_classes=2)
     >>> [round(number, 3) for number in measures(scored)["error"]]
@@ -257,8 +228,6 @@ def _of_confusion(confusion: np.ndarray, n_classes: int) -> dict[str, float]:
 def wilson(share: float, weight: np.ndarray) -> tuple[float | None, float | None]:
     """The 95 % interval of a share of rows, with Kish's effective number of rows.
 
-    Examples
-    --------
     >>> [round(end, 3) for end in wilson(0.1, np.ones(100))]
     [0.055, 0.174]
     """

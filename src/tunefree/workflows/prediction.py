@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,14 +21,16 @@ from tunefree.core.storage import whole_file
 from tunefree.intervals.conformal import checked_parts
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import ScoredModel
-from tunefree.model_files.trained import Trained
+from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.model import PoolModel
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
+from tunefree.stream.whole_groups import whole_groups
 from tunefree.training.reading import ahead, encoded, in_its_notation
 from tunefree.training.resuming import check_kind
+from tunefree.training.training import learn_batch
 
 CONFORMAL = ("interval", "quantiles", "set")  # what is written of how sure predictions are
 
@@ -41,67 +43,55 @@ class Predicted(NamedTuple):
 
 
 def predict(
-    trained: Trained, source: Source, bad: BadRows, labelled: bool = False, kept: Sequence[str] = ()
+    trained: Trained,
+    source: Source,
+    bad: BadRows,
+    labelled: bool = False,
+    kept: Sequence[str] = (),
+    progressive: bool = False,
 ) -> Iterator[Predicted]:
     """Predict the rows of a source, batch by batch.
 
-    Parameters
-    ----------
-    trained : Trained
-    source : Source
-    bad : BadRows
-        What happens to rows that cannot be used.
-    labelled : bool, default False
-        Whether each row must have a target.
-    kept : sequence of str
-        Columns that batches keep as they were read, whether the model knows them or not.
+    ``labelled``: whether each row must have a target.
+    ``kept``: columns that batches keep as they were read, whether the model knows them or not.
+    ``progressive``: whether each row, which must have a target, is learned after it was predicted. The model and the
+    encoder are changed.
+    Raises a DataError if the source is of another kind than what the model was trained on, a row cannot be used, or
+    there is no such column, and a ModelError if a checkpoint is to go on.
 
-    Yields
-    ------
-    Predicted
-
-    Raises
-    ------
-    DataError
-        If the source is of another kind than what the model was trained on, a row cannot be used, or there is no such
-        column.
+    >>> from tunefree import Plan, open_source
+    >>> from tunefree.training.training import train
+    >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
+    >>> trained = train(source, Plan(target="rich", learner="scinol2"))
+    >>> [len(batch.predictions) for batch in predict(trained, source, BadRows(), progressive=True)]
+    [200]
     """
     check_kind(trained, source)
     kept = names_in(kept)
     if kept and source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
-    encoder, chunks = in_its_notation(source, trained.encoder, bad, kept)
-    predicted = trained.model.predictor()
-
-    for batch in ahead(encoded(encoder, chunks, bad, False, labelled, kept, is_live=source.is_live)):
-        yield Predicted(batch, predicted(batch.rows))
+    encoder, chunks = in_its_notation(source, trained.encoder, bad, kept, grows=progressive)
+    if progressive and trained.plan.group is not None:
+        chunks = whole_groups(chunks, trained.plan.group)
+    going = continued(replace(trained, encoder=encoder)) if progressive else None
+    is_labelled = labelled or progressive
+    for batch in ahead(encoded(encoder, chunks, bad, progressive, is_labelled, kept, is_live=source.is_live)):
+        predictions = trained.model.predict(batch.rows) if going is None else learn_batch(going, batch).predictions
+        yield Predicted(batch, predictions)
 
 
 @dataclass(frozen=True)
 class OutputColumns:
     """What is written of each prediction, beside the prediction itself.
 
-    Parameters
-    ----------
-    ids : tuple of str, default ()
-        Columns of the data that come first, as they were read.
-    threshold : float, optional
-        The second of two classes is predicted where its probability is at least this, instead of the more probable one.
-    top : int, optional
-        The so many most probable classes, in their order, instead of the probabilities of all.
-    interval : tuple of float, default ()
-        Coverages of intervals for the targets, which are numbers.
-    quantiles : tuple of float, default ()
-        Levels of quantiles of the targets, which are numbers.
-    set : tuple of float, default ()
-        Coverages of sets of classes.
-    conditional : {"class"}, optional
-        Whether sets cover the rows of each class as often as asked for.
-
-    Raises
-    ------
-    ModelError
-        If a number makes no sense.
+    ``ids``: columns of the data that come first, as they were read.
+    ``threshold``: the second of two classes is predicted where its probability is at least this, instead of the more
+    probable one.
+    ``top``: the so many most probable classes, in their order, instead of the probabilities of all.
+    ``interval``: coverages of intervals for the targets, which are numbers.
+    ``quantiles``: levels of quantiles of the targets, which are numbers.
+    ``set``: coverages of sets of classes.
+    ``conditional``: {"class"}; whether sets cover the rows of each class as often as asked for.
     """
 
     ids: tuple[str, ...] = ()
@@ -148,18 +138,7 @@ PLAIN = OutputColumns()
 def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, layout: OutputColumns = PLAIN) -> Any:
     """A record batch with the column ``prediction``, and for classes a column of probabilities each.
 
-    Parameters
-    ----------
-    model : ScoredModel
-    predicted : Predicted
-        Its batch has kept the columns ``layout.ids``.
-    numbered : bool, default False
-        Whether a first column ``row`` has each row's number in its file, counted from 1.
-    layout : OutputColumns, optional
-
-    Returns
-    -------
-    pyarrow.RecordBatch
+    ``numbered``: whether a first column ``row`` has each row's number in its file, counted from 1.
     """
     table = marks(predicted.batch, numbered)
     if model.task == "regression":
@@ -229,8 +208,6 @@ def _most_probable(classes: Any, values: np.ndarray, top: int) -> dict[str, Any]
 def apart(names: Sequence[str], taken: set[str]) -> list[str]:
     """Names of columns of a table, all different, and from those that are taken.
 
-    Examples
-    --------
     >>> apart(["age", "margin", "age"], {"margin"})
     ['age', "margin'", "age'"]
     """
@@ -259,29 +236,11 @@ def write(
 ) -> int:
     """Predict a source into a CSV or Parquet file, or as CSV to standard output.
 
-    Parameters
-    ----------
-    trained : Trained
-    source : Source
-    output : str
-        Name of a file that ends in .csv, .parquet or .pq; ``"-"`` for standard output.
-    bad : BadRows
-        What happens to rows that cannot be used. If they are skipped, a column ``row`` numbers the others.
-    layout : OutputColumns, optional
-    beside : function, optional
-        From predictions, and the names that are taken, to further columns.
-
-    Returns
-    -------
-    int
-        Number of predictions.
-
-    Raises
-    ------
-    DataError
-        If a row cannot be used, or there is no column of an id.
-    ModelError
-        If the file cannot be written, or its name ends otherwise. An earlier file of this name is untouched.
+    ``output``: name of a file that ends in .csv, .parquet or .pq; ``"-"`` for standard output.
+    ``bad``: what happens to rows that cannot be used. If they are skipped, a column ``row`` numbers the others.
+    ``beside``: from predictions, and the names that are taken, to further columns.
+    Raises a ModelError if the file cannot be written, or its name ends otherwise. An earlier file of this name is
+    untouched.
     """
     layout.check(trained.model)
     written = 0

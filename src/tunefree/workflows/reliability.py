@@ -6,8 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.workflows.count_metrics import parts_by_mass
 from tunefree.workflows.metrics import Scored, wilson
 
+CELLS = 1000  # of equal width, in which probabilities of the most probable class are counted
+BINS = 15  # of equal mass, into which cells are gathered
 TENTHS = 10
 MOST_CLASSES = 5  # that are looked at, the rarest
 
@@ -51,21 +54,10 @@ class ClassReliability(NamedTuple):
 def class_reliability(scored: Scored, labels: list[Any]) -> list[ClassReliability]:
     """The reliability of the classes that rows have, the rarest first.
 
-    Parameters
-    ----------
-    scored : Scored
-        Rows of a class that was never seen in training are left out.
-    labels : list of labels
-        Of the classes.
+    ``scored``: rows of a class that was never seen in training are left out.
+    Returns: of two classes the rarer one, which tells of both; of more the MOST_CLASSES rarest. Empty in regression,
+    and where there are too many probabilities to be kept.
 
-    Returns
-    -------
-    list of ClassReliability
-        Of two classes the rarer one, which tells of both; of more the MOST_CLASSES rarest. Empty in regression, and
-        where there are too many probabilities to be kept.
-
-    Examples
-    --------
     >>> codes, scores = np.array([0, 0, 0, 1] * 50), np.array([[0.25]] * 200)
     >>> scored = Scored(np.ones(200), {}, codes, np.zeros(200, int), scores, n_classes=2)
     >>> [rarest] = class_reliability(scored, ["no", "yes"])
@@ -97,11 +89,28 @@ def _tenths(probability: np.ndarray, is_of_class: np.ndarray, weight: np.ndarray
     probability, is_of_class, weight = probability[order], is_of_class[order], weight[order]
     starts = np.flatnonzero(np.append(True, np.diff(probability) > 0.0))
     masses = np.add.reduceat(weight, starts)
-    middles = (np.cumsum(masses) - masses / 2.0) / masses.sum()
-    part = np.repeat((middles * TENTHS).astype(np.int64), np.diff(np.append(starts, len(weight))))
+    part = np.repeat(parts_by_mass(masses, TENTHS), np.diff(np.append(starts, len(weight))))
     tenths = []
     for rows in (np.flatnonzero(part == tenth) for tenth in np.unique(part)):
         share, mean = (float(np.average(values[rows], weights=weight[rows])) for values in (is_of_class, probability))
         low, high = wilson(share, weight[rows])
         tenths.append(Tenth(len(rows), float(weight[rows].sum()), mean, share, low or 0.0, high or 0.0))
     return tenths
+
+
+def calibration_error(probability: np.ndarray, is_right: np.ndarray, weight: np.ndarray) -> float:
+    """Expected calibration error of the most probable class of each row, with 15 bins of equal mass.
+
+    In each bin it is the distance between the share of rows that are right and the mean probability; bins count by the
+    weight of their rows. Rows are counted in cells of equal width, which are not split.
+
+    >>> round(calibration_error(np.full(10, 0.8), np.arange(10) < 7, np.ones(10)), 6)
+    0.1
+    """
+    if not weight.sum() > 0.0:
+        return 0.0
+    cell = np.minimum((probability * CELLS).astype(np.int64), CELLS - 1)
+    of_cells = [np.bincount(cell, column, CELLS) for column in (weight, weight * is_right, weight * probability)]
+    bins = parts_by_mass(of_cells[0], BINS)
+    mass, right, expected = (np.bincount(bins, column, BINS) for column in of_cells)
+    return float(np.abs(right - expected).sum() / mass.sum())

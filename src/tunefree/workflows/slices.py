@@ -19,25 +19,9 @@ OTHERS = "(other)"
 def slices_of(column: str, values: Any) -> list[tuple[str | None, np.ndarray]]:
     """The slices of rows that a column makes, those of most rows first, ranges in their order.
 
-    Parameters
-    ----------
-    column : str
-        Its name, for messages.
-    values : pyarrow.Array
-        Texts that are all numbers count as numbers.
+    ``values``: texts that are all numbers count as numbers.
+    Returns: what the rows have in common, None for a missing value, and the rows.
 
-    Returns
-    -------
-    list of (str or None, array of int)
-        What the rows have in common, None for a missing value, and the rows.
-
-    Raises
-    ------
-    DataError
-        If the column holds lists or structs.
-
-    Examples
-    --------
     >>> [(name, rows.tolist()) for name, rows in slices_of("job", pa.array(["cook", "clerk", None, "cook"]))]
     [('cook', [0, 3]), ('clerk', [1]), (None, [2])]
     """

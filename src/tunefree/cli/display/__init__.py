@@ -16,14 +16,8 @@ from tunefree.report.record import record
 def show(blocks: Iterable[Block], as_json: bool = False) -> None:
     """Print blocks of a report on standard output.
 
-    Parameters
-    ----------
-    blocks : iterable of blocks
-    as_json : bool, default False
-        All values, for programs.
+    ``as_json``: all values, for programs.
 
-    Examples
-    --------
     >>> from tunefree.report.document import Fact, Facts
     >>> show([Facts([Fact("rows", 1200, "{:,}".format)])], as_json=True)
     {"rows": 1200}

@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from tunefree.core.errors import ModelError
 from tunefree.report.live import LiveReport
-from tunefree.training.watching import Watcher, Watchers
+from tunefree.training.watching import Watcher
 
 
-class LiveDisplay(Watchers):
-    """What another watcher does, and a page that is served until training ends.
-
-    Parameters
-    ----------
-    other : Watcher
-    port : int
-        0 for any that is free.
-
-    Raises
-    ------
-    ModelError
-        If the port is in use, or what serves is not installed.
-    """
+class LiveDisplay(LiveReport):
+    """What another watcher shows, and a page that is served until training ends."""
 
     def __init__(self, other: Watcher, port: int) -> None:
         try:
             from tunefree.report.live_server import LiveServer
         except ModuleNotFoundError as missing:
             raise ModelError(f"{missing.name} is not installed; pip install 'tunefree[live]'") from None
-        report = LiveReport()
-        super().__init__([other, report])
-        self.server = LiveServer(report, port)
+        super().__init__()
+        self.other, self.server = other, LiveServer(self, port)
         typer.echo(f"live report: {self.server.address}", err=True)
 
+    def begin(self, trained: Any, source: Any) -> None:
+        self.other.begin(trained, source)
+
+    def step(self, trained: Any, step: Any) -> None:
+        self.other.step(trained, step)
+
+    def saved(self, path: Any, rows: int) -> None:
+        self.other.saved(path, rows)
+
+    def end(self, trained: Any) -> None:
+        self.other.end(trained)
+
+    def tell(self, message: str) -> None:
+        self.other.tell(message)
+
     def close(self) -> None:
-        super().close()
+        self.other.close()
         self.server.close()

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import typer
-from rich.progress import BarColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
-from tunefree.core.console import description_column, plain_console
+from tunefree.core.console import ProgressLine, plain_console
 from tunefree.core.parameters import as_options
 from tunefree.core.rows import entries_of, part
 from tunefree.kernel.feature_expansion import SWITCHED
@@ -24,26 +23,18 @@ from tunefree.stream.source import Source
 from tunefree.training.pieces import Step
 from tunefree.training.watching import Watcher
 
-LINE_SECONDS = 10.0  # between lines of progress where there is no terminal to draw a bar on
-
 
 class TrainingDisplay(Watcher):
     """A progress bar with rows, rows a second and progressive loss.
 
-    Parameters
-    ----------
-    verbose : bool, default False
-        Whether to print a table as Vowpal Wabbit does instead.
+    ``verbose``: whether to print a table as Vowpal Wabbit does instead.
     """
 
     def __init__(self, verbose: bool = False) -> None:
         self.console = plain_console(stderr=True)
         self.powers = PowersOfTwo() if verbose else None
-        self.began = self.last_line = time.monotonic()
-        self.rows, self.has_reported_switch = 0, False
-        columns = (SpinnerColumn(), description_column(), BarColumn(), TimeElapsedColumn())
-        self.bar = Progress(*columns, console=self.console, transient=True)
-        self.task: Any = None
+        self.began, self.rows, self.has_reported_switch = time.monotonic(), 0, False
+        self.progress = ProgressLine(self.console)
 
     def begin(self, trained: Trained, source: Source) -> None:
         self.console.print(describe(trained))
@@ -52,9 +43,8 @@ class TrainingDisplay(Watcher):
         self.share = source.progress()
         if self.powers:
             self.powers.header()
-        elif self.console.is_terminal:
-            self.task = self.bar.add_task("reading", total=trained.plan.passes)
-            self.bar.start()
+        else:
+            self.progress.bar.start()
 
     def step(self, trained: Trained, step: Step) -> None:
         self.rows += len(step.row_losses)
@@ -65,18 +55,12 @@ class TrainingDisplay(Watcher):
         if self.powers:
             self.powers.step(trained.model, step)
             return
-        now = time.monotonic()
-        metrics = progress.progressive[-1]
         done = f"pass {progress.number + 1}, " if trained.plan.passes > 1 else ""
-        line = f"{done}{progress.rows:,} rows, {self.rows / max(now - self.began, 1e-3):,.0f} rows/s, "
-        line += f"progressive loss {metrics.mean_loss():.4g}{_rises(trained)}"
-        if self.task is not None:
-            share = self.share(progress.position)
-            total = None if share is None else trained.plan.passes
-            self.bar.update(self.task, description=line, total=total, completed=progress.number + (share or 0.0))
-        elif now - self.last_line > LINE_SECONDS:
-            self.last_line = now
-            self.console.print(line)
+        seconds = max(time.monotonic() - self.began, 1e-3)
+        line = f"{done}{progress.rows:,} rows, {self.rows / seconds:,.0f} rows/s, "
+        line += f"progressive loss {progress.progressive[-1].mean_loss():.4g}{_rises(trained)}"
+        share = self.share(progress.position) if self.console.is_terminal else None
+        self.progress.show(line, None if share is None else progress.number + share, trained.plan.passes)
 
     def saved(self, path: Any, rows: int) -> None:
         if self.powers:
@@ -89,8 +73,7 @@ class TrainingDisplay(Watcher):
         self.console.print(as_options(message))
 
     def close(self) -> None:
-        if self.bar.live.is_started:  # a bar that was never shown prints a blank line
-            self.bar.stop()  # which shows the cursor again
+        self.progress.close()
 
 
 def _rises(trained: Trained) -> str:

@@ -1,30 +1,43 @@
-"""What kernel learners may come to take, known before they start."""
+"""What an estimator may use of the machine: threads by scikit-learn's rules, and memory for the support of kernels."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, partial
 from typing import Any
 
-from tunefree.core import machine
+from joblib import effective_n_jobs
+
+from tunefree.core import machine, threads
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import Block, n_rows
 
 GROWING = 2  # a store of points is twice as large as it has to be, at most
 
 
-def needed(X: Block, n: int, functions: int, n_outputs: int, itemsize: int = 4) -> int:
+def threads_of(estimator: Any) -> AbstractContextManager[None]:
+    """A context in which no more threads work than ``n_jobs`` of an estimator asks for.
+
+    ``estimator``: without ``n_jobs`` there is one thread for each processor.
+    """
+    if not hasattr(estimator, "n_jobs"):
+        return nullcontext()
+    n_threads = cache(partial(effective_n_jobs, estimator.n_jobs))  # which reads files of the system: where it is asked
+    return threads.at_most(n_threads if estimator.n_jobs != 0 else n_threads())
+
+
+def needed(X: Block, n: int, functions: int, n_outputs: int) -> int:
     """Bytes of a support of ``n`` rows like those of a block, with coefficients and lags of some functions.
 
-    Examples
-    --------
     >>> from tunefree.core.rows import dense
     >>> needed(dense([[0.0] * 100]), 10**6, 9, 1)
     1088000000
     """
-    point = itemsize * X.numbers.shape[1] + (itemsize + 4) * len(X.values) / max(n_rows(X), 1)
+    point = 4 * X.numbers.shape[1] + 8 * len(X.values) / max(n_rows(X), 1)
     return int(GROWING * n * (point + 16 * functions * n_outputs))
 
 
-def check(banks: list[Any], X: Any, n: int) -> None:
+def check_memory(banks: list[Any], X: Any, n: int) -> None:
     """Whether the machine could hold the support of kernel banks if ``n`` rows like those of a block all joined it."""
     most, bytes_needed = machine.memory(), 0
     for bank in banks:
