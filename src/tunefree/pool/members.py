@@ -183,13 +183,13 @@ class Members:
         of_frequent = (self.seen.n_frequent - before) * (FREQUENT - 1)
         return self.growth.knows(digests) | is_seen, int((is_seen & (weight > 0.0)).sum()) - of_frequent
 
-    def predict(self, X: Any, rows: int) -> np.ndarray:
-        """What all predict of rows to come, (n, M, K), after so many were learned."""
+    def predict(self, X: Any, rows: int, matrix: np.ndarray | None = None) -> np.ndarray:
+        """What all predict of rows to come, (n, M, K), after so many were learned; generations see the matrix (n, c)."""
         predictions = self.asleep(n_rows(X))
         self.place_online(predictions, self.ensemble.predict(X, asleep=True), rows)
         if self.growth is not None and self.growth.awake:
-            nothing = np.zeros(n_rows(X))
-            self.follow(self.growth.generations(), self.growth.columns.matrix(X), nothing, nothing, predictions)
+            nothing, matrix = np.zeros(n_rows(X)), self.matrix(X) if matrix is None else matrix
+            self.follow(self.growth.generations(), matrix, nothing, nothing, predictions)
         return predictions
 
     def matrix(self, X: Any) -> np.ndarray:
