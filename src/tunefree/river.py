@@ -20,8 +20,6 @@ from tunefree.intervals.conformal import checked_parts
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
-from tunefree.training.one_pass import blank, one_pass
-from tunefree.training.pieces import Piece
 
 __all__ = ["ScInOLClassifier", "ScInOLRegressor", "TuneFreeClassifier", "TuneFreeRegressor"]
 
@@ -42,9 +40,10 @@ class _Cells(NamedTuple):
     def of(cls, x: Mapping[Any, Any]) -> _Cells:
         numbers: dict[Any, float] = {}
         values: dict[Any, str | None] = {}
-        for name in sorted(x, key=str):  # whatever the order in which they come
-            value = x[name]
-            if isinstance(value, str) or _is_missing(value):
+        for name, value in x.items():
+            if type(value) in _NUMBERS and value - value == 0.0:
+                numbers[name] = value
+            elif isinstance(value, str) or _is_missing(value):
                 values[name] = value if isinstance(value, str) else None
             else:
                 numbers[name] = _finite(name, value)
@@ -78,13 +77,14 @@ class _Columns:
         self.n_dense: int | None = None  # of the numbers; None before the first row
 
     def add(self, cells: _Cells) -> None:
-        """Know the columns and values of a row."""
-        features = [(self.numbers, name) for name in cells.numbers]
-        features += [(self.categories.setdefault(name, {}), value) for name, value in cells.values.items()]
+        """Know the columns and values of a row, whatever the order in which they come."""
+        features = [(self.numbers, name) for name in sorted(cells.numbers.keys() - self.numbers.keys(), key=str)]
+        for name in sorted(cells.values, key=str):
+            of_column, value = self.categories.setdefault(name, {}), cells.values[name]
+            features += [] if value in of_column else [(of_column, value)]
         for of_column, key in features:
-            if key not in of_column:
-                of_column[key] = self.n_features
-                self.n_features += 1
+            of_column[key] = self.n_features
+            self.n_features += 1
         if self.n_dense is None:
             self.n_dense = len(self.numbers)
 
@@ -96,7 +96,7 @@ class _Columns:
         pointers, features, values = [0], [], []
         for i, row in enumerate(rows):
             codes[i] = [of_column.get(row.values.get(name, ...), 0) for name, of_column in self.categories.items()]
-            late = [name for name in row.numbers if self.numbers.get(name, 0) > len(names)]
+            late = sorted((row.numbers.keys() & self.numbers.keys()).difference(names), key=str)
             features += [self.numbers[name] for name in late]
             values += [row.numbers[name] for name in late]
             pointers.append(len(values))
@@ -111,7 +111,7 @@ class _Pooled:
     _task: str
 
     def __init__(self) -> None:
-        self._learned = blank(PoolModel(self._task, n_features=FEATURES))
+        self._pool = PoolModel(self._task, n_features=FEATURES)
         self._columns = _Columns()
         self._waiting: list[tuple[_Cells, Any]] = []
 
@@ -127,17 +127,13 @@ class _Pooled:
         if self._waiting:
             rows, targets = zip(*self._waiting, strict=True)
             self._waiting = []
-            weight = np.ones(len(rows))
-            one_pass(self._learned, [Piece(self._columns.block(rows), self._targets(targets), weight, weight)])
-
-    def _targets(self, targets: Sequence[Any]) -> Any:
-        return Labels.of(targets) if self._task == "classification" else np.array(targets, np.float64)
+            y = Labels.of(targets) if self._task == "classification" else np.array(targets, np.float64)
+            self._pool.learn(self._columns.block(rows), y, np.ones(len(rows)))
 
     @property
     def _model(self) -> PoolModel:
         self._learn_waiting()
-        model: PoolModel = self._learned.model
-        return model
+        return self._pool
 
     def _predict(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
         model = self._model
