@@ -29,10 +29,11 @@ from tunefree.core.rows import Block, n_rows, part, rows_at, table, together
 from tunefree.estimators import text_rows
 from tunefree.stream.arrays import of_strings, to_numpy
 from tunefree.stream.batch import BadRows, Columns, Refused
+from tunefree.stream.cells import Cells, block_of
 from tunefree.stream.columns import Number, family, missing_name, string_keys
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.file_notation import as_written
-from tunefree.stream.frames import read_frame
+from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.late import Late
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.texts import Text
@@ -99,7 +100,11 @@ def _is_of_sparse_columns(X: Any) -> bool:
     """Whether X is a DataFrame of sparse columns alone; its ``sparse`` looks at the types of all columns."""
     if not hasattr(type(X), "sparse") or not X.shape[1]:
         return False
-    return all(type(column.dtype).__name__ == "SparseDtype" for _, column in X.items())
+    return all(_is_sparse(column.dtype) for _, column in X.items())
+
+
+def _is_sparse(dtype: Any) -> bool:
+    return type(dtype).__name__ == "SparseDtype"
 
 
 def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
@@ -195,6 +200,29 @@ def _name_columns(estimator: Any, names: list[str], n_features: int, has_names: 
     estimator.n_features_in_ = len(names) or n_features
     if has_names and names:
         estimator.feature_names_in_ = np.array(names, object)
+
+
+def of_one_row(estimator: Any, X: Any) -> Any:
+    """A row of a pandas frame, of cells that are remembered; None of all else, and where something is not foreseen."""
+    encoder = encoder_of(estimator)
+    if not isinstance(encoder, TableEncoder) or _is_of_arrays(estimator) or not is_pandas(X) or len(X) != 1:
+        return None
+    cells = encoder.cells
+    if cells is None or cells.encoder is not encoder or cells.rows != encoder.profile.rows:
+        cells = encoder.cells = Cells(encoder, of_frames=True) if cells is None else cells.follow(encoder)
+    values = X.iloc[0]
+    row = dict(zip(X.columns.tolist(), map(_plain, values.tolist()), strict=True))
+    is_foreseen = len(row) == len(values) and row.keys() == cells.names and not _is_sparse(values.dtype)
+    cells_of_rows = cells.of_rows([row]) if is_foreseen else None
+    if cells_of_rows is None:
+        return None
+    block = block_of(cells_of_rows)
+    return block.numbers if estimator._as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
+
+
+def _plain(value: Any) -> Any:
+    """A value as Python has it, where NumPy has it as one of its own."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def as_learned(estimator: Any, X: Any) -> Any:
