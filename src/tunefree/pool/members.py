@@ -184,7 +184,7 @@ class Members:
         return self.growth.knows(digests) | is_seen, int((is_seen & (weight > 0.0)).sum()) - of_frequent
 
     def predict(self, X: Any, rows: int, matrix: np.ndarray | None = None) -> np.ndarray:
-        """What all predict of rows to come, (n, M, K), after so many were learned; ``matrix`` is how generations see them."""
+        """What all predict of rows to come, (n, M, K), after so many were learned; generations see ``matrix``."""
         predictions = self.asleep(n_rows(X))
         self.place_online(predictions, self.ensemble.predict(X, asleep=True), rows)
         if self.growth is not None and self.growth.awake:
