@@ -8,7 +8,7 @@ is updated through its member, without the mixture, the metrics and the evidence
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -229,15 +229,10 @@ class _Linear:
         return self._model.ensemble.linear.members[0]  # copies of a model have other members
 
 
-class _Classifier(base.MiniBatchClassifier):
-    """The face of a classifier."""
+class _Face:
+    """How rows are learned by river's interface."""
 
-    _task = "classification"
-    _model: Any
-
-    @property
-    def _multiclass(self) -> bool:
-        return True
+    _target: Callable[[Any], Any]
 
     def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> None:
         raise NotImplementedError
@@ -252,9 +247,9 @@ class _Classifier(base.MiniBatchClassifier):
         ----------
         x : dict
             Names and values of features.
-        y : label
+        y : label or float
         """
-        self._learn([x], [y])
+        self._learn([x], [self._target(y)])
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Update the model with the rows of a table, in their order.
@@ -264,7 +259,18 @@ class _Classifier(base.MiniBatchClassifier):
         X : pandas.DataFrame
         y : pandas.Series
         """
-        self._learn(list(_rows(X)), list(y))
+        self._learn(list(_rows(X)), list(map(self._target, y)))
+
+
+class _Classifier(_Face, base.MiniBatchClassifier):
+    """The face of a classifier."""
+
+    _task, _target = "classification", staticmethod(lambda label: label)
+    _model: Any
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
 
     def predict_proba_one(self, x: Mapping[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of each class known; none are known before the first row.
@@ -304,37 +310,10 @@ class _Classifier(base.MiniBatchClassifier):
         return pd.DataFrame(probabilities, index=X.index, columns=self._model.classes)
 
 
-class _Regressor(base.MiniBatchRegressor):
+class _Regressor(_Face, base.MiniBatchRegressor):
     """The face of a regressor."""
 
-    _task = "regression"
-
-    def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> None:
-        raise NotImplementedError
-
-    def _predict(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
-        raise NotImplementedError
-
-    def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
-        """Update the model with a row.
-
-        Parameters
-        ----------
-        x : dict
-            Names and values of features.
-        y : float
-        """
-        self._learn([x], [float(y)])
-
-    def learn_many(self, X: Any, y: Any) -> None:
-        """Update the model with the rows of a table, in their order.
-
-        Parameters
-        ----------
-        X : pandas.DataFrame
-        y : pandas.Series
-        """
-        self._learn(list(_rows(X)), [float(target) for target in y])
+    _task, _target = "regression", float
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:
         """Predict the target of a row.

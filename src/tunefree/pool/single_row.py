@@ -254,13 +254,13 @@ class SingleRow:
         members: Members = pool.members
         group, growth = members.ensemble.linear, members.growth
         awake = [] if growth is None else sorted(growth.generations(), key=_order)
-        places = [*members.online_places, *map(members.slots.get, _slots(awake))]
-        self.members, self.kept = members, [k for k, place in enumerate(places) if place is not None]
-        self.predicted = np.zeros((len(places), 1, group.n_outputs))
+        nowhere = len(members.names)  # where predictions are written that the mixture does not see
+        self.places = [*members.online_places, *(members.slots.get(slot, nowhere) for slot in _slots(awake))]
+        self.members, self.predicted = members, np.zeros((len(self.places), 1, group.n_outputs))
         self.linear = LinearRow(group, X, self.predicted[: len(group.members)])
         self.generations = GenerationsRow(members, awake, self.predicted[len(group.members) :])
-        self.places, self.all_kept = [place for place in places if place is not None], len(self.kept) == len(places)
-        self.written = members.asleep(1)
+        self.placed = np.full((1, nowhere + 1, max(members.width, 1)), np.nan)
+        self.written = self.placed[:, :nowhere]
         self.mixed, frozen = np.empty((1, self.written.shape[2])), pool.frozen
         self.target, self.weight = np.zeros(1), np.zeros(1)
         self.born: np.ndarray | None = None  # predictions of generations as they were born
@@ -302,10 +302,10 @@ class SingleRow:
         """Write down what all members predict at their places."""
         self.linear.respond()
         self.generations.respond()
-        of_members = self.predicted[:, 0] if self.all_kept else self.predicted[self.kept, 0]
+        of_members = self.predicted[:, 0]
         if self.members.loss is None:
             of_members = log_probabilities(of_members, self.members.width, 0)  # which know all classes
-        self.written[0, self.places] = of_members
+        self.placed[0, self.places] = of_members
 
 
 def _order(named: Named) -> int:
