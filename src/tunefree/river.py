@@ -24,7 +24,6 @@ from tunefree.pool.model import PoolModel
 __all__ = ["ScInOLClassifier", "ScInOLRegressor", "TuneFreeClassifier", "TuneFreeRegressor"]
 
 FEATURES = 64  # for which there is room at first
-_GROWS = {"check_bounded_memory_growth"}  # rows are kept for trees, up to a bound that few rows do not reach
 MOST_WAITING = 256  # rows that are learned together
 _NUMBERS = frozenset({int, float, bool})
 _ONE, _ZERO = np.ones(1), np.zeros(1)  # weights and targets of a row, which nothing changes
@@ -109,6 +108,9 @@ class _Pooled:
     """What the pool as a classifier and as a regressor share."""
 
     _task: str
+
+    def _unit_test_skips(self) -> set[str]:
+        return {"check_bounded_memory_growth"}  # rows are kept for trees, up to a bound that few rows do not reach
 
     def __init__(self) -> None:
         self._pool = PoolModel(self._task, n_features=FEATURES)
@@ -431,9 +433,6 @@ class TuneFreeClassifier(_Pooled, _Classifier):
         in_set = model.sets(row, margins, coverages)[0, 0]
         return {label for label, is_in in zip(model.classes, in_set.tolist(), strict=True) if is_in}
 
-    def _unit_test_skips(self) -> set[str]:
-        return _GROWS
-
 
 class TuneFreeRegressor(_Pooled, _Regressor):
     """A regressor with nothing to tune: :class:`tunefree.TuneFreeRegressor` with river's interface.
@@ -465,9 +464,6 @@ class TuneFreeRegressor(_Pooled, _Regressor):
         model, row, prediction, coverages = self._conformal(x, coverage)
         low, high = model.intervals(row, prediction, coverages)[0, 0].tolist()
         return low, high
-
-    def _unit_test_skips(self) -> set[str]:
-        return _GROWS
 
 
 def _rows(X: Any) -> Iterator[dict[Any, Any]]:

@@ -242,10 +242,6 @@ class Frozen:
             self.mixture.learn(of_born, y, weights)
         self.forget()
 
-    def is_due(self, rows: int) -> bool:
-        """Whether a copy is to be taken after so many rows."""
-        return rows >= self.next
-
     def take(self, members: Members, mixture: Mixture, rows: int) -> None:
         """Take a copy of a pool that has learned so many rows."""
         self.learn(members)

@@ -167,7 +167,8 @@ class PoolModel(Model):
         if self.task != "regression":
             return False
         try:
-            self.pool.check_evidence([(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0])
+            for level in ((1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0):
+                self.pool.quantile(level, f"the quantile {level:g}")
         except ModelError:
             return False
         return True
@@ -189,7 +190,7 @@ class PoolModel(Model):
         sets = []
         for coverage in coverages.tolist():
             names = [f"coverage {coverage:g}" + self._of_class(code) for code in codes]
-            sets.append(scores <= [self.pool.threshold(coverage, *of) for of in zip(names, codes, strict=True)])
+            sets.append(scores <= [self.pool.quantile(coverage, *of) for of in zip(names, codes, strict=True)])
         return np.stack(sets, axis=1)
 
     def _of_class(self, code: int | None) -> str:

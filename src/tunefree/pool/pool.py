@@ -215,7 +215,7 @@ class Pool:
         """
         named = zip(levels.tolist(), asked, strict=True)
         curve = self._curve() if self.has_finished else None
-        scores = np.array([self._quantile(level, name, curve=curve) for level, name in named])
+        scores = np.array([self.quantile(level, name, curve=curve) for level, name in named])
         exposure, loss = np.ones(len(predictions)) if exposure is None else exposure, self.members.loss
         if self.members.predicts_logarithms:
             predictions, weights, least = predictions - math.log(self.unit), exposure ** (2.0 - loss.power), 0.0
@@ -229,22 +229,16 @@ class Pool:
             bounds[:, order] = np.sort((means[:, None] + units[:, None] * scores) * scale, axis=1)
         return np.maximum(bounds, least)
 
-    def check_evidence(self, levels: list[float]) -> None:
-        """Raise a ModelError if there is too little evidence for a quantile of one of these levels."""
-        for level in levels:
-            self._quantile(level, f"the quantile {level:g}")
-
-    def threshold(self, coverage: float, asked: str, code: int | None = None) -> float:
-        """What scores of classes (:mod:`tunefree.intervals.sets`) in a set are at most, of all or of one class."""
-        return self._quantile(coverage, asked, code)
-
     def _curve(self) -> LearningCurve:
         """How scores become smaller, or larger, along the rows; without trees there is nothing that lags behind."""
         curve = self.conformal.curve()
         return curve if self.members.growth is not None else curve._replace(slope=0.0, is_known=False)
 
-    def _quantile(self, level: float, asked: str, code: int | None = None, curve: LearningCurve | None = None) -> float:
-        """The quantile of the scores of rows to come, of all or of one class."""
+    def quantile(self, level: float, asked: str, code: int | None = None, curve: LearningCurve | None = None) -> float:
+        """The quantile of the scores of rows to come, of all or of one class, unless there is too little evidence.
+
+        Scores are how far off numbers are, or those of classes (:mod:`tunefree.intervals.sets`).
+        """
         if not self.has_finished:
             return self.conformal.quantile(level, False, asked, code)
         curve = self._curve() if curve is None else curve
@@ -441,7 +435,7 @@ class Pool:
         weights = np.where(np.isnan(predictions[:, 0]), np.nan, self.mixture.base.weights)
         if self.rows % BLOCK == 0 or self.rows == growth.event():
             self.record.add(self.rows, weights)
-        if growth.advance(self.rows, weights) and self.frozen.is_due(self.rows):
+        if growth.advance(self.rows, weights) and self.rows >= self.frozen.next:
             self.frozen.take(self.members, self.mixture, self.rows)
 
     def _judge(

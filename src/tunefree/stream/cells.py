@@ -21,7 +21,7 @@ from tunefree.stream.booleans import Boolean
 from tunefree.stream.columns import LONGEST, MOST_REMEMBERED, Category, Faults, Number, converted, family
 from tunefree.stream.features import MOST_CODES
 from tunefree.stream.file_notation import has_plain_numbers
-from tunefree.stream.frames import read_frame
+from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.late import Late
 from tunefree.stream.profile import LARGEST, Seen, usual_ranges
@@ -161,6 +161,21 @@ class Cells:
         numbers = [float(of_rows[0]) for of_rows in parts.numbers]
         entries = [pair for pair in zip(words.ids.tolist(), words.values.tolist(), strict=True) if pair[0]]
         return Cell(numbers, codes, entries, Seen(bool(observed.missing[0]), number, of_value))
+
+
+def block_of_frame(encoder: Any, X: Any) -> Block | None:
+    """The block of a pandas frame of one row, of cells that its encoder keeps; None if something is not foreseen."""
+    if not is_pandas(X) or len(X) != 1:
+        return None
+    cells = encoder.cells
+    if cells is None or cells.encoder is not encoder or cells.rows != encoder.profile.rows:
+        cells = encoder.cells = Cells(encoder, of_frames=True) if cells is None else cells.follow(encoder)
+    values = X.iloc[0]
+    is_foreseen = X.columns.is_unique and type(values.dtype).__name__ != "SparseDtype"
+    as_python = [value.item() if isinstance(value, np.generic) else value for value in values.tolist()]
+    row = dict(zip(X.columns.tolist(), as_python, strict=True)) if is_foreseen else {}
+    of_row = cells.of_rows([row]) if row.keys() == cells.names else None
+    return None if of_row is None else block_of(of_row)
 
 
 def block_of(cells: Sequence[Sequence[Cell]]) -> Block:
