@@ -175,13 +175,13 @@ class Members:
         An observation that becomes frequent is one of few values, and its rows before were no repeats.
         """
         if ahead is not None:
-            return ahead.is_known, int((ahead.is_known & (weight > 0.0)).sum())
+            return ahead.is_known, int(np.count_nonzero(ahead.is_known & (weight > 0.0)))
         if self.growth is None:
             return np.zeros(len(weight), bool), 0
         before = self.seen.n_frequent
         is_seen = self.seen.add(digests, weight)
         of_frequent = (self.seen.n_frequent - before) * (FREQUENT - 1)
-        return self.growth.knows(digests) | is_seen, int((is_seen & (weight > 0.0)).sum()) - of_frequent
+        return self.growth.knows(digests) | is_seen, int(np.count_nonzero(is_seen & (weight > 0.0))) - of_frequent
 
     def predict(self, X: Any, rows: int, matrix: np.ndarray | None = None) -> np.ndarray:
         """What all predict of rows to come, (n, M, K), after so many were learned; generations see ``matrix``."""

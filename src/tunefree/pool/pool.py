@@ -393,8 +393,7 @@ class Pool:
         """Record a row together with others."""
         if self.unrecorded and self.unrecorded[0].observed.matrix.shape != rows.observed.matrix.shape:
             self.settle()  # there are more columns
-        arrays = (array.copy() for array in rows[4:])
-        self.unrecorded.append(LearnedRows(copied(rows.X), *rows[1:4], *arrays))
+        self.unrecorded.append(rows._replace(X=copied(rows.X), weight=rows.weight.copy()))
         if len(self.unrecorded) >= TOGETHER:
             self.settle()
 
