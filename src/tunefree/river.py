@@ -8,7 +8,7 @@ is updated through its member, without the mixture, the metrics and the evidence
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,13 +20,10 @@ from tunefree.intervals.conformal import checked_parts
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
-from tunefree.training.one_pass import blank, one_pass
-from tunefree.training.pieces import Piece
 
 __all__ = ["ScInOLClassifier", "ScInOLRegressor", "TuneFreeClassifier", "TuneFreeRegressor"]
 
 FEATURES = 64  # for which there is room at first
-_GROWS = {"check_bounded_memory_growth"}  # rows are kept for trees, up to a bound that few rows do not reach
 MOST_WAITING = 256  # rows that are learned together
 _NUMBERS = frozenset({int, float, bool})
 _ONE, _ZERO = np.ones(1), np.zeros(1)  # weights and targets of a row, which nothing changes
@@ -42,9 +39,10 @@ class _Cells(NamedTuple):
     def of(cls, x: Mapping[Any, Any]) -> _Cells:
         numbers: dict[Any, float] = {}
         values: dict[Any, str | None] = {}
-        for name in sorted(x, key=str):  # whatever the order in which they come
-            value = x[name]
-            if isinstance(value, str) or _is_missing(value):
+        for name, value in x.items():
+            if type(value) in _NUMBERS and value - value == 0.0:
+                numbers[name] = value
+            elif isinstance(value, str) or _is_missing(value):
                 values[name] = value if isinstance(value, str) else None
             else:
                 numbers[name] = _finite(name, value)
@@ -78,13 +76,14 @@ class _Columns:
         self.n_dense: int | None = None  # of the numbers; None before the first row
 
     def add(self, cells: _Cells) -> None:
-        """Know the columns and values of a row."""
-        features = [(self.numbers, name) for name in cells.numbers]
-        features += [(self.categories.setdefault(name, {}), value) for name, value in cells.values.items()]
+        """Know the columns and values of a row, whatever the order in which they come."""
+        features = [(self.numbers, name) for name in sorted(cells.numbers.keys() - self.numbers.keys(), key=str)]
+        for name in sorted(cells.values, key=str):
+            of_column, value = self.categories.setdefault(name, {}), cells.values[name]
+            features += [] if value in of_column else [(of_column, value)]
         for of_column, key in features:
-            if key not in of_column:
-                of_column[key] = self.n_features
-                self.n_features += 1
+            of_column[key] = self.n_features
+            self.n_features += 1
         if self.n_dense is None:
             self.n_dense = len(self.numbers)
 
@@ -96,7 +95,7 @@ class _Columns:
         pointers, features, values = [0], [], []
         for i, row in enumerate(rows):
             codes[i] = [of_column.get(row.values.get(name, ...), 0) for name, of_column in self.categories.items()]
-            late = [name for name in row.numbers if self.numbers.get(name, 0) > len(names)]
+            late = sorted((row.numbers.keys() & self.numbers.keys()).difference(names), key=str)
             features += [self.numbers[name] for name in late]
             values += [row.numbers[name] for name in late]
             pointers.append(len(values))
@@ -110,8 +109,11 @@ class _Pooled:
 
     _task: str
 
+    def _unit_test_skips(self) -> set[str]:
+        return {"check_bounded_memory_growth"}  # rows are kept for trees, up to a bound that few rows do not reach
+
     def __init__(self) -> None:
-        self._learned = blank(PoolModel(self._task, n_features=FEATURES))
+        self._pool = PoolModel(self._task, n_features=FEATURES)
         self._columns = _Columns()
         self._waiting: list[tuple[_Cells, Any]] = []
 
@@ -127,17 +129,13 @@ class _Pooled:
         if self._waiting:
             rows, targets = zip(*self._waiting, strict=True)
             self._waiting = []
-            weight = np.ones(len(rows))
-            one_pass(self._learned, [Piece(self._columns.block(rows), self._targets(targets), weight, weight)])
-
-    def _targets(self, targets: Sequence[Any]) -> Any:
-        return Labels.of(targets) if self._task == "classification" else np.array(targets, np.float64)
+            y = Labels.of(targets) if self._task == "classification" else np.array(targets, np.float64)
+            self._pool.learn(self._columns.block(rows), y, np.ones(len(rows)))
 
     @property
     def _model(self) -> PoolModel:
         self._learn_waiting()
-        model: PoolModel = self._learned.model
-        return model
+        return self._pool
 
     def _predict(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
         model = self._model
@@ -233,15 +231,10 @@ class _Linear:
         return self._model.ensemble.linear.members[0]  # copies of a model have other members
 
 
-class _Classifier(base.MiniBatchClassifier):
-    """The face of a classifier."""
+class _Face:
+    """How rows are learned by river's interface."""
 
-    _task = "classification"
-    _model: Any
-
-    @property
-    def _multiclass(self) -> bool:
-        return True
+    _target: Callable[[Any], Any]
 
     def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> None:
         raise NotImplementedError
@@ -256,9 +249,9 @@ class _Classifier(base.MiniBatchClassifier):
         ----------
         x : dict
             Names and values of features.
-        y : label
+        y : label or float
         """
-        self._learn([x], [y])
+        self._learn([x], [self._target(y)])
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Update the model with the rows of a table, in their order.
@@ -268,7 +261,18 @@ class _Classifier(base.MiniBatchClassifier):
         X : pandas.DataFrame
         y : pandas.Series
         """
-        self._learn(list(_rows(X)), list(y))
+        self._learn(list(_rows(X)), list(map(self._target, y)))
+
+
+class _Classifier(_Face, base.MiniBatchClassifier):
+    """The face of a classifier."""
+
+    _task, _target = "classification", staticmethod(lambda label: label)
+    _model: Any
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
 
     def predict_proba_one(self, x: Mapping[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of each class known; none are known before the first row.
@@ -308,37 +312,10 @@ class _Classifier(base.MiniBatchClassifier):
         return pd.DataFrame(probabilities, index=X.index, columns=self._model.classes)
 
 
-class _Regressor(base.MiniBatchRegressor):
+class _Regressor(_Face, base.MiniBatchRegressor):
     """The face of a regressor."""
 
-    _task = "regression"
-
-    def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> None:
-        raise NotImplementedError
-
-    def _predict(self, rows: Sequence[Mapping[Any, Any]]) -> np.ndarray:
-        raise NotImplementedError
-
-    def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
-        """Update the model with a row.
-
-        Parameters
-        ----------
-        x : dict
-            Names and values of features.
-        y : float
-        """
-        self._learn([x], [float(y)])
-
-    def learn_many(self, X: Any, y: Any) -> None:
-        """Update the model with the rows of a table, in their order.
-
-        Parameters
-        ----------
-        X : pandas.DataFrame
-        y : pandas.Series
-        """
-        self._learn(list(_rows(X)), [float(target) for target in y])
+    _task, _target = "regression", float
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:
         """Predict the target of a row.
@@ -456,9 +433,6 @@ class TuneFreeClassifier(_Pooled, _Classifier):
         in_set = model.sets(row, margins, coverages)[0, 0]
         return {label for label, is_in in zip(model.classes, in_set.tolist(), strict=True) if is_in}
 
-    def _unit_test_skips(self) -> set[str]:
-        return _GROWS
-
 
 class TuneFreeRegressor(_Pooled, _Regressor):
     """A regressor with nothing to tune: :class:`tunefree.TuneFreeRegressor` with river's interface.
@@ -490,9 +464,6 @@ class TuneFreeRegressor(_Pooled, _Regressor):
         model, row, prediction, coverages = self._conformal(x, coverage)
         low, high = model.intervals(row, prediction, coverages)[0, 0].tolist()
         return low, high
-
-    def _unit_test_skips(self) -> set[str]:
-        return _GROWS
 
 
 def _rows(X: Any) -> Iterator[dict[Any, Any]]:

@@ -174,7 +174,7 @@ def test_after_a_pass_in_the_order_of_time_rows_far_ahead_are_covered():
     model = TuneFreeRegressor(shuffle=False).fit(X[:4000], y[:4000])
     record = model.trained_.model.pool.conformal
     as_of_the_next_row = record.quantile(0.95, True, "")
-    assert model.trained_.model.pool._quantile(0.95, "") > 1.2 * as_of_the_next_row
+    assert model.trained_.model.pool.quantile(0.95, "") > 1.2 * as_of_the_next_row
 
 
 @pytest.mark.parametrize("n", [1, 20, FIRST + 5])

@@ -133,18 +133,21 @@ def test_counts_before_the_first_event() -> None:
         together = PoolModel("regression", loss="poisson")
 
 
-def test_rows_that_are_recorded_later_are_copies() -> None:
+@pytest.mark.parametrize("n_classes", [0, 2])
+def test_rows_that_are_recorded_later_are_copies(n_classes: int) -> None:
     """Whoever passes arrays may write over them."""
-    X, models = rows_of(200, 1, has_words=False), [PoolModel("classification") for _ in range(2)]
-    y, numbers = targets_of(X, 2), np.array(X.numbers)
+    task = "classification" if n_classes else "regression"
+    X, models = rows_of(200, 1, has_words=False), [PoolModel(task) for _ in range(2)]
+    targets, numbers = targets_of(X, n_classes), np.array(X.numbers)
     row = X._replace(numbers=np.empty((1, 3)), codes=X.codes[:1], pointers=X.pointers[:2])
-    weight = np.ones(1)
+    weight, y = np.ones(1), np.ones(1)
     for i in range(200):
-        row.numbers[:], weight[:] = numbers[i], 1.0 + i % 3
-        models[0].learn(row, Labels.of([y[i]]), weight)
-        models[1].learn(rows_at(row, np.zeros(1, int)), Labels.of([y[i]]), weight.copy())
+        row.numbers[:], weight[:], y[:] = numbers[i], 1.0 + i % 3, targets[i]
+        models[0].learn(row, Labels.of([targets[i]]) if n_classes else y, weight)
+        of_copies = Labels.of([targets[i]]) if n_classes else y.copy()
+        models[1].learn(rows_at(row, np.zeros(1, int)), of_copies, weight.copy())
         assert models[1].pool.rows == i + 1  # after each row all are recorded
-        row.numbers[:] = weight[:] = np.nan
+        row.numbers[:] = weight[:] = y[:] = np.nan
     (one, _), (other, _) = (model.save_state() for model in models)
     assert {name: array.tobytes() for name, array in one.items()} == {
         name: array.tobytes() for name, array in other.items()

@@ -99,7 +99,7 @@ def n_rows(X: Block) -> int:
 
 def reach(X: Block) -> int:
     """One more than the highest feature of a block."""
-    return 1 + max(int(features.max(initial=0)) for features in (X.columns, X.codes, X.features))
+    return 1 + max((int(features.max()) for features in (X.columns, X.codes, X.features) if features.size), default=0)
 
 
 def entries_of(X: Block | Rows) -> Rows:

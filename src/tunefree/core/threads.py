@@ -24,12 +24,14 @@ FEW = 256  # rows that do not pay for a thread
 def count() -> int:
     """How many threads may work for this one: one for each processor, or as :func:`at_most` says."""
     most = getattr(_here, "most", None)
-    return (most() if callable(most) else most) or os.cpu_count() or 1
+    if callable(most):
+        most = _here.most = most()
+    return most or os.cpu_count() or 1
 
 
 @contextmanager
 def at_most(n: int | Callable[[], int]) -> Iterator[None]:
-    """Let no more than ``n`` threads work for this one; a function is asked where there is work for several.
+    """Let no more than ``n`` threads work for this one; a function is asked once, where there is work for several.
 
     Examples
     --------

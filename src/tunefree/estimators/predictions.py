@@ -95,5 +95,4 @@ class Regressing(RegressorMixin):
         -------
         ndarray of shape (n_samples,)
         """
-        predictions: np.ndarray = self._predictions(X)
-        return predictions[:, 0]
+        return np.asarray(self._predictions(X)[:, 0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -22,7 +22,7 @@ def threads_of(estimator: Any) -> AbstractContextManager[None]:
     """
     if not hasattr(estimator, "n_jobs"):
         return nullcontext()
-    n_threads = cache(partial(effective_n_jobs, estimator.n_jobs))  # which reads files of the system: where it is asked
+    n_threads = partial(effective_n_jobs, estimator.n_jobs)  # which reads files of the system: where it is asked
     return threads.at_most(n_threads if estimator.n_jobs != 0 else n_threads())
 
 

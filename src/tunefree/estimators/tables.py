@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
@@ -29,6 +28,7 @@ from tunefree.core.rows import Block, n_rows, part, rows_at, table, together
 from tunefree.estimators import text_rows
 from tunefree.stream.arrays import of_strings, to_numpy
 from tunefree.stream.batch import BadRows, Columns, Refused
+from tunefree.stream.cells import block_of_frame
 from tunefree.stream.columns import Number, family, missing_name, string_keys
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.file_notation import as_written
@@ -197,6 +197,15 @@ def _name_columns(estimator: Any, names: list[str], n_features: int, has_names: 
         estimator.feature_names_in_ = np.array(names, object)
 
 
+def of_one_row(estimator: Any, X: Any) -> Any:
+    """A row of a pandas frame, of cells that are remembered; None of all else, and where something is not foreseen."""
+    encoder = encoder_of(estimator)
+    is_table = isinstance(encoder, TableEncoder) and not _is_of_arrays(estimator)
+    if not is_table or (block := block_of_frame(encoder, X)) is None:
+        return None
+    return block.numbers if estimator._as_array and _is_numbers(encoder) else EncodedRows(block, encoder)
+
+
 def as_learned(estimator: Any, X: Any) -> Any:
     """Rows of an array or a sparse matrix, as rows of the table if the estimator learned such from a stream."""
     encoder = encoder_of(estimator)
@@ -270,8 +279,8 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
         estimator._encoder, estimator._as_array, estimator._of_arrays = encoder, as_array, of_arrays
     gaps: Counter[str] = Counter()
     if learning and not of_arrays and encoder.further is not None:
-        encoder = estimator._encoder = _in_its_notation(encoder, first)
-    reader = encoder if learning or of_arrays else _in_its_notation(encoder, first)
+        encoder = estimator._encoder = as_written(encoder, first, ColumnTypes())
+    reader = encoder if learning or of_arrays else as_written(encoder, first, ColumnTypes())
     blocks = [_encoded(reader, chunk, learning, bad, gaps) for chunk in itertools.chain([first], chunks)]
     block = together(blocks) if len(blocks) > 1 else blocks[0]
     if learning and encoder.further is not None:  # it was made by a plan, and columns may have come
@@ -334,10 +343,8 @@ def _has_gaps(estimator: Any, X: Any) -> bool:
     try:
         numbers = np.asarray(X)
         if numbers.dtype.kind == "O":  # None, NaN and pandas.NA are missing
-            plain = (
-                pa.array(numbers.ravel(), from_pandas=True).cast(pa.float64()) if numbers.ndim == 2 else pa.array([])
-            )
-            return bool(plain.null_count) or not bool(pc.all(pc.is_finite(plain)).as_py())
+            plain = pa.array(numbers.ravel(), from_pandas=True).cast(pa.float64())
+            numbers = plain.to_numpy(zero_copy_only=False).reshape(numbers.shape)
     except (pa.ArrowException, TypeError, ValueError):
         return False
     return numbers.ndim == 2 and numbers.dtype.kind == "f" and not np.isfinite(numbers).all()
@@ -370,12 +377,6 @@ def _new_encoder(estimator: Any, first: Columns) -> TableEncoder:
     return TableEncoder.infer(first, text=sorted(texts, key=names.index), column_types=column_types, grows=False)
 
 
-def _in_its_notation(encoder: TableEncoder, first: Columns) -> TableEncoder:
-    """An encoder that reads numbers and dates in strings as a table writes them, which it notes where it is new."""
-    reader: TableEncoder = as_written(encoder, first, ColumnTypes())
-    return reader
-
-
 def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows, gaps: Counter[str]) -> Block:
     """The rows of a chunk; of rows to predict, missing numbers are counted by column."""
     known = {column.name for column in encoder.columns}
@@ -387,10 +388,8 @@ def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows
         if isinstance(column, Number):
             array = chunk.table.column(column.name)
             gaps[column.name] += array.null_count
-            if array.type == pa.float64():
-                gaps[column.name] += int(np.isnan(to_numpy(array, 0.0)).sum())
-            elif pa.types.is_floating(array.type):
-                gaps[column.name] += pc.sum(pc.is_nan(array)).as_py() or 0
+            if pa.types.is_floating(array.type):
+                gaps[column.name] += int(np.isnan(to_numpy(array.cast(pa.float64()), 0.0)).sum())
     return rows
 
 

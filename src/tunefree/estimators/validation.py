@@ -48,6 +48,8 @@ def features(estimator: Any, X: Any) -> Any:
 
     Rows of a table with more than numbers are :class:`tunefree.estimators.tables.EncodedRows`.
     """
+    if (row := tables.of_one_row(estimator, X)) is not None:
+        return row
     if tables.is_for_encoder(estimator, X, reset=False):
         return tables.encode(estimator, X, learning=False)
     if _is_sound(estimator, X):

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from tunefree.core.kernels import kernel
-from tunefree.core.numbers import MOST
+from tunefree.core.numbers import MOST, clip
 from tunefree.core.rows import Block, n_rows
 
 MOST_COLUMNS = 1024  # beyond which rows are too wide for trees
@@ -156,15 +156,16 @@ def _mixed(bits):
 
 @kernel
 def _write_digests(
-    bits: Annotated[np.ndarray, "uint64[rows, columns]"],
+    matrix: Annotated[np.ndarray, "float64[rows, columns]"],
     keys: Annotated[np.ndarray, "uint64[columns]"],
     digests: Annotated[np.ndarray, "uint64[rows]"],
 ) -> None:
-    for i in range(len(bits)):
+    for i in range(len(matrix)):
         total = np.uint64(0)
         for c in range(len(keys)):
-            if bits[i, c] != np.uint64(0):
-                total += _mixed(bits[i, c] + keys[c] * np.uint64(0x9E3779B97F4A7C15))
+            if matrix[i, c] < 0.0 or matrix[i, c] > 0.0:  # neither 0 nor missing
+                bits = np.float64(clip(matrix[i, c], MOST)).view(np.uint64)
+                total += _mixed(bits + keys[c] * np.uint64(0x9E3779B97F4A7C15))
         digests[i] = total
 
 
@@ -177,10 +178,6 @@ def digests_of(matrix: np.ndarray, keys: list[int]) -> np.ndarray:
     >>> bool(one[0] == digests_of(np.array([[0.0, 3.0]]), [5, 1])[0])
     True
     """
-    known = np.maximum(np.ascontiguousarray(matrix), -MOST)
-    np.minimum(known, MOST, out=known)
-    known[np.isnan(known)] = 0.0
-    known += 0.0  # -0.0 is 0.0
     digests = np.empty(len(matrix), np.uint64)
-    _write_digests(known.view(np.uint64), np.array(keys, np.int64).view(np.uint64), digests)
+    _write_digests(np.ascontiguousarray(matrix), np.array(keys, np.int64).view(np.uint64), digests)
     return digests

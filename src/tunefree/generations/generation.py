@@ -91,8 +91,6 @@ class Generation:
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
         """Which rows (n,) it may remember: their observation, or group, was among those that it was grown on."""
-        if not len(self.observations):
-            return np.zeros(len(digests), bool)
         is_known: np.ndarray = self.observations.take(self.observations.searchsorted(digests), mode="clip") == digests
         return is_known
 

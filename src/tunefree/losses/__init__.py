@@ -8,6 +8,7 @@ asked for, so that names cost nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -121,6 +122,7 @@ def usage(task: str) -> list[str]:
     return [":".join([name, *_USAGES[name].parameters]) for name in names(task)]
 
 
+@lru_cache(64)
 def loss_of(task: str, name: str | None) -> Any:
     """The loss called ``name``, its parameters behind colons: ``logistic``, ``huber:1.5``, ``quantile:0.9``.
 

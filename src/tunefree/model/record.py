@@ -101,9 +101,8 @@ class FirstPassRecord:
             self._add(objective, rows, predictions, row_losses, met)
             return
         self._objective = objective
-        self._unrecorded.append(
-            (rows._replace(evaluation_weight=rows.evaluation_weight.copy()), predictions, row_losses)
-        )
+        copied = rows._replace(y=rows.y.copy(), evaluation_weight=rows.evaluation_weight.copy())
+        self._unrecorded.append((copied, predictions, row_losses))
         if len(self._unrecorded) >= TOGETHER:
             self._settle()
 

@@ -37,6 +37,9 @@ class RelativeWeights:
         """
         if self.unit == 0.0 and (weight > 0.0).any():
             self.unit = float(power_below(weight[weight > 0.0][0]))
+        if self.unit > 0.0 and self.mass == self.rows and (weight == self.unit).all():  # all weights so far are one
+            self.rows, self.mass = self.rows + len(weight), self.mass + len(weight)
+            return np.ones(len(weight))
         terms = np.empty(len(weight) + 1)
         terms[0], scaled = self.mass, terms[1:]
         with np.errstate(over="ignore"):

@@ -36,7 +36,6 @@ JUDGED = 512  # rows that a copy has learned at least, if it is to count
 MUCH, SURE = 0.98, 2.0
 MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
 FOLLOWING, N_CHOICES = 2, 3  # choice of the mixture that follows the stream, the last one
-_OF_ROWS = ("weights", "numbers", "units", "draws")  # beside predictions and targets, under their names in files
 State = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 
@@ -50,6 +49,17 @@ class _Waiting(NamedTuple):
     weights: np.ndarray  # (n,)
     numbers: np.ndarray  # (n,) uint64
     exposures: np.ndarray  # (n,)
+
+
+class _Predicted(NamedTuple):
+    """Rows that a copy has predicted."""
+
+    predicted: np.ndarray  # (n, M + 1, K) by the generations of the copy, and by its mixture
+    targets: np.ndarray  # (n,)
+    weights: np.ndarray  # (n,)
+    numbers: np.ndarray  # (n,) uint64
+    units: np.ndarray  # (n,)
+    draws: np.ndarray  # (n,)
 
 
 class Copy(NamedTuple):
@@ -134,12 +144,7 @@ class Frozen:
         """Have no copy."""
         self.copy: Copy | None = None
         self.waiting: list[_Waiting] = []  # rows that it will predict
-        self.predicted: list[np.ndarray] = []  # (n, M + 1, K) by the generations of the copy, and by its mixture
-        self.targets: list[np.ndarray] = []  # (n,)
-        self.weights: list[np.ndarray] = []  # (n,)
-        self.numbers: list[np.ndarray] = []  # (n,) uint64
-        self.units: list[np.ndarray] = []  # (n,)
-        self.draws: list[np.ndarray] = []  # (n,)
+        self.predicted: list[_Predicted] = []
 
     @property
     def choice(self) -> int:
@@ -207,40 +212,35 @@ class Frozen:
         """Let the copy predict the rows that wait."""
         if not self.waiting or self.copy is None:
             return
-        members, units = self.waiting[0][:2]
-        of_rows = self.waiting[0].X if len(self.waiting) == 1 else together([waiting.X for waiting in self.waiting])
+        (members, *_), (units, *_), X, *arrays = zip(*self.waiting, strict=True)
+        of_rows = X[0] if len(X) == 1 else together([*X])
+        *labelled, exposures = map(np.concatenate, arrays)
         predictions, following = self.copy.predict(members, of_rows)
-        self.predicted.append(np.concatenate([predictions[:, self.places], following[:, None]], axis=1))
-        self.targets += [waiting.targets for waiting in self.waiting]
-        self.weights += [waiting.weights for waiting in self.waiting]
-        self.numbers += [waiting.numbers for waiting in self.waiting]
-        exposures = np.concatenate([waiting.exposures for waiting in self.waiting])
-        self.units.append(units.of(members.matrix(of_rows), following[:, 0], exposures))
-        self.draws.append(draws_of(of_rows))
+        predicted = np.concatenate([predictions[:, self.places], following[:, None]], axis=1)
+        of_scores = units.of(members.matrix(of_rows), following[:, 0], exposures), draws_of(of_rows)
+        self.predicted.append(_Predicted(*[predicted, *labelled, *of_scores]))
         self.waiting = []
+
+    def _rows(self) -> _Predicted:
+        """All rows that the copy predicted, of which there are some."""
+        return _Predicted(*map(np.concatenate, zip(*self.predicted, strict=True)))
 
     def learn(self, members: Members) -> None:
         """Judge the frozen mixture by the rows that the copy predicted, and learn these in their order."""
         self._predict_waiting()
         if self.predicted and self.copy is not None:
-            predicted, y = np.concatenate(self.predicted), np.concatenate(self.targets)
-            weights = np.concatenate(self.weights)
+            predicted, y, weights, numbers, *of_rows = self._rows()
             of_born, following = np.ascontiguousarray(predicted[:, :-1]), predicted[:, -1]
             if self.copy.rows >= JUDGED:
                 candidates = np.stack([self.mixture.predict(of_born), self.mixture.mean(of_born), following], axis=1)
                 losses = np.minimum(weights[:, None] * members.losses(candidates, y), MOST_LOSS)
                 self.losses = self.losses + losses.sum(axis=0)
                 self.squares = self.squares + ((losses[:, 2:] - losses[:, :2]) ** 2).sum(axis=0)
-                of_rows = np.concatenate(self.units), np.concatenate(self.draws)
                 scores = scores_of(members.loss, candidates, y, *of_rows)
                 counted = np.ones(len(y)) if members.predicts_logarithms else weights  # which have exposures in them
-                self.scores.add(scores, y, counted, np.concatenate(self.numbers), [0.0] * N_CHOICES)
+                self.scores.add(scores, y, counted, numbers, [0.0] * N_CHOICES)
             self.mixture.learn(of_born, y, weights)
         self.forget()
-
-    def is_due(self, rows: int) -> bool:
-        """Whether a copy is to be taken after so many rows."""
-        return rows >= self.next
 
     def take(self, members: Members, mixture: Mixture, rows: int) -> None:
         """Take a copy of a pool that has learned so many rows."""
@@ -272,8 +272,7 @@ class Frozen:
         header["scores"] = self.scores.rows
         arrays |= {f"scores.{name}": array for name, array in self.scores.save_state().items()}
         if self.predicted:
-            arrays |= {"predicted": np.concatenate(self.predicted), "targets": np.concatenate(self.targets)}
-            arrays |= {name: np.concatenate(getattr(self, name)) for name in _OF_ROWS}
+            arrays |= self._rows()._asdict()
         if self.copy is not None:
             of_copy, header["copy"] = self.copy.save_state(n_features)
             arrays |= {f"copy.{name}": array for name, array in of_copy.items()}
@@ -286,7 +285,6 @@ class Frozen:
         self.next = header["next"]
         self.scores.restore(under("scores.", arrays), header["scores"])
         if "predicted" in arrays:
-            self.predicted, self.targets = [np.array(arrays["predicted"])], [np.array(arrays["targets"])]
-            vars(self).update({name: [np.array(arrays[name])] for name in _OF_ROWS})
+            self.predicted = [_Predicted(*(np.array(arrays[name]) for name in _Predicted._fields))]
         if header["copy"] is not None:
             self.copy = Copy.restored(members, blank, under("copy.", arrays), header["copy"])

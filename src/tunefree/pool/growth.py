@@ -102,7 +102,8 @@ class Growth:
     def knows(self, digests: np.ndarray) -> np.ndarray:
         """Which rows (n,) some generation awake may remember."""
         known = np.zeros(len(digests), bool)
-        for _, _, _, generation in self.generations():
+        births = {(clock, of.rows): of for clock, _, _, of in self.generations() if len(of.observations)}
+        for generation in births.values():  # those of one birth remember the same rows
             known |= generation.knows(digests)
         return known
 

@@ -176,20 +176,20 @@ class Members:
     ) -> tuple[np.ndarray, int]:
         """Which rows (n,) members may remember, by the digests of their observations, and how many rows repeat."""
         if ahead is not None:
-            return ahead.is_known, int((ahead.is_known & (weight > 0.0)).sum())
+            return ahead.is_known, int(np.count_nonzero(ahead.is_known & (weight > 0.0)))
         if self.growth is None:
             return np.zeros(len(weight), bool), 0
         before = self.seen.n_repeats
         is_seen, is_separate = self.seen.add(digests, y, weight)
         return (self.growth.knows(digests) | is_seen) & ~is_separate, self.seen.n_repeats - before
 
-    def predict(self, X: Any, rows: int) -> np.ndarray:
-        """What all predict of rows to come, (n, M, K), after so many were learned."""
+    def predict(self, X: Any, rows: int, matrix: np.ndarray | None = None) -> np.ndarray:
+        """What all predict of rows to come, (n, M, K), after so many were learned; generations see ``matrix``."""
         predictions = self.asleep(n_rows(X))
         self.place_online(predictions, self.ensemble.predict(X, asleep=True), rows)
         if self.growth is not None and self.growth.awake:
-            nothing = np.zeros(n_rows(X))
-            self.follow(self.growth.generations(), self.growth.columns.matrix(X), nothing, nothing, predictions)
+            nothing, matrix = np.zeros(n_rows(X)), self.matrix(X) if matrix is None else matrix
+            self.follow(self.growth.generations(), matrix, nothing, nothing, predictions)
         return predictions
 
     def matrix(self, X: Any) -> np.ndarray:

@@ -113,16 +113,15 @@ class PoolModel(Model):
     def _record(self, rows: LabelledRows, mixed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Margins and losses of rows that were predicted, which are evidence for certificates."""
         margins, objective = self._margins(mixed), self.objective
-        targets = rows.y if self.task == "regression" else self.targets_of(rows.y.astype(np.int64))
+        targets = rows.y if self.task == "regression" else self.targets_of(rows.y)
         losses = measured(objective, targets, margins)
         counted = np.where(np.isnan(losses), 0.0, losses)
         if self.task == "regression":
             unknown = np.isnan(self.record.targets.add(rows.weight, rows.y))
             losses = np.where(unknown, np.nan, losses)
             rows = rows._replace(evaluation_weight=np.where(unknown, 0.0, rows.evaluation_weight))
-        of_evidence = rows._replace(y=targets, weight=rows.weight.copy())
-        arrays = (np.ascontiguousarray(array) for array in of_evidence[1:])
         entries, met = self.ensemble.linear.take_latest()
+        arrays = map(np.ascontiguousarray, (targets, *rows[2:]))
         self.record.add(objective, LabelledRows(entries, *arrays), margins, counted, met)
         return margins, losses
 
@@ -167,7 +166,8 @@ class PoolModel(Model):
         if self.task != "regression":
             return False
         try:
-            self.pool.check_evidence([(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0])
+            for level in ((1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0):
+                self.pool.quantile(level, f"the quantile {level:g}")
         except ModelError:
             return False
         return True
@@ -189,7 +189,7 @@ class PoolModel(Model):
         sets = []
         for coverage in coverages.tolist():
             names = [f"coverage {coverage:g}" + self._of_class(code) for code in codes]
-            sets.append(scores <= [self.pool.threshold(coverage, *of) for of in zip(names, codes, strict=True)])
+            sets.append(scores <= [self.pool.quantile(coverage, *of) for of in zip(names, codes, strict=True)])
         return np.stack(sets, axis=1)
 
     def _of_class(self, code: int | None) -> str:

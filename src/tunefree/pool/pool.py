@@ -15,6 +15,7 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import power_below, scaled
 from tunefree.core.rows import copied, n_rows, part, together
+from tunefree.generations.columns import digests_of
 from tunefree.generations.seen import Seen
 from tunefree.intervals.conformal_record import ConformalRecord, Judged
 from tunefree.intervals.learning_curve import LearningCurve
@@ -186,11 +187,17 @@ class Pool:
         mixed = [np.empty((0, max(self.members.width, 1)))]
         for start in range(0, n_rows(X), PIECE):
             rows = part(X, start, min(start + PIECE, n_rows(X)))
-            predictions = self.members.predict(rows, self.rows)
-            if self.members.growth is not None and not (self.has_finished or self.members.has_groups):
-                self.waiting.keep(self.members.growth.observe(rows).digests, predictions)
+            matrix = self.members.matrix(rows)
+            predictions = self.members.predict(rows, self.rows, matrix)
+            self.wait(matrix, predictions)
             mixed.append(self._mixed(predictions))
         return self._as_targets(np.concatenate(mixed), self.offset)
+
+    def wait(self, matrix: np.ndarray, predictions: np.ndarray) -> None:
+        """Remember what members predict, (n, M, K), of rows (n, c) whose targets may still come."""
+        growth = self.members.growth
+        if growth is not None and not (self.has_finished or self.members.has_groups):
+            self.waiting.keep(digests_of(matrix, growth.columns.keys), predictions)
 
     def _mixed(self, predictions: np.ndarray) -> np.ndarray:
         """What is made of members' predictions (n, M, K) of rows to come, in the unit of the targets."""
@@ -208,7 +215,7 @@ class Pool:
         """
         named = zip(levels.tolist(), asked, strict=True)
         curve = self._curve() if self.has_finished else None
-        scores = np.array([self._quantile(level, name, curve=curve) for level, name in named])
+        scores = np.array([self.quantile(level, name, curve=curve) for level, name in named])
         exposure, loss = np.ones(len(predictions)) if exposure is None else exposure, self.members.loss
         if self.members.predicts_logarithms:
             predictions, weights, least = predictions - math.log(self.unit), exposure ** (2.0 - loss.power), 0.0
@@ -222,22 +229,16 @@ class Pool:
             bounds[:, order] = np.sort((means[:, None] + units[:, None] * scores) * scale, axis=1)
         return np.maximum(bounds, least)
 
-    def check_evidence(self, levels: list[float]) -> None:
-        """Raise a ModelError if there is too little evidence for a quantile of one of these levels."""
-        for level in levels:
-            self._quantile(level, f"the quantile {level:g}")
-
-    def threshold(self, coverage: float, asked: str, code: int | None = None) -> float:
-        """What scores of classes (:mod:`tunefree.intervals.sets`) in a set are at most, of all or of one class."""
-        return self._quantile(coverage, asked, code)
-
     def _curve(self) -> LearningCurve:
         """How scores become smaller, or larger, along the rows; without trees there is nothing that lags behind."""
         curve = self.conformal.curve()
         return curve if self.members.growth is not None else curve._replace(slope=0.0, is_known=False)
 
-    def _quantile(self, level: float, asked: str, code: int | None = None, curve: LearningCurve | None = None) -> float:
-        """The quantile of the scores of rows to come, of all or of one class."""
+    def quantile(self, level: float, asked: str, code: int | None = None, curve: LearningCurve | None = None) -> float:
+        """The quantile of the scores of rows to come, of all or of one class, unless there is too little evidence.
+
+        Scores are how far off numbers are, or those of classes (:mod:`tunefree.intervals.sets`).
+        """
         if not self.has_finished:
             return self.conformal.quantile(level, False, asked, code)
         curve = self._curve() if curve is None else curve
@@ -392,8 +393,7 @@ class Pool:
         """Record a row together with others."""
         if self.unrecorded and self.unrecorded[0].observed.matrix.shape != rows.observed.matrix.shape:
             self.settle()  # there are more columns
-        arrays = (array.copy() for array in rows[4:])
-        self.unrecorded.append(LearnedRows(copied(rows.X), *rows[1:4], *arrays))
+        self.unrecorded.append(rows._replace(X=copied(rows.X), weight=rows.weight.copy()))
         if len(self.unrecorded) >= TOGETHER:
             self.settle()
 
@@ -434,7 +434,7 @@ class Pool:
         weights = np.where(np.isnan(predictions[:, 0]), np.nan, self.mixture.base.weights)
         if self.rows % BLOCK == 0 or self.rows == growth.event():
             self.record.add(self.rows, weights)
-        if growth.advance(self.rows, weights) and self.frozen.is_due(self.rows):
+        if growth.advance(self.rows, weights) and self.rows >= self.frozen.next:
             self.frozen.take(self.members, self.mixture, self.rows)
 
     def _judge(

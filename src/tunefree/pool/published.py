@@ -61,9 +61,7 @@ def published(model: Model) -> Model:
 def _shared(pool: Pool) -> Iterator[Any]:
     """The parts of a pool that are not copied."""
     yield from (pool.members.seen, pool.record, pool.members.ensemble.options, pool.waiting)
-    frozen = pool.frozen
-    yield from (frozen.copy, frozen.waiting, frozen.predicted, frozen.targets, frozen.weights, frozen.numbers)
-    yield from (frozen.units, frozen.draws)
+    yield from (pool.frozen.copy, pool.frozen.waiting, pool.frozen.predicted)
     growth = pool.members.growth
     if growth is not None:
         yield from (growth.whole, growth.recent, growth.pending)

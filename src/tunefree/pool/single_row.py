@@ -10,16 +10,15 @@ members of kernels, is left to that.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tunefree.core.programs import Call, Program
 from tunefree.core.rows import Block, Rows, reach
 from tunefree.generations import bins, linear, trees
-from tunefree.generations.columns import digests_of
 from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import LivingLeaves, add_weights, finite_sum, log_probabilities
 from tunefree.generations.linear import STRENGTHS, Linear
@@ -30,12 +29,13 @@ from tunefree.model.members import with_offsets
 from tunefree.model.passes import score_rows
 from tunefree.model.views import KERNELS
 from tunefree.pool.frozen import FOLLOWING
-from tunefree.pool.growth import Growth, Observed
+from tunefree.pool.growth import Observed
 from tunefree.pool.members import Members
 from tunefree.pool.slots import Slot
 
 ROOM = 64  # for codes and words at least
 LIKE = 2  # rows that are predicted like others before arrays are made
+Made = TypeVar("Made")
 Named = tuple[int, str, int, Generation]  # clock, kind, age, and generation
 
 
@@ -54,7 +54,6 @@ class LinearRow:
     def __init__(self, group: LinearGroup, X: Block, written: np.ndarray) -> None:
         p = X.numbers.shape[1]
         self.group, self.first, self.room = group, 1 + p, max(ROOM, 2 * (X.codes.size + X.values.size))
-        self.n_features, self.held = group.n_features, [(member.state, member.arrays) for member in group.members]
         self.columns, self.constant, self.written = X.columns.tobytes(), X.constant, written
         names = ["raw", *sorted({member.setting.view for member in group.members} - {"raw"})]
         self.indices, self.end = np.zeros(self.first + self.room, np.uint32), np.zeros(1, np.int64)
@@ -73,14 +72,12 @@ class LinearRow:
         self.rows = [Rows(self.start, self.end, self.indices, values) for values in seen]
         self.read = [(weights.copy(), units.copy()) for weights, units in group.weights()]
         self.reading, self.n_changes = Program([*self._reading()]), group.n_changes
+        self.scoring, self.learning = Program([*self._scoring()]), Program([*self._learning()])
 
     def is_like(self, X: Block) -> bool:
-        """Whether a row is like the one that this was made for, and members have the same memory as then."""
+        """Whether a row is like the one that this was made for."""
         is_alike = X.columns.tobytes() == self.columns and X.constant == self.constant
-        if not is_alike or self.room < X.codes.size + X.values.size or self.n_features != self.group.n_features:
-            return False
-        held = zip(self.group.members, self.held, strict=True)
-        return all(member.state is state and member.arrays is arrays for member, (state, arrays) in held)
+        return is_alike and self.room >= X.codes.size + X.values.size
 
     def _reading(self) -> Iterator[Call]:
         """The calls by which the weights of members are known."""
@@ -89,18 +86,18 @@ class LinearRow:
                 learner: Any = type(member.state)
                 yield reading(learner, member.state.n_outputs == 1), member.state, *read
 
-    def scoring(self) -> Iterator[Call]:
+    def _scoring(self) -> Iterator[Call]:
         """The calls in which members predict the row."""
         for read, row, margins in zip(self.read, self.rows, self.written, strict=True):
             yield score_rows, *read, row, margins
 
-    def learning(self) -> Iterator[Call]:
+    def _learning(self) -> Iterator[Call]:
         """The calls in which members predict the row, and learn it."""
         for member, row, predictions in zip(self.group.members, self.rows, self.written, strict=True):
             of_row = row, self.target, self.weight, predictions
             yield passes.call_on(member.state, member.arrays, of_row, passes.NOTHING_MET, member.offsets)
 
-    def know_weights(self) -> None:
+    def _know_weights(self) -> None:
         """Take over the weights of members where they have changed."""
         if self.group.n_changes != self.n_changes:
             self.reading.run()
@@ -109,7 +106,7 @@ class LinearRow:
                     with_offsets(read, member.offsets)
             self.n_changes = self.group.n_changes
 
-    def write(self, X: Block, target: float = 0.0, weight: float = 0.0) -> None:
+    def _write(self, X: Block, target: float = 0.0, weight: float = 0.0) -> None:
         """Write down a row as the views show it, which learn it if it has a weight."""
         self.target[0], self.weight[0] = target, weight
         raw, first, n_words = self.values[0], self.first, X.values.size
@@ -127,23 +124,27 @@ class LinearRow:
         if n_words:
             self.values[1:, words] = self.shown[1:, :n_words]
 
-    def respond(self) -> None:
-        """Write what the margins of members stand for, NaN where that is no finite number."""
+    def predict(self, X: Block) -> None:
+        """Write what members predict of a row."""
+        self._know_weights()
+        self._write(X)
+        self.scoring.run()
         if self.group.members[0].objective.task == "regression":
             for member, margins in zip(self.group.members, self.written, strict=True):
                 margins[:] = member.objective.predictions_of(margins)
-        self.check()
 
-    def check(self) -> None:
+    def learn(self, X: Block, target: float, weight: float) -> None:
+        """Write what members predict of a row, and let them learn it."""
+        self._write(X, target, weight)
+        self.learning.run()
+        end = int(self.end[0])
+        row = Rows(self.start.copy(), self.end.copy(), self.indices[:end].copy(), self.values[0, :end].copy())
+        self.group.has_learned_row(row, weight)
+
+    def respond(self) -> None:
         """Write NaN over predictions that are no finite numbers."""
         if not np.isfinite(self.written).all():
             self.written[~np.isfinite(self.written).all(axis=(1, 2))] = np.nan
-
-    def has_learned(self) -> None:
-        """Take note of the row that members have learned."""
-        end = int(self.end[0])
-        row = Rows(self.start.copy(), self.end.copy(), self.indices[:end].copy(), self.values[0, :end].copy())
-        self.group.has_learned_row(row, float(self.weight[0]))
 
 
 class GenerationsRow:
@@ -151,27 +152,27 @@ class GenerationsRow:
 
     Parameters
     ----------
-    growth : Growth
+    members : Members
     awake : list of (clock, kind, age, generation)
         Generations know all classes since their birth. Linear ones are last, and before them trees that are averaged.
     written : (predictions, 1, K) array
         Where predictions are written: of trees as they were born, of what learns on leaves, of linear generations.
     """
 
-    def __init__(self, growth: Growth, awake: list[Named], written: np.ndarray) -> None:
+    def __init__(self, members: Members, awake: list[Named], written: np.ndarray) -> None:
+        places = members.growth.columns.places if members.growth is not None else list
         of_trees = [of for *_, of in awake if not isinstance(of.model, Linear)]
         self.trees, self.linear = [of.model for of in of_trees], [of.model for *_, of in awake[len(of_trees) :]]
-        of_columns = [np.array(growth.columns.places(of.keys), np.intp)[of.model.sources] for *_, of in awake]
+        of_columns = [np.array(places(of.keys), np.intp)[of.model.sources] for *_, of in awake]
         edges = [*accumulate(map(len, of_columns), initial=0)]
         self.sources, self.gathered = np.concatenate([np.zeros(0, np.intp), *of_columns]), np.empty(edges[-1])
         self.columns = [self.gathered[start:stop].reshape(1, -1) for start, stop in pairwise(edges)]
         self.living = [(part, tree) for tree, of in enumerate(of_trees) for part in of.living]
         n, has_one = len(self.trees), written.shape[2] == 1
-        self.written, self.begun = written, np.zeros(written.shape)
+        self.summed = written[n:]  # what is added up anew for each row
         self.margins, self.added, scores = np.split(written, [n, n + len(self.living)])
         self.scores = scores.reshape(len(self.linear), len(STRENGTHS), 1, written.shape[2])
-        for begun, of in zip(self.begun, self.trees, strict=False):
-            begun[:] = of.start
+        self.starts = np.array([of.start for of in self.trees]).reshape(self.margins.shape)
         averaged = [of for of in self.trees if of.is_averaged]
         self.means = self.margins[n - len(averaged) :, 0]
         self.n_averaged = np.array([[max(len(of.roots), 1)] for of in averaged])
@@ -179,12 +180,13 @@ class GenerationsRow:
         self.trees_of_living, self.targets = [tree for _, tree in self.living], np.zeros((len(self.living), 1))
         self.are_living = all(isinstance(part, LivingLeaves) for part, _ in self.living)
         self.predict_rest = not self.are_living or any(part.predicts_rest for part, _ in self.living)
-        self.has_two = growth.n_classes > 0 and has_one
+        self.has_two = members.loss is None and has_one
         self.leaves = [np.empty((1, len(of.roots)), np.int32) for of in self.trees]
-        self.following = Program([*self._following()])
+        self.walking, self.following = Program([*self._walking()]), Program([*self._following()])
+        self.walked = b""  # the row that did so last
 
-    def walking(self) -> Iterator[Call]:
-        """The calls by which the row walks through trees, and becomes features of linear generations."""
+    def _walking(self) -> Iterator[Call]:
+        """The calls by which the row walks through trees."""
         for of, columns, leaves, sums in zip(self.trees, self.columns, self.leaves, self.margins, strict=False):
             codes = np.empty(columns.shape, np.uint8)
             yield bins.call_on(of.bins, columns, codes)
@@ -192,7 +194,7 @@ class GenerationsRow:
 
     def _following(self) -> Iterator[Call]:
         """The calls by which what learns on leaves, and linear generations, predict."""
-        rest = np.zeros((1, self.written.shape[2]))
+        rest = np.zeros((1, self.margins.shape[2]))
         for (part, tree), target, written in zip(self.living, self.targets, self.added, strict=True):
             if isinstance(part, LivingLeaves):
                 offsets = rest if part.predicts_rest else self.margins[tree]
@@ -204,24 +206,30 @@ class GenerationsRow:
             yield linear.write_features, columns, *of[1:4], features
             yield linear.call_on(of, features, scores)
 
-    def write(self, matrix: np.ndarray, weight: float = 0.0) -> None:
-        """Write down a row (1, c) under the keys of the columns so far, which is learned if it has a weight."""
-        self.weight[0] = weight
-        np.take(matrix[0], self.sources, out=self.gathered)
-        self.written[:] = self.begun
+    def follow(self, matrix: np.ndarray, y: float = 0.0, weight: float = 0.0) -> None:
+        """Predict a row (1, c) under the keys of the columns so far, and learn it if it has a weight.
 
-    def follow(self, y: float = 0.0) -> None:
-        """Write all predictions after the walk; the row is learned then, as one of class or number ``y``."""
-        if len(self.means):
-            means = self.means / self.n_averaged
-            self.means[:] = trees.margins_of_means(self.trees[-1], means, self.least)
-        if self.weight[0] > 0.0:
+        ``y`` is its class or number. A row that was predicted before it is learned does not walk again.
+        """
+        self.weight[0], row = weight, matrix.tobytes()
+        if row != self.walked:
+            np.take(matrix[0], self.sources, out=self.gathered)
+            self.margins[:], self.walked = self.starts, row
+            self.walking.run()
+            if len(self.means):
+                means = self.means / self.n_averaged
+                self.means[:] = trees.margins_of_means(self.trees[-1], means, self.least)
+        if weight > 0.0:
             if self.predict_rest:
                 with np.errstate(over="ignore"):
                     self.targets[:] = np.clip(y - self.margins[self.trees_of_living, 0], -1e300, 1e300)
             else:
                 self.targets[:] = y if not self.has_two else 1.0 if y == 1.0 else -1.0
+        self.summed[:] = 0.0
         self.following.run()
+
+    def respond(self) -> None:
+        """Write what is predicted with the corrections."""
         if self.predict_rest:
             margins = self.margins[self.trees_of_living]
             if self.are_living:
@@ -246,18 +254,13 @@ class SingleRow:
         members: Members = pool.members
         group, growth = members.ensemble.linear, members.growth
         awake = [] if growth is None else sorted(growth.generations(), key=_order)
-        slots = [*_slots(awake)]
-        places = [*members.online_places, *map(members.slots.get, slots)]
-        self.members, self.kept = members, [k for k, place in enumerate(places) if place is not None]
-        self.predicted = np.zeros((len(places), 1, group.n_outputs))
+        nowhere = len(members.names)  # where predictions are written that the mixture does not see
+        self.places = [*members.online_places, *(members.slots.get(slot, nowhere) for slot in _slots(awake))]
+        self.members, self.predicted = members, np.zeros((len(self.places), 1, group.n_outputs))
         self.linear = LinearRow(group, X, self.predicted[: len(group.members)])
-        of_generations = self.predicted[len(group.members) :]
-        self.generations = GenerationsRow(growth, awake, of_generations) if growth is not None and awake else None
-        walking = [] if self.generations is None else [*self.generations.walking()]
-        self.predicting = Program([*self.linear.scoring(), *walking])
-        self.learning = None if group.meetings else Program([*self.linear.learning(), *walking])
-        self.places, self.all_kept = [place for place in places if place is not None], len(self.kept) == len(places)
-        self.written = members.asleep(1)
+        self.generations = GenerationsRow(members, awake, self.predicted[len(group.members) :])
+        self.placed = np.full((1, nowhere + 1, max(members.width, 1)), np.nan)
+        self.written = self.placed[:, :nowhere]
         self.mixed, frozen = np.empty((1, self.written.shape[2])), pool.frozen
         self.target, self.weight = np.zeros(1), np.zeros(1)
         self.born: np.ndarray | None = None  # predictions of generations as they were born
@@ -271,42 +274,38 @@ class SingleRow:
 
     def predict(self, X: Block, matrix: np.ndarray) -> None:
         """Write what members predict, and the mixture of that."""
-        self.linear.know_weights()
-        self.linear.write(X)
-        if self.generations is not None:
-            self.generations.write(matrix)
-        self.predicting.run()
-        self.linear.respond()
+        self.linear.predict(X)
+        self.generations.follow(matrix)
         self._write()
         if self.born is not None:
             self.born[:] = self.written[:, self.places_born]
         self.mixing.run()
 
-    def learn(self, X: Block, y: float, weight: float, evidence: float, matrix: np.ndarray) -> None:
-        """Let members learn a row, generations with its weight as evidence; write what they predicted before."""
-        assert self.learning is not None
-        has_two = self.members.loss is None and self.linear.group.n_outputs == 1
-        self.linear.write(X, (1.0 if y == 1.0 else -1.0) if has_two else y, weight)
-        if self.generations is not None:
-            self.generations.write(matrix, evidence)
-        self.learning.run()
-        self.linear.check()
-        self.linear.has_learned()
-        self._write(y)
+    def learn(
+        self, X: Block, y: float, weight: float, evidence: float, matrix: np.ndarray, waited: np.ndarray | None
+    ) -> None:
+        """Let members learn a row, generations and mixture with its weight as evidence; write what was predicted.
 
-    def mix(self, y: float, weight: float) -> None:
-        """Let the mixture learn what members predicted, and write what it predicted before."""
-        self.target[0], self.weight[0] = y, weight
+        That is what members predicted of a row that ``waited``, (M, K), or predict before they learn it.
+        """
+        has_two = self.members.loss is None and self.linear.group.n_outputs == 1
+        self.linear.learn(X, (1.0 if y == 1.0 else -1.0) if has_two else y, weight)
+        self.generations.follow(matrix, y, evidence)
+        if waited is None:
+            self._write()
+        else:
+            self.written[0] = waited
+        self.target[0], self.weight[0] = y, evidence
         self.mixing_learned.run()
 
-    def _write(self, y: float = 0.0) -> None:
+    def _write(self) -> None:
         """Write down what all members predict at their places."""
-        if self.generations is not None:
-            self.generations.follow(y)
-        of_members = self.predicted[:, 0] if self.all_kept else self.predicted[self.kept, 0]
+        self.linear.respond()
+        self.generations.respond()
+        of_members = self.predicted[:, 0]
         if self.members.loss is None:
             of_members = log_probabilities(of_members, self.members.width, 0)  # which know all classes
-        self.written[0, self.places] = of_members
+        self.placed[0, self.places] = of_members
 
 
 def _order(named: Named) -> int:
@@ -340,20 +339,14 @@ class SingleRows:
 
         That is so of the first rows after members changed: arrays are made for more than a few rows.
         """
-        if not self._lock.acquire(blocking=False):
-            return None
-        try:
-            row = self._ready(pool, X)
-            if row is None:
-                return None
-            growth = pool.members.growth
+
+        def of_row(row: SingleRow) -> np.ndarray:
             matrix = pool.members.matrix(X)
             row.predict(X, matrix)
-            if growth is not None and not (pool.has_finished or pool.members.has_groups):
-                pool.waiting.keep(digests_of(matrix, growth.columns.keys), row.written)
+            pool.wait(matrix, row.written)
             return row.mixed.copy()
-        finally:
-            self._lock.release()
+
+        return self._use(pool, X, of_row)
 
     def learn(
         self, pool: Any, X: Block, y: float, weight: float, evidence: float, observed: Observed
@@ -362,23 +355,27 @@ class SingleRows:
 
         ``weight`` is relative to those of rows before; ``evidence`` is the same, or 0 where a member may know the row.
         """
+
+        def of_row(row: SingleRow) -> tuple[np.ndarray, np.ndarray]:
+            row.learn(X, y, weight, evidence, observed.matrix, next(pool.waiting.taken(observed.digests), None))
+            return row.written.copy(), row.mixed.copy()
+
+        return None if pool.members.ensemble.linear.meetings else self._use(pool, X, of_row)
+
+    def _use(self, pool: Any, X: Block, of_row: Callable[[SingleRow], Made]) -> Made | None:
+        """What is made of the arrays for this row; None if there are none, or another thread is using them."""
         if not self._lock.acquire(blocking=False):
             return None
         try:
             row = self._ready(pool, X)
-            if row is None or row.learning is None:
-                return None
-            row.learn(X, y, weight, evidence, observed.matrix)
-            pool.waiting.put_back(observed.digests, row.written)
-            row.mix(y, evidence)
-            return row.written.copy(), row.mixed.copy()
+            return None if row is None else of_row(row)
         finally:
             self._lock.release()
 
     def _ready(self, pool: Any, X: Block) -> SingleRow | None:
         """The arrays for this row, after making them where they are due."""
         held = _held(pool)
-        key = pool.has_finished, pool.members.width, *map(id, held)
+        key = pool.has_finished, pool.members.width, pool.members.ensemble.linear.n_features, *map(id, held)
         if key != self._key:
             self._key, self._held, self._met, self._row = key, held, 0, None
             self._is_foreseen = _is_foreseen(pool)
@@ -406,4 +403,6 @@ def _held(pool: Any) -> list[Any]:
     """What arrays and calls are made for: they are made anew where one of these is another object, or a class came."""
     linear, growth = pool.members.ensemble.linear, pool.members.growth
     generations = () if growth is None else growth.awake.values()  # lists that are replaced where one takes over
-    return [pool.mixture.corrections, pool.frozen.losses, linear.members, *linear.views.values(), growth, *generations]
+    states = (part for member in linear.members for part in (member.state, member.arrays))
+    of_pool = pool.mixture.corrections, pool.frozen.losses, linear.members, growth
+    return [*of_pool, *states, *linear.views.values(), *generations]

@@ -6,6 +6,8 @@ that was predicted before it is learned is evidence as it was predicted then.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 MOST_ROWS = 4096  # that wait; the earliest predicted are forgotten
@@ -38,11 +40,13 @@ class Waiting:
 
     def put_back(self, digests: np.ndarray, predictions: np.ndarray) -> None:
         """Write the predictions that were kept of rows over those (n, M, K) of now; these rows no longer wait."""
-        if self.rows:
-            for number, digest in enumerate(digests.tolist()):
-                of_row = self.rows.pop(digest, None)
-                if of_row is not None:
-                    predictions[number] = of_row
+        for number, of_row in enumerate(self.taken(digests) if self.rows else ()):
+            if of_row is not None:
+                predictions[number] = of_row
+
+    def taken(self, digests: np.ndarray) -> Iterator[np.ndarray | None]:
+        """The predictions (M, K) that were kept of each row, if there are any; it no longer waits."""
+        return (self.rows.pop(digest, None) for digest in digests.tolist())
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same; none where no row waits."""

@@ -3,31 +3,37 @@
 Most of the time that it takes to encode a row goes to arrays of one value. What a column makes of a value depends on
 nothing but the value, so it is remembered, and a few rows become the block that the encoder of tables would make of
 them (:mod:`tunefree.stream.features`). That encodes each cell the first time, and all rows in which something is not
-foreseen here: texts and lists, what is not known, what cannot be used.
+foreseen here: texts and lists, what is not known, what cannot be used. Values are those of JSON, or of a frame, which
+keep their types, and of which all is foreseen that needs no warning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import DataError
 from tunefree.core.rows import Block, sparse, table
-from tunefree.stream.columns import LONGEST, MOST_REMEMBERED, Faults, Number, converted
+from tunefree.stream.booleans import Boolean
+from tunefree.stream.columns import LONGEST, MOST_REMEMBERED, Category, Faults, Number, converted, family
 from tunefree.stream.features import MOST_CODES
 from tunefree.stream.file_notation import has_plain_numbers
+from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.late import Late
-from tunefree.stream.profile import LARGEST, Seen
+from tunefree.stream.profile import LARGEST, Seen, usual_ranges
 from tunefree.stream.roles import column_of
 
 MOST_ROWS = 64  # more are encoded faster together
 _OF_WORDS = {"text", "bag", "vector"}  # kinds of columns whose cells are not remembered
+_OF_FRAMES = {Number, Category, Boolean}  # columns whose cells in frames are remembered, where they are no numbers
+_PLAIN = {str, bool, int}  # by these types
+_WHOLE = 2**53  # whole numbers up to it are doubles
 _NUMBERS = {int, float}
-_ABSENT = object()
+_ABSENT: Any = object()
 _FIRST = np.zeros(1, np.intp)
 
 
@@ -50,6 +56,8 @@ class Cells:
     ----------
     encoder : TableEncoder
         It does not change meanwhile.
+    of_frames : bool, default False
+        Whether values are those of a frame; else they are of JSON.
 
     Attributes
     ----------
@@ -70,19 +78,26 @@ class Cells:
     (array([[50.]]), array([[3]], dtype=int32), None)
     """
 
-    def __init__(self, encoder: Any) -> None:
+    def __init__(self, encoder: Any, of_frames: bool = False) -> None:
         self.encoder, self._types, columns = encoder, encoder.types(), encoder.columns
+        self.of_frames, self.rows = of_frames, encoder.profile.rows
         self._described = [(column.name, column.kind, column.options()) for column in columns]
         self._keys = encoder.ids.keys.known[: encoder.ids.keys.count].copy()
         is_foreseen = has_plain_numbers(encoder) and not (encoder.notes or encoder.hash_bits or encoder.exposure)
         is_foreseen = is_foreseen and encoder.ids.most is None  # otherwise features are forgotten
         is_foreseen = is_foreseen and not _OF_WORDS & {column.kind for column in columns}
+        is_foreseen = is_foreseen and not (of_frames and (encoder.na_values or {*map(type, columns)} - _OF_FRAMES))
         self.names = frozenset(column.name for column in columns if is_foreseen)
-        self._columns = [(column.name, type(column) is Number, dict[Any, Cell | None]()) for column in columns]
+        ranges = usual_ranges(encoder.profile) if of_frames else []
+        limits = ((max(low, -LARGEST), min(high, LARGEST)) for low, high in ranges)
+        self._columns = [
+            (column.name, within if type(column) is Number else (1.0, 0.0), dict[Any, Cell | None]())
+            for column, within in zip(columns, chain(limits, repeat((-LARGEST, LARGEST))), strict=False)
+        ]
 
     def follow(self, encoder: Any) -> Cells:
         """The cells of another encoder: the same, as far as all that was known is so still."""
-        other = Cells(encoder)
+        other = Cells(encoder, self.of_frames)
         if other._described == self._described and np.array_equal(other._keys[: len(self._keys)], self._keys):
             for (*_, known), (*_, known_before) in zip(other._columns, self._columns, strict=True):
                 known |= {key: cell for key, cell in known_before.items() if cell is not None}
@@ -93,20 +108,22 @@ class Cells:
         of_rows = []
         for row in objects:
             cells = []
-            for place, (name, is_number, known) in enumerate(self._columns):
+            for place, (name, (low, high), known) in enumerate(self._columns):
                 value = row.get(name, _ABSENT)
                 kind = type(value)
-                if is_number and kind in _NUMBERS and -LARGEST < value < LARGEST:
+                if kind in _NUMBERS and low <= value <= high and (kind is float or -_WHOLE <= value <= _WHOLE):
                     cells.append(Cell([float(value)], [], [], Seen(False, value, value)))
                     continue
-                if kind is list or kind is dict or (kind is str and len(value) > LONGEST):
+                is_plain = kind in _PLAIN and low > high if self.of_frames else kind is not list and kind is not dict
+                if not is_plain or (kind is str and len(value) > LONGEST):
                     return None
                 key = kind, value
-                if key not in known:
-                    if len(known) == MOST_REMEMBERED:
+                cell = known.get(key, _ABSENT)
+                if cell is _ABSENT:
+                    if len(known) >= MOST_REMEMBERED:
                         known.clear()
-                    known[key] = self._encoded(place, value)
-                if (cell := known[key]) is None:
+                    cell = known[key] = self._encoded(place, value)
+                if cell is None:
                     return None
                 cells.append(cell)
             of_rows.append(cells)
@@ -118,10 +135,15 @@ class Cells:
         if value is _ABSENT:
             return _NOTHING if isinstance(column, Late) else None
         try:
-            chunk = read_objects([{column.name: value}], {column.name: self._types[column.name]}, "")
+            types = {column.name: self._types[column.name]}
+            of_json = [{column.name: value}], types, ""
+            chunk = next(read_frame({column.name: [value]})) if self.of_frames else read_objects(*of_json)
         except DataError:
             return None
-        values = converted(column, column_of(chunk, column.name, faults), faults)
+        array = column_of(chunk, column.name, faults)
+        if family(array.type) not in column.families:
+            return None
+        values = converted(column, array, faults)
         parts = column.parts(values, False)
         if faults or faults.missing:
             return None
@@ -131,12 +153,29 @@ class Cells:
         if any(codes.places[0] >= 0 and not feature for codes, feature in zip(parts.codes, features, strict=True)):
             return None
         observed = column.observed(values, parts)
+        if self.of_frames and observed.missing[0]:
+            return None
         number = np.nan if observed.numbers is None else float(observed.numbers[0])
         of_value = np.nan if observed.values_of is None else float(observed.values_of(_FIRST)[0])
         codes = [(MOST_CODES * place + k, feature) for k, feature in enumerate(features)]
         numbers = [float(of_rows[0]) for of_rows in parts.numbers]
         entries = [pair for pair in zip(words.ids.tolist(), words.values.tolist(), strict=True) if pair[0]]
         return Cell(numbers, codes, entries, Seen(bool(observed.missing[0]), number, of_value))
+
+
+def block_of_frame(encoder: Any, X: Any) -> Block | None:
+    """The block of a pandas frame of one row, of cells that its encoder keeps; None if something is not foreseen."""
+    if not is_pandas(X) or len(X) != 1:
+        return None
+    cells = encoder.cells
+    if cells is None or cells.encoder is not encoder or cells.rows != encoder.profile.rows:
+        cells = encoder.cells = Cells(encoder, of_frames=True) if cells is None else cells.follow(encoder)
+    values = X.iloc[0]
+    is_foreseen = X.columns.is_unique and type(values.dtype).__name__ != "SparseDtype"
+    as_python = [value.item() if isinstance(value, np.generic) else value for value in values.tolist()]
+    row = dict(zip(X.columns.tolist(), as_python, strict=True)) if is_foreseen else {}
+    of_row = cells.of_rows([row]) if row.keys() == cells.names else None
+    return None if of_row is None else block_of(of_row)
 
 
 def block_of(cells: Sequence[Sequence[Cell]]) -> Block:

@@ -111,6 +111,7 @@ class TableEncoder:
         self.target_family, self.exposure = target_family, exposure
         self._number_names = [name for column in self.columns for name in column.names()]
         self.ids = FeatureIds(1 + len(self._number_names), hash_bits)
+        self.cells: Any = None  # that are remembered of rows that are predicted one at a time
         self.profile, self.observes = Profile(len(self.columns)), True  # not in a second pass over the same rows
 
     @classmethod

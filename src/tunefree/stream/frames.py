@@ -187,13 +187,14 @@ def _array(column: Any, label: str, name: str, first: int, make: Callable[[Any],
         raise DataError(f"values of different types ({reason})", name, first + 1, label, remedy) from None
 
 
-def _is_pandas(frame: Any) -> bool:
+def is_pandas(frame: Any) -> bool:
+    """Whether this is a DataFrame of pandas."""
     pandas = sys.modules.get("pandas")  # whoever passes a DataFrame has imported it
     return pandas is not None and isinstance(frame, pandas.DataFrame)
 
 
 _CONVERTERS: tuple[tuple[Callable[[Any], bool], Callable[..., Iterator[Any]]], ...] = (
-    (_is_pandas, _pandas),
+    (is_pandas, _pandas),
     (lambda frame: hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"), _capsule),
     (lambda frame: isinstance(frame, Mapping), _mapping),
     (lambda frame: isinstance(frame, np.ndarray), _matrix),

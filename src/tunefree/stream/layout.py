@@ -17,12 +17,7 @@ from tunefree.stream.late import Late
 
 NUMBERS, CODES, WORDS, HASHED = "numbers", "codes", "words", "hashed"  # kinds of parts
 MISSING = "(missing)"  # label of the code that says that a column is missing
-_KINDS = {
-    "number": NUMBERS,
-    "text": WORDS,
-    "bag": WORDS,
-    "vector": WORDS,
-}  # of columns with one part; the others have codes
+_KINDS = {"number": NUMBERS, "text": WORDS, "bag": WORDS, "vector": WORDS}  # of columns with one part, not codes
 
 
 class Part(NamedTuple):

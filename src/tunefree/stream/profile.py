@@ -186,6 +186,14 @@ class Profile:
         return profile
 
 
+def usual_ranges(profile: Profile) -> list[tuple[float, float]]:
+    """For each column the range beyond which a number is outside what training saw, by more than its width."""
+    return [
+        (low - (high - low), high + (high - low)) if low <= high else (-np.inf, np.inf)
+        for low, high in profile.ranges.tolist()
+    ]
+
+
 @lru_cache(4)
 def _fractions(n: int) -> np.ndarray:
     """Multiples of the golden ratio from 0 on: their fractions, times 2^64."""
@@ -274,13 +282,13 @@ class Comparison:
                     if code != missing_name(column.name):
                         category = code.removeprefix(f"{column.name}=")
                         _add(self.unseen, place, category, count, file, int(numbers[row]))
-        for place, (seen, (low, high)) in enumerate(zip(observed, self.encoder.profile.ranges.tolist(), strict=False)):
+        for place, (seen, (below, above)) in enumerate(zip(observed, usual_ranges(self.encoder.profile), strict=False)):
             least, greatest = self.here.ranges[place].tolist()
-            below, above = low - (high - low), high + (high - low)
-            if seen is None or seen.numbers is None or low > high or (least >= below and greatest <= above):
+            if seen is None or seen.numbers is None or (least >= below and greatest <= above):
                 continue
             rows = np.flatnonzero((seen.numbers < below) | (seen.numbers > above))
             if len(rows):
+                low = self.encoder.profile.ranges[place, 0]
                 farthest = seen.numbers[rows[np.argmax(np.abs(seen.numbers[rows] - low))]]
                 _add(self.outside, place, repr(float(farthest)), len(rows), file, int(numbers[rows[0]]))
 

@@ -1,6 +1,6 @@
 """One pass: a model learns pieces of rows in their order, and predicts each row before.
 
-``fit``, ``partial_fit``, ``train``, serving, river and shards run this pass. They say where pieces come from, such as
+``fit``, ``partial_fit``, ``train``, serving and shards run this pass. They say where pieces come from, such as
 rows in memory in an order that is drawn, a source that is read ahead, or a shard, and who observes the pass.
 """
 

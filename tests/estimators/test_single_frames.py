@@ -1,0 +1,105 @@
+"""A frame of one row: what is predicted, and what is said of it, is what it is among others."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tunefree import ScInOLClassifier, TuneFreeClassifier, TuneFreeRegressor
+from tunefree.estimators import tables
+
+N = 400
+
+
+def frame_of(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    columns: dict[str, Any] = {"width": rng.normal(size=n), "count": rng.integers(0, 9, n)}
+    columns |= {"colour": rng.choice(["red", "green", "blue"], n), "is_new": rng.random(n) < 0.5}
+    frame = pd.DataFrame(columns | {"size": pd.Categorical(rng.choice(["S", "M"], n))})
+    return frame.astype({"width": np.float32})
+
+
+def of_general_way(monkeypatch: pytest.MonkeyPatch, model: Any, X: Any) -> tuple[str, Any]:
+    with monkeypatch.context() as patch:
+        patch.setattr(tables, "of_one_row", lambda estimator, X: None)
+        return outcome(model, X)
+
+
+def outcome(model: Any, X: Any) -> tuple[str, Any]:
+    """The bytes that are predicted and warnings, or the error."""
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        try:
+            predicted = (model.predict_proba if hasattr(model, "predict_proba") else model.predict)(X)
+        except Exception as error:
+            return type(error).__name__, str(error)
+    return predicted.tobytes().hex(), [str(one.message) for one in raised]
+
+
+def odd_rows(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Rows that are not as usual."""
+    row = frame[:1]
+    for name in frame.columns:
+        for value in (None, np.nan, pd.NA, "", "12", "red ", "orange", 1e9, -1e300, np.inf, 2**60, 3, True, b"red"):
+            yield row.assign(**{name: pd.Series([value], row.index, object)})
+        yield row.drop(columns=name)
+        yield row.assign(**{name: pd.Series([pd.Timestamp("2020-01-01")], row.index)})
+        yield row.rename(columns={name: 7})
+    yield row[row.columns[::-1]]
+    yield row.assign(other=1.0)
+    yield row.assign(colour=["red" * 100])
+    yield pd.concat([row, row[["width"]]], axis=1)
+    yield row.astype(object)
+    yield row.astype({"count": "Int64", "colour": "category", "is_new": "boolean"})
+
+
+@pytest.mark.parametrize("make", [TuneFreeClassifier, TuneFreeRegressor, ScInOLClassifier])
+def test_rows_alone_have_the_bits_of_rows_together(make: Any) -> None:
+    frame, new = frame_of(N, 0), frame_of(60, 1)
+    y = (frame["width"] + (frame["colour"] == "red") > 0.3).to_numpy()
+    model = make().fit(frame, y)
+    before = dict(vars(model))
+    predict = model.predict_proba if hasattr(model, "predict_proba") else model.predict
+    alone = np.concatenate([predict(new[i : i + 1]) for i in range(60)])
+    assert alone.tobytes() == predict(new).tobytes()
+    assert vars(model) == before
+    assert all(tables.of_one_row(model, new[i : i + 1]) is not None for i in range(60))
+
+
+def test_rows_that_are_not_as_usual_go_the_general_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = frame_of(N, 0)
+    y = (frame["width"] + (frame["colour"] == "red") > 0.3).to_numpy()
+    model = TuneFreeClassifier().fit(frame, y)
+    model.predict_proba(frame[:1])
+    for row in odd_rows(frame):
+        assert outcome(model, row) == of_general_way(monkeypatch, copy.deepcopy(model), row)
+
+
+def test_frames_of_numbers_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(N, 3)), columns=["a", "b", "c"])
+    model = TuneFreeRegressor().fit(frame, frame["a"] - frame["c"])
+    rows = [frame[:1], frame[:1].astype(np.float32), frame[:1].astype(int), frame[:1].astype("Float64"), frame[:1] * 9]
+    rows += [frame[:1].astype(pd.SparseDtype(float)), frame[:1].replace(frame.iloc[0, 1], np.nan), frame[:1].to_numpy()]
+    for row in rows:
+        assert outcome(model, row) == of_general_way(monkeypatch, model, row)
+
+
+def test_rows_that_are_learned_between() -> None:
+    """Categories that come later are known from then on."""
+    frame, model = frame_of(N, 0), TuneFreeClassifier()
+    y = (frame["width"] > 0).to_numpy()
+    model.partial_fit(frame[:200], y[:200], classes=[False, True])
+    for i in range(200, 300):
+        row = frame[i : i + 1].assign(colour="orange" if i % 7 == 0 else frame["colour"][i], width=np.float64(i))
+        other = copy.deepcopy(model)
+        model.partial_fit(row, y[i : i + 1])
+        other.partial_fit(row, y[i : i + 1])
+        two = pd.concat([row, row])
+        assert model.predict_proba(row).tobytes() * 2 == other.predict_proba(two).tobytes()
