@@ -44,8 +44,7 @@ def train(
     tunefree train more.csv --from people.model -o people.model
     """
     run.check(plan)
-    if run.memory_limit is not None:
-        machine.share_freed_memory()
+    machine.share_freed_memory()
     if is_store(output):
         trained, n_rises, output = _learn_in_store(files, plan, run, output)
     elif output.parent.is_dir() and (output.is_file() or not output.exists()):

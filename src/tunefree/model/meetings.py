@@ -27,7 +27,7 @@ from tunefree.core.rows import Block, Rows, n_rows, reach, sparse
 from tunefree.model.occurrences import NO_SLOT, VISITS, Kept, Known, Occurrences, gather, links, meet_rows, place_rows
 
 FIRST = 1024  # features that have slots from the start: more than Newton's matrices reserve capacity for
-FEW = 8  # occurrences after which a feature has a slot, where there are several margins
+FEW = 12  # occurrences after which a feature has a slot, where there are several margins
 LOGGED = 2**16  # rows in a log: more than members learn at a time
 MOST = 2**62
 

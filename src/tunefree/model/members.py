@@ -141,9 +141,14 @@ class Member(HasObjective):
         """Count a row that is learned."""
         self.rows, self.mass = self.rows + 1, min(self.mass + weight, MOST_SUMMED)
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the learner keeps nothing of features beyond the first ones, which have slots from the start."""
+        return bool(self.state.n_features < self.room)
+
     def replay(self, X: Rows, past: Past) -> None:
         """Learn occurrences, rows of one entry each, of features that have statistics now."""
-        if len(past.sources) and self.log is not None:
+        if len(past.sources) and self.log is not None and not self.is_bounded:
             self._replay_into(self.state, X, past)
 
     def _replay_into(self, state: Any, X: Rows, past: Past) -> None:
@@ -176,7 +181,7 @@ class Member(HasObjective):
 
     def past_weights(self, X: Rows, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
         """What :meth:`weights` would have of features without a slot, rows of one entry each, numbered by slots."""
-        if self.log is None:
+        if self.log is None or self.is_bounded:
             return None
         n_features, n_outputs = 1 + int(past.slots.max(initial=1)), self.log.shape[1] - passes.OF_ROW
         state = self.state.blank(n_features, n_outputs)

@@ -159,7 +159,7 @@ class Cells:
         of_value = np.nan if observed.values_of is None else float(observed.values_of(_FIRST)[0])
         codes = [(MOST_CODES * place + k, feature) for k, feature in enumerate(features)]
         numbers = [float(of_rows[0]) for of_rows in parts.numbers]
-        entries = [pair for pair in zip(words.ids.tolist(), words.values.tolist(), strict=True) if pair[0]]
+        entries = list(zip(words.features.tolist(), words.values.tolist(), strict=True))
         return Cell(numbers, codes, entries, Seen(bool(observed.missing[0]), number, of_value))
 
 

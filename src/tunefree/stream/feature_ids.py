@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError, ModelError
-from tunefree.core.rows import Block, sparse
+from tunefree.core.rows import Block, sparse, together
 from tunefree.stream import keys as dictionary
 from tunefree.stream.columns import Bags, Codes, Words, as_number
 from tunefree.stream.names import FeatureNames, Names, in_order, of_strings
@@ -30,15 +30,18 @@ class Triplets(NamedTuple):
     ids: np.ndarray  # (entries,) int32: features, 0 where the word is unknown
     values: np.ndarray  # (entries,) float64
 
+    @classmethod
+    def of(cls, words: Block) -> Triplets:
+        """Sparse rows in coordinate format."""
+        rows = np.repeat(np.arange(len(words.pointers) - 1), np.diff(words.pointers))
+        return cls(rows, words.features, words.values)
+
     def sparse(self, n: int) -> Block:
         """The words as n sparse rows, without unknown ones."""
         known = self.ids > 0
         pointers = np.zeros(n + 1, np.int64)
         np.cumsum(np.bincount(self.rows[known], minlength=n), out=pointers[1:])
         return sparse(pointers, self.ids[known], self.values[known])
-
-
-_NO_WORDS = Triplets(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
 
 
 class _Unknown(NamedTuple):
@@ -112,17 +115,13 @@ class FeatureIds:
         bags: Sequence[LocatedBags],
         learning: bool,
         weight: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, Triplets]:
+    ) -> tuple[np.ndarray, Block]:
         """The ids of the codes, (n, q) int32, and the words with theirs; unknown ones are added if learning, else 0.
 
         Rows of a weight (n,) of 0 are no evidence that features will come again.
         """
-        if not codes and not bags:
-            return np.zeros((n_rows, 0), np.int32), _NO_WORDS
         is_limited = learning and self.most is not None
-        if not bags and not is_limited:
-            return self._of_rows(n_rows, codes, [], learning)
-        ids, entries = np.zeros((n_rows, len(codes)), np.int32), []
+        ids, blocks = np.zeros((n_rows, len(codes)), np.int32), []
 
         def held(start: int, stop: int) -> tuple[list[Located], list[LocatedWords]]:
             of_rows = [(place, part._replace(places=part.places[start:stop])) for place, part in codes]
@@ -139,13 +138,13 @@ class FeatureIds:
                     end = start + fitting
                     of_rows = held(start, end)
                 ids[start:end], words = self._of_rows(end - start, *of_rows, learning)
-                entries.append(words._replace(rows=words.rows + start))
+                blocks.append(words.sparse(end - start))
                 if is_limited:
                     self._count(ids[start:end], words, None if weight is None else weight[start:end])
                 start = end
                 if begin == stop:
                     break
-        return ids, Triplets(*map(np.concatenate, zip(*entries, strict=True)))
+        return ids, blocks[0] if len(blocks) == 1 else together(blocks)
 
     def _rows_with_room(self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords]) -> int:
         """The first rows for whose features there is room, of so many."""
@@ -154,10 +153,8 @@ class FeatureIds:
         if len(unknown.rows) <= room:
             return n_rows
         order = np.lexsort((unknown.places, unknown.rows))
-        _, first = np.unique(unknown.keys[order], return_index=True)
-        if len(first) <= room:
-            return n_rows
-        return int(unknown.rows[order[np.sort(first)[room]]])
+        first = _first_of(unknown.keys[order])
+        return n_rows if len(first) <= room else int(unknown.rows[order[first[room]]])
 
     def _room(self) -> int:
         return max((self.most or 0) - self.keys.count + len(self._free), 0)
@@ -220,9 +217,8 @@ class FeatureIds:
         """Know new keys in the order of their first appearance; ids that are free are taken first."""
         if not len(unknown.rows):
             return
-        order = np.lexsort((unknown.places, unknown.rows))
-        _, first = np.unique(unknown.keys[order], return_index=True)
-        order = order[np.sort(first)]
+        order = np.lexsort((unknown.places, unknown.rows)) if len(unknown.sources) > 1 else np.arange(len(unknown.rows))
+        order = order[_first_of(unknown.keys[order])]
         places, added = self._free[: len(order)], order[len(self._free) :]
         if len(places):
             self.keys = dictionary.placed(self.keys, places, unknown.keys[order[: len(places)]])
@@ -279,8 +275,8 @@ class FeatureIds:
         return unknown
 
     def with_averages(
-        self, codes: Sequence[Located], ids: np.ndarray, words: Triplets, drawn: Callable[[int], np.ndarray]
-    ) -> Triplets:
+        self, codes: Sequence[Located], ids: np.ndarray, words: Block, drawn: Callable[[int], np.ndarray]
+    ) -> Block:
         """Words, and for a code without an id the codes of its column with the shares that they have of all rows.
 
         So linear learners predict a category that is new as the average of those that are known.
@@ -290,11 +286,11 @@ class FeatureIds:
         codes : sequence of (int, Codes)
         ids : (n, q) array
             Of the codes of the rows.
-        words : Triplets
+        words : Block
         drawn : function
             From the number of a column to its codes in a sample of the rows learned, as :class:`Observed` has them.
         """
-        parts = [words]
+        parts = [Triplets.of(words)]
         for k, (column, part) in enumerate(codes):
             rows = np.flatnonzero((ids[:, k] == 0) & (part.places >= 0))
             features, shares = self._shares(column, drawn(column)) if len(rows) else (rows, rows)
@@ -305,7 +301,7 @@ class FeatureIds:
             return words
         joined = Triplets(*map(np.concatenate, zip(*parts, strict=True)))
         order = np.argsort(joined.rows, kind="stable")
-        return Triplets(*(array[order] for array in joined))
+        return Triplets(*(array[order] for array in joined)).sparse(len(ids))
 
     def _shares(self, column: int, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The most frequent features of a column's codes in a sample, and their shares."""
@@ -396,16 +392,11 @@ def _pieces(n_rows: int, sizes: Sequence[np.ndarray]) -> Iterator[tuple[int, int
 
 
 def _by_row(words: Sequence[LocatedWords], n_rows: int, first: int) -> tuple[np.ndarray, np.ndarray, Any]:
-    """Row of each word, its place in the row (after ``first`` codes), and the order that puts words row by row."""
-    if not words:
-        nothing = np.zeros(0, np.int64)
-        return nothing, nothing, nothing
-    row_indices = np.arange(n_rows, dtype=np.int64)
-    rows = _join([np.repeat(row_indices, part.counts) for _, part in words], np.int64)
+    """Row of each word, its place among all, row by row (from ``first`` on), and the order that puts words so."""
+    rows = _join([np.repeat(np.arange(n_rows), part.counts) for _, part in words], np.int64)
     order = np.argsort(rows, kind="stable") if len(words) > 1 else slice(None)
-    starts = np.searchsorted(rows[order], row_indices)
     places = np.empty(len(rows), np.int64)
-    places[order] = first + np.arange(len(rows)) - (starts[rows[order]] if len(rows) else 0)
+    places[order] = np.arange(first, first + len(rows))
     return rows, places, order
 
 
@@ -439,6 +430,18 @@ def _unknown(
         [*codes, *words],
         np.concatenate([np.zeros((0, 2), np.int64), *members]),
     )
+
+
+def _first_of(keys: np.ndarray) -> np.ndarray:
+    """Where each of the keys occurs first.
+
+    Examples
+    --------
+    >>> _first_of(np.array([70, 50, 70, 90], np.uint64))
+    array([0, 1, 3])
+    """
+    numbers = dictionary.lookup(dictionary.create(), keys)[1]  # in the order of first appearance
+    return np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=0))
 
 
 def _unknown_codes(

@@ -458,7 +458,7 @@ class TableEncoder:
         codes = [(place, codes) for place, part in enumerate(parts) for codes in part.codes]
         sources = [MOST_CODES * place + k for place, part in enumerate(parts) for k in range(len(part.codes))]
         bags = [(place, bags) for place, part in enumerate(parts) for bags in part.bags]
-        ids, entries = self.ids.of_chunk(n, codes, bags, learning, weight)
+        ids, words = self.ids.of_chunk(n, codes, bags, learning, weight)
         observed = [
             column.observed(values, part) for column, values, part in zip(self.columns, converted, parts, strict=True)
         ]
@@ -469,9 +469,9 @@ class TableEncoder:
             unknown = self.ids.unknown(codes, ids)
             bad.comparison.add(observed, unknown, chunk.file, row_numbers(chunk))
             if unknown:
-                entries = self.ids.with_averages(codes, ids, entries, self.profile.drawn)
+                words = self.ids.with_averages(codes, ids, words, self.profile.drawn)
                 self._fill(numbers, codes, ids)
-        return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, entries.sparse(n), sources)
+        return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, words, sources)
 
     def _fill(self, numbers: np.ndarray, codes: Sequence[Any], ids: np.ndarray) -> None:
         """Where a number is missing that never was in training, it is the median of what training saw."""
