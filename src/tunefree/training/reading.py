@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import os
 import queue
 import threading
@@ -112,7 +111,7 @@ def begin(
     rest = encoded(encoder, chunks, bad, learning=True, labelled=labelled, is_live=source.is_live)
     is_table = source.kind == TABLE
     usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
-    batches = itertools.chain([batch] if len(batch.weight) else [], rest)
+    batches = _followed(batch, rest) if len(batch.weight) else rest
     of_first = first.table if is_table else None, usable, batch.target
     return Reading(task, classes, encoder, batches, guess, *of_first, batch.file)
 
@@ -161,7 +160,7 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
     first = next(chunks, None)
     if first is None:
         raise no_rows(source)
-    return source.encoder(first, **of_columns), itertools.chain([first], chunks)
+    return source.encoder(first, **of_columns), _followed(first, chunks)
 
 
 def batches_from(
@@ -247,7 +246,14 @@ def in_its_notation(
     first = next(chunks, None)
     if first is None:
         return encoder, chunks
-    return as_written(encoder, first, source.column_types), itertools.chain([first], chunks)
+    return as_written(encoder, first, source.column_types), _followed(first, chunks)
+
+
+def _followed(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    """An item and those that follow; unlike by ``itertools.chain`` the first is not kept when it was taken."""
+    yield first
+    del first
+    yield from rest
 
 
 def further_batches(source: Source, encoder: Any, bad: BadRows, group: str | None) -> tuple[Any, Iterator[Batch]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from tunefree.core import machine
 from tunefree.core.errors import DataError
 from tunefree.losses.rates import has_rates
 from tunefree.model.kernel_bank import KernelConfig
@@ -27,7 +28,7 @@ from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 from tunefree.training import rare_classes, rises
 from tunefree.training.class_weights import check, share_told, with_weights
-from tunefree.training.memory_limit import CHECKED, SMALL, MemoryLimit, limit_of
+from tunefree.training.memory_limit import CHECKED, GIVEN_BACK, SMALL, MemoryLimit, limit_of, small_chunks
 from tunefree.training.one_pass import blank, end, learn, one_pass
 from tunefree.training.pieces import Observer, Piece, Read, Step, piece_of, pieces_of
 from tunefree.training.reading import (
@@ -107,6 +108,8 @@ def train(
     plan, unread = with_weights(plan, source), plan.bad_rows()
     with _in_order(source, plan, unread, earlier) as in_order:
         rows = stoppable(in_order, stop)
+        if memory_limit is not None:
+            rows = replace(rows, files=tuple(small_chunks(file) for file in rows.files))
         checkpoints.begin(rows)
         noted, copied = partial(note, origin=rows.origin), partial(_copy, watcher)
         observers: list[Observer] = [noted, watcher.step, checkpoints.save, copied]
@@ -291,6 +294,8 @@ class _Reader:
             for piece in pieces_of(trained, read, CHECKED if self.limit.is_stated else 0):
                 if self.limit.is_stated and trained.progress.rows % CHECKED == 0:
                     self.limit.make_room(model, n_slots)
+                    if trained.progress.rows % GIVEN_BACK == 0:
+                        machine.give_back_memory()
                 yield piece
         self.batches = None
         self.bad = replace(self.bad, tally=self.unread.tally.copy().with_columns(self.bad.tally))
