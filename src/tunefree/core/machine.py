@@ -76,7 +76,8 @@ def unchanged_files(maps: Iterable[str]) -> list[tuple[int, int]]:
         first, *rest = line.split(maxsplit=5)
         if "-" in first:
             is_file = len(rest) == 5 and rest[4].startswith("/") and rest[0] in ("r-xp", "r--p")
-            place = tuple(int(end, 16) for end in first.split("-")) if is_file else None
+            start, _, stop = first.partition("-")
+            place = (int(start, 16), int(stop, 16)) if is_file else None
         elif first == "Anonymous:" and rest[0] == "0" and place is not None:
             places.append(place)
     return places

@@ -26,7 +26,6 @@ from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
-from tunefree.stream.whole_groups import whole_groups
 from tunefree.training.closed_classes import closed_classes, of_named_classes
 from tunefree.training.rates import of_possible_targets
 from tunefree.training.stopping import Stop, Stopped
@@ -93,8 +92,6 @@ def begin(
             problem = f"{source.kind} text has no columns to name a {role}"
             raise DataError(problem, source.name, remedy=f"leave `{role}` out, or give a table")
     encoder, chunks = blank_encoder(source, plan, bad)
-    if plan.group is not None:
-        chunks = whole_groups(chunks, plan.group, begins=True)
     first = next(chunks, None)
     if first is None:
         raise no_rows(source)
@@ -163,9 +160,7 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
     return source.encoder(first, **of_columns), _followed(first, chunks)
 
 
-def batches_from(
-    position: Position, source: Source, encoder: Any, bad: BadRows, group: str | None = None, held: Any = None
-) -> Iterator[Batch]:
+def batches_from(position: Position, source: Source, encoder: Any, bad: BadRows) -> Iterator[Batch]:
     """Labelled batches from a position on, of a source whose encoder knows the types of its columns.
 
     Parameters
@@ -175,14 +170,8 @@ def batches_from(
     encoder : encoder of the source
         New features are added to it.
     bad : BadRows
-    group : str, optional
-        Column of groups, between whose rows batches are cut.
-    held : Columns, optional
-        Rows before the position that wait for others of their group.
     """
     chunks = chunks_of(source, encoder, bad, position)
-    if group is not None:
-        chunks = whole_groups(chunks, group, held)
     return encoded(encoder, chunks, bad, learning=True, labelled=True, is_live=source.is_live)
 
 
@@ -256,15 +245,13 @@ def _followed(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
     yield from rest
 
 
-def further_batches(source: Source, encoder: Any, bad: BadRows, group: str | None) -> tuple[Any, Iterator[Batch]]:
+def further_batches(source: Source, encoder: Any, bad: BadRows) -> tuple[Any, Iterator[Batch]]:
     """An encoder that reads numbers and dates as a source writes them, and labelled batches of the source, from which
     it learns further features."""
     if source.known is not None:
         encoder, chunks = source.known, chunks_of(source, source.known, bad)
     else:
         encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
-    if group is not None:
-        chunks = whole_groups(chunks, group)
     return encoder, encoded(encoder, chunks, bad, learning=True, labelled=True, is_live=source.is_live)
 
 

@@ -258,9 +258,9 @@ class Checkpoints:
 
     def _save(self, encoder: Any, passed: Passed) -> None:
         assert self._latest is not None
-        trained, read = self._latest
+        trained, _ = self._latest
         trained.progress.read, trained.progress.read_digests = passed
-        trained.save(str(self.path), encoder, read.batch.held)
+        trained.save(str(self.path), encoder)
         self._latest = None  # nothing is left to save
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,7 +30,7 @@ from tunefree.training import rare_classes, rises
 from tunefree.training.class_weights import check, share_told, with_weights
 from tunefree.training.memory_limit import CHECKED, GIVEN_BACK, SMALL, MemoryLimit, limit_of, small_chunks
 from tunefree.training.one_pass import blank, end, learn, one_pass
-from tunefree.training.pieces import Observer, Piece, Read, Step, piece_of, pieces_of
+from tunefree.training.pieces import Observer, Piece, Read, Step, last_pieces, piece_of, pieces_of
 from tunefree.training.reading import (
     ahead,
     batches_from,
@@ -116,13 +116,12 @@ def train(
         try:
             trained, reader = _begun(_Reader(rows, unread, watcher, checkpoints, limit, stop), plan, earlier)
             watcher.begin(trained, rows)
-            if source.files == ("-",) and plan.group is None:  # short runs of groups are learned together, by blocks
+            if source.files == ("-",):
                 use_lines_as_they_come(PATIENCE)
             while trained.progress.number < plan.passes:
                 trained.encoder.observes = trained.progress.number == 0
                 one_pass(trained, reader.pieces(trained), observers)
                 trained.progress.end_pass()
-                trained.held = None
         except Stopped:
             checkpoints.stop()
             raise Interrupted("the training was asked to end", stop.number) from None
@@ -215,9 +214,25 @@ def learn_batch(trained: Trained, batch: Batch) -> Step:
 
     Columns are compared as soon as they can be, so that the model does not depend on when somebody asks what changed.
     """
-    n_features = trained.encoder.n_features
-    trained.model.reserve_features(n_features)
-    step = learn(trained, piece_of(trained, Read(batch, n_features, trained.progress.tally)))
+    return _learned(trained, piece_of(trained, _read(trained, batch)))
+
+
+def learn_batches(trained: Trained, batches: Iterable[Batch]) -> Iterator[Step]:
+    """Learn batches of a pass that goes on as :func:`learn_batch` does, but runs of rows of a group are never cut."""
+    for batch in batches:
+        for piece in pieces_of(trained, _read(trained, batch)):
+            yield _learned(trained, piece)
+    for piece in last_pieces(trained, trained.progress.tally):
+        yield _learned(trained, piece)
+
+
+def _read(trained: Trained, batch: Batch) -> Read:
+    return Read(batch, trained.encoder.n_features, trained.progress.tally)
+
+
+def _learned(trained: Trained, piece: Piece) -> Step:
+    trained.model.reserve_features(piece.read.n_features)
+    step = learn(trained, piece)
     note(trained, step)
     if trained.samples is not None:
         rises.compare(trained)
@@ -297,6 +312,7 @@ class _Reader:
                     if trained.progress.rows % GIVEN_BACK == 0:
                         machine.give_back_memory()
                 yield piece
+        yield from last_pieces(trained, self.bad.tally.copy(), CHECKED if self.limit.is_stated else 0)
         self.batches = None
         self.bad = replace(self.bad, tally=self.unread.tally.copy().with_columns(self.bad.tally))
 
@@ -305,7 +321,7 @@ class _Reader:
         encoder, progress = trained.encoder, trained.progress
         batches, rows = self.batches, progress.rows
         if batches is None:
-            batches = batches_from(progress.position, self.source, encoder, self.bad, trained.plan.group, trained.held)
+            batches = batches_from(progress.position, self.source, encoder, self.bad)
         for batch in batches:
             before, rows = rows, rows + len(batch.weight)
             passed = self.checkpoints.passed(batch.position, before, rows)
@@ -337,8 +353,8 @@ def _further(earlier: Trained, source: Source, plan: Plan, bad: BadRows) -> tupl
     """A model that goes on, and the batches to learn; those of the rest of a stream are read as its beginning was."""
     if earlier.progress.position.row:
         start = Position(row=earlier.progress.position.row)
-        return earlier, batches_from(start, source, earlier.encoder, bad, plan.group, earlier.held)
-    encoder, batches = further_batches(source, earlier.encoder, bad, plan.group)
+        return earlier, batches_from(start, source, earlier.encoder, bad)
+    encoder, batches = further_batches(source, earlier.encoder, bad)
     return replace(earlier, encoder=encoder), batches
 
 

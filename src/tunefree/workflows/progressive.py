@@ -10,10 +10,9 @@ from tunefree.model_files.trained import Trained, continued
 from tunefree.stream.batch import BadRows
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
-from tunefree.stream.whole_groups import whole_groups
 from tunefree.training.reading import ahead, encoded, in_its_notation
 from tunefree.training.resuming import check_kind
-from tunefree.training.training import learn_batch
+from tunefree.training.training import learn_batches
 from tunefree.workflows.prediction import Predicted
 
 
@@ -53,7 +52,6 @@ def predict_and_learn(trained: Trained, source: Source, bad: BadRows, kept: Sequ
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
     encoder, chunks = in_its_notation(source, trained.encoder, bad, kept, grows=True)
     going = continued(replace(trained, encoder=encoder))
-    if trained.plan.group is not None:
-        chunks = whole_groups(chunks, trained.plan.group)
-    for batch in ahead(encoded(encoder, chunks, bad, True, True, kept, is_live=source.is_live)):
-        yield Predicted(batch, learn_batch(going, batch).predictions)
+    batches = encoded(encoder, chunks, bad, True, True, kept, is_live=source.is_live)
+    for step in learn_batches(going, ahead(batches)):
+        yield Predicted(step.piece.read.batch, step.predictions)
