@@ -296,6 +296,9 @@ def encoded(
     with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:
         waiting: deque[tuple[Any, Future[Any], Tally]] = deque()
         for chunk, unread in _with_unread(chunks, bad):
+            if isinstance(chunk, DataError):  # the rows before it are learned
+                yield from (finish(*one) for one in waiting)
+                raise chunk
             waiting.append((chunk, pool.submit(encoder.prepare, chunk, labelled), unread))
             while waiting and (len(waiting) > (os.cpu_count() or 1) or (is_live is not None and is_live())):
                 yield finish(*waiting.popleft())
@@ -306,11 +309,14 @@ def encoded(
 
 def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tally]]:
     """Chunks with those of their rows that could not be read, which are counted as the chunk is finished: a checkpoint
-    must not know of rows that come after it."""
-    while True:
+    must not know of rows that come after it. An error that ends them comes last."""
+    chunk: Any = None
+    while not isinstance(chunk, DataError):
         kept, bad.tally = bad.tally, Tally()
         try:
             chunk = next(chunks, None)
+        except DataError as error:
+            chunk = error
         finally:
             unread, bad.tally = bad.tally, kept
         if chunk is None:

@@ -289,6 +289,7 @@ class _Reader:
     limit: MemoryLimit
     stop: Stop
     batches: Iterator[Batch] | None = None  # of a pass that has begun
+    n_forgotten: int = 0  # features, up to the latest batch that was read
 
     def __post_init__(self) -> None:
         self.bad = replace(self.unread, tally=self.unread.tally.copy(), origin=self.source.origin)
@@ -296,7 +297,7 @@ class _Reader:
     def pieces(self, trained: Trained) -> Iterator[Piece]:
         """The pieces of a pass, from the place on to which it has come."""
         model = trained.model
-        for read in ahead(self._reads(trained), stop=self.stop, idle=self.checkpoints.save_if_due):
+        for read in self._ahead(trained):
             n_slots = model.n_slots_after(read.batch.rows)
             if self.limit.most:
                 n_slots = max(n_slots, 1 + read.batch.rows.numbers.shape[1] + self.limit.most)
@@ -316,6 +317,18 @@ class _Reader:
         self.batches = None
         self.bad = replace(self.bad, tally=self.unread.tally.copy().with_columns(self.bad.tally))
 
+    def _ahead(self, trained: Trained) -> Iterator[Read]:
+        """Batches, read ahead. Of rows that cannot be read again those before an error are saved."""
+        try:
+            yield from ahead(self._reads(trained), stop=self.stop, idle=self.checkpoints.save_if_due)
+        except DataError:
+            encoder = trained.encoder
+            # What a refused chunk told of categories is kept; of one that made others forgotten nothing could be saved.
+            if not self.source.rewindable and self.n_forgotten == n_forgotten(encoder):
+                trained.model.reserve_features(encoder.n_features)
+                self.checkpoints.keep()
+            raise
+
     def _reads(self, trained: Trained) -> Iterator[Read]:
         """Batches with what the encoder knows after each; its state too where a checkpoint or a copy is due."""
         encoder, progress = trained.encoder, trained.progress
@@ -326,7 +339,13 @@ class _Reader:
             before, rows = rows, rows + len(batch.weight)
             passed = self.checkpoints.passed(batch.position, before, rows)
             state = encoder.state() if passed is not None or self.watcher.wants_copy() else None
+            self.n_forgotten = n_forgotten(encoder)
             yield Read(batch, encoder.n_features, self.bad.tally.copy(), state, passed)
+
+
+def n_forgotten(encoder: Any) -> int:
+    """How many features the encoder of a source has forgotten; only that of tables forgets any."""
+    return encoder.ids.n_forgotten if hasattr(encoder, "ids") else 0
 
 
 def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> tuple[Trained, _Reader]:
