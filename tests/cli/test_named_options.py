@@ -26,7 +26,7 @@ COMMANDS = {
     "cli/": (),  # docstrings and names of options
     "stream/inference.py": LEARNING,
     "stream/keys.py": LEARNING,
-    "stream/whole_groups.py": ("train",),
+    "training/whole_groups.py": ("train",),
     "stream/": READING,
     "estimators/": (),  # of Python
     "losses/rates.py": ("train",),

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from tests.waiting import until
+from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.lines import SAMPLE
@@ -106,7 +107,7 @@ def learned(plan, watcher, path, format, **options):
         (as_csv, "csv", Plan(target="y", learner="scinol2", text=("note",), hash_bits=8)),
         (as_json, "json", Plan(target="y", learner="scinol2")),
         (as_numbers, "csv", Plan(target="y")),  # the pool, with intervals
-        (as_csv, "csv", Plan(target="y", group="kind")),  # groups are learned by whole blocks
+        (as_csv, "csv", Plan(target="y", group="kind")),
     ],
 )
 def test_a_model_does_not_depend_on_when_its_rows_came(tmp_path, pipe, text, format, plan):
@@ -121,12 +122,11 @@ def test_a_model_does_not_depend_on_when_its_rows_came(tmp_path, pipe, text, for
         for start, stop in itertools.pairwise([0, *edges, len(content)]):
             file.write(content[start:stop])
             n_rows = int(np.searchsorted(ends, stop, "right")) - n_headers
-            if plan.group is None:  # else they wait for a whole block
-                until(partial(watcher.has_learned, n_rows))
+            until(partial(watcher.has_learned, n_rows - (N // 64 + 1 if plan.group else 0)))  # of groups some wait
 
     pipe(slowly)
     assert learned(plan, watcher, tmp_path / "m", format) == whole
-    assert (watcher.pieces > 10) == (plan.group is None)
+    assert watcher.pieces > 10
 
 
 def test_rows_are_learned_and_saved_before_others_come(tmp_path, pipe):
@@ -179,6 +179,43 @@ def test_a_process_that_was_killed_goes_on_to_the_byte(tmp_path, number, is_stor
         kept.write_bytes((tmp_path / "whole").read_bytes())
         ended = subprocess.run([*train, "--from", kept, "-o", output], input=b"", cwd=tmp_path, stderr=-1)
         assert ended.returncode == 2 and b"is not of version 2, the current one; go on by --from" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "plan", "change"),
+    [
+        (as_numbers, Plan(target="y"), lambda row: row.replace(b",", b",,", 1)),  # too many fields
+        (as_csv, Plan(target="y", group="kind"), lambda row: row.replace(b",", b",oops", 1)),  # no number
+        (as_csv, Plan(target="y", learner="scinol2", classes=("no", "perhaps", "yes")), lambda row: row[:-1] + b"s\n"),
+    ],
+)
+def test_rows_of_a_pipe_before_one_that_cannot_be_used_are_saved(tmp_path, pipe, text, plan, change):
+    rows, kept, bad = text(), tmp_path / "kept", N - 500
+    pipe(lambda file: file.write(b"".join([*rows[:bad], change(rows[bad]), *rows[bad + 1 :]])))
+    with pytest.raises(DataError, match=f"row {bad}"):
+        training.train(open_source("-"), plan, SilentWatcher(), kept)
+    trained = Trained.load(kept)
+    n_rows = trained.progress.position.row
+    assert WIDE - 500 < n_rows < bad
+    pipe(lambda file: file.write(b"".join([rows[0], *rows[n_rows + 1 :]])))
+    training.learn_more(trained, open_source("-"), watcher=SilentWatcher()).save(tmp_path / "rest")
+    pipe(lambda file: file.write(b"".join(rows)))
+    whole = learned(plan, SilentWatcher(), tmp_path / "m", "csv")
+    assert plan.classes or (tmp_path / "rest").read_bytes() == whole  # what rows of the refused chunk told is kept
+    assert Trained.load(tmp_path / "rest").progress.first_rows == N
+
+
+def test_rows_before_an_error_are_told_by_the_command(tmp_path):
+    rows = as_numbers()
+    command = [*COMMAND, "-", "-t", "y", "--learner", "scinol2", "-o", "m"]
+    ended = subprocess.run(command, input=b"".join([*rows, b"one,two\n"]), cwd=tmp_path, stderr=-1)
+    told = ended.stderr.decode().splitlines()[-1]
+    assert ended.returncode == 2 and f"row {N + 1}" in told and "by --from m.checkpoint" in told
+    (tmp_path / "rows.csv").write_bytes(b"".join([*rows, b"one,two\n"]))  # which can be read again
+    command[3] = "rows.csv"
+    (tmp_path / "m.checkpoint").unlink()
+    ended = subprocess.run(command, cwd=tmp_path, stderr=-1)
+    assert ended.returncode == 2 and not (tmp_path / "m.checkpoint").exists()
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +16,10 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.report.words import order_warning
-from tunefree.stream import whole_groups
-from tunefree.stream.batch import BadRows, Columns, Position
+from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
+from tunefree.training import whole_groups
 from tunefree.training.training import learn_more, train
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.prediction import predict
@@ -46,45 +45,41 @@ def handed(monkeypatch):
     return calls
 
 
-def chunk_of(names, row=1, file="visits"):
-    return Columns(
-        pa.record_batch({"g": pa.array(names, pa.string())}), file, row, Position(0, 0, row + len(names) - 1)
-    )
+def blocks(monkeypatch, size):
+    """Sources are read in chunks of so many bytes of text, or so many rows."""
+    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", size // 20)
+    monkeypatch.setattr("tunefree.stream.tables.read_tables", partial(read_tables, block_size=size))
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_chunks_end_where_runs_end_and_hold_all_rows_in_their_order(seed):
-    rng = np.random.default_rng(seed)
-    names = np.repeat(rng.choice(list("abc"), 30), rng.integers(1, 6, 30)).tolist()
-    cuts = [0, *sorted(rng.choice(len(names), 8, replace=False).tolist()), len(names)]
-    pieces = [chunk_of(names[a:b], a + 1) for a, b in zip(cuts, cuts[1:], strict=False) if b > a]
-    got = list(whole_groups.whole_groups(iter(pieces), "g"))
-    assert [name for chunk in got for name in chunk.table["g"].to_pylist()] == names
-    ends = np.cumsum([chunk.table.num_rows for chunk in got])[:-1]
-    runs = np.cumsum([len(list(run)) for _, run in groupby(names)])
-    assert set(ends.tolist()) <= set(runs.tolist())
-    numbers = [whole_groups.row_numbers(chunk).tolist() for chunk in got]
-    assert [number for part in numbers for number in part] == list(range(1, len(names) + 1))
+@pytest.mark.parametrize("change", [{}, {"holdout": 0.1}, {"class_weight": {"no": 0.0}}, {"on_bad_row": "skip"}])
+def test_a_model_does_not_depend_on_where_batches_are_cut(tmp_path, monkeypatch, change):
+    rng = np.random.default_rng(0)
+    table = people(1500, 1) | {"home": np.repeat(rng.permutation(1500), rng.integers(1, 4, 1500))[:1500].tolist()}
+    table["rich"] = [label if row != 1100 else "perhaps" for row, label in enumerate(table["rich"])]  # within a run
+    table["home"] = ["h"] * 40 + [f"h{home}" if row % 97 else "" for row, home in enumerate(table["home"])][40:]
+    if "on_bad_row" not in change:
+        table["home"] = [home or "none" for home in table["home"]]
+    csv.write_csv(pa.table(table), tmp_path / "homes.csv")
+    made, plan = [], replace(PLAN, **change)
+    for size in (30_000, 17_000, 9_000):  # of which the first does not have the third class
+        blocks(monkeypatch, size)
+        made.append(model_bytes(train(open_source(str(tmp_path / "homes.csv")), plan), tmp_path / "m"))
+    assert made[0] == made[1] == made[2]
 
 
-def test_rows_that_wait_are_restored():
-    chunks = list(whole_groups.whole_groups(iter([chunk_of(["a", "b", None]), chunk_of([None, "c"], 4)]), "g"))
-    restored = whole_groups.restored(*whole_groups.save_state(chunks[0].held))
-    assert restored.table == chunks[0].held.table and restored[1:] == chunks[0].held[1:]
-
-
-def test_runs_end_with_files_and_after_many_rows(monkeypatch):
-    monkeypatch.setattr(whole_groups, "MOST", 5)
-    several = [chunk_of(["a", "b"]), chunk_of(["b", "b"], 1, "others")]
-    assert [len(c.table) for c in whole_groups.whole_groups(iter(several), "g")] == [1, 1, 2]
-    long = [chunk_of(["a", "b", "b"]), chunk_of(["b"] * 4, 4), chunk_of(["b"], 8)]
-    assert [len(c.table) for c in whole_groups.whole_groups(iter(long), "g")] == [1, 6, 1]
+def test_runs_end_after_many_rows_wherever_batches_are_cut(tmp_path, monkeypatch, handed):
+    monkeypatch.setattr(whole_groups, "MOST", 50)
+    csv.write_csv(pa.table(homes() | {"home": ["h0"] * 5 + ["h1"] * 400 + ["h2"] * 195}), tmp_path / "homes.csv")
+    made = []
+    for size in (1 << 21, 9_000):
+        blocks(monkeypatch, size)
+        made.append(model_bytes(train(open_source(str(tmp_path / "homes.csv")), PLAN), tmp_path / "m"))
+    assert made[0] == made[1] and max(map(len, handed)) > 50
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_runs_are_handed_over_whole_and_not_learned(tmp_path, monkeypatch, handed, suffix):
-    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 100)
-    monkeypatch.setattr("tunefree.stream.tables.read_tables", partial(read_tables, block_size=2000))
+    blocks(monkeypatch, 2000)
     path = tmp_path / f"homes.{suffix}"
     write = csv.write_csv if suffix == "csv" else partial(parquet.write_table, row_group_size=100)
     write(pa.table(homes()), path)
@@ -100,8 +95,7 @@ def test_runs_are_handed_over_whole_and_not_learned(tmp_path, monkeypatch, hande
 
 
 def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch):
-    monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 100)
-    monkeypatch.setattr("tunefree.stream.tables.read_tables", partial(read_tables, block_size=2000))
+    blocks(monkeypatch, 2000)
     csv.write_csv(pa.table(homes(of_each=90)), tmp_path / "homes.csv")
     source = open_source(str(tmp_path / "homes.csv"))
     whole, original = model_bytes(train(source, PLAN), tmp_path / "whole"), Trained.save
@@ -113,7 +107,7 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch):
 
     def save_and_crash(self, *arguments, **options):
         original(self, *arguments, **options)
-        held.append(arguments[2])
+        held.append(self.held)
         raise Crash
 
     monkeypatch.setattr(Trained, "save", save_and_crash)

@@ -173,10 +173,10 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
     except Interrupted as end:
         left = _left(checkpoint, plan, files) or "no row was learned, and no model was written"
         raise Interrupted(f"interrupted; {left}", end.number) from None
-    except TunefreeError:
-        watcher.close()
-        if stop.learns and (left := _left(checkpoint, plan, files)):
-            typer.echo(f"tunefree: {left}", err=True)
+    except TunefreeError as error:
+        left = _left(checkpoint, plan, files) if stop.learns else ""
+        if left:
+            raise TunefreeError(f"{error}. {left}") from None
         raise
     finally:
         watcher.close()

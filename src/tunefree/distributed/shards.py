@@ -64,7 +64,7 @@ class Shard(NamedTuple):
         """The shard with its texts up to their ends."""
         texts = ((piece, piece.file) for piece in self.pieces)
         pieces = (
-            piece._replace(file=file.up_to(None)) if isinstance(file, TextFile) else piece for piece, file in texts
+            piece._replace(file=file.but(end=None)) if isinstance(file, TextFile) else piece for piece, file in texts
         )
         return self._replace(pieces=tuple(pieces))
 
@@ -191,7 +191,7 @@ def _of_text(source: Source, file: str, ranges: list[tuple[int, int, Counted]]) 
     starts = [(offset, row) for offset, row in starts if offset < size]
     named = file if isinstance(file, TextFile) else TextFile(file)
     return [
-        Piece(named.up_to(stop if stop < size else None), Position(0, offset, row), None, max(until - row, 1))
+        Piece(named.but(end=stop if stop < size else None), Position(0, offset, row), None, max(until - row, 1))
         for (offset, row), (stop, until) in pairwise([*starts, (size, total)])
     ]
 

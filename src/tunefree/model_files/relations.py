@@ -66,6 +66,9 @@ def _check_linear(trained: Any) -> None:
     _fit(encoder.n_features <= model.n_features, "the encoder has features that the model does not have")
     _check_samples(trained)
     n_columns = _dense_columns(encoder)
+    if trained.held is not None:
+        _fit(reach(trained.held.rows) <= model.n_features, "rows that wait have features that the model does not have")
+        _fit(trained.held.rows.numbers.shape[1] == n_columns, "rows that wait have other columns than the encoder")
     for view in model.ensemble.linear.views.values():
         _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
     for bank in model.ensemble.kernel_banks:

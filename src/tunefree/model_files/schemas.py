@@ -206,7 +206,7 @@ LINEAR = FILE | {
     "order": Optional({"numbers": Flag(), "rows": COUNT, "stride": Number(1, 2**62, whole=True)}),
     "rises": Optional(RISES),
     "samples": Optional(SAMPLES),
-    "held": Optional({"file": Text(), "row": COUNT, "position": Sequence(COUNT, 3)}),
+    "held": Optional({"file": Text(), "position": Sequence(COUNT, 3)}),
 }
 
 PATH = FILE | {
@@ -296,6 +296,8 @@ MODEL_ARRAYS = {
     "samples.sample": Array("int64", (None,), 0),
     "samples.before.#": Array("int64", (None,), 0),
     "held.rows": Array("uint8", (None,)),
+    "held.forgotten": Array("int64", (None,), 0, "D"),
+    **{f"held.X.{name}": array for name, array in BLOCK.items()},
 }
 
 PATH_ARRAYS = {

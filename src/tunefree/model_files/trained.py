@@ -18,8 +18,8 @@ from tunefree.model_files import relations, schemas
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
-from tunefree.stream import whole_groups
-from tunefree.stream.batch import Columns, Position
+from tunefree.stream import batch
+from tunefree.stream.batch import Batch, Position
 from tunefree.stream.source import encoder_of
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
@@ -56,7 +56,7 @@ class Trained:
     progress : Progress
     order : TargetSample, optional
         What tells whether the targets depend on the order of the rows; None where it is not known.
-    held : Columns, optional
+    held : Batch, optional
         In a checkpoint: rows that wait for others of their group.
     rises : LossRises, optional
         What tells whether the loss rises along the stream; None where it is not known.
@@ -72,21 +72,19 @@ class Trained:
     plan: Plan
     progress: Progress
     order: TargetSample | None = None
-    held: Columns | None = None
+    held: Batch | None = None
     rises: LossRises | None = None
     samples: ColumnSamples | None = None
     estimator: dict[str, Any] | None = None
 
-    def parts(
-        self, encoder: Saved | None = None, held: Columns | None = None
-    ) -> tuple[dict[str, Saved], dict[str, Any]]:
+    def parts(self, encoder: Saved | None = None) -> tuple[dict[str, Saved], dict[str, Any]]:
         """What a file holds: parts, which have arrays and a header each, and what else the header says."""
         parts = {"model": self.model.save_state(), "encoder": encoder or self.encoder.state()}
         for name, part in (("order", self.order), ("rises", self.rises), ("samples", self.samples)):
             if part is not None:
                 parts[name] = part.save_state()
-        if held is not None:
-            parts["held"] = whole_groups.save_state(held)
+        if self.held is not None:
+            parts["held"] = batch.save_state(self.held)
         header = {"kind": self.model.kind, "source": self.kind, "plan": self.plan.changed()}
         header |= {"progress": asdict(self.progress)}
         return parts, header if self.estimator is None else header | {"estimator": self.estimator}
@@ -95,7 +93,6 @@ class Trained:
         self,
         path: str | os.PathLike[str],
         encoder: Saved | None = None,
-        held: Columns | None = None,
         only_for_prediction: bool = False,
     ) -> None:
         """Write the model to a file.
@@ -105,8 +102,6 @@ class Trained:
         path : path
         encoder : saved state of the encoder, optional
             As it was after the last row learned, if the encoder has read further since.
-        held : Columns, optional
-            Rows that wait for others of their group, in a checkpoint.
         only_for_prediction : bool, default False
             Whether to leave out what only learning and certificates need, of a pool.
 
@@ -119,7 +114,7 @@ class Trained:
         if only_for_prediction:
             trained = replace(self, model=copy.deepcopy(self.model), order=None, rises=None, samples=None)
             trained.model.reduce()
-        parts, header = trained.parts(encoder, held)
+        parts, header = trained.parts(encoder)
         storage.save_parts(path, parts, header)
 
     @classmethod
@@ -137,7 +132,7 @@ class Trained:
             Plan(**header["plan"]),
             Progress.restore(header["progress"]),
             TargetSample.restore(arrays["order"], header["order"]) if "order" in header else None,
-            whole_groups.restored(arrays["held"], header["held"]) if "held" in header else None,
+            batch.restored(arrays["held"], header["held"]) if "held" in header else None,
             LossRises.restore(arrays["rises"], header["rises"]) if "rises" in header else None,
             ColumnSamples.restore(arrays["samples"], header["samples"]) if "samples" in header else None,
             header.get("estimator"),

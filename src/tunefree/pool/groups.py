@@ -68,17 +68,19 @@ def of_one_row(groups: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return alone
 
 
-def chunks(groups: np.ndarray, rows: int, most: int) -> Iterator[tuple[int, int]]:
+def chunks(groups: np.ndarray, weights: np.ndarray, rows: int, most: int) -> Iterator[tuple[int, int]]:
     """Where rows are cut between runs, if so many were learned before; a chunk is longer than ``most`` if a run is.
 
     Examples
     --------
-    >>> list(chunks(np.array([7, 7, 5, 5, 6]), 0, 100)), list(chunks(np.array([7, 7, 5, 5, 6]), 300, 100))
+    >>> groups, weights = np.array([7, 7, 5, 5, 6]), np.ones(5)
+    >>> list(chunks(groups, weights, 0, 100)), list(chunks(groups, weights, 300, 100))
     ([(0, 2), (2, 4), (4, 5)], [(0, 4), (4, 5)])
     """
     edges, start = np.append(starts_of_runs(groups), len(groups)), 0
+    learned = rows + np.append(0, np.cumsum(weights > 0.0))
     while start < len(groups):
-        least = min(start + min(max((rows + start) // TOGETHER, 1), most), len(groups))
+        least = min(start + min(max(int(learned[start]) // TOGETHER, 1), most), len(groups))
         stop = int(edges[np.searchsorted(edges, least)])
         yield start, stop
         start = stop

@@ -163,7 +163,7 @@ class Pool:
         if len(weight) and (groups is not None) != self.members.has_groups:
             raise ModelError("rows learned before had groups; give groups= for these" if groups is None else UNGROUPED)
         self.has_finished = self.has_finished and not (weight > 0.0).any()
-        for first, last in [(0, len(weight))] if groups is None else chunks(groups, self.rows, PIECE):
+        for first, last in [(0, len(weight))] if groups is None else chunks(groups, weight, self.rows, PIECE):
             within, ahead, mixed_ahead = slice(first, last), None, None
             if groups is not None:
                 ahead = self.members.ahead(part(X, first, last), weight[within], groups[within], self.rows)

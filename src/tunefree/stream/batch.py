@@ -7,10 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from tunefree.core.errors import DataError
-from tunefree.core.rows import Block, rows_at
+from tunefree.core.errors import DataError, ModelError
+from tunefree.core.rows import Block, part, rows_at, saved, together
+from tunefree.core.rows import restored as restored_block
 from tunefree.stream.tally import Reason, Tally
+
+# What rows of groups that wait have beside what is learned of them, and a target.
+WAITING = {"weight": pa.float64(), "numbers": pa.int64(), "groups": pa.string(), "exposure": pa.float64()}
 
 
 class Position(NamedTuple):
@@ -37,7 +42,6 @@ class Columns(NamedTuple):
     file: str  # name of the file, for messages
     row: int  # number of the first row, counted from 1
     position: Position  # where the next chunk starts
-    held: Any = None  # Columns: rows before the position that are yet to come, or None
     optional: bool = False  # whether a column that is absent is missing in all rows, as a key of JSON
 
 
@@ -65,9 +69,15 @@ class Batch(NamedTuple):
     position: Position  # where the next batch starts
     columns: Any = None  # pyarrow.RecordBatch (n rows): columns of the table that are kept as they were read, or None
     groups: np.ndarray | None = None  # (n,) str: names of the groups of the rows
-    held: Any = None  # Columns: rows before the position that are yet to come, or None
     exposure: np.ndarray | None = None  # (n,) float64 above 0: what rows were exposed to
     forgotten: Sequence[tuple[int, np.ndarray]] = ()  # rows before which features were forgotten, and which
+
+    def part(self, start: int, stop: int) -> Batch:
+        """The rows from ``start`` up to ``stop``."""
+        names = ("target", "weight", "numbers", "tags", "columns", "groups", "exposure")
+        cut = {name: value[start:stop] for name in names if (value := getattr(self, name)) is not None}
+        forgotten = [(row - start, features) for row, features in self.forgotten if start <= row < stop]
+        return self._replace(rows=part(self.rows, start, stop), forgotten=forgotten, **cut)
 
     def at(self, places: np.ndarray) -> Batch:
         """Some of the rows, in their order."""
@@ -78,6 +88,54 @@ class Batch(NamedTuple):
         tags = None if self.tags is None else [self.tags[i] for i in places.tolist()]
         forgotten = [(int((places < row).sum()), features) for row, features in self.forgotten]
         return self._replace(rows=rows_at(self.rows, places), tags=tags, forgotten=forgotten, **picked)
+
+
+def followed(first: Batch, second: Batch) -> Batch:
+    """Rows of a file, and those that follow them, as one batch."""
+    both, n = (first, second), len(first.weight)
+    names = [name for name in ("weight", "numbers", "groups", "exposure") if getattr(first, name) is not None]
+    joined: dict[str, Any] = {name: np.concatenate([getattr(batch, name) for batch in both]) for name in names}
+    joined |= {name: _below(getattr(first, name), getattr(second, name)) for name in ("target", "columns")}
+    forgotten = [*first.forgotten, *((n + row, features) for row, features in second.forgotten)]
+    return second._replace(rows=together([first.rows, second.rows]), forgotten=forgotten, **joined)
+
+
+def _below(first: Any, second: Any) -> Any:
+    """Two Arrow arrays, or record batches, as one, of a type that has the values of both; None of two None."""
+    if first is None:
+        return None
+    is_array = isinstance(first, pa.Array)
+    tables = [pa.table({"": part}) if is_array else pa.Table.from_batches([part]) for part in (first, second)]
+    table = pa.concat_tables([table.replace_schema_metadata(None) for table in tables], promote_options="permissive")
+    (both,) = table.unify_dictionaries().combine_chunks().to_batches()
+    return both.column(0) if is_array else both
+
+
+def save_state(batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Rows of groups that wait to be learned, as arrays and a header."""
+    columns = {name: getattr(batch, name) for name in ("target", *WAITING) if getattr(batch, name) is not None}
+    sink, table = pa.BufferOutputStream(), pa.record_batch(columns)
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_batch(table)
+    forgotten = [np.zeros(0, np.int64), *(features for _, features in batch.forgotten)]  # before the first row
+    arrays = {"rows": np.frombuffer(sink.getvalue(), np.uint8), "forgotten": np.concatenate(forgotten)}
+    header = {"file": batch.file, "position": list(batch.position)}
+    return arrays | {f"X.{name}": array for name, array in saved(batch.rows).items()}, header
+
+
+def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Batch:
+    """The rows that :func:`save_state` wrote down."""
+    with pa.ipc.open_stream(pa.py_buffer(arrays["rows"].tobytes())) as reader:
+        table = reader.read_next_batch()
+    table.validate(full=True)
+    X = restored_block({name[2:]: array for name, array in arrays.items() if name.startswith("X.")})
+    names = table.schema.names
+    named = {name: table.column(name).cast(kind).to_numpy(False) for name, kind in WAITING.items() if name in names}
+    if not 0 < table.num_rows == len(X.numbers) or any(table.column(name).null_count for name in names):
+        raise ModelError("rows that wait for others of their group lack parts")
+    target, forgotten = table.column("target"), [(0, arrays["forgotten"])] if len(arrays["forgotten"]) else []
+    position = Position(*header["position"])
+    return Batch(X, target, tags=None, file=header["file"], position=position, forgotten=forgotten, **named)
 
 
 def as_named(file: str, row: int) -> tuple[str, int]:

@@ -51,10 +51,9 @@ class ByteStream:
         self.stream, self.name, self.size, self.compressed = stream, name, size, compressed
         self.offset = 0  # bytes taken so far
         self.longest_line = 0  # bytes; whoever opens it says it
+        self.chunk_size: int | None = None  # likewise: bytes of each chunk of lines after the first; None for the usual
         self.end: int | None = None  # bytes of the stream that are read; None for all of it
-        self.patience: float | None = (
-            None  # seconds from the first line on until those that came are used; None: for ever
-        )
+        self.patience: float | None = None  # seconds from the first line on until those that came are used; None: ever
         self.begun = False  # whether the first block was read, which is waited for in any case
         self.is_shared = False  # whether others go on reading when it is closed
         self._ahead = np.empty(0, np.uint8)  # bytes read but not taken

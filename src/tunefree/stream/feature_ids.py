@@ -176,10 +176,7 @@ class FeatureIds:
 
     def _forget(self, row: int) -> None:
         """Forget the features of the least evidence before a row."""
-        used = np.delete(np.arange(self.keys.count), self._free)
-        order = np.argsort(self._evidence[used], kind="stable")
-        kept = (self.most or 0) - (self.most or 0) // FORGOTTEN
-        places = np.sort(used[order[: max(len(used) - kept, 0)]])
+        places = self._least()
         self.keys = dictionary.without(self.keys, places)
         self.names.put(places, of_strings([""] * len(places)), np.full(len(places), -1, np.int32))
         self._free = np.union1d(self._free, places)
@@ -187,6 +184,13 @@ class FeatureIds:
         self._evidence /= 2.0
         self.n_forgotten += len(places)
         self._events.append(Forgotten(row, self.keys.first + places))
+
+    def _least(self) -> np.ndarray:
+        """The places of the features of the least evidence, ascending, as many as are forgotten at a time."""
+        used = np.delete(np.arange(self.keys.count), self._free)
+        order = np.argsort(self._evidence[used], kind="stable")
+        kept = (self.most or 0) - (self.most or 0) // FORGOTTEN
+        return np.sort(used[order[: max(len(used) - kept, 0)]])
 
     def _of_rows(
         self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords], learning: bool

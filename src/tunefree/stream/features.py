@@ -322,7 +322,7 @@ class TableEncoder:
         for note in self.notes if len(numbers) else ():
             bad.note(note.problem, chunk.file, int(numbers[0]), note.column, len(numbers), note.remedy)
         encoded = self._rows(values, chunk, learning, bad, weight), target, weight, numbers, None, chunk.file
-        of_rows: dict[str, Any] = {"groups": groups, "held": chunk.held, "exposure": exposure}
+        of_rows: dict[str, Any] = {"groups": groups, "exposure": exposure}
         for name in self._absent(chunk):
             bad.note("absent, and counts as missing", chunk.file, chunk.row, name, n_rows)
         if learning and self.further is not None:

@@ -49,6 +49,7 @@ class TextFile(str):
 
     encoding: str | None  # None for UTF-8, or UTF-16 where its first bytes say so
     longest_line: int  # bytes
+    chunk_size: int | None  # bytes of each chunk after the first; None for as many as usual
     end: int | None  # bytes of the text after which it is read no further, at a line end; None for all of it
     partitions: tuple[Partition, ...]  # those that it lies in
 
@@ -59,18 +60,26 @@ class TextFile(str):
         longest_line: int = LONGEST_LINE,
         end: int | None = None,
         partitions: tuple[Partition, ...] = (),
+        chunk_size: int | None = None,
     ) -> TextFile:
-        """The name with the encoding, the length, the end and the partitions."""
+        """The name with the encoding, the length, the end, the partitions and the bytes of a chunk."""
         path = super().__new__(cls, name)
         path.encoding, path.longest_line, path.end, path.partitions = encoding, longest_line, end, partitions
+        path.chunk_size = chunk_size
         return path
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        return str(self), self.encoding, self.longest_line, self.end, self.partitions
+        return str(self), *vars(self).values()
 
-    def up_to(self, end: int | None) -> TextFile:
-        """The same file, read up to a byte of the text."""
-        return TextFile(self, self.encoding, self.longest_line, end, self.partitions)
+    def but(self, **changes: Any) -> TextFile:
+        """The same file, of which something else is said.
+
+        Examples
+        --------
+        >>> TextFile("people.csv", "latin-1").but(end=99).end
+        99
+        """
+        return TextFile(str(self), **vars(self) | changes)
 
 
 def expand(paths: Sequence[str]) -> list[str]:

@@ -198,7 +198,7 @@ def open_text(file: str) -> ByteStream:
     UTF-16 is told by its byte-order mark; :class:`tunefree.stream.files.TextFile` names other encodings.
     """
     text = standard_input(file) if file == "-" else _opened(file)
-    text.longest_line = getattr(file, "longest_line", LONGEST_LINE)
+    text.longest_line, text.chunk_size = getattr(file, "longest_line", LONGEST_LINE), getattr(file, "chunk_size", None)
     return text
 
 
@@ -309,7 +309,7 @@ def _chunks(text: ByteStream, begin: Position, block_size: int, quoted: bool, he
         _drop_start(text, quoted, header)
     rows = begin.row
     while True:
-        ends = _line_ends(text, block_size, quoted)
+        ends = _line_ends(text, text.chunk_size or block_size if text.begun else block_size, quoted)
         data = text.take(ends.last)
         text.begun = True
         if not len(data):

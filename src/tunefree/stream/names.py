@@ -10,6 +10,8 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 
+AT_ONCE = 2**12  # names that are moved at a time: the place of each of their bytes takes eight times its memory
+
 
 class Names(NamedTuple):
     """Names that lie one after the other in UTF-8."""
@@ -21,6 +23,11 @@ class Names(NamedTuple):
     def sizes(self) -> np.ndarray:
         """How many bytes each has."""
         return np.diff(self.ends, prepend=0)
+
+    def part(self, start: int, stop: int) -> Names:
+        """Those from ``start`` up to ``stop``."""
+        first, *_ = edges = np.append(self.ends[start - 1] if start else 0, self.ends[start:stop])
+        return Names(self.text[first : edges[-1]], edges[1:] - first)
 
     def to_list(self) -> list[str]:
         data, ends = self.text.tobytes(), self.ends.tolist()
@@ -118,7 +125,7 @@ class FeatureNames:
         self._columns.frombytes(columns.astype(np.intc).tobytes())
 
     def put(self, places: np.ndarray, names: Names, columns: np.ndarray) -> None:
-        """Have other names at some places.
+        """Have other names at some places, ascending.
 
         Examples
         --------
@@ -128,11 +135,15 @@ class FeatureNames:
         >>> names.to_list(), names.columns()
         (['size=5', 'colour=blue'], array([1, 0], dtype=int32))
         """
-        order, of_columns = np.arange(len(self)), self.columns()
-        order[places], of_columns[places] = len(self) + np.arange(len(places)), columns
-        changed = in_order([self._names(), names], order)
+        before, of_columns, n = self._names(), self.columns(), len(self)
+        of_columns[places] = columns
         self._text, self._ends, self._columns = bytearray(), array("q"), array("i")
-        self.add(changed, of_columns)
+        for start in range(0, n, AT_ONCE):
+            stop = min(start + AT_ONCE, n)
+            first, last = np.searchsorted(places, (start, stop))
+            order = np.arange(stop - start)
+            order[places[first:last] - start] = stop - start + np.arange(last - first)
+            self.add(in_order([before.part(start, stop), names.part(first, last)], order), of_columns[start:stop])
 
     def of(self, places: np.ndarray) -> Names:
         """The names at some places."""

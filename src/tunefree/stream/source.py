@@ -85,7 +85,7 @@ class Source:
 
     def is_live(self) -> bool:
         """Whether its rows are used as they come; :func:`tunefree.stream.lines.use_lines_as_they_come` says it."""
-        return self.files == ("-",) and open_text("-").patience is not None
+        return self.files == ("-",) and open_text(self.files[0]).patience is not None
 
     @property
     def rewindable(self) -> bool:

@@ -25,11 +25,14 @@ from tunefree.model.meetings import FIRST
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.pool import OF_TABLES, OF_TEXTS
+from tunefree.stream.files import TextFile
 
 SHARE = 4  # of the machine's memory, by default one part of so many
 TOLD = 8  # parts of the limit from one of which on growth is told
 CHECKED = 2**12  # rows after which it is looked anew whether a model has room under a limit that is named
-DICTIONARY = 160  # bytes of a category or word in the dictionary, its name and its evidence
+GIVEN_BACK = 16 * CHECKED  # rows after which memory that is free is given back to the system
+CHUNK_SIZE = 2**18  # bytes of text that are read at a time: several chunks wait as columns and as rows
+DICTIONARY = 96  # bytes of a category or word in the dictionary, its name and its evidence, while some are forgotten
 OF_FEATURES = 2  # one part of so many of a pool's limit is for features, the rest for generations and their rows
 FEWEST = 2**11  # features; below, none is forgotten, and training ends where there is no room
 SMALL, _LARGER = 2**11, 2**12  # features of models that tell what a feature takes
@@ -54,6 +57,11 @@ def limit_of(text: str | None) -> int:
     if written is None or float(written[1]) == 0.0:
         raise ModelError(f"`memory_limit={text!r}`: write a size such as 500M or 4G")
     return int(float(written[1]) * _UNITS[written[2].upper()])
+
+
+def small_chunks(file: str) -> TextFile:
+    """A file that is read in chunks of little memory."""
+    return (file if isinstance(file, TextFile) else TextFile(file)).but(chunk_size=CHUNK_SIZE)
 
 
 def held(model: Model) -> int:

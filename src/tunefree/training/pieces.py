@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import part
 from tunefree.model_files.trained import Trained
 from tunefree.pool.groups import digests
-from tunefree.stream.batch import Batch
+from tunefree.stream.batch import Batch, followed
 from tunefree.stream.tally import Tally
 from tunefree.training.class_weights import weighed, weights_by_label
 from tunefree.training.rates import as_learned
 from tunefree.training.resuming import Passed
 from tunefree.training.targets import target_of
+from tunefree.training.whole_groups import check_several, n_complete, within_runs
 
 
 class Read(NamedTuple):
@@ -55,31 +55,46 @@ Observer = Callable[[Trained, Step], None]  # of a pass
 
 
 def pieces_of(trained: Trained, read: Read, interval: int = 0) -> Iterator[Piece]:
-    """The rows of a batch, cut where features are forgotten before a row, and where so many usable rows have come, if
-    that is above 0; each piece when those before are learned.
+    """The rows of a batch, and before them those that waited, of which some of groups may wait again.
 
-    What is due after the batch comes with the last piece.
+    They are cut where features are forgotten before a row, and where so many usable rows have come, if that is above 0;
+    each piece when those before are learned. What is due after the batch comes with the last piece.
     """
+    held, trained.held = trained.held, None
+    if held is not None and held.file == read.batch.file:
+        read = read._replace(batch=followed(held, read.batch))
+    elif held is not None:
+        yield from _cut(trained, read._replace(batch=held, encoder=None, passed=None), interval, is_over=True)
+    yield from _cut(trained, read, interval)
+
+
+def last_pieces(trained: Trained, skipped: Tally, interval: int = 0) -> Iterator[Piece]:
+    """The rows that wait, when no others come."""
+    held, trained.held = trained.held, None
+    if held is not None and held.groups is not None:
+        if trained.progress.rows == 0:
+            check_several(held.groups, held.file, trained.plan.group, is_all=True)
+        yield from _cut(trained, Read(held, trained.encoder.n_features, skipped), interval, is_over=True)
+
+
+def _cut(trained: Trained, read: Read, interval: int, is_over: bool = False) -> Iterator[Piece]:
     batch, n = read.batch, len(read.batch.weight)
-    before: dict[int, list[np.ndarray]] = {}
-    for row, features in batch.forgotten:
-        before.setdefault(row, []).append(features)
-    further = range(-trained.progress.rows % interval, n, interval) if interval else ()
-    edges = [0, *sorted({*before, *further} - {0}), n]
-    for start, stop in pairwise(edges):
-        of_rows = read if len(edges) == 2 else read._replace(batch=batch_part(batch, start, stop))
-        of_rows = of_rows if stop == n else of_rows._replace(encoder=None, passed=None)
+    further = [*range(-trained.progress.rows % interval, n, interval)] if interval else []
+    further += [] if batch.groups is None else within_runs(batch.groups)
+    edges, stop = sorted({0, *(row for row, _ in batch.forgotten), *further}), n
+    if batch.groups is not None and not is_over:
+        if trained.progress.rows == 0:
+            check_several(batch.groups, batch.file, trained.plan.group, is_all=False)
+        piece = piece_of(trained, read)
+        stop = n_complete(trained.model, piece.y, piece.weight, digests(batch.groups), edges)
+        trained.held = batch.part(stop, n) if stop < n else None
+    edges = [0, *(edge for edge in edges if 0 < edge < stop), stop]
+    for start, end in pairwise(edges):
+        of_rows = read if (start, end) == (0, n) else read._replace(batch=batch.part(start, end))
+        of_rows = of_rows if end == stop else of_rows._replace(encoder=None, passed=None)
+        forgotten = [features for row, features in of_rows.batch.forgotten if row == 0]
         piece = piece_of(trained, of_rows)
-        yield piece._replace(forgotten=np.unique(np.concatenate(before[start]))) if start in before else piece
-
-
-def batch_part(batch: Batch, start: int, stop: int) -> Batch:
-    """Rows of a batch from ``start`` up to ``stop``."""
-    of_rows = ("weight", "numbers", "tags", "groups", "exposure")
-    cut = {name: value[start:stop] for name in of_rows if (value := getattr(batch, name)) is not None}
-    target = None if batch.target is None else batch.target.slice(start, stop - start)
-    columns = None if batch.columns is None else batch.columns.slice(start, stop - start)
-    return batch._replace(rows=part(batch.rows, start, stop), target=target, columns=columns, forgotten=(), **cut)
+        yield piece._replace(forgotten=np.unique(np.concatenate(forgotten))) if forgotten else piece
 
 
 def piece_of(trained: Trained, read: Read) -> Piece:

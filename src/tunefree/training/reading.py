@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import os
 import queue
 import threading
@@ -27,7 +26,6 @@ from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
-from tunefree.stream.whole_groups import whole_groups
 from tunefree.training.closed_classes import closed_classes, of_named_classes
 from tunefree.training.rates import of_possible_targets
 from tunefree.training.stopping import Stop, Stopped
@@ -94,8 +92,6 @@ def begin(
             problem = f"{source.kind} text has no columns to name a {role}"
             raise DataError(problem, source.name, remedy=f"leave `{role}` out, or give a table")
     encoder, chunks = blank_encoder(source, plan, bad)
-    if plan.group is not None:
-        chunks = whole_groups(chunks, plan.group, begins=True)
     first = next(chunks, None)
     if first is None:
         raise no_rows(source)
@@ -112,7 +108,7 @@ def begin(
     rest = encoded(encoder, chunks, bad, learning=True, labelled=labelled, is_live=source.is_live)
     is_table = source.kind == TABLE
     usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
-    batches = itertools.chain([batch] if len(batch.weight) else [], rest)
+    batches = _followed(batch, rest) if len(batch.weight) else rest
     of_first = first.table if is_table else None, usable, batch.target
     return Reading(task, classes, encoder, batches, guess, *of_first, batch.file)
 
@@ -161,12 +157,10 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
     first = next(chunks, None)
     if first is None:
         raise no_rows(source)
-    return source.encoder(first, **of_columns), itertools.chain([first], chunks)
+    return source.encoder(first, **of_columns), _followed(first, chunks)
 
 
-def batches_from(
-    position: Position, source: Source, encoder: Any, bad: BadRows, group: str | None = None, held: Any = None
-) -> Iterator[Batch]:
+def batches_from(position: Position, source: Source, encoder: Any, bad: BadRows) -> Iterator[Batch]:
     """Labelled batches from a position on, of a source whose encoder knows the types of its columns.
 
     Parameters
@@ -176,14 +170,8 @@ def batches_from(
     encoder : encoder of the source
         New features are added to it.
     bad : BadRows
-    group : str, optional
-        Column of groups, between whose rows batches are cut.
-    held : Columns, optional
-        Rows before the position that wait for others of their group.
     """
     chunks = chunks_of(source, encoder, bad, position)
-    if group is not None:
-        chunks = whole_groups(chunks, group, held)
     return encoded(encoder, chunks, bad, learning=True, labelled=True, is_live=source.is_live)
 
 
@@ -247,18 +235,23 @@ def in_its_notation(
     first = next(chunks, None)
     if first is None:
         return encoder, chunks
-    return as_written(encoder, first, source.column_types), itertools.chain([first], chunks)
+    return as_written(encoder, first, source.column_types), _followed(first, chunks)
 
 
-def further_batches(source: Source, encoder: Any, bad: BadRows, group: str | None) -> tuple[Any, Iterator[Batch]]:
+def _followed(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    """An item and those that follow; unlike by ``itertools.chain`` the first is not kept when it was taken."""
+    yield first
+    del first
+    yield from rest
+
+
+def further_batches(source: Source, encoder: Any, bad: BadRows) -> tuple[Any, Iterator[Batch]]:
     """An encoder that reads numbers and dates as a source writes them, and labelled batches of the source, from which
     it learns further features."""
     if source.known is not None:
         encoder, chunks = source.known, chunks_of(source, source.known, bad)
     else:
         encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
-    if group is not None:
-        chunks = whole_groups(chunks, group)
     return encoder, encoded(encoder, chunks, bad, learning=True, labelled=True, is_live=source.is_live)
 
 
@@ -303,6 +296,9 @@ def encoded(
     with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:
         waiting: deque[tuple[Any, Future[Any], Tally]] = deque()
         for chunk, unread in _with_unread(chunks, bad):
+            if isinstance(chunk, DataError):  # the rows before it are learned
+                yield from (finish(*one) for one in waiting)
+                raise chunk
             waiting.append((chunk, pool.submit(encoder.prepare, chunk, labelled), unread))
             while waiting and (len(waiting) > (os.cpu_count() or 1) or (is_live is not None and is_live())):
                 yield finish(*waiting.popleft())
@@ -313,11 +309,14 @@ def encoded(
 
 def _with_unread(chunks: Iterator[Any], bad: BadRows) -> Iterator[tuple[Any, Tally]]:
     """Chunks with those of their rows that could not be read, which are counted as the chunk is finished: a checkpoint
-    must not know of rows that come after it."""
-    while True:
+    must not know of rows that come after it. An error that ends them comes last."""
+    chunk: Any = None
+    while not isinstance(chunk, DataError):
         kept, bad.tally = bad.tally, Tally()
         try:
             chunk = next(chunks, None)
+        except DataError as error:
+            chunk = error
         finally:
             unread, bad.tally = bad.tally, kept
         if chunk is None:

@@ -239,6 +239,13 @@ class Checkpoints:
         if self._latest is not None and self.path is not None:
             self._save(*self._now())
 
+    def keep(self) -> None:
+        """Save a training whose rows cannot be read further; where that fails, the error of the rows is told first."""
+        try:
+            self.stop()
+        except ModelError as error:
+            self.watcher.tell(f"not saved: {error}")
+
     def _now(self) -> tuple[Any, Passed]:
         """The state of the encoder, and what was read, after the latest rows learned; the reader waits."""
         assert self._latest is not None
@@ -258,9 +265,9 @@ class Checkpoints:
 
     def _save(self, encoder: Any, passed: Passed) -> None:
         assert self._latest is not None
-        trained, read = self._latest
+        trained, _ = self._latest
         trained.progress.read, trained.progress.read_digests = passed
-        trained.save(str(self.path), encoder, read.batch.held)
+        trained.save(str(self.path), encoder)
         self._latest = None  # nothing is left to save
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from tunefree.core import machine
 from tunefree.core.errors import DataError
 from tunefree.losses.rates import has_rates
 from tunefree.model.kernel_bank import KernelConfig
@@ -27,9 +28,9 @@ from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 from tunefree.training import rare_classes, rises
 from tunefree.training.class_weights import check, share_told, with_weights
-from tunefree.training.memory_limit import CHECKED, SMALL, MemoryLimit, limit_of
+from tunefree.training.memory_limit import CHECKED, GIVEN_BACK, SMALL, MemoryLimit, limit_of, small_chunks
 from tunefree.training.one_pass import blank, end, learn, one_pass
-from tunefree.training.pieces import Observer, Piece, Read, Step, piece_of, pieces_of
+from tunefree.training.pieces import Observer, Piece, Read, Step, last_pieces, piece_of, pieces_of
 from tunefree.training.reading import (
     ahead,
     batches_from,
@@ -107,19 +108,20 @@ def train(
     plan, unread = with_weights(plan, source), plan.bad_rows()
     with _in_order(source, plan, unread, earlier) as in_order:
         rows = stoppable(in_order, stop)
+        if memory_limit is not None:
+            rows = replace(rows, files=tuple(small_chunks(file) for file in rows.files))
         checkpoints.begin(rows)
         noted, copied = partial(note, origin=rows.origin), partial(_copy, watcher)
         observers: list[Observer] = [noted, watcher.step, checkpoints.save, copied]
         try:
             trained, reader = _begun(_Reader(rows, unread, watcher, checkpoints, limit, stop), plan, earlier)
             watcher.begin(trained, rows)
-            if source.files == ("-",) and plan.group is None:  # short runs of groups are learned together, by blocks
+            if source.files == ("-",):
                 use_lines_as_they_come(PATIENCE)
             while trained.progress.number < plan.passes:
                 trained.encoder.observes = trained.progress.number == 0
                 one_pass(trained, reader.pieces(trained), observers)
                 trained.progress.end_pass()
-                trained.held = None
         except Stopped:
             checkpoints.stop()
             raise Interrupted("the training was asked to end", stop.number) from None
@@ -212,9 +214,25 @@ def learn_batch(trained: Trained, batch: Batch) -> Step:
 
     Columns are compared as soon as they can be, so that the model does not depend on when somebody asks what changed.
     """
-    n_features = trained.encoder.n_features
-    trained.model.reserve_features(n_features)
-    step = learn(trained, piece_of(trained, Read(batch, n_features, trained.progress.tally)))
+    return _learned(trained, piece_of(trained, _read(trained, batch)))
+
+
+def learn_batches(trained: Trained, batches: Iterable[Batch]) -> Iterator[Step]:
+    """Learn batches of a pass that goes on as :func:`learn_batch` does, but runs of rows of a group are never cut."""
+    for batch in batches:
+        for piece in pieces_of(trained, _read(trained, batch)):
+            yield _learned(trained, piece)
+    for piece in last_pieces(trained, trained.progress.tally):
+        yield _learned(trained, piece)
+
+
+def _read(trained: Trained, batch: Batch) -> Read:
+    return Read(batch, trained.encoder.n_features, trained.progress.tally)
+
+
+def _learned(trained: Trained, piece: Piece) -> Step:
+    trained.model.reserve_features(piece.read.n_features)
+    step = learn(trained, piece)
     note(trained, step)
     if trained.samples is not None:
         rises.compare(trained)
@@ -271,6 +289,7 @@ class _Reader:
     limit: MemoryLimit
     stop: Stop
     batches: Iterator[Batch] | None = None  # of a pass that has begun
+    n_forgotten: int = 0  # features, up to the latest batch that was read
 
     def __post_init__(self) -> None:
         self.bad = replace(self.unread, tally=self.unread.tally.copy(), origin=self.source.origin)
@@ -278,7 +297,7 @@ class _Reader:
     def pieces(self, trained: Trained) -> Iterator[Piece]:
         """The pieces of a pass, from the place on to which it has come."""
         model = trained.model
-        for read in ahead(self._reads(trained), stop=self.stop, idle=self.checkpoints.save_if_due):
+        for read in self._ahead(trained):
             n_slots = model.n_slots_after(read.batch.rows)
             if self.limit.most:
                 n_slots = max(n_slots, 1 + read.batch.rows.numbers.shape[1] + self.limit.most)
@@ -291,21 +310,42 @@ class _Reader:
             for piece in pieces_of(trained, read, CHECKED if self.limit.is_stated else 0):
                 if self.limit.is_stated and trained.progress.rows % CHECKED == 0:
                     self.limit.make_room(model, n_slots)
+                    if trained.progress.rows % GIVEN_BACK == 0:
+                        machine.give_back_memory()
                 yield piece
+        yield from last_pieces(trained, self.bad.tally.copy(), CHECKED if self.limit.is_stated else 0)
         self.batches = None
         self.bad = replace(self.bad, tally=self.unread.tally.copy().with_columns(self.bad.tally))
+
+    def _ahead(self, trained: Trained) -> Iterator[Read]:
+        """Batches, read ahead. Of rows that cannot be read again those before an error are saved."""
+        try:
+            yield from ahead(self._reads(trained), stop=self.stop, idle=self.checkpoints.save_if_due)
+        except DataError:
+            encoder = trained.encoder
+            # What a refused chunk told of categories is kept; of one that made others forgotten nothing could be saved.
+            if not self.source.rewindable and self.n_forgotten == n_forgotten(encoder):
+                trained.model.reserve_features(encoder.n_features)
+                self.checkpoints.keep()
+            raise
 
     def _reads(self, trained: Trained) -> Iterator[Read]:
         """Batches with what the encoder knows after each; its state too where a checkpoint or a copy is due."""
         encoder, progress = trained.encoder, trained.progress
         batches, rows = self.batches, progress.rows
         if batches is None:
-            batches = batches_from(progress.position, self.source, encoder, self.bad, trained.plan.group, trained.held)
+            batches = batches_from(progress.position, self.source, encoder, self.bad)
         for batch in batches:
             before, rows = rows, rows + len(batch.weight)
             passed = self.checkpoints.passed(batch.position, before, rows)
             state = encoder.state() if passed is not None or self.watcher.wants_copy() else None
+            self.n_forgotten = n_forgotten(encoder)
             yield Read(batch, encoder.n_features, self.bad.tally.copy(), state, passed)
+
+
+def n_forgotten(encoder: Any) -> int:
+    """How many features the encoder of a source has forgotten; only that of tables forgets any."""
+    return encoder.ids.n_forgotten if hasattr(encoder, "ids") else 0
 
 
 def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> tuple[Trained, _Reader]:
@@ -332,8 +372,8 @@ def _further(earlier: Trained, source: Source, plan: Plan, bad: BadRows) -> tupl
     """A model that goes on, and the batches to learn; those of the rest of a stream are read as its beginning was."""
     if earlier.progress.position.row:
         start = Position(row=earlier.progress.position.row)
-        return earlier, batches_from(start, source, earlier.encoder, bad, plan.group, earlier.held)
-    encoder, batches = further_batches(source, earlier.encoder, bad, plan.group)
+        return earlier, batches_from(start, source, earlier.encoder, bad)
+    encoder, batches = further_batches(source, earlier.encoder, bad)
     return replace(earlier, encoder=encoder), batches
 
 

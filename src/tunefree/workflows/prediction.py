@@ -27,10 +27,9 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
-from tunefree.stream.whole_groups import whole_groups
 from tunefree.training.reading import ahead, encoded, in_its_notation
 from tunefree.training.resuming import check_kind
-from tunefree.training.training import learn_batch
+from tunefree.training.training import learn_batches
 
 CONFORMAL = ("interval", "quantiles", "set")  # what is written of how sure predictions are
 
@@ -71,13 +70,14 @@ def predict(
     if kept and source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
     encoder, chunks = in_its_notation(source, trained.encoder, bad, kept, grows=progressive)
-    if progressive and trained.plan.group is not None:
-        chunks = whole_groups(chunks, trained.plan.group)
-    going = continued(replace(trained, encoder=encoder)) if progressive else None
     is_labelled = labelled or progressive
-    for batch in ahead(encoded(encoder, chunks, bad, progressive, is_labelled, kept, is_live=source.is_live)):
-        predictions = trained.model.predict(batch.rows) if going is None else learn_batch(going, batch).predictions
-        yield Predicted(batch, predictions)
+    batches = ahead(encoded(encoder, chunks, bad, progressive, is_labelled, kept, is_live=source.is_live))
+    if progressive:
+        for step in learn_batches(continued(replace(trained, encoder=encoder)), batches):
+            yield Predicted(step.piece.read.batch, step.predictions)
+        return
+    for batch in batches:
+        yield Predicted(batch, trained.model.predict(batch.rows))
 
 
 @dataclass(frozen=True)
