@@ -88,7 +88,10 @@ def test_killed_at_any_moment_it_loses_nothing(tmp_path, serve, whose):
     kept = (file, "-o", tmp_path / "s", "--keep-versions", 10**6, "--save-every", 25)
     server = serve(*kept)
     train(open_source(table(0, 500)), plan()).save(tmp_path / "s" / "incoming" / "new.model")
-    assert server.ask("POST", "/versions", {"challenge": "new.model"}) == (200, {"challenger": "new.model"})
+    assert server.ask("POST", "/versions", {"challenge": "new.model"}) == (
+        200,
+        {"version": 1, "challenger": "new.model"},
+    )
     for start in range(0, 200, 5):
         assert server.ask("POST", "/learn", rows(start, start + 5))[0] == 200
         if start % 100 == 95:
@@ -273,7 +276,7 @@ def test_over_http(tmp_path, serve):
     until(lambda: server.metric("challenger_rows_compared") >= 50)
     assert server.metric("challenger_loss") == server.metric("challenger_loss_of_served")
     assert server.metric("challenger_can_learn") == 1.0
-    assert server.ask("POST", "/versions", {"promote": True}, **bearer) == (200, {"version": 2})
+    assert server.ask("POST", "/versions", {"promote": True}, **bearer) == (200, {"version": 2, "challenger": None})
     assert "tunefree_challenger" not in server.ask("GET", "/metrics")[1].decode()
     assert server.ask("POST", "/versions", {"drop challenger": True}, **bearer)[0] == 422
     assert server.end() == 0

@@ -15,26 +15,29 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core import threads
 from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.published import published, remember
+from tunefree.pool.single_row import LIKE
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
 from tunefree.serving.place import CHAMPION_SINCE
 from tunefree.serving.requests import Counts, Request, Work, end, new_requests, works_of
 from tunefree.serving.rows import Reader, going_on, is_cut
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Store
-from tunefree.stream.batch import Batch, Converted
+from tunefree.stream.batch import Batch, Converted, Refused
 from tunefree.stream.notation import ColumnTypes
 from tunefree.training.rises import drifts_of
 from tunefree.training.training import learn_batch
 
 TOGETHER = 2048  # rows that are learned together, at most, but for a request that has more
-SHARE = 0.1  # of the time that publishing may take
+SHARE = 0.03  # of the time that publishing may take
 RETRY = 30.0  # seconds until a version that could not be saved is tried again
 TICK = 60.0  # seconds between looks for rows that have waited too long
 IDLE = 0.5  # seconds without requests after which losses are written down for a challenger, if not earlier
@@ -110,12 +113,11 @@ class Learner:
         self._behind: list[Request | _Due | None] = []  # what was taken, and is for the next group
         self.is_followed = is_followed
         self._losses: list[tuple[int, np.ndarray]] = []  # of events, that a challenger does not know yet
-        self._begin(model, store.versions[-1].sequence)
-        self._replay()
-        self._publish()
         self._looked = 0.0  # when rows that have waited too long were dropped last
-        self._thread = threading.Thread(target=self._run, name="tunefree-learning", daemon=True)
+        begun: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, args=(model, begun), name="tunefree-learning", daemon=True)
         self._thread.start()
+        begun.result()
 
     def _begin(self, model: Trained, sequence: int) -> None:
         """Go on with a model that has learned all events up to one."""
@@ -155,7 +157,16 @@ class Learner:
         """Learn what was submitted, save it, and end."""
         end(self._thread, self._queue)
 
-    def _run(self) -> None:
+    def _run(self, model: Trained, begun: Future[None]) -> None:
+        threads.lower_priority()  # predictions come first where processors are few
+        try:
+            self._begin(model, self.store.versions[-1].sequence)
+            self._replay()
+            self._publish()
+        except BaseException as error:
+            begun.set_exception(error)
+            return
+        begun.set_result(None)
         while (group := self._taken()) is not None:
             for due in [item for item in group if isinstance(item, _Due)]:
                 _answer(due)
@@ -346,12 +357,21 @@ class Learner:
         self.store.journal.keep_waiting(waiting, self._keeping.remember)
 
     def _publish(self) -> None:
-        """Let predictions know what was learned, and rest nine times as long as that takes."""
+        """Let predictions know what was learned, and rest much longer than that takes."""
         start = time.monotonic()
-        of_now = published(self.trained.model), copy.deepcopy(self.trained.encoder), self.trained.progress.rows
-        self.published = Published(*of_now, drifts_of(self.trained))
+        model, encoder = published(self.trained.model), copy.deepcopy(self.trained.encoder)
+        self._warm_up(model, encoder)
+        self.published = Published(model, encoder, self.trained.progress.rows, drifts_of(self.trained))
         end = time.monotonic()
         self._publish_at = end + (end - start) * (1.0 / SHARE - 1.0)
+
+    def _warm_up(self, model: Any, encoder: Any) -> None:
+        """Let a model make what it makes for its first single rows, for which requests would wait otherwise."""
+        row = {column.name: None for column in encoder.columns}
+        with suppress(TunefreeError):
+            batch, _ = self._reader.batch(encoder, [row], Refused(target=encoder.target))
+            for _ in range(LIKE + 1):
+                model.predict(batch.rows)
 
     def save(self, reason: str) -> None:
         """Save a version; if that fails nothing is lost, since the journal has the rows."""

@@ -12,7 +12,6 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tunefree.core.errors import TunefreeError
@@ -139,14 +138,6 @@ class Predictor:
             self._predict([asked])
         self._keep([asked])
         return asked.result()
-
-    def warm_up(self) -> None:
-        """Load modules and machine code, for which the first request would wait otherwise."""
-        published = self._published()
-        row = {column.name: None for column in published.encoder.columns}
-        with self._lock, suppress(TunefreeError):
-            batch, _ = self._reader.batch(published.encoder, [row], Refused(target=published.encoder.target))
-            published.model.predict(batch.rows)
 
     async def predict_together(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
         """The same in an event loop, together with other requests."""

@@ -24,22 +24,20 @@ def asked_for(parameters: Mapping[str, str]) -> OutputColumns:
     Raises
     ------
     ModelError
-        If a parameter is none, or its value makes no sense.
+        If a value makes no sense.
 
     Examples
     --------
     >>> asked_for({"interval": "0.5,0.9"}).interval
     (0.5, 0.9)
     """
-    if unknown := [name for name in parameters if name not in NAMES]:
-        raise ModelError(f"{unknown[0]!r} cannot be asked for; the names are {', '.join(NAMES)}")
     parts: dict[str, Any] = {}
     for name, text in parameters.items():
         try:
             parts[name] = tuple(map(float, text.split(","))) if name in CONFORMAL else text
         except ValueError:
             raise ModelError(f"`{name}` takes numbers with commas between them, not {text!r}") from None
-    return OutputColumns(**parts) if parts else PLAIN
+    return OutputColumns(**parts)
 
 
 def add_sureness(
