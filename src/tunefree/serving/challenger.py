@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core import machine
 from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.core.locks import only_writer
 from tunefree.model_files.trained import Trained, ended
@@ -188,6 +189,7 @@ def main() -> None:
             signal.signal(number, signal.SIG_IGN)  # it ends when the service ends
     if hasattr(os, "nice"):
         os.nice(LOWER)
+    machine.share_freed_memory()
     options = json.loads(sys.stdin.readline())
     following = Following(**options | {"column_types": ColumnTypes(*options["column_types"])})
     asked: queue.SimpleQueue[int | None] = queue.SimpleQueue()
