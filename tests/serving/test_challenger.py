@@ -39,7 +39,7 @@ def challenge(service, learner="scinol2", stop=500, **options):
 
 def caught_up(service):
     """What is told of the challenger once it has learned all."""
-    service.between(service.learner.write_losses)
+    service.learner.between(service.learner.write_losses)
 
     def has_learned():
         state = service.state()["challenger"]
@@ -124,7 +124,7 @@ def test_a_process_that_was_killed_is_started_again(tmp_path, monkeypatch):
         learn(service, 20, 40)
 
         def goes_on():
-            service.between(service.learner.write_losses)
+            service.learner.between(service.learner.write_losses)
             state = service.state()["challenger"]
             return not (state["cannot learn"] or state["rows behind"])
 

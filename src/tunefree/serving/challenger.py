@@ -119,7 +119,7 @@ class Challenger:
     def _learn(self, learned: list[Learned]) -> None:
         """Learn events together, and compare; what it cannot learn is left out."""
         rows = [row for event, _ in learned for row in event.rows]
-        if is_cut(self._trained, learned):
+        if is_cut(self._trained, self._reader, [of for of, _ in learned], self._following.unknown_columns):
             self._learn_one_by_one(learned)
             return
         try:

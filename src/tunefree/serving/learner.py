@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core import threads
-from tunefree.core.errors import DataError, ModelError, TunefreeError
+from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.published import published, remember
 from tunefree.pool.single_row import LIKE
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
 from tunefree.serving.place import CHAMPION_SINCE
-from tunefree.serving.requests import Counts, Request, Work, end, new_requests, works_of
+from tunefree.serving.requests import Counts, Request, Work, checked, new_requests, works_of
 from tunefree.serving.rows import Reader, going_on, is_cut
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Store
@@ -42,6 +42,7 @@ RETRY = 30.0  # seconds until a version that could not be saved is tried again
 TICK = 60.0  # seconds between looks for rows that have waited too long
 IDLE = 0.5  # seconds without requests after which losses are written down for a challenger, if not earlier
 DAY = 86400.0
+ENDED = "the server has ended; nothing of this request was learned"
 HALF = 1000  # rows in which the weight of a loss halves
 Tell = Callable[..., None]  # of the name of an event, and what is to be said of it
 
@@ -87,6 +88,8 @@ class Learner:
         Why nothing can be learned any more.
     failure : str or None
         Why the last version could not be saved.
+    sequence : int
+        Of the last event that was learned.
     recent : float
         Mean loss of the latest rows before they were learned, whose weights halve in HALF rows; NaN before the first.
     rose_at : float
@@ -122,7 +125,7 @@ class Learner:
     def _begin(self, model: Trained, sequence: int) -> None:
         """Go on with a model that has learned all events up to one."""
         self.trained = going_on(model, self._column_types)
-        self._sequence, self.unsaved, self._retry = sequence, 0, 0.0
+        self.sequence, self.unsaved, self._retry = sequence, 0, 0.0
 
     def _replay(self) -> None:
         """Learn the events that follow the version."""
@@ -142,11 +145,11 @@ class Learner:
         self._queue.put(request)
         return request.answer
 
-    def between(self, function: Callable[[], Any]) -> Future[Any]:
-        """Let a function run while nothing is learned."""
+    def between(self, function: Callable[[], Any]) -> Any:
+        """The value of a function that runs while nothing is learned."""
         answer: Future[Any] = Future()
         self._queue.put(_Due(function, answer))
-        return answer
+        return answer.result()
 
     @property
     def n_queued(self) -> int:
@@ -154,8 +157,13 @@ class Learner:
         return self._queue.qsize() + len(self._behind)
 
     def close(self) -> None:
-        """Learn what was submitted, save it, and end."""
-        end(self._thread, self._queue)
+        """Learn what was submitted, save it, and end; what came too late is answered with an error."""
+        self._queue.put(None)
+        self._thread.join()
+        while not self._queue.empty():
+            late = self._queue.get()
+            if late is not None:
+                late.answer.set_exception(StoreError(ENDED))
 
     def _run(self, model: Trained, begun: Future[None]) -> None:
         threads.lower_priority()  # predictions come first where processors are few
@@ -196,7 +204,7 @@ class Learner:
     def _taken(self) -> list[Request | _Due] | None:
         """What is to be done next; nothing when it is time to publish, None at the end."""
         group: list[Request | _Due] = []
-        n_rows, ids = 0, set[str]()
+        n_rows, names = 0, set[str]()  # of requests, and ids of rows: none comes twice in a group
         while True:
             try:
                 item = self._behind.pop(0) if self._behind else self._queue.get(not group, self._patience)
@@ -207,12 +215,13 @@ class Learner:
                     return None if item is None else [item]
                 self._behind.insert(0, item)
                 return group
-            of_item = {str(row.get(self._reader.id_name)) for row in item.rows} if item.are_labels else set()
-            if group and (n_rows + len(item.rows) > TOGETHER or ids & of_item):
+            of_item = {f"row {row.get(self._reader.id_name)}" for row in item.rows} if item.are_labels else set()
+            of_item |= set() if item.name is None else {f"request {item.name}"}
+            if group and (n_rows + len(item.rows) > TOGETHER or names & of_item):
                 self._behind.insert(0, item)
                 return group
             group.append(item)
-            n_rows, ids = n_rows + len(item.rows), ids | of_item
+            n_rows, names = n_rows + len(item.rows), names | of_item
 
     @property
     def _is_stale(self) -> bool:
@@ -228,13 +237,16 @@ class Learner:
 
     def _process(self, requests: list[Request]) -> None:
         """Check requests, write them down, learn them and answer."""
+        journal, reader = self.store.journal, self._reader
         works: list[Work] = []
         try:
             if self.broken is not None:
                 raise StoreError(self.broken)
-            new, later = new_requests(self.store.journal, requests, self._counts)
-            self._behind += later
-            works, converted = works_of(new, self.trained, self._reader, self.store.journal, self._counts)
+            new = new_requests(journal, requests, self._counts)
+            works = works_of(new, self.trained, reader, journal, self._counts)
+            taken = [work.request for work in works]
+            self._behind[:0] = [other for other in new if not other.answer.done() and other not in taken]
+            works, converted = checked(works, self.trained, reader, self._counts)
             events = self._written(works)
         except Exception as error:
             self._tell("not written", problem=str(error) if isinstance(error, StoreError) else repr(error))
@@ -243,25 +255,13 @@ class Learner:
                     request.answer.set_exception(error)
             return
         try:
-            refused = self._learn(events, converted)
+            self._learn(events, converted)
         except Exception as error:
             self._break(error, works)
             return
         for work in works:
-            if work.sequence in refused:
-                self._refuse(work, refused[work.sequence])
-            else:
-                self._counts.unknown += len(work.unknown)
-                work.request.answer.set_result(work.outcome())
-
-    def _refuse(self, work: Work, error: DataError) -> None:
-        """Answer a request that could not be learned after all."""
-        try:
-            with self.store.journal.transaction():
-                self._wait_again(work)
-        except StoreError as problem:
-            self._tell("not written", problem=str(problem))
-        work.request.answer.set_exception(error)
+            self._counts.unknown += len(work.unknown)
+            work.request.answer.set_result(work.outcome())
 
     def _written(self, works: list[Work]) -> list[Event]:
         """The events of what is to be learned, once they are in the journal."""
@@ -285,36 +285,23 @@ class Learner:
                 self.store.journal.add_losses(self._losses)
             self._losses = []
 
-    def _learn(self, events: list[Event], converted: Converted | None = None) -> dict[int, DataError]:
-        """Learn events together; those that cannot be learned after all are taken out of the journal, and returned."""
-        refused: dict[int, DataError] = {}
+    def _learn(self, events: list[Event], converted: Converted | None = None) -> None:
+        """Learn events together, whose rows were converted to something as they were checked."""
         if not events:
-            return refused
-        if is_cut(self.trained, events):
+            return
+        if is_cut(self.trained, self._reader, events):
             for event in events:
-                refused |= self._learn([event])
-            return refused
-        try:
-            rows = [row for event in events for row in event.rows]
-            batch = self._reader.learned(self.trained, rows, converted=converted)
-        except DataError as error:
-            if len(events) > 1:
-                for event in events:
-                    refused |= self._learn([event])
-                return refused
-            with self.store.journal.transaction():
-                self.store.journal.remove([events[0].sequence])
-            self._counts.refused += 1
-            return {events[0].sequence: error}
+                self._learn([event])
+            return
+        rows = [row for event in events for row in event.rows]
+        batch = self._reader.learned(self.trained, rows, converted=converted)
         remember(self.trained.model, [row for event in events for row in event.remembered])
-        n_rows = sum(len(event.rows) for event in events)
-        losses = self._follow(n_rows, batch)
+        losses = self._follow(len(rows), batch)
         if self.is_followed:
             ends = np.cumsum([len(event.rows) for event in events])
             self._losses += zip([event.sequence for event in events], np.split(losses, ends[:-1]), strict=True)
-        self._counts.learned, self.unsaved = self._counts.learned + n_rows, self.unsaved + n_rows
-        self._sequence = events[-1].sequence
-        return refused
+        self._counts.learned, self.unsaved = self._counts.learned + len(rows), self.unsaved + len(rows)
+        self.sequence = events[-1].sequence
 
     def _follow(self, n_rows: int, batch: Batch) -> np.ndarray:
         """Learn a batch of so many rows, and take note of their losses, which are returned."""
@@ -381,7 +368,7 @@ class Learner:
             return
         try:
             self.write_losses()
-            version = self.store.add(self.trained, self._sequence, reason)  # without a folder only the journal forgets
+            version = self.store.add(self.trained, self.sequence, reason)  # without a folder only the journal forgets
             if self.store.folder is not None:
                 self._tell("saved", version=version.number, rows=version.n_rows, seconds=time.monotonic() - start)
                 self._counts.saves += 1
@@ -414,11 +401,6 @@ class Learner:
         self.broken = None
         self._tell("replaced", version=number, reason=reason)
         return number
-
-    @property
-    def sequence(self) -> int:
-        """The last event that was learned."""
-        return self._sequence
 
     def settle(self) -> None:
         """Publish what was learned; to be called :meth:`between` learning."""

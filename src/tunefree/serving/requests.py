@@ -6,8 +6,6 @@ import hashlib
 import json
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from queue import SimpleQueue
-from threading import Thread
 from typing import Any
 
 from tunefree.core.errors import DataError
@@ -16,8 +14,6 @@ from tunefree.pool.published import Remembered
 from tunefree.serving.journal import Journal, Row, StoreError
 from tunefree.serving.rows import REQUEST, Reader
 from tunefree.stream.batch import Converted
-
-ENDED = "the server has ended; nothing of this request was learned"
 
 
 @dataclass
@@ -42,16 +38,6 @@ def begun() -> Future[Any]:
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
     return future
-
-
-def end(thread: Thread, submitted: SimpleQueue[Any]) -> None:
-    """Let a thread do what was submitted, and end it; what came too late is answered with an error."""
-    submitted.put(None)
-    thread.join()
-    while not submitted.empty():
-        late = submitted.get()
-        if late is not None:
-            late.answer.set_exception(StoreError(ENDED))
 
 
 @dataclass
@@ -86,21 +72,17 @@ class Work:
         return learned | {"unknown": self.unknown} if self.request.are_labels else learned
 
 
-def new_requests(journal: Journal, requests: list[Request], counts: Counts) -> tuple[list[Request], list[Request]]:
-    """Requests that were not learned before, and those to look at again once these are; others are answered."""
-    names, new, later = set[str](), list[Request](), list[Request]()
+def new_requests(journal: Journal, requests: list[Request], counts: Counts) -> list[Request]:
+    """Requests that were not learned before, whose names differ; others are answered."""
+    new: list[Request] = []
     for request in requests:
-        if request.name is None:
-            new.append(request)
-        elif request.name in names:
-            later.append(request)
-        elif (before := journal.answered(request.name)) is None:
-            names.add(request.name)
+        before = None if request.name is None else journal.answered(request.name)
+        if before is None:
             new.append(request)
         else:
             counts.repeated += 1
             _repeat(request, *before)
-    return new, later
+    return new
 
 
 def _repeat(request: Request, digest: str, answer: Row) -> None:
@@ -111,37 +93,39 @@ def _repeat(request: Request, digest: str, answer: Row) -> None:
         request.answer.set_exception(DataError(problem, remedy="give each request a name of its own"))
 
 
-def works_of(
-    requests: list[Request], trained: Trained, reader: Reader, journal: Journal, counts: Counts
-) -> tuple[list[Work], Converted | None]:
-    """What is to be learned of requests, checked together; those that cannot be used are answered.
+def works_of(requests: list[Request], trained: Trained, reader: Reader, journal: Journal, counts: Counts) -> list[Work]:
+    """What is to be learned of requests; those that cannot be used are answered.
 
-    What all rows together were converted to is returned, too, if they were.
+    A request that brings a column comes alone, before others: what kind of column that is depends on its rows.
     """
     works: list[Work] = []
     for request in requests:
         try:
-            works.append(
-                _joined(request, trained, reader, journal) if request.are_labels else Work(request, request.rows)
-            )
+            joined = _joined(request, trained, reader, journal) if request.are_labels else Work(request, request.rows)
+            is_alone = reader.learns_columns and reader.has_new_columns(trained.encoder, joined.rows)
         except StoreError:
             raise
         except Exception as error:
             _refuse(request, error, counts)
-    return _checked(works, trained, reader, counts)
+            continue
+        if is_alone and works:
+            break
+        works.append(joined)
+        if is_alone:
+            break
+    return works
 
 
-def _checked(
-    works: list[Work], trained: Trained, reader: Reader, counts: Counts
-) -> tuple[list[Work], Converted | None]:
+def checked(works: list[Work], trained: Trained, reader: Reader, counts: Counts) -> tuple[list[Work], Converted | None]:
+    """Those that can be learned, and what all rows were converted to if they were together; others are answered."""
     try:
-        checked, converted = reader.check(trained, [row for work in works for row in work.rows])
+        rows, converted = reader.check(trained, [row for work in works for row in work.rows])
     except Exception as error:  # whatever it is, it is of one request
         if len(works) > 1:
-            return [usable for work in works for usable in _checked([work], trained, reader, counts)[0]], None
+            return [usable for work in works for usable in checked([work], trained, reader, counts)[0]], None
         _refuse(works[0].request, error, counts)
         return [], None
-    kept = iter(checked)
+    kept = iter(rows)
     for work in works:
         work.rows = [next(kept) for _ in work.rows]
     return works, converted

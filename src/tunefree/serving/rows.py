@@ -6,8 +6,9 @@ mistake than news. Either can be opened.
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
-from collections.abc import Sized
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from tunefree.core.errors import DataError, listed, nearest
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model_files.trained import Trained, continued
+from tunefree.serving.journal import Event, Row
 from tunefree.serving.settings import LEARN, REFUSE, Admission
 from tunefree.stream.batch import Batch, Columns, Converted, Position, Refused
 from tunefree.stream.cells import MOST_ROWS, Cells, block_of
@@ -34,7 +36,6 @@ REQUEST, JOURNAL = "the request", "the journal"  # what messages and records cal
 MOST_NAMES, MOST_LETTERS = 1000, 200  # of what clients send, that are remembered; letters of a name
 OTHERS = "(others)"
 CLOSED = "its columns are closed; leave it out, or pass `unknown_columns='ignore'` or `unknown_columns='learn'`"
-Row = dict[str, Any]
 
 
 class Reader:
@@ -57,6 +58,7 @@ class Reader:
 
     def __init__(self, trained: Trained, admission: Admission) -> None:
         self.plan, self._admission, self.id_name = trained.plan, admission, admission.id
+        self.learns_columns = admission.unknown_columns == LEARN
         self.ignored: Counter[str] = Counter()
         self._columns, self._known, self._left_out = list[str](), dict[str, Any](), list[str]()
         self._usual = set[tuple[str, ...]]()  # names of rows that were taken as they are
@@ -149,10 +151,12 @@ class Reader:
         if not rows:
             return [], None
         chunk, unknown = self._chunk(trained.encoder, rows, self._admission.unknown_columns, learning=True)
-        are_new = any(name not in self._known for name in chunk.table.schema.names)
         refused = Refused(classes=trained.plan.classes, target=trained.encoder.target, loss=trained.plan.loss)
-        converted: Converted = trained.encoder.convert(chunk, True, refused, True)
+        converted: Converted | None = trained.encoder.convert(chunk, True, refused, True)
         self._check_targets(converted, trained, refused)
+        if any(name not in self._known for name in chunk.table.schema.names):
+            copy.deepcopy(trained.encoder).encode(chunk, True, refused, True)  # whether what is new can be a column
+            converted = None
         self._count_ignored(unknown)
         kept, no_id = [], () if self.id_name in trained.encoder.types() else (self.id_name,)
         for row, names in zip(rows, unknown, strict=True):
@@ -160,9 +164,28 @@ class Reader:
             kept.append(
                 {name: cell for name, cell in (flattened(row) if names else row).items() if name not in dropped}
             )
-        return kept, None if are_new else converted
+        return kept, converted
 
-    def _check_targets(self, converted: Converted, trained: Trained, refused: Refused) -> None:
+    def has_new_columns(self, encoder: Any, rows: list[Row]) -> bool:
+        """Whether rows of the journal, or to be in it, bring columns to the encoder."""
+        self._follow(encoder)
+        further = (row for row in rows if not self._is_usual(tuple(row), row))
+        return any(self._unknown_names(flattened(row)) for row in further)
+
+    def _is_usual(self, names: tuple[str, ...], row: Row) -> bool:
+        """Whether a row, which has or had these names, is as one that was taken as it is."""
+        return names in self._usual and dict not in map(type, row.values())
+
+    def _unknown_names(self, flat: Row) -> list[str]:
+        """The columns of a row that are not known; of those that are null nothing is known, as of those absent."""
+        known, left_out = {*self._known, self.id_name}, self._left_out
+        return [
+            name
+            for name, cell in flat.items()
+            if name not in known and cell is not None and not is_among(name, left_out)
+        ]
+
+    def _check_targets(self, converted: Any, trained: Trained, refused: Refused) -> None:
         target, weight, numbers = converted.target, converted.weight, np.arange(1, converted.n_rows + 1)
         rows: Any = None  # do not matter
         batch = Batch(rows, target, weight, numbers, None, REQUEST, Position(), exposure=converted.exposure)
@@ -184,13 +207,9 @@ class Reader:
     ) -> Batch:
         """Rows of the journal, for the model to learn; what is new in them becomes known to the encoder.
 
-        They were taken when they came, whatever may be taken now; a challenger may ignore columns. What they were
-        converted to as they were checked saves doing it again.
-
-        Raises
-        ------
-        DataError
-            If a column that is new cannot be one, or a group is missing; nothing has changed then.
+        They were taken when they came, whatever may be taken now; a challenger may ignore columns, and raise a
+        DataError where rows are not for its model. What they were converted to as they were checked spares doing it
+        again.
         """
         encoder, refused = trained.encoder, Refused(target=trained.encoder.target)
         chunk = self._chunk(encoder, rows, unknown_columns, True)[0] if converted is None else converted.chunk
@@ -217,7 +236,7 @@ class Reader:
             names = tuple(row)
             for name in unused:
                 row.pop(name, None)
-            if names in self._usual and dict not in map(type, row.values()):
+            if self._is_usual(names, row):
                 unknown.append([])
                 continue
             flat = rows[place - 1] = flattened(row)
@@ -237,8 +256,7 @@ class Reader:
 
     def _unknown(self, encoder: Any, flat: Row, place: int, unknown_columns: str, learning: bool) -> list[str]:
         """Take columns that are not known out of a row, and return their names; those to be learned stay in it."""
-        names = [name for name in flat if name not in self._known and not is_among(name, self._left_out)]
-        names = [name for name in names if flat[name] is not None]  # of which nothing is known, as of those absent
+        names = self._unknown_names(flat)
         if unknown_columns == LEARN and learning:
             return []
         if names and unknown_columns == REFUSE:
@@ -269,12 +287,15 @@ def going_on(model: Trained, column_types: ColumnTypes) -> Trained:
     return replace(trained, encoder=as_written(trained.encoder, None, column_types))
 
 
-def is_cut(trained: Trained, events: Sized) -> bool:
-    """Whether events are to be learned one by one, since a run of rows of one group is predicted before any is learned.
+def is_cut(trained: Trained, reader: Reader, events: Sequence[Event], unknown_columns: str = LEARN) -> bool:
+    """Whether events are to be learned one by one, and the model would depend on which of them came together.
 
-    The model would depend on which events came together, and a process that is started again would not know.
+    A run of rows of one group is predicted before any is learned, and what kind of column a new one is depends on its
+    rows. A process that is started again would not know which events came together.
     """
-    return len(events) > 1 and trained.encoder.group is not None
+    if len(events) < 2 or trained.encoder.group is not None:
+        return len(events) > 1
+    return unknown_columns == LEARN and any(reader.has_new_columns(trained.encoder, event.rows) for event in events)
 
 
 def answers_of(model: Any, predictions: Any, batch: Batch) -> list[Row]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +179,7 @@ class Service:
         DataError, ModelError
             If a row cannot be used, there is no such class, or the model has kernels alone.
         """
-        explained: list[Row] = self.between(lambda: self._explanations.of(rows, label))
+        explained: list[Row] = self.learner.between(lambda: self._explanations.of(rows, label))
         return explained
 
     def problems(self) -> list[str]:
@@ -189,7 +188,7 @@ class Service:
 
     def settle(self) -> None:
         """Wait until predictions know all that was learned."""
-        self.learner.between(self.learner.settle).result()
+        self.learner.between(self.learner.settle)
 
     def save(self) -> None:
         """Save a version now, if rows were learned since the last.
@@ -206,7 +205,7 @@ class Service:
             if self.learner.failure is not None:
                 raise StoreError(self.learner.failure)
 
-        self.learner.between(save).result()
+        self.learner.between(save)
 
     def roll_back(self, number: int) -> int:
         """Go on from an earlier version, without what was learned since; returns the number that it has now.
@@ -248,7 +247,7 @@ class Service:
             self.store.needed_after, self.learner.is_followed = sequence, True
             self._follow()
 
-        self.between(begin)
+        self.learner.between(begin)
         assert self.shadow is not None
         self.shadow.wait_for_start(CATCHING_UP)
 
@@ -294,9 +293,9 @@ class Service:
             self._drop()
             return number
 
-        self.between(self.learner.write_losses)
+        self.learner.between(self.learner.write_losses)
         self._challenger().model(self.learner.sequence, CATCHING_UP)  # while rows are still learned
-        number: int = self.between(promote)
+        number: int = self.learner.between(promote)
         return number
 
     def drop_challenger(self) -> None:
@@ -308,7 +307,7 @@ class Service:
             If there is none.
         """
 
-        self.between(self._drop)
+        self.learner.between(self._drop)
 
     def _drop(self) -> None:
         self._challenger().close()
@@ -323,7 +322,7 @@ class Service:
 
     def _replaced(self, load: Callable[[], Trained], reason: str) -> int:
         """Go on with another model; returns the number of its version."""
-        number: int = self.between(lambda: self._take(load(), reason))
+        number: int = self.learner.between(lambda: self._take(load(), reason))
         return number
 
     def _take(self, model: Trained, reason: str) -> int:
@@ -334,11 +333,6 @@ class Service:
         for reader in self._readers:
             reader.plan = model.plan
         return number
-
-    def between(self, function: Any) -> Any:
-        """The value of a function that runs while nothing is learned."""
-        answer: Future[Any] = self.learner.between(function)
-        return answer.result()
 
     def state(self) -> Row:
         """What the model is, what it has learned, and how well: losses are those of rows before they were learned."""
