@@ -33,7 +33,7 @@ from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.core.locks import only_writer
 from tunefree.model_files.trained import Trained, ended
 from tunefree.pool.published import remembered
-from tunefree.serving.journal import Journal, Learned, Row
+from tunefree.serving.journal import Event, Journal, Row
 from tunefree.serving.place import CHAMPION_SINCE, Place
 from tunefree.serving.rows import Reader, going_on, is_cut
 from tunefree.serving.settings import CHALLENGER, IGNORE, JOURNAL, Admission
@@ -94,16 +94,17 @@ class Challenger:
     def follow(self) -> bool:
         """Learn the next events, if there are any; returns whether there were."""
         self._predict_waiting()
-        learned = self._journal.learned_after(self.place.sequence)
-        start, n_rows = 0, 0
-        for stop, (event, _) in enumerate(learned, 1):
+        events, n_rows = list[Event](), 0
+        for event in self._journal.events_after(self.place.sequence):
+            if event.losses is None or n_rows >= TOGETHER:
+                break
+            events.append(event)
             n_rows += len(event.rows)
-            if n_rows >= TOGETHER or stop == len(learned):
-                self._learn(learned[start:stop])
-                start, n_rows = stop, 0
+        if events:
+            self._learn(events)
         if self._unsaved >= self._following.save_every and time.monotonic() >= self._retry:
             self.save()
-        return bool(learned)
+        return bool(events)
 
     def save(self) -> None:
         """Save what was learned; what cannot be saved is learned again after the next start."""
@@ -116,36 +117,37 @@ class Challenger:
             self._retry = time.monotonic() + RETRY
             print(json.dumps({"cannot be saved": str(error)}), flush=True)
 
-    def _learn(self, learned: list[Learned]) -> None:
+    def _learn(self, events: list[Event]) -> None:
         """Learn events together, and compare; what it cannot learn is left out."""
-        rows = [row for event, _ in learned for row in event.rows]
-        if is_cut(self._trained, self._reader, [of for of, _ in learned], self._following.unknown_columns):
-            self._learn_one_by_one(learned)
+        rows = [row for event in events for row in event.rows]
+        if is_cut(self._trained, self._reader, events, self._following.unknown_columns):
+            self._learn_one_by_one(events)
             return
         try:
             batch = self._reader.learned(self._trained, rows, self._following.unknown_columns)
         except DataError:
-            if len(learned) > 1:
-                self._learn_one_by_one(learned)
+            if len(events) > 1:
+                self._learn_one_by_one(events)
             else:
-                self.place.refused, self.place.sequence = self.place.refused + 1, learned[0].event.sequence
+                self.place.refused, self.place.sequence = self.place.refused + 1, events[0].sequence
             return
         step = learn_batch(self._trained, batch)
-        late = self._losses_of_late_rows(rows, step) if any(event.remembered for event, _ in learned) else None
+        late = self._losses_of_late_rows(rows, step) if any(event.remembered for event in events) else None
         start, champion_since = 0, int(self._journal.fact(CHAMPION_SINCE, 0))
-        for event, losses in learned:
+        for event in events:
             if self.place.since < champion_since < event.sequence:
                 self.place.since, self.place.comparison = champion_since, Superiority()
             part = slice(start, start + len(event.rows))
             of_challenger = late if late is not None and event.remembered else step.row_losses
-            self.place.comparison.add(losses, of_challenger[part], step.piece.counts[part])
+            assert event.losses is not None
+            self.place.comparison.add(event.losses, of_challenger[part], step.piece.counts[part])
             start = part.stop
-        self.place.sequence = learned[-1].event.sequence
+        self.place.sequence = events[-1].sequence
         self.place.rows, self._unsaved = self.place.rows + len(rows), self._unsaved + len(rows)
 
-    def _learn_one_by_one(self, learned: list[Learned]) -> None:
-        for of_event in learned:
-            self._learn([of_event])
+    def _learn_one_by_one(self, events: list[Event]) -> None:
+        for event in events:
+            self._learn([event])
 
     def _losses_of_late_rows(self, rows: list[Row], step: Any) -> np.ndarray:
         """The losses of what was predicted as rows were seen to wait; NaN where they were not seen."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tunefree.core.errors import ModelError, listed
 from tunefree.core.storage import check_writable
+from tunefree.explanation.decomposition import Decomposition
 from tunefree.model_files.trained import Trained, continued
 from tunefree.serving.challenger import Following
-from tunefree.serving.explanations import Explanations
 from tunefree.serving.journal import Row, StoreError
 from tunefree.serving.learner import Learner, Tell
 from tunefree.serving.place import Place, forget
@@ -25,7 +26,8 @@ from tunefree.serving.store import Store
 from tunefree.stream.batch import Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
-from tunefree.workflows.prediction import PLAIN, OutputColumns
+from tunefree.workflows.explanation import Explainer, decomposition_of
+from tunefree.workflows.prediction import PLAIN, OutputColumns, Predicted
 
 CATCHING_UP = 60.0  # seconds that a challenger has to learn what it has not yet, and to be saved, to be promoted
 
@@ -101,7 +103,7 @@ class Service:
             self._readers = readers
             of_learner = readers[0], keeping, column_types, self.counts, tell, is_followed
             self.learner = Learner(self.store, current, *of_learner)
-            self._explanations = Explanations(self.learner, readers[0])
+            self._explained: tuple[Any, Decomposition] | None = None  # a model that was published, and its terms
             of_predictor = self.store.journal, keeping, self.counts, self.odd, tell
             self.predictor = Predictor(lambda: self.learner.published, readers[1], *of_predictor)
             if is_followed:
@@ -172,15 +174,38 @@ class Service:
         return self.learner.submit(Request(labels, True, request)).result()
 
     def explain(self, rows: list[Row], label: Any = None) -> list[Row]:
-        """What each column contributes to the margin of each row.
+        """The class, its margin, and what each column contributes to that, of each row.
+
+        Parameters
+        ----------
+        rows : list of dict
+        label : label, optional
+            The class to explain; by default the second of two, and of more the one that is predicted.
 
         Raises
         ------
         DataError, ModelError
             If a row cannot be used, there is no such class, or the model has kernels alone.
         """
-        explained: list[Row] = self.learner.between(lambda: self._explanations.of(rows, label))
-        return explained
+        answers: list[Row] = self.learner.between(lambda: self._explain(rows, label))
+        return answers
+
+    def _explain(self, rows: list[Row], label: Any) -> list[Row]:
+        """The same while nothing is learned: contributions are relative to rows that the model keeps."""
+        self.learner.settle()
+        published = self.learner.published
+        trained = replace(self.learner.trained, model=published.model, encoder=published.encoder)
+        if self._explained is None or self._explained[0] is not published:
+            self._explained = published, decomposition_of(trained)
+        model, decomposition = trained.model, self._explained[1]
+        batch, _ = self._readers[0].batch(trained.encoder, rows, Refused(target=trained.encoder.target))
+        explained = Explainer(trained, decomposition, label).of(Predicted(batch, model.predict(batch.rows)))
+        answers: list[Row] = []
+        for k, margin in enumerate(explained.margins.tolist()):
+            of_class = {} if model.task == "regression" else {"class": model.classes[int(explained.classes[k])]}
+            contributions = dict(zip(decomposition.names, explained.contributions[k].tolist(), strict=True))
+            answers.append({**of_class, "margin": margin, "contributions": contributions})
+        return answers
 
     def problems(self) -> list[str]:
         """What keeps it from learning or saving."""
