@@ -1,8 +1,8 @@
 """All at once for some minutes: kills, full disks, slow clients, nonsense, clocks that jump, and a challenger.
 
 ``python -m tests.serving.chaos --minutes 10 --rate 500`` prints what happened. No row that was acknowledged is lost or
-learned twice, the models are to the byte what an undisturbed learning of the journal makes, and memory does not grow: that
-of a pool once it has learned as many rows as it keeps, so that it begins with a model of these.
+learned twice, the models are to the byte what an undisturbed learning of the journal makes, and memory does not grow.
+A pool grows until it has learned as many rows as it keeps; the model to begin with has learned these.
 """
 
 from __future__ import annotations

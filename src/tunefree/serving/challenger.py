@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -62,12 +62,7 @@ class Following(NamedTuple):
 
 
 class Challenger:
-    """A model that follows the journal of a store.
-
-    Parameters
-    ----------
-    following : Following
-    """
+    """A model that follows the journal of a store."""
 
     def __init__(self, following: Following) -> None:
         self._folder, self._following = Path(following.folder), following
@@ -213,20 +208,16 @@ def _listen(asked: queue.SimpleQueue[int | None]) -> None:
 def _alone(folder: Path) -> Iterator[None]:
     """Wait for the process before, which may be saving its model still."""
     until = time.monotonic() + PATIENCE
-    while True:
-        lock = only_writer(folder / CHALLENGER / "lock", folder / CHALLENGER)
-        try:
-            lock.__enter__()
-        except ModelError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(PAUSE)
-        else:
-            break
-    try:
+    with ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(only_writer(folder / CHALLENGER / "lock", folder / CHALLENGER))
+                break
+            except ModelError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(PAUSE)
         yield
-    finally:
-        lock.__exit__(None, None, None)
 
 
 def _run(challenger: Challenger, asked: queue.SimpleQueue[int | None]) -> None:

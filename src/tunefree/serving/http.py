@@ -52,14 +52,7 @@ class _RequestError(Exception):
 
 
 class Application:
-    """Answers requests to a service, as a server of ASGI calls it.
-
-    Parameters
-    ----------
-    service : Service
-    limits : Limits
-    refusals : Refusals
-    """
+    """Answers requests to a service, as a server of ASGI calls it."""
 
     def __init__(self, service: Service, limits: Limits, refusals: Refusals) -> None:
         self._service, self._limits, self._token = service, limits, limits.token()
@@ -282,13 +275,7 @@ _READER = json.JSONDecoder(parse_constant=_no_number, parse_int=_whole, object_p
 
 
 def serve(service: Service, limits: Limits) -> None:
-    """Serve until a signal ends it.
-
-    Parameters
-    ----------
-    service : Service
-        It is closed at the end.
-    limits : Limits
+    """Serve until a signal ends it, and close the service.
 
     Raises
     ------

@@ -64,21 +64,7 @@ class _Due(NamedTuple):
 
 
 class Learner:
-    """The thread that learns, publishes and saves.
-
-    Parameters
-    ----------
-    store : Store
-    model : Trained
-        The store's current version.
-    reader : Reader
-    keeping : Keeping
-    column_types : ColumnTypes
-        How strings of requests write numbers and dates.
-    counts : Counts
-    tell : function
-    is_followed : bool
-        Whether a challenger is to know the losses.
+    """The thread that learns, publishes and saves the store's current version; a challenger that follows knows losses.
 
     Attributes
     ----------

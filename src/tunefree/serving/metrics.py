@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,34 +13,13 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 
 from tunefree.serving.connections import Refusals
+from tunefree.serving.requests import Counts
 from tunefree.serving.service import Service
 from tunefree.serving.shadow import Shadow
 
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 
-def _rose_at(service: Service) -> float:
-    return service.learner.rose_at
-
-
-def _rose_row(service: Service) -> float:
-    drifts = service.learner.published.drifts
-    return drifts[-1]["row"] if drifts else math.nan
-
-
-COUNTERS: dict[str, tuple[str, Callable[[Service], float]]] = {
-    "rows_learned": ("Rows learned since the start.", lambda service: service.counts.learned),
-    "rows_replayed": ("Rows of the journal learned at the start.", lambda service: service.counts.replayed),
-    "rows_predicted": ("Rows predicted since the start.", lambda service: service.counts.predicted),
-    "labels_unknown": ("Labels whose row does not wait.", lambda service: service.counts.unknown),
-    "requests_repeated": ("Requests to learn that came again.", lambda service: service.counts.repeated),
-    "requests_refused": ("Requests to learn what cannot be learned.", lambda service: service.counts.refused),
-    "waiting_dropped_for_size": ("Rows dropped before a label.", lambda service: service.counts.dropped_for_size),
-    "waiting_dropped_for_age": ("Rows dropped before a label.", lambda service: service.counts.dropped_for_age),
-    "waiting_not_kept": ("Rows that could not be written down.", lambda service: service.counts.not_kept),
-    "saves": ("Versions saved since the start.", lambda service: service.counts.saves),
-    "saves_failed": ("Versions that could not be saved.", lambda service: service.counts.failed_saves),
-}
 GAUGES: dict[str, tuple[str, Callable[[Service], float]]] = {
     "rows": ("Rows learned in all.", lambda service: service.learner.trained.progress.progressive[0].rows),
     "rows_published": ("Rows that predictions know.", lambda service: service.learner.published.rows),
@@ -57,8 +37,14 @@ GAUGES: dict[str, tuple[str, Callable[[Service], float]]] = {
         lambda service: service.learner.recent,
     ),
     "loss_rises": ("Rises of the loss along the stream.", lambda service: service.learner.n_rises),
-    "loss_rose_seconds": ("When it rose last, since 1970; NaN if not since the start.", _rose_at),
-    "loss_rose_row": ("Row from which on it rose last; NaN if it never did.", _rose_row),
+    "loss_rose_seconds": (
+        "When it rose last, since 1970; NaN if not since the start.",
+        lambda service: service.learner.rose_at,
+    ),
+    "loss_rose_row": (
+        "Row from which on it rose last; NaN if it never did.",
+        lambda service: (service.learner.published.drifts or [{"row": math.nan}])[-1]["row"],
+    ),
     "can_learn": ("1 unless learning failed.", lambda service: float(service.learner.broken is None)),
     "can_save": ("1 unless the last version could not be saved.", lambda service: float(not service.learner.failure)),
 }
@@ -77,13 +63,7 @@ OF_CHALLENGER: dict[str, tuple[str, Callable[[Shadow], float]]] = {
 
 
 class Metrics:
-    """Numbers of a service as text; the names begin with ``tunefree_``.
-
-    Parameters
-    ----------
-    service : Service
-    refusals : Refusals
-    """
+    """Numbers of a service as text; the names begin with ``tunefree_``."""
 
     def __init__(self, service: Service, refusals: Refusals) -> None:
         self._service, self._refusals = service, refusals
@@ -111,8 +91,9 @@ class Metrics:
 
     def collect(self) -> Iterator[Any]:
         """What the registry asks for."""
-        for name, (meaning, value) in COUNTERS.items():
-            yield CounterMetricFamily(f"tunefree_{name}", meaning, value(self._service))
+        for of in fields(Counts):
+            number = getattr(self._service.counts, of.name)
+            yield CounterMetricFamily(f"tunefree_{of.metadata['metric']}", of.metadata["meaning"], number)
         for name, (meaning, value) in GAUGES.items():
             yield GaugeMetricFamily(f"tunefree_{name}", meaning, value(self._service))
         shadow = self._service.shadow

@@ -54,10 +54,7 @@ class _Asked:
 class _Together:
     """Requests in an event loop, of which those that have come meanwhile are worked on together.
 
-    Parameters
-    ----------
-    work : function
-        Is called with requests; one with rows that are left to be predicted is worked on again, after the others.
+    One with rows that are left to be predicted is worked on again, after the others.
     """
 
     def __init__(self, work: Callable[[list[_Asked]], Awaitable[None]]) -> None:
@@ -91,22 +88,7 @@ class _Together:
 
 
 class Predictor:
-    """Predicts with the model that was published last.
-
-    Parameters
-    ----------
-    published : function
-        To the model of now.
-    reader : Reader
-        Of this predictor alone.
-    journal : Journal
-        Where rows with an id wait for their labels.
-    keeping : Keeping
-    counts : Counts
-    odd : Refused
-        Counts what is odd about rows.
-    tell : function
-    """
+    """Predicts with the model that was published last; ``odd`` counts what is odd about rows."""
 
     def __init__(
         self,
@@ -149,7 +131,8 @@ class Predictor:
 
     async def _predict_soon(self, group: list[_Asked]) -> None:
         if sum(asked.n_left for asked in group) <= FEW:
-            self._predict(group)
+            for asked in group:
+                self._predict([asked])
         else:
             await asyncio.to_thread(self._predict, group)
 
@@ -172,11 +155,6 @@ class Predictor:
 
     def _predict(self, group: list[_Asked]) -> None:
         """Predict the next rows of some requests; one with a row that cannot be used does not hit the others."""
-        n_rows = sum(min(asked.n_left, TOGETHER) for asked in group)
-        if len(group) > 1 and n_rows <= FEW:
-            for asked in group:
-                self._predict([asked])
-            return
         parts = [asked.rows[len(asked.answers) :][:TOGETHER] for asked in group]
         try:
             with self._lock:

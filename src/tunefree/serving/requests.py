@@ -16,21 +16,27 @@ from tunefree.serving.rows import REQUEST, Reader
 from tunefree.stream.batch import Converted
 
 
+def _count(metric: str, meaning: str) -> int:
+    """A number of events, with its metric."""
+    number: int = field(default=0, metadata={"metric": metric, "meaning": meaning})
+    return number
+
+
 @dataclass
 class Counts:
     """What happened since the start."""
 
-    predicted: int = 0  # rows
-    learned: int = 0  # rows
-    replayed: int = 0  # rows of the journal that were learned at the start
-    unknown: int = 0  # labels whose row does not wait
-    repeated: int = 0  # requests that came again
-    refused: int = 0  # requests to learn what cannot be learned
-    dropped_for_size: int = 0  # rows that waited for a label
-    dropped_for_age: int = 0  # likewise
-    not_kept: int = 0  # rows with an id that could not be written down, and do not wait
-    saves: int = 0
-    failed_saves: int = 0
+    predicted: int = _count("rows_predicted", "Rows predicted since the start.")
+    learned: int = _count("rows_learned", "Rows learned since the start.")
+    replayed: int = _count("rows_replayed", "Rows of the journal learned at the start.")
+    unknown: int = _count("labels_unknown", "Labels whose row does not wait.")
+    repeated: int = _count("requests_repeated", "Requests to learn that came again.")
+    refused: int = _count("requests_refused", "Requests to learn what cannot be learned.")
+    dropped_for_size: int = _count("waiting_dropped_for_size", "Rows dropped before a label, being too many.")
+    dropped_for_age: int = _count("waiting_dropped_for_age", "Rows dropped before a label, being too old.")
+    not_kept: int = _count("waiting_not_kept", "Rows with an id that could not be written down, and do not wait.")
+    saves: int = _count("saves", "Versions saved since the start.")
+    failed_saves: int = _count("saves_failed", "Versions that could not be saved.")
 
 
 def begun() -> Future[Any]:

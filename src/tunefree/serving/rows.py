@@ -41,11 +41,6 @@ CLOSED = "its columns are closed; leave it out, or pass `unknown_columns='ignore
 class Reader:
     """Reads rows of JSON for a model.
 
-    Parameters
-    ----------
-    trained : Trained
-    admission : Admission
-
     Attributes
     ----------
     plan : Plan

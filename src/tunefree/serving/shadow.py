@@ -25,14 +25,7 @@ LARGEST = 700.0  # logarithm of evidence that is told
 
 
 class Shadow:
-    """A process that follows a store.
-
-    Parameters
-    ----------
-    following : Following
-    saved : function
-        Called with the event up to which the challenger is saved, whenever that changes.
-    tell : function
+    """A process that follows a store; ``saved`` is called with the event up to which it is saved, as that changes.
 
     Attributes
     ----------

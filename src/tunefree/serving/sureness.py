@@ -13,7 +13,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
 from tunefree.serving.journal import Row
 from tunefree.stream.batch import Batch
-from tunefree.workflows.prediction import CONFORMAL, PLAIN, OutputColumns
+from tunefree.workflows.prediction import CONFORMAL, PLAIN, OutputColumns, sureness
 
 NAMES = (*CONFORMAL, "conditional")  # of what a request may ask for
 
@@ -52,45 +52,19 @@ def add_sureness(
     """
     start = 0
     for layout, group in groupby(layouts):
-        stop = start + len(list(group))
+        rows = slice(start, start + len(list(group)))
+        start = rows.stop
         if layout != PLAIN:
-            further = _of_rows(model, batch, predictions, slice(start, stop), layout)
-            for answer, of_row in zip(answers[start:stop], further, strict=True):
-                answer.update(of_row)
-        start = stop
+            layout.check(model)
+            exposure = None if batch.exposure is None else batch.exposure[rows]
+            of_rows = part(batch.rows, rows.start, rows.stop), predictions[rows], exposure
+            for name, level, values in sureness(model, *of_rows, layout):
+                for answer, value in zip(answers[rows], map(_finite, values), strict=True):
+                    answer.setdefault(name, {})[f"{level:g}"] = value
 
 
-def _of_rows(model: Any, batch: Batch, predictions: np.ndarray, rows: slice, layout: OutputColumns) -> list[Row]:
-    layout.check(model)
-    exposure = None if batch.exposure is None else batch.exposure[rows]
-    of_rows = part(batch.rows, rows.start, rows.stop), predictions[rows]
-    answers: list[Row] = [{} for _ in range(rows.stop - rows.start)]
-    if layout.interval:
-        _add(answers, "interval", layout.interval, model.intervals(*of_rows, np.array(layout.interval), exposure))
-    if layout.quantiles:
-        _add(answers, "quantiles", layout.quantiles, model.quantiles(*of_rows, np.array(layout.quantiles), exposure))
-    if layout.set:
-        sets = model.sets(*of_rows, np.array(layout.set), layout.conditional is not None)
-        order = np.argsort(-model.probabilities(predictions[rows]), axis=1, kind="stable").tolist()
-        for answer, of_row, codes in zip(answers, sets.tolist(), order, strict=True):
-            labels = [[model.classes[k] for k in codes if in_set[k]] for in_set in of_row]
-            answer["set"] = dict(zip(map(_name, layout.set), labels, strict=True))
-    return answers
-
-
-def _add(answers: list[Row], name: str, levels: tuple[float, ...], numbers: np.ndarray) -> None:
-    """Add numbers (n, L, ...) of levels to answers."""
-    names = list(map(_name, levels))
-    for answer, of_row in zip(answers, numbers.tolist(), strict=True):
-        answer[name] = dict(zip(names, map(_finite, of_row), strict=True))
-
-
-def _name(level: float) -> str:
-    return f"{level:g}"
-
-
-def _finite(number: Any) -> Any:
+def _finite(value: Any) -> Any:
     """Numbers as JSON has them."""
-    if isinstance(number, list):
-        return list(map(_finite, number))
-    return number if math.isfinite(number) else None
+    if isinstance(value, np.ndarray):
+        return list(map(_finite, value.tolist()))
+    return None if isinstance(value, float) and not math.isfinite(value) else value
