@@ -65,7 +65,7 @@ def test_what_is_predicted_is_what_the_file_predicts(service, tmp_path):
         trained = train(open_source(table(0, N)), plan(**options))
         unknown = rows(0, 257, plan(**options).target)  # one more than are predicted together
         batch = trained.encoder.encode(
-            service(trained)._readers[1]._chunk(trained.encoder, unknown, "refuse")[0], False, _refused()
+            service(trained)._readers[1]._chunk(trained, unknown, "refuse")[0], False, _refused()
         )
         margins = trained.model.predict(batch.rows)
         of_rows = (

@@ -71,7 +71,7 @@ class Challenger:
             raise ModelError(f"{self._folder}: has no challenger")
         self.place, self._saved, self._retry = place, place.sequence, 0.0
         self._trained = going_on(Trained.load(place.file(self._folder)), following.column_types)
-        self._reader = Reader(self._trained, Admission(id=following.id, unknown_columns=IGNORE))
+        self._reader = Reader(Admission(id=following.id, unknown_columns=IGNORE))
         self._journal = Journal(self._folder / JOURNAL)
         self._unsaved = 0  # rows
         self._waiting: dict[str, np.ndarray] = {}  # what was predicted of rows that wait for their labels
@@ -166,7 +166,7 @@ class Challenger:
     def _predicted(self, rows: list[Row]) -> dict[str, np.ndarray]:
         keys = [self._key(row) for row in rows]
         try:
-            batch, _ = self._reader.batch(self._trained.encoder, rows, Refused(target=self._trained.encoder.target))
+            batch, _ = self._reader.batch(self._trained, rows, Refused(target=self._trained.encoder.target))
         except DataError:
             return {} if len(rows) == 1 else {key: of for row in rows for key, of in self._predicted([row]).items()}
         predictions = self._trained.model.predict(batch.rows)

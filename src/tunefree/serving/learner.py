@@ -22,6 +22,7 @@ import numpy as np
 
 from tunefree.core import threads
 from tunefree.core.errors import ModelError, TunefreeError
+from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.published import published, remember
 from tunefree.pool.single_row import LIKE
@@ -52,6 +53,7 @@ class Published(NamedTuple):
 
     model: Any
     encoder: Any
+    plan: Plan
     rows: int  # learned
     drifts: list[dict[str, Any]]  # where the loss rose
 
@@ -97,7 +99,7 @@ class Learner:
         self._column_types, self._counts = column_types, counts
         self.broken: str | None = None
         self.failure: str | None = None
-        self.recent = self.rose_at = math.nan
+        self.rose_at = math.nan
         self._queue: queue.SimpleQueue[Request | _Due | None] = queue.SimpleQueue()
         self._behind: list[Request | _Due | None] = []  # what was taken, and is for the next group
         self.is_followed = is_followed
@@ -112,6 +114,7 @@ class Learner:
         """Go on with a model that has learned all events up to one."""
         self.trained = going_on(model, self._column_types)
         self.sequence, self.unsaved, self._retry = sequence, 0, 0.0
+        self.recent = math.nan
 
     def _replay(self) -> None:
         """Learn the events that follow the version."""
@@ -332,19 +335,21 @@ class Learner:
     def _publish(self) -> None:
         """Let predictions know what was learned, and rest much longer than that takes."""
         start = time.monotonic()
-        model, encoder = published(self.trained.model), copy.deepcopy(self.trained.encoder)
-        self._warm_up(model, encoder)
-        self.published = Published(model, encoder, self.trained.progress.rows, drifts_of(self.trained))
+        trained = self.trained
+        of_now = published(trained.model), copy.deepcopy(trained.encoder), trained.plan, trained.progress.rows
+        latest = Published(*of_now, drifts_of(trained))
+        self._warm_up(latest)
+        self.published = latest
         end = time.monotonic()
         self._publish_at = end + (end - start) * (1.0 / SHARE - 1.0)
 
-    def _warm_up(self, model: Any, encoder: Any) -> None:
+    def _warm_up(self, latest: Published) -> None:
         """Let a model make what it makes for its first single rows, for which requests would wait otherwise."""
-        row = {column.name: None for column in encoder.columns}
+        row = {column.name: None for column in latest.encoder.columns}
         with suppress(TunefreeError):
-            batch, _ = self._reader.batch(encoder, [row], Refused(target=encoder.target))
+            batch, _ = self._reader.batch(latest, [row], Refused(target=latest.encoder.target))
             for _ in range(LIKE + 1):
-                model.predict(batch.rows)
+                latest.model.predict(batch.rows)
 
     def save(self, reason: str) -> None:
         """Save a version; if that fails nothing is lost, since the journal has the rows."""

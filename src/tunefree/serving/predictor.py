@@ -170,7 +170,7 @@ class Predictor:
 
     def _answer(self, published: Published, group: list[_Asked], parts: list[list[Row]]) -> None:
         rows = [row for part in parts for row in part]
-        batch, unknown = self._reader.batch(published.encoder, rows, self._odd)
+        batch, unknown = self._reader.batch(published, rows, self._odd)
         predictions = published.model.predict(batch.rows)
         answers = answers_of(published.model, predictions, batch)
         layouts = [asked.layout for asked, part in zip(group, parts, strict=True) for _ in part]

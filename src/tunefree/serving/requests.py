@@ -108,7 +108,7 @@ def works_of(requests: list[Request], trained: Trained, reader: Reader, journal:
     for request in requests:
         try:
             joined = _joined(request, trained, reader, journal) if request.are_labels else Work(request, request.rows)
-            is_alone = reader.learns_columns and reader.has_new_columns(trained.encoder, joined.rows)
+            is_alone = reader.learns_columns and reader.has_new_columns(trained, joined.rows)
         except StoreError:
             raise
         except Exception as error:

@@ -39,23 +39,21 @@ CLOSED = "its columns are closed; leave it out, or pass `unknown_columns='ignore
 
 
 class Reader:
-    """Reads rows of JSON for a model.
+    """Reads rows of JSON for a model, one that is trained or published.
 
     Attributes
     ----------
-    plan : Plan
-        Of the model.
     id_name : str
         The name under which rows have their id.
     ignored : Counter
         Rows with a column that was ignored, by its name.
     """
 
-    def __init__(self, trained: Trained, admission: Admission) -> None:
-        self.plan, self._admission, self.id_name = trained.plan, admission, admission.id
+    def __init__(self, admission: Admission) -> None:
+        self._admission, self.id_name = admission, admission.id
         self.learns_columns = admission.unknown_columns == LEARN
         self.ignored: Counter[str] = Counter()
-        self._columns, self._known, self._left_out = list[str](), dict[str, Any](), list[str]()
+        self._names, self._known, self._left_out = list[str | None](), dict[str, Any](), list[str]()
         self._usual = set[tuple[str, ...]]()  # names of rows that were taken as they are
         self._cells: Cells | None = None
 
@@ -94,7 +92,7 @@ class Reader:
                 places[id] = place
         return ids
 
-    def batch(self, encoder: Any, rows: list[Row], odd: Refused) -> tuple[Batch, list[list[str]]]:
+    def batch(self, trained: Any, rows: list[Row], odd: Refused) -> tuple[Batch, list[list[str]]]:
         """Rows to predict, and for each the names of columns that were ignored.
 
         Raises
@@ -102,19 +100,21 @@ class Reader:
         DataError
             If a row cannot be used.
         """
+        encoder = trained.encoder
         if odd.comparison is not None and len(odd.comparison.encoder.columns) != len(encoder.columns):
             odd.comparison = None  # which is of columns that were fewer
-        if (batch := self._of_cells(encoder, rows, odd)) is not None:
+        if (batch := self._of_cells(trained, rows, odd)) is not None:
             return batch, [[] for _ in rows]
-        chunk, unknown = self._chunk(encoder, rows, self._admission.unknown_columns)
+        chunk, unknown = self._chunk(trained, rows, self._admission.unknown_columns)
         self._count_ignored(unknown)
         return encoder.encode(chunk, False, odd, False), unknown
 
-    def _of_cells(self, encoder: Any, rows: list[Row], odd: Refused) -> Batch | None:
+    def _of_cells(self, trained: Any, rows: list[Row], odd: Refused) -> Batch | None:
         """A few rows to predict of which all is known; None if that is not so."""
         if len(rows) > MOST_ROWS:
             return None
-        self._follow(encoder)
+        self._follow(trained)
+        encoder = trained.encoder
         if self._cells is None or encoder is not self._cells.encoder:
             self._cells = Cells(encoder) if self._cells is None else self._cells.follow(encoder)
         names = self._cells.names | {self.id_name, encoder.target, encoder.weight, encoder.group}
@@ -145,7 +145,7 @@ class Reader:
         """
         if not rows:
             return [], None
-        chunk, unknown = self._chunk(trained.encoder, rows, self._admission.unknown_columns, learning=True)
+        chunk, unknown = self._chunk(trained, rows, self._admission.unknown_columns, learning=True)
         refused = Refused(classes=trained.plan.classes, target=trained.encoder.target, loss=trained.plan.loss)
         converted: Converted | None = trained.encoder.convert(chunk, True, refused, True)
         self._check_targets(converted, trained, refused)
@@ -161,9 +161,9 @@ class Reader:
             )
         return kept, converted
 
-    def has_new_columns(self, encoder: Any, rows: list[Row]) -> bool:
-        """Whether rows of the journal, or to be in it, bring columns to the encoder."""
-        self._follow(encoder)
+    def has_new_columns(self, trained: Trained, rows: list[Row]) -> bool:
+        """Whether rows of the journal, or to be in it, bring columns to a model."""
+        self._follow(trained)
         further = (row for row in rows if not self._is_usual(tuple(row), row))
         return any(self._unknown_names(flattened(row)) for row in further)
 
@@ -207,7 +207,7 @@ class Reader:
         again.
         """
         encoder, refused = trained.encoder, Refused(target=trained.encoder.target)
-        chunk = self._chunk(encoder, rows, unknown_columns, True)[0] if converted is None else converted.chunk
+        chunk = self._chunk(trained, rows, unknown_columns, True)[0] if converted is None else converted.chunk
         chunk = chunk._replace(row=1 + trained.progress.rows, file=JOURNAL)
         if converted is None:
             batch: Batch = encoder.encode(chunk, True, refused, True)
@@ -216,11 +216,12 @@ class Reader:
         return batch
 
     def _chunk(
-        self, encoder: Any, rows: list[Row], unknown_columns: str, learning: bool = False
+        self, trained: Any, rows: list[Row], unknown_columns: str, learning: bool = False
     ) -> tuple[Columns, list[list[str]]]:
         """Rows as a table, and for each the names of columns that were ignored."""
+        encoder = trained.encoder
         rows, types = with_json_numbers(encoder, rows)
-        self._follow(encoder)
+        self._follow(trained)
         unused = [] if learning else [name for name in (encoder.target, encoder.weight, encoder.group) if name in types]
         for name in unused:
             del types[name]
@@ -241,13 +242,14 @@ class Reader:
                 self._usual.add(names)
         return read_objects(rows, types, REQUEST), unknown
 
-    def _follow(self, encoder: Any) -> None:
-        """Know the columns of an encoder, which may have become more."""
-        names = [column.name for column in encoder.columns]
-        if names != self._columns or len(self._usual) > MOST_NAMES:
-            self._left_out = [*self.plan.ignore, *(() if encoder.further is None else encoder.further.left_out)]
+    def _follow(self, trained: Any) -> None:
+        """Know the columns of a model, which may have become more, or be those of another one."""
+        encoder, ignored = trained.encoder, trained.plan.ignore
+        names = [*ignored, None, *(column.name for column in encoder.columns)]
+        if names != self._names or len(self._usual) > MOST_NAMES:
+            self._left_out = [*ignored, *(() if encoder.further is None else encoder.further.left_out)]
             self._known = dict.fromkeys([*encoder.types(), *self._left_out])
-            self._columns, self._usual = names, set()
+            self._names, self._usual = names, set()
 
     def _unknown(self, encoder: Any, flat: Row, place: int, unknown_columns: str, learning: bool) -> list[str]:
         """Take columns that are not known out of a row, and return their names; those to be learned stay in it."""
@@ -290,7 +292,7 @@ def is_cut(trained: Trained, reader: Reader, events: Sequence[Event], unknown_co
     """
     if len(events) < 2 or trained.encoder.group is not None:
         return len(events) > 1
-    return unknown_columns == LEARN and any(reader.has_new_columns(trained.encoder, event.rows) for event in events)
+    return unknown_columns == LEARN and any(reader.has_new_columns(trained, event.rows) for event in events)
 
 
 def answers_of(model: Any, predictions: Any, batch: Batch) -> list[Row]:

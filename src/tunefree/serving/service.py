@@ -98,7 +98,7 @@ class Service:
             check_serves(current)
             _check_id(current, admission.id)
             self.odd = Refused(target=current.encoder.target)  # what was odd about rows that were predicted
-            readers = [Reader(current, admission) for _ in range(2)]
+            readers = [Reader(admission) for _ in range(2)]
             is_followed = self.store.needed_after is not None
             self._readers = readers
             of_learner = readers[0], keeping, column_types, self.counts, tell, is_followed
@@ -198,7 +198,7 @@ class Service:
         if self._explained is None or self._explained[0] is not published:
             self._explained = published, decomposition_of(trained)
         model, decomposition = trained.model, self._explained[1]
-        batch, _ = self._readers[0].batch(trained.encoder, rows, Refused(target=trained.encoder.target))
+        batch, _ = self._readers[0].batch(trained, rows, Refused(target=trained.encoder.target))
         explained = Explainer(trained, decomposition, label).of(Predicted(batch, model.predict(batch.rows)))
         answers: list[Row] = []
         for k, margin in enumerate(explained.margins.tolist()):
@@ -355,8 +355,6 @@ class Service:
         check_serves(model)
         number = self.learner.replace(model, reason)
         self.odd.comparison = None
-        for reader in self._readers:
-            reader.plan = model.plan
         return number
 
     def state(self) -> Row:
