@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -45,6 +45,7 @@ IDLE = 0.5  # seconds without requests after which losses are written down for a
 DAY = 86400.0
 ENDED = "the server has ended; nothing of this request was learned"
 HALF = 1000  # rows in which the weight of a loss halves
+T = TypeVar("T")
 Tell = Callable[..., None]  # of the name of an event, and what is to be said of it
 
 
@@ -93,7 +94,6 @@ class Learner:
         column_types: ColumnTypes,
         counts: Counts,
         tell: Tell,
-        is_followed: bool = False,
     ) -> None:
         self.store, self._reader, self._keeping, self._tell = store, reader, keeping, tell
         self._column_types, self._counts = column_types, counts
@@ -102,7 +102,6 @@ class Learner:
         self.rose_at = math.nan
         self._queue: queue.SimpleQueue[Request | _Due | None] = queue.SimpleQueue()
         self._behind: list[Request | _Due | None] = []  # what was taken, and is for the next group
-        self.is_followed = is_followed
         self._losses: list[tuple[int, np.ndarray]] = []  # of events, that a challenger does not know yet
         self._looked = 0.0  # when rows that have waited too long were dropped last
         begun: Future[None] = Future()
@@ -134,9 +133,9 @@ class Learner:
         self._queue.put(request)
         return request.answer
 
-    def between(self, function: Callable[[], Any]) -> Any:
+    def between(self, function: Callable[[], T]) -> T:
         """The value of a function that runs while nothing is learned."""
-        answer: Future[Any] = Future()
+        answer: Future[T] = Future()
         self._queue.put(_Due(function, answer))
         return answer.result()
 
@@ -286,7 +285,7 @@ class Learner:
         batch = self._reader.learned(self.trained, rows, converted=converted)
         remember(self.trained.model, [row for event in events for row in event.remembered])
         losses = self._follow(len(rows), batch)
-        if self.is_followed:
+        if self.store.needed_after is not None:
             ends = np.cumsum([len(event.rows) for event in events])
             self._losses += zip([event.sequence for event in events], np.split(losses, ends[:-1]), strict=True)
         self._counts.learned, self.unsaved = self._counts.learned + len(rows), self.unsaved + len(rows)

@@ -13,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from tunefree.core.errors import TunefreeError
 from tunefree.pool.published import remembered
@@ -173,25 +174,26 @@ class Predictor:
         batch, unknown = self._reader.batch(published, rows, self._odd)
         predictions = published.model.predict(batch.rows)
         answers = answers_of(published.model, predictions, batch)
-        layouts = [asked.layout for asked, part in zip(group, parts, strict=True) for _ in part]
-        add_sureness(answers, published.model, batch, predictions, layouts)
+        stops = list(accumulate(map(len, parts)))
+        slices = list(map(slice, [0, *stops], stops))
+        for asked, of in zip(group, slices, strict=True):
+            if asked.layout != PLAIN:
+                add_sureness(answers, published.model, batch, predictions, of, asked.layout)
         for answer, names in zip(answers, unknown, strict=True):
             if names:
                 answer["unknown columns"] = names
         have_ids = any(id is not None for asked in group for id in asked.ids)
         kept = remembered(published.model, batch.rows) if have_ids else [None] * len(rows)
         self._counts.predicted += len(rows)
-        start = 0
-        for asked, part in zip(group, parts, strict=True):
-            ids, stop = asked.ids[len(asked.answers) :], start + len(part)
-            target = published.encoder.target
-            asked.answers += answers[start:stop]
-            for id, row, answer, of_row in zip(ids, part, answers[start:stop], kept[start:stop], strict=False):
+        target = published.encoder.target
+        for asked, of in zip(group, slices, strict=True):
+            ids = asked.ids[len(asked.answers) :]
+            asked.answers += answers[of]
+            for id, row, answer, of_row in zip(ids, rows[of], answers[of], kept[of], strict=False):
                 if id is not None:
                     answer["id"] = row[self._reader.id_name]
                     without_target = {name: value for name, value in row.items() if name != target}
                     asked.waiting.append(Waiting(id, without_target, of_row))
-            start = stop
 
     def _keep(self, group: list[_Asked]) -> None:
         """Let rows wait for their labels, or tell those who asked that they could not be written down."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -98,15 +97,12 @@ class Service:
             check_serves(current)
             _check_id(current, admission.id)
             self.odd = Refused(target=current.encoder.target)  # what was odd about rows that were predicted
-            readers = [Reader(admission) for _ in range(2)]
-            is_followed = self.store.needed_after is not None
-            self._readers = readers
-            of_learner = readers[0], keeping, column_types, self.counts, tell, is_followed
-            self.learner = Learner(self.store, current, *of_learner)
+            self._readers = readers = [Reader(admission) for _ in range(2)]  # of the thread that learns, and of others
+            self.learner = Learner(self.store, current, readers[0], keeping, column_types, self.counts, tell)
             self._explained: tuple[Any, Decomposition] | None = None  # a model that was published, and its terms
             of_predictor = self.store.journal, keeping, self.counts, self.odd, tell
             self.predictor = Predictor(lambda: self.learner.published, readers[1], *of_predictor)
-            if is_followed:
+            if self.store.needed_after is not None:
                 self._follow()
         except BaseException:
             self.store.close()
@@ -187,8 +183,7 @@ class Service:
         DataError, ModelError
             If a row cannot be used, there is no such class, or the model has kernels alone.
         """
-        answers: list[Row] = self.learner.between(lambda: self._explain(rows, label))
-        return answers
+        return self.learner.between(lambda: self._explain(rows, label))
 
     def _explain(self, rows: list[Row], label: Any) -> list[Row]:
         """The same while nothing is learned: contributions are relative to rows that the model keeps."""
@@ -240,7 +235,7 @@ class Service:
         ModelError
             If that version is not kept.
         """
-        return self._replaced(lambda: self.store.load(number), f"rolled back to version {number}")
+        return self.learner.between(lambda: self._take(self.store.load(number), f"rolled back to version {number}"))
 
     def take(self, name: str) -> int:
         """Go on with a model file of the store's folder ``incoming``; returns the number of its version.
@@ -250,7 +245,7 @@ class Service:
         ModelError
             If it cannot be read, or is not for the same rows.
         """
-        return self._replaced(lambda: self.store.incoming(name), f"the incoming model {name}")
+        return self.learner.between(lambda: self._take(self.store.incoming(name), f"the incoming model {name}"))
 
     def challenge(self, name: str) -> None:
         """Let a model file of the folder ``incoming`` learn what is learned from now on, and be compared.
@@ -269,7 +264,7 @@ class Service:
             assert self.store.folder is not None
             sequence = self.learner.sequence
             Place(name, sequence, since=sequence).save(self.store.folder, model)
-            self.store.needed_after, self.learner.is_followed = sequence, True
+            self.store.needed_after = sequence
             self._follow()
 
         self.learner.between(begin)
@@ -292,12 +287,7 @@ class Service:
         """Start the process of the challenger."""
         columns = LEARN if self.admission.unknown_columns == LEARN else IGNORE
         kept = columns, self._keeping.save_every, self._keeping.remember, self._column_types
-        following = Following(str(self.store.folder), self.admission.id, *kept)
-
-        def saved(sequence: int) -> None:
-            self.store.needed_after = sequence
-
-        self.shadow = Shadow(following, saved, self.tell)
+        self.shadow = Shadow(Following(str(self.store.folder), self.admission.id, *kept), self.store, self.tell)
 
     def promote(self) -> int:
         """Go on with the challenger, which has learned what the model served has; returns the number of its version.
@@ -320,8 +310,7 @@ class Service:
 
         self.learner.between(self.learner.write_losses)
         self._challenger().model(self.learner.sequence, CATCHING_UP)  # while rows are still learned
-        number: int = self.learner.between(promote)
-        return number
+        return self.learner.between(promote)
 
     def drop_challenger(self) -> None:
         """End the challenger, and forget it.
@@ -338,17 +327,12 @@ class Service:
         self._challenger().close()
         assert self.store.folder is not None
         forget(self.store.folder)
-        self.shadow, self.store.needed_after, self.learner.is_followed = None, None, False
+        self.shadow = self.store.needed_after = None
 
     def _challenger(self) -> Shadow:
         if self.shadow is None:
             raise ModelError("there is no challenger; put a model into the folder incoming, and name it")
         return self.shadow
-
-    def _replaced(self, load: Callable[[], Trained], reason: str) -> int:
-        """Go on with another model; returns the number of its version."""
-        number: int = self.learner.between(lambda: self._take(load(), reason))
-        return number
 
     def _take(self, model: Trained, reason: str) -> int:
         """Go on with another model, while nothing is learned; returns the number of its version."""

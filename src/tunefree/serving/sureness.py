@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.rows import part
 from tunefree.serving.journal import Row
 from tunefree.stream.batch import Batch
-from tunefree.workflows.prediction import CONFORMAL, PLAIN, OutputColumns, sureness
+from tunefree.workflows.prediction import CONFORMAL, OutputColumns, sureness
 
 NAMES = (*CONFORMAL, "conditional")  # of what a request may ask for
 
@@ -41,26 +40,21 @@ def asked_for(parameters: Mapping[str, str]) -> OutputColumns:
 
 
 def add_sureness(
-    answers: list[Row], model: Any, batch: Batch, predictions: np.ndarray, layouts: list[OutputColumns]
+    answers: list[Row], model: Any, batch: Batch, predictions: np.ndarray, rows: slice, layout: OutputColumns
 ) -> None:
-    """Add to the answer of each row of a batch what its layout has; an infinite end of an interval is null.
+    """Add to the answers of some rows of a batch what a layout has; an infinite end of an interval is null.
 
     Raises
     ------
     ModelError
         If the model has no such thing, or too little evidence for it.
     """
-    start = 0
-    for layout, group in groupby(layouts):
-        rows = slice(start, start + len(list(group)))
-        start = rows.stop
-        if layout != PLAIN:
-            layout.check(model)
-            exposure = None if batch.exposure is None else batch.exposure[rows]
-            of_rows = part(batch.rows, rows.start, rows.stop), predictions[rows], exposure
-            for name, level, values in sureness(model, *of_rows, layout):
-                for answer, value in zip(answers[rows], map(_finite, values), strict=True):
-                    answer.setdefault(name, {})[f"{level:g}"] = value
+    layout.check(model)
+    exposure = None if batch.exposure is None else batch.exposure[rows]
+    of_rows = part(batch.rows, rows.start, rows.stop), predictions[rows], exposure
+    for name, level, values in sureness(model, *of_rows, layout):
+        for answer, value in zip(answers[rows], map(_finite, values), strict=True):
+            answer.setdefault(name, {})[f"{level:g}"] = value
 
 
 def _finite(value: Any) -> Any:
