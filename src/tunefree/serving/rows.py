@@ -75,12 +75,7 @@ class Reader:
         return str(id)
 
     def ids_of(self, rows: list[Row], needed: bool = False) -> list[str | None]:
-        """The ids of rows, no two of which are the same, and each of which has one if it is needed.
-
-        Raises
-        ------
-        DataError
-        """
+        """The ids of rows, no two of which are the same, and each of which has one if it is needed."""
         ids, places = [self.id_of(row, place) for place, row in enumerate(rows, 1)], dict[str, int]()
         for place, id in enumerate(ids, 1):
             if id is None and needed:

@@ -383,12 +383,7 @@ class Service:
 
 
 def check_serves(trained: Trained) -> None:
-    """Raise an error if a model cannot be served.
-
-    Raises
-    ------
-    ModelError
-    """
+    """Raise an error if a model cannot be served."""
     if trained.kind != TABLE:
         raise ModelError(f"the model was trained on {trained.kind} text; rows of JSON are for models of tables")
     if trained.model.only_predicts:
@@ -414,12 +409,7 @@ def _check_folder(output: Path) -> None:
 
 
 def opened(path: Path, output: Path | None) -> tuple[Trained | None, Path | None]:
-    """The model and the store that are meant by a model file or a store, and an output.
-
-    Raises
-    ------
-    ModelError
-    """
+    """The model and the store that are meant by a model file or a store, and an output."""
     if is_store(path):
         if output is not None and output.resolve() != path.resolve():
             raise ModelError(f"{path}: is a store, which is served as it is; leave `output` out")
