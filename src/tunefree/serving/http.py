@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
@@ -73,7 +74,10 @@ class Application:
         }
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request, whatever happens."""
+        """Answer a request, whatever happens.
+
+        What waits for learning does so in threads of Starlette, of which predictions take none.
+        """
         request, start, headers = Request(scope, receive), time.perf_counter(), dict[str, str]()
         path = scope["path"]
         try:
@@ -96,7 +100,7 @@ class Application:
         is_long = isinstance(body, list) and len(body) > MOST_AT_ONCE
         if not isinstance(body, bytes):
             headers = {"content-type": "application/json"} | headers
-            body = await asyncio.to_thread(as_text, body) if is_long else json.dumps(body)
+            body = await run_in_threadpool(as_text, body) if is_long else json.dumps(body)
         await Response(body, status, headers, OF_METRICS)(scope, receive, send)
 
     def _endpoint(self, method: str, path: str) -> Callable[[Request], Awaitable[Answer]]:
@@ -139,7 +143,7 @@ class Application:
         rows, is_one = await self._rows_of(request)
         if len(rows) > MOST_EXPLAINED:
             raise _RequestError(413, f"at most {MOST_EXPLAINED} rows are explained at a time")
-        answers = await asyncio.to_thread(self._service.explain, rows, request.query_params.get("class"))
+        answers = await run_in_threadpool(self._service.explain, rows, request.query_params.get("class"))
         return 200, answers[0] if is_one else answers
 
     async def _learn(self, request: Request, are_labels: bool = False) -> Answer:
@@ -171,15 +175,15 @@ class Application:
             values = {int: "NUMBER", str: "FILE", bool: "true"}
             known = ", ".join(f'{{"{name}": {values[kind]}}}' for name, (kind, _) in changes.items())
             raise _RequestError(400, f"send an object, which is one of {known}")
-        await asyncio.to_thread(change, *([] if kind is bool else [value]))
+        await run_in_threadpool(change, *([] if kind is bool else [value]))
         challenger = None if service.shadow is None else service.shadow.place.name
         return 200, {"version": service.store.versions[-1].number, "challenger": challenger}
 
     async def _model(self, request: Request) -> Answer:
-        return 200, await asyncio.to_thread(self._service.state)
+        return 200, await run_in_threadpool(self._service.state)
 
     async def _versions(self, request: Request) -> Answer:
-        return 200, [version._asdict() for version in await asyncio.to_thread(self._service.store.journal.versions)]
+        return 200, [version._asdict() for version in await run_in_threadpool(self._service.store.journal.versions)]
 
     async def _live(self, request: Request) -> Answer:
         return 200, {"status": "ok"}
@@ -189,10 +193,10 @@ class Application:
         return (503, {"status": "; ".join(problems)}) if problems else (200, {"status": "ok"})
 
     async def _described(self, request: Request) -> Answer:
-        return 200, description(await asyncio.to_thread(self._service.state))
+        return 200, description(await run_in_threadpool(self._service.state))
 
     async def _numbers(self, request: Request) -> Answer:
-        return 200, await asyncio.to_thread(self._metrics.text)
+        return 200, await run_in_threadpool(self._metrics.text)
 
     async def _rows_of(self, request: Request) -> tuple[list[Row], bool]:
         """The rows of a request, and whether it is one row rather than an array."""
@@ -206,7 +210,7 @@ class Application:
                     raise _RequestError(413, problem)
                 if self._n_bytes > MOST_BODIES * self._limits.max_body and n_before:
                     raise StoreError("too many large requests at a time; send this one again")
-            sent = _parsed(body) if len(body) <= SMALL else await asyncio.to_thread(_parsed, body)
+            sent = _parsed(body) if len(body) <= SMALL else await run_in_threadpool(_parsed, body)
         finally:
             self._n_bytes -= len(body)
         rows = [sent] if isinstance(sent, dict) else sent
