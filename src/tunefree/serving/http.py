@@ -65,12 +65,12 @@ class Application:
             ("POST", "/learn"): self._learn,
             ("POST", "/labels"): self._label,
             ("POST", "/versions"): self._change,
-            ("GET", "/versions"): self._versions,
-            ("GET", "/model"): self._model,
             ("GET", "/live"): self._live,
             ("GET", "/ready"): self._ready,
-            ("GET", "/metrics"): self._numbers,
-            ("GET", "/openapi.json"): self._described,
+            ("GET", "/versions"): _of(lambda: [version._asdict() for version in service.store.versions]),
+            ("GET", "/model"): _of(service.state),
+            ("GET", "/metrics"): _of(self._metrics.text),
+            ("GET", "/openapi.json"): _of(lambda: description(service.state())),
         }
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -179,24 +179,12 @@ class Application:
         challenger = None if service.shadow is None else service.shadow.place.name
         return 200, {"version": service.store.versions[-1].number, "challenger": challenger}
 
-    async def _model(self, request: Request) -> Answer:
-        return 200, await run_in_threadpool(self._service.state)
-
-    async def _versions(self, request: Request) -> Answer:
-        return 200, [version._asdict() for version in await run_in_threadpool(self._service.store.journal.versions)]
-
     async def _live(self, request: Request) -> Answer:
         return 200, {"status": "ok"}
 
     async def _ready(self, request: Request) -> Answer:
         problems = self._service.problems()
         return (503, {"status": "; ".join(problems)}) if problems else (200, {"status": "ok"})
-
-    async def _described(self, request: Request) -> Answer:
-        return 200, description(await run_in_threadpool(self._service.state))
-
-    async def _numbers(self, request: Request) -> Answer:
-        return 200, await run_in_threadpool(self._metrics.text)
 
     async def _rows_of(self, request: Request) -> tuple[list[Row], bool]:
         """The rows of a request, and whether it is one row rather than an array."""
@@ -219,6 +207,15 @@ class Application:
         if len(rows) > self._limits.max_rows:
             raise _RequestError(413, f"a request may have at most {self._limits.max_rows} rows; send fewer at a time")
         return rows, isinstance(sent, dict)
+
+
+def _of(function: Callable[[], Any]) -> Callable[[Request], Awaitable[Answer]]:
+    """An endpoint that answers with the value of a function, which may wait."""
+
+    async def answer(request: Request) -> Answer:
+        return 200, await run_in_threadpool(function)
+
+    return answer
 
 
 def _check_parameters(path: str, names: list[str]) -> None:

@@ -9,7 +9,6 @@ predicts is a copy, so predictions wait neither for learning nor for saving.
 from __future__ import annotations
 
 import copy
-import math
 import queue
 import threading
 import time
@@ -79,10 +78,10 @@ class Learner:
         Why the last version could not be saved.
     sequence : int
         Of the last event that was learned.
-    recent : float
-        Mean loss of the latest rows before they were learned, whose weights halve in HALF rows; NaN before the first.
-    rose_at : float
-        When it was sure that the loss rose last, in seconds since 1970; NaN if it did not since the start.
+    recent : float or None
+        Mean loss of the latest rows before they were learned, whose weights halve in HALF rows; None before the first.
+    rose_at : float or None
+        When it was sure that the loss rose last, in seconds since 1970; None if it did not since the start.
     """
 
     def __init__(
@@ -99,7 +98,7 @@ class Learner:
         self._column_types, self._counts = column_types, counts
         self.broken: str | None = None
         self.failure: str | None = None
-        self.rose_at = math.nan
+        self.rose_at: float | None = None
         self._queue: queue.SimpleQueue[Request | _Due | None] = queue.SimpleQueue()
         self._behind: list[Request | _Due | None] = []  # what was taken, and is for the next group
         self._losses: list[tuple[int, np.ndarray]] = []  # of events, that a challenger does not know yet
@@ -113,7 +112,7 @@ class Learner:
         """Go on with a model that has learned all events up to one."""
         self.trained = going_on(model, self._column_types)
         self.sequence, self.unsaved, self._retry = sequence, 0, 0.0
-        self.recent = math.nan
+        self.recent: float | None = None
 
     def _replay(self) -> None:
         """Learn the events that follow the version."""
@@ -302,7 +301,7 @@ class Learner:
         weight = metrics.weight - before[0]
         if weight > 0.0:
             mean, share = (metrics.loss - before[1]) / weight, 0.5 ** (n_rows / HALF)
-            self.recent = mean if math.isnan(self.recent) else share * self.recent + (1.0 - share) * mean
+            self.recent = mean if self.recent is None else share * self.recent + (1.0 - share) * mean
         return losses
 
     @property

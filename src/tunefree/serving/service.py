@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -355,11 +353,15 @@ class Service:
             "rows": metrics.rows,
             "rows that predictions know": published.rows,
             "progressive loss": metrics.mean_loss(),
-            "recent loss": None if math.isnan(self.learner.recent) else self.learner.recent,
+            "recent loss": self.learner.recent,
             "rises of the loss": self.learner.n_rises,
+            "row from which on the loss rose": published.drifts[-1]["row"] if published.drifts else None,
+            "seconds since 1970 when the loss rose": self.learner.rose_at,
             "drifts": published.drifts,
             "oddities": self.predictor.oddities(),
-            "ignored columns": dict(self.ignored_columns()),
+            "ignored columns": dict(self._readers[0].ignored + self._readers[1].ignored),
+            "requests that wait to be learned": self.learner.n_queued,
+            "requests that wait to be predicted": self.predictor.n_queued,
             "learned here": self.counts.learned,
             "not saved": self.learner.unsaved,
             "cannot be saved": self.learner.failure,
@@ -375,11 +377,6 @@ class Service:
         if self.shadow is None:
             return None
         return {**self.shadow.state(), "rows behind": self.store.journal.n_rows_after(self.shadow.place.sequence)}
-
-    def ignored_columns(self) -> Counter[str]:
-        """Rows with a column that was ignored, by its name."""
-        learned, predicted = self._readers
-        return learned.ignored + predicted.ignored
 
 
 def check_serves(trained: Trained) -> None:
