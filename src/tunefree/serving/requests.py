@@ -46,7 +46,7 @@ def begun() -> Future[Any]:
     return future
 
 
-@dataclass
+@dataclass(eq=False)
 class Request:
     """Rows to learn, or labels of rows that were predicted."""
 
