@@ -2,6 +2,7 @@
 
 ``python -m tests.serving.chaos --minutes 10 --rate 500`` prints what happened. No row that was acknowledged is lost or
 learned twice, the models are to the byte what an undisturbed learning of the journal makes, and memory does not grow.
+A pool grows until it has learned as many rows as it keeps; the model to begin with has learned these.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
+
 from tests.serving.model import N, Server, plan, table, write_model
 from tests.serving.undisturbed import check_store, learned_from
+from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.model_files.trained import Trained
 from tunefree.serving.place import Place
 from tunefree.stream.source import open_source
@@ -91,7 +95,11 @@ class Chaos:
 
     def __init__(self, folder, seconds, rate, pause, learner="scinol2", save_every=300):
         self.folder, self.seconds, self.rate, self.pause = folder, seconds, rate, pause
-        self.file = write_model(folder / "m", learner=learner)
+        self.file = folder / "m"
+        if learner == "pool":
+            train(open_source(many_rows()), plan(learner=learner)).save(self.file)
+        else:
+            write_model(self.file, learner=learner)
         kept = ("--keep-versions", 10**6, "--save-every", save_every, "--read-timeout", 2, "--label-days", 1)
         self.arguments = (self.file, "-o", folder / "s", *kept)
         self.server, self.is_over = self._started(), False
@@ -221,6 +229,14 @@ class Chaos:
         place = Place.read(self.folder / "s")
         assert place.rows == n_rows == len(self.acknowledged)
         assert (self.folder / "u").read_bytes() == place.file(self.folder / "s").read_bytes()
+
+
+def many_rows():
+    """A table of as many rows as a pool keeps, with a target that can be learned in part."""
+    rng = np.random.default_rng(0)
+    age, job = rng.uniform(0.0, 100.0, MOST_ROWS), rng.integers(7, size=MOST_ROWS)
+    is_rich = rng.random(MOST_ROWS) < 1.0 / (1.0 + np.exp(job - age / 15.0))
+    return {"age": age, "job": [f"j{k}" for k in job], "rich": np.where(is_rich, "yes", "no")}
 
 
 def children(process):

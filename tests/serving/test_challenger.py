@@ -39,7 +39,7 @@ def challenge(service, learner="scinol2", stop=500, **options):
 
 def caught_up(service):
     """What is told of the challenger once it has learned all."""
-    service.between(service.learner.write_losses)
+    service.learner.between(service.learner.write_losses)
 
     def has_learned():
         state = service.state()["challenger"]
@@ -88,7 +88,10 @@ def test_killed_at_any_moment_it_loses_nothing(tmp_path, serve, whose):
     kept = (file, "-o", tmp_path / "s", "--keep-versions", 10**6, "--save-every", 25)
     server = serve(*kept)
     train(open_source(table(0, 500)), plan()).save(tmp_path / "s" / "incoming" / "new.model")
-    assert server.ask("POST", "/versions", {"challenge": "new.model"}) == (200, {"challenger": "new.model"})
+    assert server.ask("POST", "/versions", {"challenge": "new.model"}) == (
+        200,
+        {"version": 1, "challenger": "new.model"},
+    )
     for start in range(0, 200, 5):
         assert server.ask("POST", "/learn", rows(start, start + 5))[0] == 200
         if start % 100 == 95:
@@ -121,7 +124,7 @@ def test_a_process_that_was_killed_is_started_again(tmp_path, monkeypatch):
         learn(service, 20, 40)
 
         def goes_on():
-            service.between(service.learner.write_losses)
+            service.learner.between(service.learner.write_losses)
             state = service.state()["challenger"]
             return not (state["cannot learn"] or state["rows behind"])
 
@@ -224,6 +227,11 @@ def test_columns_that_only_the_served_model_knows_are_left_out(tmp_path):
         learn(service, 0, 50)
         assert caught_up(service)["rows compared"] == 50
         assert service.promote() == 2 and service.state()["columns"] == ["age"]
+        assert service.learner.recent is None  # which was that of the model before
+        [row] = rows(50, 51)  # clients go on to send what they sent
+        assert service.learn([row]) == {"learned": 1}
+        sent = [{name: cell for name, cell in row.items() if name != "rich"}]
+        assert len(service.predict(sent)) == len(service.explain(sent)) == 1
 
 
 def test_models_that_cannot_challenge(tmp_path):
@@ -273,7 +281,7 @@ def test_over_http(tmp_path, serve):
     until(lambda: server.metric("challenger_rows_compared") >= 50)
     assert server.metric("challenger_loss") == server.metric("challenger_loss_of_served")
     assert server.metric("challenger_can_learn") == 1.0
-    assert server.ask("POST", "/versions", {"promote": True}, **bearer) == (200, {"version": 2})
+    assert server.ask("POST", "/versions", {"promote": True}, **bearer) == (200, {"version": 2, "challenger": None})
     assert "tunefree_challenger" not in server.ask("GET", "/metrics")[1].decode()
     assert server.ask("POST", "/versions", {"drop challenger": True}, **bearer)[0] == 422
     assert server.end() == 0

@@ -11,7 +11,7 @@ import numpy as np
 from tests.serving.undisturbed import check_store
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
-from tunefree.serving.metrics import GAUGES
+from tunefree.serving.metrics import GAUGES, number_of
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Keeping
 from tunefree.stream.source import open_source
@@ -31,14 +31,21 @@ def test_a_rise_is_in_the_state_and_in_the_metrics():
     rows = [{"a": float(a), "y": str(y)} for a, y in zip(table["a"], table["y"], strict=True)]
     trained = train(open_source({name: values[:N] for name, values in table.items()}), Plan("y", learner="scinol2"))
     service, began = Service(trained), time.time()
-    rose_at, rose_row = (GAUGES[name][1] for name in ("loss_rose_seconds", "loss_rose_row"))
+
+    def told(metric):
+        return number_of(metric, service.state()[GAUGES[metric]])
+
     try:
-        assert service.state()["drifts"] == [] and math.isnan(rose_at(service)) and math.isnan(rose_row(service))
+        assert (
+            service.state()["drifts"] == []
+            and math.isnan(told("loss_rose_seconds"))
+            and math.isnan(told("loss_rose_row"))
+        )
         service.learn(rows[N : N + 100])
         service.settle()
         (rise,) = service.state()["drifts"]
         assert abs(rise["row"] - N - 1) < 20 and service.state()["rises of the loss"] == 1
-        assert rose_row(service) == rise["row"] and began <= rose_at(service) <= time.time()
+        assert told("loss_rose_row") == rise["row"] and began <= told("loss_rose_seconds") <= time.time()
         service.learn(rows[N + 100 :])
         service.settle()
         (rise,) = service.state()["drifts"]

@@ -329,9 +329,9 @@ def test_a_port_that_is_taken(file, run):  # noqa: F811
 def test_versions_over_http(file, serve, tmp_path):
     server = serve(file, "-o", tmp_path / "s")
     server.ask("POST", "/learn", rows(N, N + 10))
-    assert server.ask("POST", "/versions", {"save": True}) == (200, {"version": 2})
+    assert server.ask("POST", "/versions", {"save": True}) == (200, {"version": 2, "challenger": None})
     assert [version["n_rows"] for version in server.ask("GET", "/versions")[1]] == [N, N + 10]
-    assert server.ask("POST", "/versions", {"roll back to": 1}) == (200, {"version": 3})
+    assert server.ask("POST", "/versions", {"roll back to": 1}) == (200, {"version": 3, "challenger": None})
     assert server.ask("GET", "/model")[1]["rows"] == N
     assert server.ask("POST", "/versions", {"roll back to": 9})[0] == 422
     for body in ({"roll back to": True}, {"save": 1}, {"save": True, "take": "a"}, {}, [{"save": True}] * 2):

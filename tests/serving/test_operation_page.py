@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import configparser
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from tunefree.cli.app import options_of
 from tunefree.serving.openapi import description
+from tunefree.serving.requests import Counts
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "operation.md").read_text()
 SERVING = Path(__file__).parents[2] / "src" / "tunefree" / "serving"
@@ -32,7 +34,9 @@ def test_options_and_paths_exist():
 def test_metrics_and_events_exist():
     metrics = pytest.importorskip("tunefree.serving.metrics")
     pytest.importorskip("yaml")
-    names = {f"tunefree_{name}_total" for name in metrics.COUNTERS} | {f"tunefree_{name}" for name in metrics.GAUGES}
+    names = {f"tunefree_{of.metadata['metric']}_total" for of in fields(Counts)} | {
+        f"tunefree_{name}" for name in metrics.GAUGES
+    }
     names |= {f"tunefree_challenger_{name}" for name in metrics.OF_CHALLENGER}
     named = set(re.findall(r"tunefree_\w+", PAGE))
     assert len(named) >= 6 and named <= names | {"tunefree_request_seconds_bucket"}, named - names

@@ -65,7 +65,7 @@ def test_what_is_predicted_is_what_the_file_predicts(service, tmp_path):
         trained = train(open_source(table(0, N)), plan(**options))
         unknown = rows(0, 257, plan(**options).target)  # one more than are predicted together
         batch = trained.encoder.encode(
-            service(trained)._readers[1]._chunk(trained.encoder, unknown, "refuse")[0], False, _refused()
+            service(trained)._readers[1]._chunk(trained, unknown, "refuse")[0], False, _refused()
         )
         margins = trained.model.predict(batch.rows)
         of_rows = (
@@ -346,6 +346,25 @@ def test_rows_to_learn_bring_new_columns_if_asked(service):
     assert one.predict([{"age": 3.0, "job": None}])[0]["prediction"] in ("no", "yes")
 
 
+def test_what_a_new_column_is_depends_on_no_request_beside_it(service):
+    """The next process learns them in other groups."""
+    one, values = service(admission=Admission(unknown_columns="learn")), (1, "a", "b", 2, 3, 4)
+    sent = [{**row, f"c{k // 2}": values[k]} for k, row in enumerate(rows(N, N + 6))]
+    asked: list = []
+    one.learner.between(lambda: asked.extend(one.learner.submit(_request([row])) for row in sent))
+    errors = [future.exception(NEVER) for future in asked]
+    assert [str(error).partition("; ")[0] if error else None for error in errors] == [
+        None,
+        "the request, row 1, column 'c0': 'a' is not a number",
+        None,
+        "the request, row 1, column 'c1': 2 is not a string",
+        None,
+        None,
+    ]
+    one.settle()
+    assert one.state()["columns"] == ["age", "job", "c0", "c1", "c2"]
+
+
 def test_new_classes_are_learned_if_asked(service):
     one = service(admission=Admission(new_classes=True))
     sent = [{**row, "rich": "perhaps"} for row in rows(N, N + 40)]
@@ -402,12 +421,14 @@ def test_predictions_do_not_wait_for_learning(service):
         begun.set()
         assert go_on.wait(NEVER)
 
-    held = one.learner.between(hold)
+    held = threading.Thread(target=one.learner.between, args=(hold,))
+    held.start()
     assert begun.wait(NEVER)
     learned = one.learner.submit(_request(rows(N, N + 5)))
     assert len(one.predict(rows(N, N + 100, "rich"))) == 100
-    assert not held.done() and not learned.done()
+    assert held.is_alive() and not learned.done()
     go_on.set()
+    held.join()
     assert learned.result(NEVER) == {"learned": 5}
 
 

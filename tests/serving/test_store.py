@@ -219,25 +219,6 @@ def test_learning_that_fails_halfway_is_not_acknowledged(file, tmp_path, monkeyp
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 11
 
 
-def test_rows_that_cannot_be_learned_after_all_are_refused_and_their_name_is_free(file, tmp_path, monkeypatch):
-    from tunefree.serving.rows import Reader
-
-    def refuse(self, trained, sent, **options):
-        raise DataError("no")
-
-    with begun(file, tmp_path / "s") as service:
-        with monkeypatch.context() as patched:
-            patched.setattr(Reader, "learned", refuse)
-            with pytest.raises(DataError, match="no"):
-                service.learn(rows(N, N + 5), "a")
-            service.predict([{**rows(N, N + 1)[0], "id": 1}])
-            with pytest.raises(DataError, match="no"):
-                service.label([{"id": 1, "rich": "no"}])
-        assert service.learn(rows(N, N + 5), "a") == {"learned": 5}
-        assert service.label([{"id": 1, "rich": "no"}]) == {"learned": 1, "unknown": []}
-    assert len(check_store(tmp_path / "s", tmp_path / "u")) == 6
-
-
 def test_versions_are_kept_and_gone_back_to(file, tmp_path):
     unknown = rows(1100, 1200, "rich")
     with begun(file, tmp_path / "s", Keeping(save_every=10, keep_versions=3)) as service:

@@ -83,7 +83,6 @@ def test_a_single_learner_has_no_intervals(file):
     [
         ({"interval": "90"}, "must lie between 0 and 1, not be 90; for 90 per cent pass 0.9"),
         ({"interval": "x"}, "`interval` takes numbers with commas between them, not 'x'"),
-        ({"intervals": "0.9"}, "'intervals' cannot be asked for; the names are interval, quantiles, set, conditional"),
         ({"conditional": "class"}, "has no effect without `set`"),
         ({"interval": ""}, "takes numbers with commas"),
     ],
@@ -99,9 +98,26 @@ def test_http_takes_what_is_asked_for_as_parameters(tmp_path, serve):
     status, answer = server.ask("POST", "/predict?set=0.9", row)
     assert status == 200 and set(answer) == {"prediction", "probabilities", "set"}
     assert server.ask("POST", "/predict?set=0.9", [row, row])[1] == [answer, answer]
-    assert server.ask("POST", "/predict?sets=0.9", row)[0] == 422
-    status, answer = server.ask("POST", "/predict?interval=0.9", row)
-    assert status == 422 and "is for numbers" in answer["error"]
+    label = {"id": 1, "rich": "no"}
+    for path, sent, message in (
+        ("/predict?sets=0.9", row, "?sets is no parameter of /predict; the parameters are interval, quantiles, set, "),
+        ("/predict?set=0.9&set=0.5", row, "?set is there twice; send all its numbers at once"),
+        ("/predict?interval=0.9", row, "?interval is for numbers, and this model predicts classes; leave it out"),
+        ("/predict?set=90", row, "?set must lie between 0 and 1, not be 90; for 90 per cent pass 0.9"),
+        ("/predict?set=x", row, "?set takes numbers with commas between them, not 'x'"),
+        ("/predict?conditional=class", row, "?conditional has no effect without ?set"),
+        ("/predict?set=0.9&conditional=x", row, "?conditional must be 'class', not 'x'"),
+        ("/explain?klass=yes", row, "?klass is no parameter of /explain; the parameters are class"),
+        ("/explain?class=perhaps", row, "no class 'perhaps'"),
+        ("/learn?set=0.9", {**row, "rich": "no"}, "?set is no parameter of /learn; it has no parameters"),
+        ("/labels?id=1", label, "?id is no parameter of /labels"),
+        ("/versions?save=true", {"save": True}, "?save is no parameter of /versions"),
+    ):
+        status, answer = server.ask("POST", path, sent)
+        assert status == 422 and message in answer["error"], answer
+    for path in ("/model", "/live", "/ready", "/versions", "/metrics", "/openapi.json"):
+        status, answer = server.ask("GET", f"{path}?a=1")
+        assert status == 422 and answer == {"error": f"?a is no parameter of {path}; it has no parameters"}
     assert [of["name"] for of in server.ask("GET", "/openapi.json")[1]["paths"]["/predict"]["post"]["parameters"]] == [
         *NAMES
     ]

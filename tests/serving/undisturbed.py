@@ -34,7 +34,7 @@ def learned_from(folder, model, after, path):
 
 def _learn(model, events, unknown_columns, path):
     trained = going_on(model, ColumnTypes())
-    reader = Reader(trained, Admission())
+    reader = Reader(Admission())
     for event in events:
         batch = reader.learned(trained, event.rows, unknown_columns)
         remember(trained.model, event.remembered)

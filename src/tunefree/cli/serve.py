@@ -44,6 +44,7 @@ def serve(
     what else there is. What was acknowledged is kept, whenever the process ends: give the same command again to go on.
     SIGTERM, SIGHUP and Ctrl-C end it after the requests that have come.
     """
+    from tunefree.core import machine
     from tunefree.core.errors import ModelError
     from tunefree.core.parameters import refuse
 
@@ -54,6 +55,7 @@ def serve(
     from tunefree.serving.logs import tell
     from tunefree.serving.service import Service, opened
 
+    machine.share_freed_memory()
     with _ending_at_signals():
         trained, folder = opened(model, output)
         if folder is None:

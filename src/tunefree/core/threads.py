@@ -7,6 +7,7 @@ members do not know each other.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +20,7 @@ import numpy.random  # noqa: F401 - now: NumPy imports it at its first use, in w
 
 _here = threading.local()
 FEW = 256  # rows that do not pay for a thread
+LOWER = 5  # than the priority before
 
 
 def count() -> int:
@@ -47,6 +49,14 @@ def at_most(n: int | Callable[[], int]) -> Iterator[None]:
         _here.most = before
 
 
+def lower_priority() -> None:
+    """Let this thread, and those that work for it, give way to others of the process; on Linux, where threads can."""
+    if sys.platform == "linux":
+        lower = min(os.getpriority(os.PRIO_PROCESS, 0) + LOWER, 19)  # 0 is this thread, 19 the lowest there is
+        os.setpriority(os.PRIO_PROCESS, 0, lower)
+        _here.is_lower = True
+
+
 def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None:
     """Call a function for each member, in threads where there are rows enough to pay for them.
 
@@ -66,7 +76,7 @@ def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None
                 return
             function(*argument)
 
-    for future in [_workers(count()).submit(work) for _ in range(min(count(), len(left)))]:
+    for future in [_workers(count(), _is_lower()).submit(work) for _ in range(min(count(), len(left)))]:
         future.result()
 
 
@@ -79,7 +89,7 @@ def now(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
 
 def beside(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
     """Call a function in a thread of its own, side by side with what this one does; at once where there is but one."""
-    return now(function, *arguments) if count() == 1 else _growers().submit(function, *arguments)
+    return now(function, *arguments) if count() == 1 else _growers(_is_lower()).submit(function, *arguments)
 
 
 def one_for_products() -> Any:
@@ -132,13 +142,17 @@ def _libraries() -> Any:
     return ThreadpoolController()
 
 
+def _is_lower() -> bool:
+    return getattr(_here, "is_lower", False)
+
+
 @cache
-def _workers(n: int) -> ThreadPoolExecutor:
+def _workers(n: int, are_lower: bool) -> ThreadPoolExecutor:  # a thread has the priority of the one that starts it
     return ThreadPoolExecutor(n, "tunefree-member", lambda: setattr(_here, "works", True))
 
 
 @cache
-def _growers() -> ThreadPoolExecutor:
+def _growers(are_lower: bool) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(2, "tunefree-grower", lambda: setattr(_here, "works", True))
 
 

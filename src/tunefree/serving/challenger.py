@@ -21,18 +21,19 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core import machine
 from tunefree.core.errors import DataError, ModelError, TunefreeError
 from tunefree.core.locks import only_writer
 from tunefree.model_files.trained import Trained, ended
 from tunefree.pool.published import remembered
-from tunefree.serving.journal import Journal, Learned, Row
+from tunefree.serving.journal import Event, Journal, Row
 from tunefree.serving.place import CHAMPION_SINCE, Place
 from tunefree.serving.rows import Reader, going_on, is_cut
 from tunefree.serving.settings import CHALLENGER, IGNORE, JOURNAL, Admission
@@ -61,12 +62,7 @@ class Following(NamedTuple):
 
 
 class Challenger:
-    """A model that follows the journal of a store.
-
-    Parameters
-    ----------
-    following : Following
-    """
+    """A model that follows the journal of a store."""
 
     def __init__(self, following: Following) -> None:
         self._folder, self._following = Path(following.folder), following
@@ -75,7 +71,7 @@ class Challenger:
             raise ModelError(f"{self._folder}: has no challenger")
         self.place, self._saved, self._retry = place, place.sequence, 0.0
         self._trained = going_on(Trained.load(place.file(self._folder)), following.column_types)
-        self._reader = Reader(self._trained, Admission(id=following.id, unknown_columns=IGNORE))
+        self._reader = Reader(Admission(id=following.id, unknown_columns=IGNORE))
         self._journal = Journal(self._folder / JOURNAL)
         self._unsaved = 0  # rows
         self._waiting: dict[str, np.ndarray] = {}  # what was predicted of rows that wait for their labels
@@ -93,16 +89,17 @@ class Challenger:
     def follow(self) -> bool:
         """Learn the next events, if there are any; returns whether there were."""
         self._predict_waiting()
-        learned = self._journal.learned_after(self.place.sequence)
-        start, n_rows = 0, 0
-        for stop, (event, _) in enumerate(learned, 1):
+        events, n_rows = list[Event](), 0
+        for event in self._journal.events_after(self.place.sequence):
+            if event.losses is None or n_rows >= TOGETHER:
+                break
+            events.append(event)
             n_rows += len(event.rows)
-            if n_rows >= TOGETHER or stop == len(learned):
-                self._learn(learned[start:stop])
-                start, n_rows = stop, 0
+        if events:
+            self._learn(events)
         if self._unsaved >= self._following.save_every and time.monotonic() >= self._retry:
             self.save()
-        return bool(learned)
+        return bool(events)
 
     def save(self) -> None:
         """Save what was learned; what cannot be saved is learned again after the next start."""
@@ -115,36 +112,37 @@ class Challenger:
             self._retry = time.monotonic() + RETRY
             print(json.dumps({"cannot be saved": str(error)}), flush=True)
 
-    def _learn(self, learned: list[Learned]) -> None:
+    def _learn(self, events: list[Event]) -> None:
         """Learn events together, and compare; what it cannot learn is left out."""
-        rows = [row for event, _ in learned for row in event.rows]
-        if is_cut(self._trained, learned):
-            self._learn_one_by_one(learned)
+        rows = [row for event in events for row in event.rows]
+        if is_cut(self._trained, self._reader, events, self._following.unknown_columns):
+            self._learn_one_by_one(events)
             return
         try:
             batch = self._reader.learned(self._trained, rows, self._following.unknown_columns)
         except DataError:
-            if len(learned) > 1:
-                self._learn_one_by_one(learned)
+            if len(events) > 1:
+                self._learn_one_by_one(events)
             else:
-                self.place.refused, self.place.sequence = self.place.refused + 1, learned[0].event.sequence
+                self.place.refused, self.place.sequence = self.place.refused + 1, events[0].sequence
             return
         step = learn_batch(self._trained, batch)
-        late = self._losses_of_late_rows(rows, step) if any(event.remembered for event, _ in learned) else None
+        late = self._losses_of_late_rows(rows, step) if any(event.remembered for event in events) else None
         start, champion_since = 0, int(self._journal.fact(CHAMPION_SINCE, 0))
-        for event, losses in learned:
+        for event in events:
             if self.place.since < champion_since < event.sequence:
                 self.place.since, self.place.comparison = champion_since, Superiority()
             part = slice(start, start + len(event.rows))
             of_challenger = late if late is not None and event.remembered else step.row_losses
-            self.place.comparison.add(losses, of_challenger[part], step.piece.counts[part])
+            assert event.losses is not None
+            self.place.comparison.add(event.losses, of_challenger[part], step.piece.counts[part])
             start = part.stop
-        self.place.sequence = learned[-1].event.sequence
+        self.place.sequence = events[-1].sequence
         self.place.rows, self._unsaved = self.place.rows + len(rows), self._unsaved + len(rows)
 
-    def _learn_one_by_one(self, learned: list[Learned]) -> None:
-        for of_event in learned:
-            self._learn([of_event])
+    def _learn_one_by_one(self, events: list[Event]) -> None:
+        for event in events:
+            self._learn([event])
 
     def _losses_of_late_rows(self, rows: list[Row], step: Any) -> np.ndarray:
         """The losses of what was predicted as rows were seen to wait; NaN where they were not seen."""
@@ -168,7 +166,7 @@ class Challenger:
     def _predicted(self, rows: list[Row]) -> dict[str, np.ndarray]:
         keys = [self._key(row) for row in rows]
         try:
-            batch, _ = self._reader.batch(self._trained.encoder, rows, Refused(target=self._trained.encoder.target))
+            batch, _ = self._reader.batch(self._trained, rows, Refused(target=self._trained.encoder.target))
         except DataError:
             return {} if len(rows) == 1 else {key: of for row in rows for key, of in self._predicted([row]).items()}
         predictions = self._trained.model.predict(batch.rows)
@@ -188,6 +186,7 @@ def main() -> None:
             signal.signal(number, signal.SIG_IGN)  # it ends when the service ends
     if hasattr(os, "nice"):
         os.nice(LOWER)
+    machine.share_freed_memory()
     options = json.loads(sys.stdin.readline())
     following = Following(**options | {"column_types": ColumnTypes(*options["column_types"])})
     asked: queue.SimpleQueue[int | None] = queue.SimpleQueue()
@@ -209,20 +208,16 @@ def _listen(asked: queue.SimpleQueue[int | None]) -> None:
 def _alone(folder: Path) -> Iterator[None]:
     """Wait for the process before, which may be saving its model still."""
     until = time.monotonic() + PATIENCE
-    while True:
-        lock = only_writer(folder / CHALLENGER / "lock", folder / CHALLENGER)
-        try:
-            lock.__enter__()
-        except ModelError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(PAUSE)
-        else:
-            break
-    try:
+    with ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(only_writer(folder / CHALLENGER / "lock", folder / CHALLENGER))
+                break
+            except ModelError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(PAUSE)
         yield
-    finally:
-        lock.__exit__(None, None, None)
 
 
 def _run(challenger: Challenger, asked: queue.SimpleQueue[int | None]) -> None:

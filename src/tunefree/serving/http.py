@@ -13,14 +13,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
-from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
 
-from tunefree.core.errors import TunefreeError
+from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.parameters import as_options
 from tunefree.serving import requests
 from tunefree.serving.connections import Refusals, Server, bound, protocol_of
@@ -31,7 +28,9 @@ from tunefree.serving.openapi import description
 from tunefree.serving.rows import MOST_LETTERS
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
+from tunefree.serving.sureness import NAMES as SURENESS
 from tunefree.serving.sureness import asked_for
+from tunefree.workflows.prediction import PLAIN
 
 SWITCH = 0.0001  # seconds after which Python lets another thread go on: a prediction lets go some forty times
 SMALL = 1 << 16  # bytes of a request that are parsed at once; larger ones in another thread
@@ -40,86 +39,81 @@ MOST_BODIES = 8  # largest requests that may be in memory at a time
 MOST_EXPLAINED = 100  # rows
 MOST_DIGITS = 1000  # of a whole number, which may be one of a floating-point number
 NAME = "idempotency-key"  # header with the name of a request
+PARAMETERS = {"/predict": SURENESS, "/explain": ("class",)}  # of the query
+OF_METRICS = "text/plain; version=0.0.4"
 Answer = tuple[int, Any]
 
 
 class _RequestError(Exception):
     """A request that cannot be answered."""
 
-    def __init__(self, status: int, problem: str) -> None:
+    def __init__(self, status: int, problem: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(problem)
-        self.status = status
+        self.status, self.headers = status, headers or {}
 
 
 class Application:
-    """Answers requests to a service; :attr:`app` is what a server runs.
-
-    Parameters
-    ----------
-    service : Service
-    limits : Limits
-    refusals : Refusals
-    """
+    """Answers requests to a service, as a server of ASGI calls it."""
 
     def __init__(self, service: Service, limits: Limits, refusals: Refusals) -> None:
         self._service, self._limits, self._token = service, limits, limits.token()
         self._metrics, self._n_bytes = Metrics(service, refusals), 0
         self._hosts = {"localhost", "127.0.0.1", "[::1]", limits.host, *limits.allow_host}
-        posts: dict[str, Callable[[Request], Awaitable[Answer]]] = {
-            "/predict": self._predict,
-            "/explain": self._explain,
-            "/learn": self._learn,
-            "/labels": self._label,
-            "/versions": self._change,
+        self._endpoints: dict[tuple[str, str], Callable[[Request], Awaitable[Answer]]] = {
+            ("POST", "/predict"): self._predict,
+            ("POST", "/explain"): self._explain,
+            ("POST", "/learn"): self._learn,
+            ("POST", "/labels"): self._label,
+            ("POST", "/versions"): self._change,
+            ("GET", "/live"): self._live,
+            ("GET", "/ready"): self._ready,
+            ("GET", "/versions"): _of(lambda: [version._asdict() for version in service.store.versions]),
+            ("GET", "/model"): _of(service.state),
+            ("GET", "/metrics"): _of(self._metrics.text),
+            ("GET", "/openapi.json"): _of(lambda: description(service.state())),
         }
-        gets: dict[str, Callable[[Request], Awaitable[Answer]]] = {
-            "/model": self._model,
-            "/versions": self._versions,
-            "/live": self._live,
-            "/ready": self._ready,
-            "/openapi.json": self._described,
-        }
-        routes = [Route(path, self._endpoint(path, of_path), methods=["POST"]) for path, of_path in posts.items()]
-        routes += [Route(path, self._endpoint(path, of_path), methods=["GET"]) for path, of_path in gets.items()]
-        routes += [Route("/metrics", self._numbers, methods=["GET"])]
-        self.app = Starlette(routes=routes, exception_handlers={HTTPException: self._without_answer})
-        self.app.router.redirect_slashes = False
 
-    def _endpoint(self, path: str, answer: Callable[[Request], Awaitable[Answer]]) -> Any:
-        """The answer to requests of a path, whatever happens."""
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request, whatever happens.
 
-        async def answered(request: Request) -> Response:
-            start, headers = time.perf_counter(), {}
-            try:
-                self._admit(request)
-                status, body = await answer(request)
-            except ClientDisconnect:
-                status, body = 499, {"error": "the client has gone"}
-            except _RequestError as error:
-                status, body = error.status, {"error": str(error)}
-            except StoreError as error:
-                status, body, headers = 503, {"error": as_options(str(error))}, {"Retry-After": "5"}
-            except TunefreeError as error:
-                status, body = 422, {"error": as_options(str(error))}
-            except Exception as error:
-                tell("not answered", path=path, problem=repr(error))
-                status, body = 500, {"error": "the server failed; its log says how"}
+        What waits for learning does so in threads of Starlette, of which predictions take none.
+        """
+        request, start, headers = Request(scope, receive), time.perf_counter(), dict[str, str]()
+        path = scope["path"]
+        try:
+            endpoint = self._endpoint(scope["method"], path)
+            self._admit(request)
+            status, body = await endpoint(request)
+        except ClientDisconnect:
+            status, body = 499, {"error": "the client has gone"}
+        except _RequestError as error:
+            status, body, headers = error.status, {"error": str(error)}, error.headers
+        except StoreError as error:
+            status, body, headers = 503, {"error": _in_words_of_http(error)}, {"Retry-After": "5"}
+        except TunefreeError as error:
+            status, body = 422, {"error": _in_words_of_http(error)}
+        except Exception as error:
+            tell("not answered", path=path, problem=repr(error))
+            status, body = 500, {"error": "the server failed; its log says how"}
+        if status not in (404, 405):  # there is no end of other paths
             self._metrics.observe(path, status, time.perf_counter() - start)
-            is_long = isinstance(body, list) and len(body) > MOST_AT_ONCE
-            text = await run_in_threadpool(as_text, body) if is_long else json.dumps(body)
-            return Response(text, status, headers, "application/json")
+        is_long = isinstance(body, list) and len(body) > MOST_AT_ONCE
+        if not isinstance(body, bytes):
+            headers = {"content-type": "application/json"} | headers
+            body = await run_in_threadpool(as_text, body) if is_long else json.dumps(body)
+        await Response(body, status, headers, OF_METRICS)(scope, receive, send)
 
-        return answered
-
-    async def _without_answer(self, request: Request, error: Exception) -> Response:
-        """The answer to requests of other paths, or by other methods than these have."""
-        assert isinstance(error, HTTPException)
-        others = f"{request.method} {request.url.path}: there is no such; GET /openapi.json tells what there is"
-        return Response(json.dumps({"error": others}), error.status_code, error.headers, "application/json")
+    def _endpoint(self, method: str, path: str) -> Callable[[Request], Awaitable[Answer]]:
+        method = "GET" if method == "HEAD" else method
+        if (endpoint := self._endpoints.get((method, path))) is not None:
+            return endpoint
+        allowed = ", ".join(name for name, of_endpoint in self._endpoints if of_endpoint == path)
+        problem = f"{method} {path}: there is no such; GET /openapi.json tells what there is"
+        raise _RequestError(405 if allowed else 404, problem, {"Allow": allowed} if allowed else {})
 
     def _admit(self, request: Request) -> None:
         """Raise an error if a request is for another host, comes from a page of another, or lacks the token."""
-        host = request.headers.get("host", "")
+        host, path = request.headers.get("host", ""), request.scope["path"]
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if name not in self._hosts:
             problem = f"the server is not asked by the name {name!r}; ask by another, or pass --allow-host {name}"
@@ -127,19 +121,21 @@ class Application:
         origin = request.headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != host:
             raise _RequestError(403, f"pages of {origin!r} may not ask")
+        if request.scope["query_string"]:
+            _check_parameters(path, [name for name, _ in request.query_params.multi_items()])
         if request.method != "POST":
             return
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise _RequestError(415, "send JSON, with the header Content-Type: application/json (as curl --json does)")
-        if self._token is not None and request.url.path not in ("/predict", "/explain"):
+        if self._token is not None and path not in ("/predict", "/explain"):
             sent = request.headers.get("authorization", "").encode("utf-8", "surrogateescape")
             if not secrets.compare_digest(sent, f"Bearer {self._token}".encode()):
                 raise _RequestError(401, "send the token of the server, as Authorization: Bearer TOKEN")
 
     async def _predict(self, request: Request) -> Answer:
         rows, is_one = await self._rows_of(request)
-        layout = asked_for(request.query_params)
+        layout = asked_for(request.query_params) if request.scope["query_string"] else PLAIN
         answers = await self._service.predictor.predict_together(rows, layout)
         return 200, answers[0] if is_one else answers
 
@@ -147,53 +143,41 @@ class Application:
         rows, is_one = await self._rows_of(request)
         if len(rows) > MOST_EXPLAINED:
             raise _RequestError(413, f"at most {MOST_EXPLAINED} rows are explained at a time")
-        label = request.query_params.get("class")
-        answers = await run_in_threadpool(self._service.explain, rows, label)
+        answers = await run_in_threadpool(self._service.explain, rows, request.query_params.get("class"))
         return 200, answers[0] if is_one else answers
 
-    async def _learn(self, request: Request) -> Answer:
-        return await self._submit(request, False)
-
-    async def _label(self, request: Request) -> Answer:
-        return await self._submit(request, True)
-
-    async def _submit(self, request: Request, are_labels: bool) -> Answer:
+    async def _learn(self, request: Request, are_labels: bool = False) -> Answer:
         rows, _ = await self._rows_of(request)
         name = request.headers.get(NAME)
         if name == "":
-            raise _RequestError(
-                400, f"the header {NAME} is empty; give each request a name of its own, or leave it out"
-            )
+            problem = f"the header {NAME} is empty; give each request a name of its own, or leave it out"
+            raise _RequestError(400, problem)
         asked = requests.Request(rows, are_labels, name)
         return 200, await asyncio.wrap_future(self._service.learner.submit(asked))
 
+    async def _label(self, request: Request) -> Answer:
+        return await self._learn(request, True)
+
     async def _change(self, request: Request) -> Answer:
-        """Go on from another version, with an incoming model, or save one now."""
-        wanted, _ = await self._rows_of(request)
-        match wanted:
-            case [{"roll back to": int(number), **rest}] if not rest and not isinstance(number, bool):
-                return 200, {"version": await run_in_threadpool(self._service.roll_back, number)}
-            case [{"take": str(name), **rest}] if not rest:
-                return 200, {"version": await run_in_threadpool(self._service.take, name)}
-            case [{"save": True, **rest}] if not rest:
-                await run_in_threadpool(self._service.save)
-                return 200, {"version": self._service.store.versions[-1].number}
-            case [{"challenge": str(name), **rest}] if not rest:
-                await run_in_threadpool(self._service.challenge, name)
-                return 200, {"challenger": name}
-            case [{"promote": True, **rest}] if not rest:
-                return 200, {"version": await run_in_threadpool(self._service.promote)}
-            case [{"drop challenger": True, **rest}] if not rest:
-                await run_in_threadpool(self._service.drop_challenger)
-                return 200, {"challenger": None}
-        changes = '"roll back to": NUMBER, "take": FILE, "save": true, "challenge": FILE, "promote": true'
-        raise _RequestError(400, f'send an object with one of {changes} and "drop challenger": true')
-
-    async def _model(self, request: Request) -> Answer:
-        return 200, await run_in_threadpool(self._service.state)
-
-    async def _versions(self, request: Request) -> Answer:
-        return 200, [version._asdict() for version in await run_in_threadpool(lambda: self._service.store.versions)]
+        """Change what is served, or save it now."""
+        service, (wanted, is_one) = self._service, await self._rows_of(request)
+        changes: dict[str, tuple[type, Callable[..., Any]]] = {
+            "roll back to": (int, service.roll_back),
+            "take": (str, service.take),
+            "save": (bool, service.save),
+            "challenge": (str, service.challenge),
+            "promote": (bool, service.promote),
+            "drop challenger": (bool, service.drop_challenger),
+        }
+        name, value = next(iter(wanted[0].items()), ("", None))
+        kind, change = changes.get(name, (None, print))
+        if not is_one or len(wanted[0]) > 1 or type(value) is not kind or value is False:
+            values = {int: "NUMBER", str: "FILE", bool: "true"}
+            known = ", ".join(f'{{"{name}": {values[kind]}}}' for name, (kind, _) in changes.items())
+            raise _RequestError(400, f"send an object, which is one of {known}")
+        await run_in_threadpool(change, *([] if kind is bool else [value]))
+        challenger = None if service.shadow is None else service.shadow.place.name
+        return 200, {"version": service.store.versions[-1].number, "challenger": challenger}
 
     async def _live(self, request: Request) -> Answer:
         return 200, {"status": "ok"}
@@ -201,17 +185,6 @@ class Application:
     async def _ready(self, request: Request) -> Answer:
         problems = self._service.problems()
         return (503, {"status": "; ".join(problems)}) if problems else (200, {"status": "ok"})
-
-    async def _described(self, request: Request) -> Answer:
-        return 200, await run_in_threadpool(lambda: description(self._service.state()))
-
-    async def _numbers(self, request: Request) -> Response:
-        try:
-            self._admit(request)
-        except _RequestError as error:
-            return Response(str(error), error.status)
-        text = await run_in_threadpool(self._metrics.text)
-        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def _rows_of(self, request: Request) -> tuple[list[Row], bool]:
         """The rows of a request, and whether it is one row rather than an array."""
@@ -234,6 +207,35 @@ class Application:
         if len(rows) > self._limits.max_rows:
             raise _RequestError(413, f"a request may have at most {self._limits.max_rows} rows; send fewer at a time")
         return rows, isinstance(sent, dict)
+
+
+def _of(function: Callable[[], Any]) -> Callable[[Request], Awaitable[Answer]]:
+    """An endpoint that answers with the value of a function, which may wait."""
+
+    async def answer(request: Request) -> Answer:
+        return 200, await run_in_threadpool(function)
+
+    return answer
+
+
+def _check_parameters(path: str, names: list[str]) -> None:
+    """Raise an error if a query has a parameter without effect."""
+    known = PARAMETERS.get(path, ())
+    for name in names:
+        if name not in known:
+            there_are = f"the parameters are {', '.join(known)}" if known else "it has no parameters"
+            raise ModelError(f"?{name[:MOST_LETTERS]} is no parameter of {path}; {there_are}")
+        if names.count(name) > 1:
+            raise ModelError(f"?{name} is there twice; send all its numbers at once, with commas between them")
+
+
+def _in_words_of_http(error: TunefreeError) -> str:
+    """What an error says, with the parameters of a query, or else the options of the server, by their names."""
+
+    def written(name: str, words: str) -> str:
+        return "=".join([f"?{name}", *words.split(" ", 1)[1:]]) if name in SURENESS else words
+
+    return as_options(str(error), written)
 
 
 def _parsed(body: bytearray) -> Any:
@@ -274,13 +276,7 @@ _READER = json.JSONDecoder(parse_constant=_no_number, parse_int=_whole, object_p
 
 
 def serve(service: Service, limits: Limits) -> None:
-    """Serve until a signal ends it.
-
-    Parameters
-    ----------
-    service : Service
-        It is closed at the end.
-    limits : Limits
+    """Serve until a signal ends it, and close the service.
 
     Raises
     ------
@@ -290,7 +286,7 @@ def serve(service: Service, limits: Limits) -> None:
     log_json()
     refusals = Refusals()
     with service, bound(limits) as listening:
-        app = Application(service, limits, refusals).app
+        app = Application(service, limits, refusals)
         options: dict[str, Any] = {
             "log_config": None,
             "access_log": False,
@@ -301,7 +297,6 @@ def serve(service: Service, limits: Limits) -> None:
         options |= {"timeout_keep_alive": limits.idle_timeout, "timeout_graceful_shutdown": limits.shutdown_timeout}
         config = uvicorn.Config(app, **options, http=protocol_of(limits, refusals), ws="none")
         sys.setswitchinterval(SWITCH)
-        service.predictor.warm_up()
         gc.freeze()  # to look for garbage in what is there by now takes 60 ms and more, in which nothing goes on
         host, port = listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"

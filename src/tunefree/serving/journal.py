@@ -74,13 +74,7 @@ class Event(NamedTuple):
     sequence: int
     rows: list[Row]
     remembered: list[Remembered]
-
-
-class Learned(NamedTuple):
-    """Rows that were learned, and the loss (n,) of each before that."""
-
-    event: Event
-    losses: np.ndarray
+    losses: np.ndarray | None = None  # (n,) before they were learned, once these were written down
 
 
 class Version(NamedTuple):
@@ -191,31 +185,18 @@ class Journal:
 
     def events_after(self, sequence: int) -> Iterator[Event]:
         """Events that follow one, in order."""
-        while events := self._all(
-            "SELECT sequence, rows, remembered FROM events WHERE sequence > ? ORDER BY sequence LIMIT 10", sequence
-        ):
-            for sequence, rows, remembered in events:
-                yield Event(sequence, json.loads(rows), _unpacked(remembered))
+        columns = "sequence, rows, remembered, losses"
+        statement = f"SELECT {columns} FROM events WHERE sequence > ? ORDER BY sequence LIMIT 10"
+        while events := self._all(statement, sequence):
+            for sequence, rows, remembered, packed in events:
+                losses = None if packed is None else np.frombuffer(packed, "<f8")
+                yield Event(sequence, json.loads(rows), _unpacked(remembered), losses)
 
     def add_losses(self, losses: Iterable[tuple[int, np.ndarray]]) -> None:
         """Write down the losses of the rows of events that were learned, in the order of these."""
         for sequence, of_rows in losses:
             packed = np.ascontiguousarray(of_rows, "<f8").tobytes()
             self._all("UPDATE events SET losses = ? WHERE sequence = ?", packed, sequence)
-
-    def learned_after(self, sequence: int) -> list[Learned]:
-        """The next events that follow one and were learned, in order, as far as their losses were written down."""
-        statement = (
-            "SELECT sequence, rows, remembered, losses FROM events WHERE sequence > ? ORDER BY sequence LIMIT 50"
-        )
-        learned = []
-        for number, rows, remembered, losses in self._all(statement, sequence):
-            if losses is None:
-                break
-            learned.append(
-                Learned(Event(number, json.loads(rows), _unpacked(remembered)), np.frombuffer(losses, "<f8"))
-            )
-        return learned
 
     def n_rows_after(self, sequence: int) -> int:
         """Rows of the events that follow one."""

@@ -9,37 +9,42 @@ predicts is a copy, so predictions wait neither for learning nor for saving.
 from __future__ import annotations
 
 import copy
-import math
 import queue
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from tunefree.core.errors import DataError, ModelError, TunefreeError
+from tunefree.core import threads
+from tunefree.core.errors import ModelError, TunefreeError
+from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.published import published, remember
+from tunefree.pool.single_row import LIKE
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
 from tunefree.serving.place import CHAMPION_SINCE
-from tunefree.serving.requests import Counts, Request, Work, end, new_requests, works_of
+from tunefree.serving.requests import Counts, Request, Work, checked, new_requests, works_of
 from tunefree.serving.rows import Reader, going_on, is_cut
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Store
-from tunefree.stream.batch import Batch, Converted
+from tunefree.stream.batch import Batch, Converted, Refused
 from tunefree.stream.notation import ColumnTypes
 from tunefree.training.rises import drifts_of
 from tunefree.training.training import learn_batch
 
 TOGETHER = 2048  # rows that are learned together, at most, but for a request that has more
-SHARE = 0.1  # of the time that publishing may take
+SHARE = 0.03  # of the time that publishing may take
 RETRY = 30.0  # seconds until a version that could not be saved is tried again
 TICK = 60.0  # seconds between looks for rows that have waited too long
 IDLE = 0.5  # seconds without requests after which losses are written down for a challenger, if not earlier
 DAY = 86400.0
+ENDED = "the server has ended; nothing of this request was learned"
 HALF = 1000  # rows in which the weight of a loss halves
+T = TypeVar("T")
 Tell = Callable[..., None]  # of the name of an event, and what is to be said of it
 
 
@@ -48,6 +53,7 @@ class Published(NamedTuple):
 
     model: Any
     encoder: Any
+    plan: Plan
     rows: int  # learned
     drifts: list[dict[str, Any]]  # where the loss rose
 
@@ -60,21 +66,7 @@ class _Due(NamedTuple):
 
 
 class Learner:
-    """The thread that learns, publishes and saves.
-
-    Parameters
-    ----------
-    store : Store
-    model : Trained
-        The store's current version.
-    reader : Reader
-    keeping : Keeping
-    column_types : ColumnTypes
-        How strings of requests write numbers and dates.
-    counts : Counts
-    tell : function
-    is_followed : bool
-        Whether a challenger is to know the losses.
+    """The thread that learns, publishes and saves the store's current version; a challenger that follows knows losses.
 
     Attributes
     ----------
@@ -84,10 +76,12 @@ class Learner:
         Why nothing can be learned any more.
     failure : str or None
         Why the last version could not be saved.
-    recent : float
-        Mean loss of the latest rows before they were learned, whose weights halve in HALF rows; NaN before the first.
-    rose_at : float
-        When it was sure that the loss rose last, in seconds since 1970; NaN if it did not since the start.
+    sequence : int
+        Of the last event that was learned.
+    recent : float or None
+        Mean loss of the latest rows before they were learned, whose weights halve in HALF rows; None before the first.
+    rose_at : float or None
+        When it was sure that the loss rose last, in seconds since 1970; None if it did not since the start.
     """
 
     def __init__(
@@ -99,28 +93,26 @@ class Learner:
         column_types: ColumnTypes,
         counts: Counts,
         tell: Tell,
-        is_followed: bool = False,
     ) -> None:
         self.store, self._reader, self._keeping, self._tell = store, reader, keeping, tell
         self._column_types, self._counts = column_types, counts
         self.broken: str | None = None
         self.failure: str | None = None
-        self.recent = self.rose_at = math.nan
+        self.rose_at: float | None = None
         self._queue: queue.SimpleQueue[Request | _Due | None] = queue.SimpleQueue()
         self._behind: list[Request | _Due | None] = []  # what was taken, and is for the next group
-        self.is_followed = is_followed
         self._losses: list[tuple[int, np.ndarray]] = []  # of events, that a challenger does not know yet
-        self._begin(model, store.versions[-1].sequence)
-        self._replay()
-        self._publish()
         self._looked = 0.0  # when rows that have waited too long were dropped last
-        self._thread = threading.Thread(target=self._run, name="tunefree-learning", daemon=True)
+        begun: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, args=(model, begun), name="tunefree-learning", daemon=True)
         self._thread.start()
+        begun.result()
 
     def _begin(self, model: Trained, sequence: int) -> None:
         """Go on with a model that has learned all events up to one."""
         self.trained = going_on(model, self._column_types)
-        self._sequence, self.unsaved, self._retry = sequence, 0, 0.0
+        self.sequence, self.unsaved, self._retry = sequence, 0, 0.0
+        self.recent: float | None = None
 
     def _replay(self) -> None:
         """Learn the events that follow the version."""
@@ -140,11 +132,11 @@ class Learner:
         self._queue.put(request)
         return request.answer
 
-    def between(self, function: Callable[[], Any]) -> Future[Any]:
-        """Let a function run while nothing is learned."""
-        answer: Future[Any] = Future()
+    def between(self, function: Callable[[], T]) -> T:
+        """The value of a function that runs while nothing is learned."""
+        answer: Future[T] = Future()
         self._queue.put(_Due(function, answer))
-        return answer
+        return answer.result()
 
     @property
     def n_queued(self) -> int:
@@ -152,10 +144,24 @@ class Learner:
         return self._queue.qsize() + len(self._behind)
 
     def close(self) -> None:
-        """Learn what was submitted, save it, and end."""
-        end(self._thread, self._queue)
+        """Learn what was submitted, save it, and end; what came too late is answered with an error."""
+        self._queue.put(None)
+        self._thread.join()
+        while not self._queue.empty():
+            late = self._queue.get()
+            if late is not None:
+                late.answer.set_exception(StoreError(ENDED))
 
-    def _run(self) -> None:
+    def _run(self, model: Trained, begun: Future[None]) -> None:
+        threads.lower_priority()  # predictions come first where processors are few
+        try:
+            self._begin(model, self.store.versions[-1].sequence)
+            self._replay()
+            self._publish()
+        except BaseException as error:
+            begun.set_exception(error)
+            return
+        begun.set_result(None)
         while (group := self._taken()) is not None:
             for due in [item for item in group if isinstance(item, _Due)]:
                 _answer(due)
@@ -185,7 +191,7 @@ class Learner:
     def _taken(self) -> list[Request | _Due] | None:
         """What is to be done next; nothing when it is time to publish, None at the end."""
         group: list[Request | _Due] = []
-        n_rows, ids = 0, set[str]()
+        n_rows, names = 0, set[str]()  # of requests, and ids of rows: none comes twice in a group
         while True:
             try:
                 item = self._behind.pop(0) if self._behind else self._queue.get(not group, self._patience)
@@ -196,12 +202,13 @@ class Learner:
                     return None if item is None else [item]
                 self._behind.insert(0, item)
                 return group
-            of_item = {str(row.get(self._reader.id_name)) for row in item.rows} if item.are_labels else set()
-            if group and (n_rows + len(item.rows) > TOGETHER or ids & of_item):
+            of_item = {f"row {row.get(self._reader.id_name)}" for row in item.rows} if item.are_labels else set()
+            of_item |= set() if item.name is None else {f"request {item.name}"}
+            if group and (n_rows + len(item.rows) > TOGETHER or names & of_item):
                 self._behind.insert(0, item)
                 return group
             group.append(item)
-            n_rows, ids = n_rows + len(item.rows), ids | of_item
+            n_rows, names = n_rows + len(item.rows), names | of_item
 
     @property
     def _is_stale(self) -> bool:
@@ -217,13 +224,16 @@ class Learner:
 
     def _process(self, requests: list[Request]) -> None:
         """Check requests, write them down, learn them and answer."""
+        journal, reader = self.store.journal, self._reader
         works: list[Work] = []
         try:
             if self.broken is not None:
                 raise StoreError(self.broken)
-            new, later = new_requests(self.store.journal, requests, self._counts)
-            self._behind += later
-            works, converted = works_of(new, self.trained, self._reader, self.store.journal, self._counts)
+            new = new_requests(journal, requests, self._counts)
+            works = works_of(new, self.trained, reader, journal, self._counts)
+            taken = [work.request for work in works]
+            self._behind[:0] = [other for other in new if not other.answer.done() and other not in taken]
+            works, converted = checked(works, self.trained, reader, self._counts)
             events = self._written(works)
         except Exception as error:
             self._tell("not written", problem=str(error) if isinstance(error, StoreError) else repr(error))
@@ -232,25 +242,13 @@ class Learner:
                     request.answer.set_exception(error)
             return
         try:
-            refused = self._learn(events, converted)
+            self._learn(events, converted)
         except Exception as error:
             self._break(error, works)
             return
         for work in works:
-            if work.sequence in refused:
-                self._refuse(work, refused[work.sequence])
-            else:
-                self._counts.unknown += len(work.unknown)
-                work.request.answer.set_result(work.outcome())
-
-    def _refuse(self, work: Work, error: DataError) -> None:
-        """Answer a request that could not be learned after all."""
-        try:
-            with self.store.journal.transaction():
-                self._wait_again(work)
-        except StoreError as problem:
-            self._tell("not written", problem=str(problem))
-        work.request.answer.set_exception(error)
+            self._counts.unknown += len(work.unknown)
+            work.request.answer.set_result(work.outcome())
 
     def _written(self, works: list[Work]) -> list[Event]:
         """The events of what is to be learned, once they are in the journal."""
@@ -274,36 +272,23 @@ class Learner:
                 self.store.journal.add_losses(self._losses)
             self._losses = []
 
-    def _learn(self, events: list[Event], converted: Converted | None = None) -> dict[int, DataError]:
-        """Learn events together; those that cannot be learned after all are taken out of the journal, and returned."""
-        refused: dict[int, DataError] = {}
+    def _learn(self, events: list[Event], converted: Converted | None = None) -> None:
+        """Learn events together, whose rows were converted to something as they were checked."""
         if not events:
-            return refused
-        if is_cut(self.trained, events):
+            return
+        if is_cut(self.trained, self._reader, events):
             for event in events:
-                refused |= self._learn([event])
-            return refused
-        try:
-            rows = [row for event in events for row in event.rows]
-            batch = self._reader.learned(self.trained, rows, converted=converted)
-        except DataError as error:
-            if len(events) > 1:
-                for event in events:
-                    refused |= self._learn([event])
-                return refused
-            with self.store.journal.transaction():
-                self.store.journal.remove([events[0].sequence])
-            self._counts.refused += 1
-            return {events[0].sequence: error}
+                self._learn([event])
+            return
+        rows = [row for event in events for row in event.rows]
+        batch = self._reader.learned(self.trained, rows, converted=converted)
         remember(self.trained.model, [row for event in events for row in event.remembered])
-        n_rows = sum(len(event.rows) for event in events)
-        losses = self._follow(n_rows, batch)
-        if self.is_followed:
+        losses = self._follow(len(rows), batch)
+        if self.store.needed_after is not None:
             ends = np.cumsum([len(event.rows) for event in events])
             self._losses += zip([event.sequence for event in events], np.split(losses, ends[:-1]), strict=True)
-        self._counts.learned, self.unsaved = self._counts.learned + n_rows, self.unsaved + n_rows
-        self._sequence = events[-1].sequence
-        return refused
+        self._counts.learned, self.unsaved = self._counts.learned + len(rows), self.unsaved + len(rows)
+        self.sequence = events[-1].sequence
 
     def _follow(self, n_rows: int, batch: Batch) -> np.ndarray:
         """Learn a batch of so many rows, and take note of their losses, which are returned."""
@@ -316,7 +301,7 @@ class Learner:
         weight = metrics.weight - before[0]
         if weight > 0.0:
             mean, share = (metrics.loss - before[1]) / weight, 0.5 ** (n_rows / HALF)
-            self.recent = mean if math.isnan(self.recent) else share * self.recent + (1.0 - share) * mean
+            self.recent = mean if self.recent is None else share * self.recent + (1.0 - share) * mean
         return losses
 
     @property
@@ -346,12 +331,23 @@ class Learner:
         self.store.journal.keep_waiting(waiting, self._keeping.remember)
 
     def _publish(self) -> None:
-        """Let predictions know what was learned, and rest nine times as long as that takes."""
+        """Let predictions know what was learned, and rest much longer than that takes."""
         start = time.monotonic()
-        of_now = published(self.trained.model), copy.deepcopy(self.trained.encoder), self.trained.progress.rows
-        self.published = Published(*of_now, drifts_of(self.trained))
+        trained = self.trained
+        of_now = published(trained.model), copy.deepcopy(trained.encoder), trained.plan, trained.progress.rows
+        latest = Published(*of_now, drifts_of(trained))
+        self._warm_up(latest)
+        self.published = latest
         end = time.monotonic()
         self._publish_at = end + (end - start) * (1.0 / SHARE - 1.0)
+
+    def _warm_up(self, latest: Published) -> None:
+        """Let a model make what it makes for its first single rows, for which requests would wait otherwise."""
+        row = {column.name: None for column in latest.encoder.columns}
+        with suppress(TunefreeError):
+            batch, _ = self._reader.batch(latest, [row], Refused(target=latest.encoder.target))
+            for _ in range(LIKE + 1):
+                latest.model.predict(batch.rows)
 
     def save(self, reason: str) -> None:
         """Save a version; if that fails nothing is lost, since the journal has the rows."""
@@ -361,7 +357,7 @@ class Learner:
             return
         try:
             self.write_losses()
-            version = self.store.add(self.trained, self._sequence, reason)  # without a folder only the journal forgets
+            version = self.store.add(self.trained, self.sequence, reason)  # without a folder only the journal forgets
             if self.store.folder is not None:
                 self._tell("saved", version=version.number, rows=version.n_rows, seconds=time.monotonic() - start)
                 self._counts.saves += 1
@@ -394,11 +390,6 @@ class Learner:
         self.broken = None
         self._tell("replaced", version=number, reason=reason)
         return number
-
-    @property
-    def sequence(self) -> int:
-        """The last event that was learned."""
-        return self._sequence
 
     def settle(self) -> None:
         """Publish what was learned; to be called :meth:`between` learning."""

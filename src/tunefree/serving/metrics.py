@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,78 +14,51 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 
 from tunefree.serving.connections import Refusals
+from tunefree.serving.requests import Counts
 from tunefree.serving.service import Service
-from tunefree.serving.shadow import Shadow
 
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 
-def _rose_at(service: Service) -> float:
-    return service.learner.rose_at
-
-
-def _rose_row(service: Service) -> float:
-    drifts = service.learner.published.drifts
-    return drifts[-1]["row"] if drifts else math.nan
-
-
-COUNTERS: dict[str, tuple[str, Callable[[Service], float]]] = {
-    "rows_learned": ("Rows learned since the start.", lambda service: service.counts.learned),
-    "rows_replayed": ("Rows of the journal learned at the start.", lambda service: service.counts.replayed),
-    "rows_predicted": ("Rows predicted since the start.", lambda service: service.counts.predicted),
-    "labels_unknown": ("Labels whose row does not wait.", lambda service: service.counts.unknown),
-    "requests_repeated": ("Requests to learn that came again.", lambda service: service.counts.repeated),
-    "requests_refused": ("Requests to learn what cannot be learned.", lambda service: service.counts.refused),
-    "waiting_dropped_for_size": ("Rows dropped before a label.", lambda service: service.counts.dropped_for_size),
-    "waiting_dropped_for_age": ("Rows dropped before a label.", lambda service: service.counts.dropped_for_age),
-    "waiting_not_kept": ("Rows that could not be written down.", lambda service: service.counts.not_kept),
-    "saves": ("Versions saved since the start.", lambda service: service.counts.saves),
-    "saves_failed": ("Versions that could not be saved.", lambda service: service.counts.failed_saves),
+# What :meth:`tunefree.serving.service.Service.state` calls a number, by the name of its metric.
+GAUGES = {
+    "rows": "rows",
+    "rows_published": "rows that predictions know",
+    "rows_unsaved": "not saved",
+    "version": "version",
+    "waiting": "waiting for labels",
+    "queued_to_learn": "requests that wait to be learned",
+    "queued_to_predict": "requests that wait to be predicted",
+    "progressive_loss": "progressive loss",
+    "recent_loss": "recent loss",
+    "loss_rises": "rises of the loss",
+    "loss_rose_seconds": "seconds since 1970 when the loss rose",
+    "loss_rose_row": "row from which on the loss rose",
+    "can_learn": "cannot learn",
+    "can_save": "cannot be saved",
 }
-GAUGES: dict[str, tuple[str, Callable[[Service], float]]] = {
-    "rows": ("Rows learned in all.", lambda service: service.learner.trained.progress.progressive[0].rows),
-    "rows_published": ("Rows that predictions know.", lambda service: service.learner.published.rows),
-    "rows_unsaved": ("Rows in the journal since the last version.", lambda service: service.learner.unsaved),
-    "version": ("The current version.", lambda service: service.store.versions[-1].number),
-    "waiting": ("Rows that wait for their labels.", lambda service: service.store.journal.n_waiting),
-    "queued_to_learn": ("Requests that wait to be learned.", lambda service: service.learner.n_queued),
-    "queued_to_predict": ("Requests that wait to be predicted.", lambda service: service.predictor.n_queued),
-    "progressive_loss": (
-        "Mean loss of rows before they were learned.",
-        lambda service: service.learner.trained.progress.progressive[0].mean_loss(),
-    ),
-    "recent_loss": (
-        "The same of the latest rows, of a weight that halves in 1,000.",
-        lambda service: service.learner.recent,
-    ),
-    "loss_rises": ("Rises of the loss along the stream.", lambda service: service.learner.n_rises),
-    "loss_rose_seconds": ("When it rose last, since 1970; NaN if not since the start.", _rose_at),
-    "loss_rose_row": ("Row from which on it rose last; NaN if it never did.", _rose_row),
-    "can_learn": ("1 unless learning failed.", lambda service: float(service.learner.broken is None)),
-    "can_save": ("1 unless the last version could not be saved.", lambda service: float(not service.learner.failure)),
+OF_CHALLENGER = {
+    "rows_compared": "rows compared",
+    "loss": "loss",
+    "loss_of_served": "loss of the served model",
+    "is_better": "is better",
+    "is_worse": "is better",
+    "can_learn": "cannot learn",
 }
 
-OF_CHALLENGER: dict[str, tuple[str, Callable[[Shadow], float]]] = {
-    "rows_compared": ("Rows that it and the served model predicted.", lambda shadow: shadow.place.comparison.rows),
-    "loss": ("Its mean loss on these.", lambda shadow: shadow.place.comparison.means()[1]),
-    "loss_of_served": (
-        "That of the served model.",
-        lambda shadow: shadow.place.comparison.means()[0],
-    ),
-    "is_better": ("1 if it is known to be better.", lambda shadow: float(shadow.place.comparison.is_second_better())),
-    "is_worse": ("1 if it is known to be worse.", lambda shadow: float(shadow.place.comparison.is_first_better())),
-    "can_learn": ("1 unless it failed.", lambda shadow: float(shadow.broken is None)),
-}
+
+def number_of(metric: str, told: Any) -> float:
+    """The number of a metric; NaN where nothing is told."""
+    match metric:
+        case "can_learn" | "can_save":
+            return float(told is None)
+        case "is_better" | "is_worse":
+            return float(told is (metric == "is_better"))
+    return math.nan if told is None else float(told)
 
 
 class Metrics:
-    """Numbers of a service as text; the names begin with ``tunefree_``.
-
-    Parameters
-    ----------
-    service : Service
-    refusals : Refusals
-    """
+    """Numbers of a service as text; the names begin with ``tunefree_``."""
 
     def __init__(self, service: Service, refusals: Refusals) -> None:
         self._service, self._refusals = service, refusals
@@ -111,26 +86,27 @@ class Metrics:
 
     def collect(self) -> Iterator[Any]:
         """What the registry asks for."""
-        for name, (meaning, value) in COUNTERS.items():
-            yield CounterMetricFamily(f"tunefree_{name}", meaning, value(self._service))
-        for name, (meaning, value) in GAUGES.items():
-            yield GaugeMetricFamily(f"tunefree_{name}", meaning, value(self._service))
-        shadow = self._service.shadow
-        for name, (meaning, of_shadow) in OF_CHALLENGER.items():
-            if shadow is not None:
-                yield GaugeMetricFamily(f"tunefree_challenger_{name}", f"The challenger: {meaning}", of_shadow(shadow))
+        for of in fields(Counts):
+            number = getattr(self._service.counts, of.name)
+            yield CounterMetricFamily(f"tunefree_{of.metadata['metric']}", of.metadata["meaning"], number)
+        state = self._service.state()
+        for name, told in GAUGES.items():
+            yield GaugeMetricFamily(f"tunefree_{name}", f"{told!r} of /model.", number_of(name, state[told]))
+        challenger = state["challenger"]
+        for name, told in OF_CHALLENGER.items() if challenger is not None else ():
+            meaning = f"{told!r} of the challenger in /model."
+            yield GaugeMetricFamily(f"tunefree_challenger_{name}", meaning, number_of(name, challenger[told]))
         ended = CounterMetricFamily("tunefree_connections_ended", "Because of a limit.", labels=["limit"])
         for limit, count in vars(self._refusals).items():
             ended.add_metric([limit], count)
         yield ended
         ignored = CounterMetricFamily("tunefree_columns_ignored", "Rows with it.", labels=["column"])
-        for column, count in self._service.ignored_columns().most_common(100):
+        for column, count in Counter[str](state["ignored columns"]).most_common(100):
             ignored.add_metric([column], count)
         yield ignored
         yield GaugeMetricFamily("tunefree_memory_bytes", "Resident memory of the process.", _memory())
         model = InfoMetricFamily("tunefree_model", "What is served.")
-        task, target = self._service.learner.trained.model.task, str(self._service.learner.trained.encoder.target)
-        model.add_metric([], {"task": task, "target": target})
+        model.add_metric([], {name: str(state[name]) for name in ("task", "target")})
         yield model
 
 

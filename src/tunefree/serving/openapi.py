@@ -6,6 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 _ROW = {"$ref": "#/components/schemas/Row"}
+_ROWS = {"oneOf": [_ROW, {"type": "array", "items": _ROW, "minItems": 1}]}
 _ERRORS = {
     "400": "The body is not an object or an array of objects.",
     "401": "The token is missing.",
@@ -19,24 +20,14 @@ _CHANGES = (
     '{"roll back to": NUMBER}, {"take": FILE}, {"save": true}, {"challenge": FILE}, {"promote": true} or '
     '{"drop challenger": true}.'
 )
-_OBJECT: dict[str, Any] = {"type": "object"}
-_KEY = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "schema": {"type": "string"},
-    "description": "A name of the request, which is learned once, however often it is sent.",
+_NAME = {"Idempotency-Key": "A name of the request, which is learned once, however often it is sent."}
+_SURENESS = {
+    "interval": "Coverages, as 0.5,0.9: intervals for numbers, from an end to the other; null if it is infinite.",
+    "quantiles": "Levels, as 0.1,0.9, of quantiles of numbers.",
+    "set": "Coverages of sets of classes, the most probable class first.",
+    "conditional": "class: sets cover the rows of each class.",
 }
-
-
-_SURE = [
-    {"name": name, "in": "query", "schema": {"type": "string"}, "description": said}
-    for name, said in (
-        ("interval", "Coverages, as 0.5,0.9: intervals for numbers, from an end to the other; null if it is infinite."),
-        ("quantiles", "Levels, as 0.1,0.9, of quantiles of numbers."),
-        ("set", "Coverages of sets of classes, the most probable class first."),
-        ("conditional", "class: sets cover the rows of each class."),
-    )
-]
+_CLASS = {"class": "The class whose margin is explained."}
 
 
 def description(state: dict[str, Any]) -> dict[str, Any]:
@@ -53,41 +44,44 @@ def description(state: dict[str, Any]) -> dict[str, Any]:
     >>> sorted(described["paths"]), [*described["components"]["schemas"]["Row"]["properties"]]
     (['/explain', '/labels', '/learn', '/live', '/metrics', '/model', '/predict', '/ready', '/versions'], ['age'])
     """
-    rows = {"oneOf": [_ROW, {"type": "array", "items": _ROW, "minItems": 1}]}
     target = state["target"]
-    paths: dict[str, Any] = {
-        "/predict": {"post": _post("Predict a row, or an array of rows.", rows) | {"parameters": _SURE}},
-        "/explain": {"post": _post("What each column contributes to the margin of a row.", rows)},
-        "/learn": {"post": _post(f"Learn rows, which have {target!r} among their columns.", rows, [_KEY])},
-        "/labels": {
-            "post": _post(f"Learn rows that were predicted with an id: an id and {target!r} each.", rows, [_KEY])
-        },
-        "/versions": {
-            "get": _get("Versions that are kept; the last is the current one."),
-            "post": _post(_CHANGES, _OBJECT),
-        },
-        "/model": {"get": _get("What the model is, what it has learned, and how well.")},
-        "/live": {"get": _get("Whether the process answers.")},
-        "/ready": {"get": _get("Whether it can learn and save; status 503 if not.")},
-        "/metrics": {"get": _get("Numbers for Prometheus.", "text/plain")},
-    }
-    row = {"type": "object", "properties": {name: {} for name in state["columns"]}}
-    bearer = {"type": "http", "scheme": "bearer"}
+    learn = f"Learn rows, which have {target!r} among their columns."
+    label = f"Learn rows that were predicted with an id: an id and {target!r} each."
+    versions = _got("Versions that are kept; the last is the current one.") | _posted(_CHANGES, {}, {"type": "object"})
     return {
         "openapi": "3.1.0",
         "info": {"title": "tunefree", "version": version("tunefree")},
-        "paths": paths,
-        "components": {"schemas": {"Row": row}, "securitySchemes": {"token": bearer}},
+        "paths": {
+            "/predict": _posted("Predict a row, or an array of rows.", _SURENESS),
+            "/explain": _posted("What each column contributes to the margin of a row.", _CLASS),
+            "/learn": _posted(learn, _NAME),
+            "/labels": _posted(label, _NAME),
+            "/versions": versions,
+            "/model": _got("What the model is, what it has learned, and how well."),
+            "/live": _got("Whether the process answers."),
+            "/ready": _got("Whether it can learn and save; status 503 if not."),
+            "/metrics": _got("Numbers for Prometheus.", "text/plain"),
+        },
+        "components": {
+            "schemas": {"Row": {"type": "object", "properties": {name: {} for name in state["columns"]}}},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
     }
 
 
-def _post(summary: str, body: dict[str, Any], parameters: list[dict[str, Any]] | None = None) -> dict[str, Any]:
-    responses = {status: {"description": problem} for status, problem in _ERRORS.items()}
-    content = {"application/json": {"schema": body}}
-    described = {**_get(summary), "requestBody": {"required": True, "content": content}}
-    described["responses"] |= responses
-    return described | ({} if parameters is None else {"parameters": parameters, "security": [{"token": []}]})
+def _posted(summary: str, parameters: dict[str, str], body: Any = _ROWS) -> dict[str, Any]:
+    """What is sent with a body; whatever learns or changes something needs the token."""
+    described = _got(summary)["get"] | {
+        "requestBody": {"required": True, "content": {"application/json": {"schema": body}}}
+    }
+    described["responses"] |= {status: {"description": problem} for status, problem in _ERRORS.items()}
+    place = "header" if parameters is _NAME else "query"
+    described["parameters"] = [
+        {"name": name, "in": place, "schema": {"type": "string"}, "description": meaning}
+        for name, meaning in parameters.items()
+    ]
+    return {"post": described | ({} if place == "query" and parameters else {"security": [{"token": []}]})}
 
 
-def _get(summary: str, kind: str = "application/json") -> dict[str, Any]:
-    return {"summary": summary, "responses": {"200": {"description": "The answer.", "content": {kind: {}}}}}
+def _got(summary: str, kind: str = "application/json") -> dict[str, Any]:
+    return {"get": {"summary": summary, "responses": {"200": {"description": "The answer.", "content": {kind: {}}}}}}

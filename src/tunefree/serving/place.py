@@ -38,14 +38,18 @@ class Place:
     comparison: Superiority = field(default_factory=Superiority)
 
     @classmethod
+    def of(cls, kept: dict[str, Any]) -> Place:
+        """The place that a dict of JSON holds."""
+        return cls(**{**kept, "comparison": Superiority(**kept["comparison"])})
+
+    @classmethod
     def read(cls, folder: Path) -> Place | None:
         """The place of the challenger in a store; None if there is no challenger."""
         path = folder / CHALLENGER / STATE
         if not path.exists():
             return None
         try:
-            kept = json.loads(path.read_text())
-            place = cls(**{**kept, "comparison": Superiority(**kept["comparison"])})
+            place = cls.of(json.loads(path.read_text()))
             for part in (place, place.comparison):
                 _check_types(part)
             return place

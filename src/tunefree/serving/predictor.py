@@ -12,8 +12,8 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from tunefree.core.errors import TunefreeError
 from tunefree.pool.published import remembered
@@ -55,10 +55,7 @@ class _Asked:
 class _Together:
     """Requests in an event loop, of which those that have come meanwhile are worked on together.
 
-    Parameters
-    ----------
-    work : function
-        Is called with requests; one with rows that are left to be predicted is worked on again, after the others.
+    One with rows that are left to be predicted is worked on again, after the others.
     """
 
     def __init__(self, work: Callable[[list[_Asked]], Awaitable[None]]) -> None:
@@ -92,22 +89,7 @@ class _Together:
 
 
 class Predictor:
-    """Predicts with the model that was published last.
-
-    Parameters
-    ----------
-    published : function
-        To the model of now.
-    reader : Reader
-        Of this predictor alone.
-    journal : Journal
-        Where rows with an id wait for their labels.
-    keeping : Keeping
-    counts : Counts
-    odd : Refused
-        Counts what is odd about rows.
-    tell : function
-    """
+    """Predicts with the model that was published last; ``odd`` counts what is odd about rows."""
 
     def __init__(
         self,
@@ -140,14 +122,6 @@ class Predictor:
         self._keep([asked])
         return asked.result()
 
-    def warm_up(self) -> None:
-        """Load modules and machine code, for which the first request would wait otherwise."""
-        published = self._published()
-        row = {column.name: None for column in published.encoder.columns}
-        with self._lock, suppress(TunefreeError):
-            batch, _ = self._reader.batch(published.encoder, [row], Refused(target=published.encoder.target))
-            published.model.predict(batch.rows)
-
     async def predict_together(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
         """The same in an event loop, together with other requests."""
         asked = _Asked(rows, self._reader.ids_of(rows), layout)
@@ -158,7 +132,8 @@ class Predictor:
 
     async def _predict_soon(self, group: list[_Asked]) -> None:
         if sum(asked.n_left for asked in group) <= FEW:
-            self._predict(group)
+            for asked in group:
+                self._predict([asked])
         else:
             await asyncio.to_thread(self._predict, group)
 
@@ -181,11 +156,6 @@ class Predictor:
 
     def _predict(self, group: list[_Asked]) -> None:
         """Predict the next rows of some requests; one with a row that cannot be used does not hit the others."""
-        n_rows = sum(min(asked.n_left, TOGETHER) for asked in group)
-        if len(group) > 1 and n_rows <= FEW:
-            for asked in group:
-                self._predict([asked])
-            return
         parts = [asked.rows[len(asked.answers) :][:TOGETHER] for asked in group]
         try:
             with self._lock:
@@ -201,28 +171,29 @@ class Predictor:
 
     def _answer(self, published: Published, group: list[_Asked], parts: list[list[Row]]) -> None:
         rows = [row for part in parts for row in part]
-        batch, unknown = self._reader.batch(published.encoder, rows, self._odd)
+        batch, unknown = self._reader.batch(published, rows, self._odd)
         predictions = published.model.predict(batch.rows)
         answers = answers_of(published.model, predictions, batch)
-        layouts = [asked.layout for asked, part in zip(group, parts, strict=True) for _ in part]
-        add_sureness(answers, published.model, batch, predictions, layouts)
+        stops = list(accumulate(map(len, parts)))
+        slices = list(map(slice, [0, *stops], stops))
+        for asked, of in zip(group, slices, strict=True):
+            if asked.layout != PLAIN:
+                add_sureness(answers, published.model, batch, predictions, of, asked.layout)
         for answer, names in zip(answers, unknown, strict=True):
             if names:
                 answer["unknown columns"] = names
         have_ids = any(id is not None for asked in group for id in asked.ids)
         kept = remembered(published.model, batch.rows) if have_ids else [None] * len(rows)
         self._counts.predicted += len(rows)
-        start = 0
-        for asked, part in zip(group, parts, strict=True):
-            ids, stop = asked.ids[len(asked.answers) :], start + len(part)
-            target = published.encoder.target
-            asked.answers += answers[start:stop]
-            for id, row, answer, of_row in zip(ids, part, answers[start:stop], kept[start:stop], strict=False):
+        target = published.encoder.target
+        for asked, of in zip(group, slices, strict=True):
+            ids = asked.ids[len(asked.answers) :]
+            asked.answers += answers[of]
+            for id, row, answer, of_row in zip(ids, rows[of], answers[of], kept[of], strict=False):
                 if id is not None:
                     answer["id"] = row[self._reader.id_name]
                     without_target = {name: value for name, value in row.items() if name != target}
                     asked.waiting.append(Waiting(id, without_target, of_row))
-            start = stop
 
     def _keep(self, group: list[_Asked]) -> None:
         """Let rows wait for their labels, or tell those who asked that they could not be written down."""

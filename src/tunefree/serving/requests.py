@@ -6,8 +6,6 @@ import hashlib
 import json
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from queue import SimpleQueue
-from threading import Thread
 from typing import Any
 
 from tunefree.core.errors import DataError
@@ -17,24 +15,28 @@ from tunefree.serving.journal import Journal, Row, StoreError
 from tunefree.serving.rows import REQUEST, Reader
 from tunefree.stream.batch import Converted
 
-ENDED = "the server has ended; nothing of this request was learned"
+
+def _count(metric: str, meaning: str) -> int:
+    """A number of events, with its metric."""
+    number: int = field(default=0, metadata={"metric": metric, "meaning": meaning})
+    return number
 
 
 @dataclass
 class Counts:
     """What happened since the start."""
 
-    predicted: int = 0  # rows
-    learned: int = 0  # rows
-    replayed: int = 0  # rows of the journal that were learned at the start
-    unknown: int = 0  # labels whose row does not wait
-    repeated: int = 0  # requests that came again
-    refused: int = 0  # requests to learn what cannot be learned
-    dropped_for_size: int = 0  # rows that waited for a label
-    dropped_for_age: int = 0  # likewise
-    not_kept: int = 0  # rows with an id that could not be written down, and do not wait
-    saves: int = 0
-    failed_saves: int = 0
+    predicted: int = _count("rows_predicted", "Rows predicted since the start.")
+    learned: int = _count("rows_learned", "Rows learned since the start.")
+    replayed: int = _count("rows_replayed", "Rows of the journal learned at the start.")
+    unknown: int = _count("labels_unknown", "Labels whose row does not wait.")
+    repeated: int = _count("requests_repeated", "Requests to learn that came again.")
+    refused: int = _count("requests_refused", "Requests to learn what cannot be learned.")
+    dropped_for_size: int = _count("waiting_dropped_for_size", "Rows dropped before a label, being too many.")
+    dropped_for_age: int = _count("waiting_dropped_for_age", "Rows dropped before a label, being too old.")
+    not_kept: int = _count("waiting_not_kept", "Rows with an id that could not be written down, and do not wait.")
+    saves: int = _count("saves", "Versions saved since the start.")
+    failed_saves: int = _count("saves_failed", "Versions that could not be saved.")
 
 
 def begun() -> Future[Any]:
@@ -44,17 +46,7 @@ def begun() -> Future[Any]:
     return future
 
 
-def end(thread: Thread, submitted: SimpleQueue[Any]) -> None:
-    """Let a thread do what was submitted, and end it; what came too late is answered with an error."""
-    submitted.put(None)
-    thread.join()
-    while not submitted.empty():
-        late = submitted.get()
-        if late is not None:
-            late.answer.set_exception(StoreError(ENDED))
-
-
-@dataclass
+@dataclass(eq=False)
 class Request:
     """Rows to learn, or labels of rows that were predicted."""
 
@@ -86,21 +78,17 @@ class Work:
         return learned | {"unknown": self.unknown} if self.request.are_labels else learned
 
 
-def new_requests(journal: Journal, requests: list[Request], counts: Counts) -> tuple[list[Request], list[Request]]:
-    """Requests that were not learned before, and those to look at again once these are; others are answered."""
-    names, new, later = set[str](), list[Request](), list[Request]()
+def new_requests(journal: Journal, requests: list[Request], counts: Counts) -> list[Request]:
+    """Requests that were not learned before, whose names differ; others are answered."""
+    new: list[Request] = []
     for request in requests:
-        if request.name is None:
-            new.append(request)
-        elif request.name in names:
-            later.append(request)
-        elif (before := journal.answered(request.name)) is None:
-            names.add(request.name)
+        before = None if request.name is None else journal.answered(request.name)
+        if before is None:
             new.append(request)
         else:
             counts.repeated += 1
             _repeat(request, *before)
-    return new, later
+    return new
 
 
 def _repeat(request: Request, digest: str, answer: Row) -> None:
@@ -111,37 +99,39 @@ def _repeat(request: Request, digest: str, answer: Row) -> None:
         request.answer.set_exception(DataError(problem, remedy="give each request a name of its own"))
 
 
-def works_of(
-    requests: list[Request], trained: Trained, reader: Reader, journal: Journal, counts: Counts
-) -> tuple[list[Work], Converted | None]:
-    """What is to be learned of requests, checked together; those that cannot be used are answered.
+def works_of(requests: list[Request], trained: Trained, reader: Reader, journal: Journal, counts: Counts) -> list[Work]:
+    """What is to be learned of requests; those that cannot be used are answered.
 
-    What all rows together were converted to is returned, too, if they were.
+    A request that brings a column comes alone, before others: what kind of column that is depends on its rows.
     """
     works: list[Work] = []
     for request in requests:
         try:
-            works.append(
-                _joined(request, trained, reader, journal) if request.are_labels else Work(request, request.rows)
-            )
+            joined = _joined(request, trained, reader, journal) if request.are_labels else Work(request, request.rows)
+            is_alone = reader.learns_columns and reader.has_new_columns(trained, joined.rows)
         except StoreError:
             raise
         except Exception as error:
             _refuse(request, error, counts)
-    return _checked(works, trained, reader, counts)
+            continue
+        if is_alone and works:
+            break
+        works.append(joined)
+        if is_alone:
+            break
+    return works
 
 
-def _checked(
-    works: list[Work], trained: Trained, reader: Reader, counts: Counts
-) -> tuple[list[Work], Converted | None]:
+def checked(works: list[Work], trained: Trained, reader: Reader, counts: Counts) -> tuple[list[Work], Converted | None]:
+    """Those that can be learned, and what all rows were converted to if they were together; others are answered."""
     try:
-        checked, converted = reader.check(trained, [row for work in works for row in work.rows])
+        rows, converted = reader.check(trained, [row for work in works for row in work.rows])
     except Exception as error:  # whatever it is, it is of one request
         if len(works) > 1:
-            return [usable for work in works for usable in _checked([work], trained, reader, counts)[0]], None
+            return [usable for work in works for usable in checked([work], trained, reader, counts)[0]], None
         _refuse(works[0].request, error, counts)
         return [], None
-    kept = iter(checked)
+    kept = iter(rows)
     for work in works:
         work.rows = [next(kept) for _ in work.rows]
     return works, converted

@@ -6,8 +6,9 @@ mistake than news. Either can be opened.
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
-from collections.abc import Sized
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from tunefree.core.errors import DataError, listed, nearest
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model_files.trained import Trained, continued
+from tunefree.serving.journal import Event, Row
 from tunefree.serving.settings import LEARN, REFUSE, Admission
 from tunefree.stream.batch import Batch, Columns, Converted, Position, Refused
 from tunefree.stream.cells import MOST_ROWS, Cells, block_of
@@ -34,31 +36,24 @@ REQUEST, JOURNAL = "the request", "the journal"  # what messages and records cal
 MOST_NAMES, MOST_LETTERS = 1000, 200  # of what clients send, that are remembered; letters of a name
 OTHERS = "(others)"
 CLOSED = "its columns are closed; leave it out, or pass `unknown_columns='ignore'` or `unknown_columns='learn'`"
-Row = dict[str, Any]
 
 
 class Reader:
-    """Reads rows of JSON for a model.
-
-    Parameters
-    ----------
-    trained : Trained
-    admission : Admission
+    """Reads rows of JSON for a model, one that is trained or published.
 
     Attributes
     ----------
-    plan : Plan
-        Of the model.
     id_name : str
         The name under which rows have their id.
     ignored : Counter
         Rows with a column that was ignored, by its name.
     """
 
-    def __init__(self, trained: Trained, admission: Admission) -> None:
-        self.plan, self._admission, self.id_name = trained.plan, admission, admission.id
+    def __init__(self, admission: Admission) -> None:
+        self._admission, self.id_name = admission, admission.id
+        self.learns_columns = admission.unknown_columns == LEARN
         self.ignored: Counter[str] = Counter()
-        self._columns, self._known, self._left_out = list[str](), dict[str, Any](), list[str]()
+        self._names, self._known, self._left_out = list[str | None](), dict[str, Any](), list[str]()
         self._usual = set[tuple[str, ...]]()  # names of rows that were taken as they are
         self._cells: Cells | None = None
 
@@ -80,12 +75,7 @@ class Reader:
         return str(id)
 
     def ids_of(self, rows: list[Row], needed: bool = False) -> list[str | None]:
-        """The ids of rows, no two of which are the same, and each of which has one if it is needed.
-
-        Raises
-        ------
-        DataError
-        """
+        """The ids of rows, no two of which are the same, and each of which has one if it is needed."""
         ids, places = [self.id_of(row, place) for place, row in enumerate(rows, 1)], dict[str, int]()
         for place, id in enumerate(ids, 1):
             if id is None and needed:
@@ -97,7 +87,7 @@ class Reader:
                 places[id] = place
         return ids
 
-    def batch(self, encoder: Any, rows: list[Row], odd: Refused) -> tuple[Batch, list[list[str]]]:
+    def batch(self, trained: Any, rows: list[Row], odd: Refused) -> tuple[Batch, list[list[str]]]:
         """Rows to predict, and for each the names of columns that were ignored.
 
         Raises
@@ -105,19 +95,21 @@ class Reader:
         DataError
             If a row cannot be used.
         """
+        encoder = trained.encoder
         if odd.comparison is not None and len(odd.comparison.encoder.columns) != len(encoder.columns):
             odd.comparison = None  # which is of columns that were fewer
-        if (batch := self._of_cells(encoder, rows, odd)) is not None:
+        if (batch := self._of_cells(trained, rows, odd)) is not None:
             return batch, [[] for _ in rows]
-        chunk, unknown = self._chunk(encoder, rows, self._admission.unknown_columns)
+        chunk, unknown = self._chunk(trained, rows, self._admission.unknown_columns)
         self._count_ignored(unknown)
         return encoder.encode(chunk, False, odd, False), unknown
 
-    def _of_cells(self, encoder: Any, rows: list[Row], odd: Refused) -> Batch | None:
+    def _of_cells(self, trained: Any, rows: list[Row], odd: Refused) -> Batch | None:
         """A few rows to predict of which all is known; None if that is not so."""
         if len(rows) > MOST_ROWS:
             return None
-        self._follow(encoder)
+        self._follow(trained)
+        encoder = trained.encoder
         if self._cells is None or encoder is not self._cells.encoder:
             self._cells = Cells(encoder) if self._cells is None else self._cells.follow(encoder)
         names = self._cells.names | {self.id_name, encoder.target, encoder.weight, encoder.group}
@@ -148,11 +140,13 @@ class Reader:
         """
         if not rows:
             return [], None
-        chunk, unknown = self._chunk(trained.encoder, rows, self._admission.unknown_columns, learning=True)
-        are_new = any(name not in self._known for name in chunk.table.schema.names)
+        chunk, unknown = self._chunk(trained, rows, self._admission.unknown_columns, learning=True)
         refused = Refused(classes=trained.plan.classes, target=trained.encoder.target, loss=trained.plan.loss)
-        converted: Converted = trained.encoder.convert(chunk, True, refused, True)
+        converted: Converted | None = trained.encoder.convert(chunk, True, refused, True)
         self._check_targets(converted, trained, refused)
+        if any(name not in self._known for name in chunk.table.schema.names):
+            copy.deepcopy(trained.encoder).encode(chunk, True, refused, True)  # whether what is new can be a column
+            converted = None
         self._count_ignored(unknown)
         kept, no_id = [], () if self.id_name in trained.encoder.types() else (self.id_name,)
         for row, names in zip(rows, unknown, strict=True):
@@ -160,9 +154,28 @@ class Reader:
             kept.append(
                 {name: cell for name, cell in (flattened(row) if names else row).items() if name not in dropped}
             )
-        return kept, None if are_new else converted
+        return kept, converted
 
-    def _check_targets(self, converted: Converted, trained: Trained, refused: Refused) -> None:
+    def has_new_columns(self, trained: Trained, rows: list[Row]) -> bool:
+        """Whether rows of the journal, or to be in it, bring columns to a model."""
+        self._follow(trained)
+        further = (row for row in rows if not self._is_usual(tuple(row), row))
+        return any(self._unknown_names(flattened(row)) for row in further)
+
+    def _is_usual(self, names: tuple[str, ...], row: Row) -> bool:
+        """Whether a row, which has or had these names, is as one that was taken as it is."""
+        return names in self._usual and dict not in map(type, row.values())
+
+    def _unknown_names(self, flat: Row) -> list[str]:
+        """The columns of a row that are not known; of those that are null nothing is known, as of those absent."""
+        known, left_out = {*self._known, self.id_name}, self._left_out
+        return [
+            name
+            for name, cell in flat.items()
+            if name not in known and cell is not None and not is_among(name, left_out)
+        ]
+
+    def _check_targets(self, converted: Any, trained: Trained, refused: Refused) -> None:
         target, weight, numbers = converted.target, converted.weight, np.arange(1, converted.n_rows + 1)
         rows: Any = None  # do not matter
         batch = Batch(rows, target, weight, numbers, None, REQUEST, Position(), exposure=converted.exposure)
@@ -184,16 +197,12 @@ class Reader:
     ) -> Batch:
         """Rows of the journal, for the model to learn; what is new in them becomes known to the encoder.
 
-        They were taken when they came, whatever may be taken now; a challenger may ignore columns. What they were
-        converted to as they were checked saves doing it again.
-
-        Raises
-        ------
-        DataError
-            If a column that is new cannot be one, or a group is missing; nothing has changed then.
+        They were taken when they came, whatever may be taken now; a challenger may ignore columns, and raise a
+        DataError where rows are not for its model. What they were converted to as they were checked spares doing it
+        again.
         """
         encoder, refused = trained.encoder, Refused(target=trained.encoder.target)
-        chunk = self._chunk(encoder, rows, unknown_columns, True)[0] if converted is None else converted.chunk
+        chunk = self._chunk(trained, rows, unknown_columns, True)[0] if converted is None else converted.chunk
         chunk = chunk._replace(row=1 + trained.progress.rows, file=JOURNAL)
         if converted is None:
             batch: Batch = encoder.encode(chunk, True, refused, True)
@@ -202,11 +211,12 @@ class Reader:
         return batch
 
     def _chunk(
-        self, encoder: Any, rows: list[Row], unknown_columns: str, learning: bool = False
+        self, trained: Any, rows: list[Row], unknown_columns: str, learning: bool = False
     ) -> tuple[Columns, list[list[str]]]:
         """Rows as a table, and for each the names of columns that were ignored."""
+        encoder = trained.encoder
         rows, types = with_json_numbers(encoder, rows)
-        self._follow(encoder)
+        self._follow(trained)
         unused = [] if learning else [name for name in (encoder.target, encoder.weight, encoder.group) if name in types]
         for name in unused:
             del types[name]
@@ -217,7 +227,7 @@ class Reader:
             names = tuple(row)
             for name in unused:
                 row.pop(name, None)
-            if names in self._usual and dict not in map(type, row.values()):
+            if self._is_usual(names, row):
                 unknown.append([])
                 continue
             flat = rows[place - 1] = flattened(row)
@@ -227,18 +237,18 @@ class Reader:
                 self._usual.add(names)
         return read_objects(rows, types, REQUEST), unknown
 
-    def _follow(self, encoder: Any) -> None:
-        """Know the columns of an encoder, which may have become more."""
-        names = [column.name for column in encoder.columns]
-        if names != self._columns or len(self._usual) > MOST_NAMES:
-            self._left_out = [*self.plan.ignore, *(() if encoder.further is None else encoder.further.left_out)]
+    def _follow(self, trained: Any) -> None:
+        """Know the columns of a model, which may have become more, or be those of another one."""
+        encoder, ignored = trained.encoder, trained.plan.ignore
+        names = [*ignored, None, *(column.name for column in encoder.columns)]
+        if names != self._names or len(self._usual) > MOST_NAMES:
+            self._left_out = [*ignored, *(() if encoder.further is None else encoder.further.left_out)]
             self._known = dict.fromkeys([*encoder.types(), *self._left_out])
-            self._columns, self._usual = names, set()
+            self._names, self._usual = names, set()
 
     def _unknown(self, encoder: Any, flat: Row, place: int, unknown_columns: str, learning: bool) -> list[str]:
         """Take columns that are not known out of a row, and return their names; those to be learned stay in it."""
-        names = [name for name in flat if name not in self._known and not is_among(name, self._left_out)]
-        names = [name for name in names if flat[name] is not None]  # of which nothing is known, as of those absent
+        names = self._unknown_names(flat)
         if unknown_columns == LEARN and learning:
             return []
         if names and unknown_columns == REFUSE:
@@ -269,12 +279,15 @@ def going_on(model: Trained, column_types: ColumnTypes) -> Trained:
     return replace(trained, encoder=as_written(trained.encoder, None, column_types))
 
 
-def is_cut(trained: Trained, events: Sized) -> bool:
-    """Whether events are to be learned one by one, since a run of rows of one group is predicted before any is learned.
+def is_cut(trained: Trained, reader: Reader, events: Sequence[Event], unknown_columns: str = LEARN) -> bool:
+    """Whether events are to be learned one by one, and the model would depend on which of them came together.
 
-    The model would depend on which events came together, and a process that is started again would not know.
+    A run of rows of one group is predicted before any is learned, and what kind of column a new one is depends on its
+    rows. A process that is started again would not know which events came together.
     """
-    return len(events) > 1 and trained.encoder.group is not None
+    if len(events) < 2 or trained.encoder.group is not None:
+        return len(events) > 1
+    return unknown_columns == LEARN and any(reader.has_new_columns(trained, event.rows) for event in events)
 
 
 def answers_of(model: Any, predictions: Any, batch: Batch) -> list[Row]:

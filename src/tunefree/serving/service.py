@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tunefree.core.errors import ModelError, listed
 from tunefree.core.storage import check_writable
+from tunefree.explanation.decomposition import Decomposition
 from tunefree.model_files.trained import Trained, continued
 from tunefree.serving.challenger import Following
-from tunefree.serving.explanations import Explanations
 from tunefree.serving.journal import Row, StoreError
 from tunefree.serving.learner import Learner, Tell
 from tunefree.serving.place import Place, forget
@@ -26,7 +23,8 @@ from tunefree.serving.store import Store
 from tunefree.stream.batch import Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
-from tunefree.workflows.prediction import PLAIN, OutputColumns
+from tunefree.workflows.explanation import Explainer, decomposition_of
+from tunefree.workflows.prediction import PLAIN, OutputColumns, Predicted
 
 CATCHING_UP = 60.0  # seconds that a challenger has to learn what it has not yet, and to be saved, to be promoted
 
@@ -97,15 +95,12 @@ class Service:
             check_serves(current)
             _check_id(current, admission.id)
             self.odd = Refused(target=current.encoder.target)  # what was odd about rows that were predicted
-            readers = [Reader(current, admission) for _ in range(2)]
-            is_followed = self.store.needed_after is not None
-            self._readers = readers
-            of_learner = readers[0], keeping, column_types, self.counts, tell, is_followed
-            self.learner = Learner(self.store, current, *of_learner)
-            self._explanations = Explanations(self.learner, readers[0])
+            self._readers = readers = [Reader(admission) for _ in range(2)]  # of the thread that learns, and of others
+            self.learner = Learner(self.store, current, readers[0], keeping, column_types, self.counts, tell)
+            self._explained: tuple[Any, Decomposition] | None = None  # a model that was published, and its terms
             of_predictor = self.store.journal, keeping, self.counts, self.odd, tell
             self.predictor = Predictor(lambda: self.learner.published, readers[1], *of_predictor)
-            if is_followed:
+            if self.store.needed_after is not None:
                 self._follow()
         except BaseException:
             self.store.close()
@@ -173,15 +168,37 @@ class Service:
         return self.learner.submit(Request(labels, True, request)).result()
 
     def explain(self, rows: list[Row], label: Any = None) -> list[Row]:
-        """What each column contributes to the margin of each row.
+        """The class, its margin, and what each column contributes to that, of each row.
+
+        Parameters
+        ----------
+        rows : list of dict
+        label : label, optional
+            The class to explain; by default the second of two, and of more the one that is predicted.
 
         Raises
         ------
         DataError, ModelError
             If a row cannot be used, there is no such class, or the model has kernels alone.
         """
-        explained: list[Row] = self.between(lambda: self._explanations.of(rows, label))
-        return explained
+        return self.learner.between(lambda: self._explain(rows, label))
+
+    def _explain(self, rows: list[Row], label: Any) -> list[Row]:
+        """The same while nothing is learned: contributions are relative to rows that the model keeps."""
+        self.learner.settle()
+        published = self.learner.published
+        trained = replace(self.learner.trained, model=published.model, encoder=published.encoder)
+        if self._explained is None or self._explained[0] is not published:
+            self._explained = published, decomposition_of(trained)
+        model, decomposition = trained.model, self._explained[1]
+        batch, _ = self._readers[0].batch(trained, rows, Refused(target=trained.encoder.target))
+        explained = Explainer(trained, decomposition, label).of(Predicted(batch, model.predict(batch.rows)))
+        answers: list[Row] = []
+        for k, margin in enumerate(explained.margins.tolist()):
+            of_class = {} if model.task == "regression" else {"class": model.classes[int(explained.classes[k])]}
+            contributions = dict(zip(decomposition.names, explained.contributions[k].tolist(), strict=True))
+            answers.append({**of_class, "margin": margin, "contributions": contributions})
+        return answers
 
     def problems(self) -> list[str]:
         """What keeps it from learning or saving."""
@@ -189,7 +206,7 @@ class Service:
 
     def settle(self) -> None:
         """Wait until predictions know all that was learned."""
-        self.learner.between(self.learner.settle).result()
+        self.learner.between(self.learner.settle)
 
     def save(self) -> None:
         """Save a version now, if rows were learned since the last.
@@ -206,7 +223,7 @@ class Service:
             if self.learner.failure is not None:
                 raise StoreError(self.learner.failure)
 
-        self.learner.between(save).result()
+        self.learner.between(save)
 
     def roll_back(self, number: int) -> int:
         """Go on from an earlier version, without what was learned since; returns the number that it has now.
@@ -216,7 +233,7 @@ class Service:
         ModelError
             If that version is not kept.
         """
-        return self._replaced(lambda: self.store.load(number), f"rolled back to version {number}")
+        return self.learner.between(lambda: self._take(self.store.load(number), f"rolled back to version {number}"))
 
     def take(self, name: str) -> int:
         """Go on with a model file of the store's folder ``incoming``; returns the number of its version.
@@ -226,7 +243,7 @@ class Service:
         ModelError
             If it cannot be read, or is not for the same rows.
         """
-        return self._replaced(lambda: self.store.incoming(name), f"the incoming model {name}")
+        return self.learner.between(lambda: self._take(self.store.incoming(name), f"the incoming model {name}"))
 
     def challenge(self, name: str) -> None:
         """Let a model file of the folder ``incoming`` learn what is learned from now on, and be compared.
@@ -245,10 +262,10 @@ class Service:
             assert self.store.folder is not None
             sequence = self.learner.sequence
             Place(name, sequence, since=sequence).save(self.store.folder, model)
-            self.store.needed_after, self.learner.is_followed = sequence, True
+            self.store.needed_after = sequence
             self._follow()
 
-        self.between(begin)
+        self.learner.between(begin)
         assert self.shadow is not None
         self.shadow.wait_for_start(CATCHING_UP)
 
@@ -268,12 +285,7 @@ class Service:
         """Start the process of the challenger."""
         columns = LEARN if self.admission.unknown_columns == LEARN else IGNORE
         kept = columns, self._keeping.save_every, self._keeping.remember, self._column_types
-        following = Following(str(self.store.folder), self.admission.id, *kept)
-
-        def saved(sequence: int) -> None:
-            self.store.needed_after = sequence
-
-        self.shadow = Shadow(following, saved, self.tell)
+        self.shadow = Shadow(Following(str(self.store.folder), self.admission.id, *kept), self.store, self.tell)
 
     def promote(self) -> int:
         """Go on with the challenger, which has learned what the model served has; returns the number of its version.
@@ -294,10 +306,9 @@ class Service:
             self._drop()
             return number
 
-        self.between(self.learner.write_losses)
+        self.learner.between(self.learner.write_losses)
         self._challenger().model(self.learner.sequence, CATCHING_UP)  # while rows are still learned
-        number: int = self.between(promote)
-        return number
+        return self.learner.between(promote)
 
     def drop_challenger(self) -> None:
         """End the challenger, and forget it.
@@ -308,37 +319,25 @@ class Service:
             If there is none.
         """
 
-        self.between(self._drop)
+        self.learner.between(self._drop)
 
     def _drop(self) -> None:
         self._challenger().close()
         assert self.store.folder is not None
         forget(self.store.folder)
-        self.shadow, self.store.needed_after, self.learner.is_followed = None, None, False
+        self.shadow = self.store.needed_after = None
 
     def _challenger(self) -> Shadow:
         if self.shadow is None:
             raise ModelError("there is no challenger; put a model into the folder incoming, and name it")
         return self.shadow
 
-    def _replaced(self, load: Callable[[], Trained], reason: str) -> int:
-        """Go on with another model; returns the number of its version."""
-        number: int = self.between(lambda: self._take(load(), reason))
-        return number
-
     def _take(self, model: Trained, reason: str) -> int:
         """Go on with another model, while nothing is learned; returns the number of its version."""
         check_serves(model)
         number = self.learner.replace(model, reason)
         self.odd.comparison = None
-        for reader in self._readers:
-            reader.plan = model.plan
         return number
-
-    def between(self, function: Any) -> Any:
-        """The value of a function that runs while nothing is learned."""
-        answer: Future[Any] = self.learner.between(function)
-        return answer.result()
 
     def state(self) -> Row:
         """What the model is, what it has learned, and how well: losses are those of rows before they were learned."""
@@ -354,11 +353,15 @@ class Service:
             "rows": metrics.rows,
             "rows that predictions know": published.rows,
             "progressive loss": metrics.mean_loss(),
-            "recent loss": None if math.isnan(self.learner.recent) else self.learner.recent,
+            "recent loss": self.learner.recent,
             "rises of the loss": self.learner.n_rises,
+            "row from which on the loss rose": published.drifts[-1]["row"] if published.drifts else None,
+            "seconds since 1970 when the loss rose": self.learner.rose_at,
             "drifts": published.drifts,
             "oddities": self.predictor.oddities(),
-            "ignored columns": dict(self.ignored_columns()),
+            "ignored columns": dict(self._readers[0].ignored + self._readers[1].ignored),
+            "requests that wait to be learned": self.learner.n_queued,
+            "requests that wait to be predicted": self.predictor.n_queued,
             "learned here": self.counts.learned,
             "not saved": self.learner.unsaved,
             "cannot be saved": self.learner.failure,
@@ -375,19 +378,9 @@ class Service:
             return None
         return {**self.shadow.state(), "rows behind": self.store.journal.n_rows_after(self.shadow.place.sequence)}
 
-    def ignored_columns(self) -> Counter[str]:
-        """Rows with a column that was ignored, by its name."""
-        learned, predicted = self._readers
-        return learned.ignored + predicted.ignored
-
 
 def check_serves(trained: Trained) -> None:
-    """Raise an error if a model cannot be served.
-
-    Raises
-    ------
-    ModelError
-    """
+    """Raise an error if a model cannot be served."""
     if trained.kind != TABLE:
         raise ModelError(f"the model was trained on {trained.kind} text; rows of JSON are for models of tables")
     if trained.model.only_predicts:
@@ -413,12 +406,7 @@ def _check_folder(output: Path) -> None:
 
 
 def opened(path: Path, output: Path | None) -> tuple[Trained | None, Path | None]:
-    """The model and the store that are meant by a model file or a store, and an output.
-
-    Raises
-    ------
-    ModelError
-    """
+    """The model and the store that are meant by a model file or a store, and an output."""
     if is_store(path):
         if output is not None and output.resolve() != path.resolve():
             raise ModelError(f"{path}: is a store, which is served as it is; leave `output` out")

@@ -17,7 +17,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.serving.challenger import Following
 from tunefree.serving.journal import Row
 from tunefree.serving.place import Place
-from tunefree.theory.superiority import Superiority
+from tunefree.serving.store import Store
 
 ENDING = 60.0  # seconds that the process has to save its model
 RESTART = 10.0  # seconds until a process that was killed is started again
@@ -25,14 +25,7 @@ LARGEST = 700.0  # logarithm of evidence that is told
 
 
 class Shadow:
-    """A process that follows a store.
-
-    Parameters
-    ----------
-    following : Following
-    saved : function
-        Called with the event up to which the challenger is saved, whenever that changes.
-    tell : function
+    """A process that follows a store, which keeps the events that follow the last one up to which it is saved.
 
     Attributes
     ----------
@@ -44,11 +37,11 @@ class Shadow:
         Why it could not be saved last.
     """
 
-    def __init__(self, following: Following, saved: Callable[[int], None], tell: Callable[..., None]) -> None:
+    def __init__(self, following: Following, store: Store, tell: Callable[..., None]) -> None:
         place = Place.read(Path(following.folder))
         assert place is not None
-        self.place, self._saved, self._folder, self._tell = place, place.sequence, Path(following.folder), tell
-        self._on_saved, self._changed, self._is_ending = saved, threading.Condition(), threading.Event()
+        self.place, self._saved, self._store, self._tell = place, place.sequence, store, tell
+        self._changed, self._is_ending = threading.Condition(), threading.Event()
         self._following, self._is_running = following, False
         self.broken: str | None = None
         self.failure: str | None = None
@@ -92,15 +85,12 @@ class Shadow:
                 self.failure = said["cannot be saved"]
                 self._tell("challenger not saved", problem=self.failure)
             else:
-                self._note(said.pop("saved"), said)
+                saved, self._is_running = said.pop("saved"), True
+                self.place = Place.of(said)
+                if saved != self._saved:
+                    self._saved = self._store.needed_after = saved
+                    self.failure = None
             self._changed.notify_all()
-
-    def _note(self, saved: int, state: dict[str, Any]) -> None:
-        self.place = Place(**{**state, "comparison": Superiority(**state["comparison"])})
-        self._is_running = True
-        if saved != self._saved:
-            self._saved, self.failure = saved, None
-            self._on_saved(saved)
 
     def wait_for_start(self, seconds: float) -> None:
         """Wait until it follows.
@@ -128,7 +118,7 @@ class Shadow:
         with self._changed:
             self._changed.wait_for(lambda: self._saved >= sequence or self.broken or self.failure, seconds)
         if self._saved >= sequence:
-            return Trained.load(self.place.file(self._folder))
+            return Trained.load(self.place.file(Path(self._following.folder)))
         problem = self.broken or self.failure or f"it has not learned all rows yet after {seconds:g} seconds"
         raise ModelError(f"the challenger {self.place.name} cannot be promoted: {problem}")
 

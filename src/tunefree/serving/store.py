@@ -165,24 +165,14 @@ class Store:
         return version
 
     def load(self, number: int) -> Trained:
-        """A version that is kept.
-
-        Raises
-        ------
-        ModelError
-        """
+        """A version that is kept."""
         if self.folder is None or number not in [version.number for version in self.versions]:
             kept = ", ".join(str(version.number) for version in self.versions)
             raise ModelError(f"there is no version {number}; those that are kept are {kept}")
         return Trained.load(self.file(number))
 
     def incoming(self, name: str) -> Trained:
-        """A model that was put into the folder for incoming ones.
-
-        Raises
-        ------
-        ModelError
-        """
+        """A model that was put into the folder for incoming ones."""
         if self.folder is None or not name or Path(name).name != name or not name.isprintable():
             raise ModelError(f"{name}: name a file of the store's folder {INCOMING!r}")
         return Trained.load(self.folder / INCOMING / name)

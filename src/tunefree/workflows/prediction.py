@@ -157,25 +157,38 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
     return pa.record_batch(identities(predicted.batch, layout.ids, {*table, *of_model}) | table | of_model)
 
 
-def _conformal(model: Any, predicted: Predicted, layout: OutputColumns) -> dict[str, Any]:
-    """Columns of intervals, quantiles and sets; a set is a JSON list of labels, the most probable one first."""
-    columns: dict[str, Any] = {}
-    of_rows, exposure = (predicted.batch.rows, predicted.predictions), predicted.batch.exposure
+def sureness(
+    model: Any, rows: Any, predictions: np.ndarray, exposure: np.ndarray | None, layout: OutputColumns
+) -> Iterator[tuple[str, float, Any]]:
+    """What a layout has of how sure predictions are: the name, the level, and a value for each row.
+
+    That is an interval (n, 2), a quantile (n,), or a list of sets of labels, the most probable one first.
+    """
     if layout.interval:
-        bounds = model.intervals(*of_rows, np.array(layout.interval), exposure)
-        for k, coverage in enumerate(layout.interval):
-            columns |= {f"low[{coverage:g}]": bounds[:, k, 0], f"high[{coverage:g}]": bounds[:, k, 1]}
+        bounds = model.intervals(rows, predictions, np.array(layout.interval), exposure)
+        yield from (("interval", level, bounds[:, k]) for k, level in enumerate(layout.interval))
     if layout.quantiles:
-        bounds = model.quantiles(*of_rows, np.array(layout.quantiles), exposure)
-        columns |= {f"quantile[{level:g}]": bounds[:, k] for k, level in enumerate(layout.quantiles)}
+        bounds = model.quantiles(rows, predictions, np.array(layout.quantiles), exposure)
+        yield from (("quantiles", level, bounds[:, k]) for k, level in enumerate(layout.quantiles))
     if layout.set:
-        sets = model.sets(*of_rows, np.array(layout.set), layout.conditional is not None)
-        order = np.argsort(-model.probabilities(predicted.predictions), axis=1, kind="stable")
-        for k, coverage in enumerate(layout.set):
-            labels = [
-                [model.classes[c] for c in row if of_row[c]] for row, of_row in zip(order, sets[:, k], strict=True)
-            ]
-            columns[f"set[{coverage:g}]"] = [json.dumps(of_row, ensure_ascii=False) for of_row in labels]
+        sets = model.sets(rows, predictions, np.array(layout.set), layout.conditional is not None)
+        order = np.argsort(-model.probabilities(predictions), axis=1, kind="stable").tolist()
+        for level, of_level in zip(layout.set, np.moveaxis(sets, 1, 0), strict=True):
+            pairs = zip(order, of_level, strict=True)
+            yield "set", level, [[model.classes[c] for c in codes if is_in[c]] for codes, is_in in pairs]
+
+
+def _conformal(model: Any, predicted: Predicted, layout: OutputColumns) -> dict[str, Any]:
+    """Columns of intervals, quantiles and sets; a set is a JSON list."""
+    columns: dict[str, Any] = {}
+    batch, predictions = predicted
+    for name, level, values in sureness(model, batch.rows, predictions, batch.exposure, layout):
+        if name == "interval":
+            columns |= {f"low[{level:g}]": values[:, 0], f"high[{level:g}]": values[:, 1]}
+        elif name == "quantiles":
+            columns[f"quantile[{level:g}]"] = values
+        else:
+            columns[f"set[{level:g}]"] = [json.dumps(of_row, ensure_ascii=False) for of_row in values]
     return columns
 
 
