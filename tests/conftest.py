@@ -16,6 +16,7 @@ from tests import trees
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn then runs its array API checks too
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # each worker has one processor, on which others would wait
     os.environ.setdefault(threads, "1")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process of a test would compile the package anew
 # How many examples a property is tried on; how long one takes decides nothing.
 ANY_TIME = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("quick", max_examples=25, **ANY_TIME)
