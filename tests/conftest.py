@@ -19,7 +19,7 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # each worker has o
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process of a test would compile the package anew
 # How many examples a property is tried on; how long one takes decides nothing.
 ANY_TIME = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("quick", max_examples=25, **ANY_TIME)
+settings.register_profile("quick", max_examples=15, **ANY_TIME)
 settings.register_profile("thorough", max_examples=400, **ANY_TIME)  # of `make test-all`
 settings.load_profile("quick")
 

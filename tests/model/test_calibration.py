@@ -134,10 +134,10 @@ def stream(n=400, classes=("a", "b")):
 LOSSES = ["hinge", "smoothed-hinge", "squared-hinge", "exponential", "square"]
 LEARNERS = [("scinol2", loss, False) for loss in LOSSES]
 LEARNERS += [("scinol2", "hinge", True), ("perceptron", None, False), ("newton", "hinge", False)]
-holdout_stride = pytest.mark.parametrize(("learner", "loss", "average"), LEARNERS)
+each_learner = pytest.mark.parametrize(("learner", "loss", "average"), LEARNERS)
 
 
-@holdout_stride
+@each_learner
 def test_a_third_class_does_not_move_the_odds_of_the_other_two(learner, loss, average):
     X, y = stream()
     model = Model("classification", learner, loss, average, n_features=5)
@@ -149,7 +149,7 @@ def test_a_third_class_does_not_move_the_odds_of_the_other_two(learner, loss, av
     np.testing.assert_allclose(after[:, 1] / after[:, 0], before[:, 1] / before[:, 0])
 
 
-@holdout_stride
+@each_learner
 @pytest.mark.parametrize("classes", ["ab", "abcd"])
 def test_saved_pickled_and_cut_models_go_on_alike(tmp_path, learner, loss, average, classes):
     X, y = stream(classes=tuple(classes))
