@@ -20,7 +20,7 @@ from tunefree.losses import objectives
 from tunefree.model.kernel_bank import WARMUP_ROWS, KernelConfig
 
 WIDTHS = (0.5, 1.0, 4.0)
-few = settings(max_examples=8)
+few = settings(max_examples=5)
 
 
 def learned(data, block, cuts=(), frozen=300, **options):
@@ -139,9 +139,13 @@ def test_rows_that_wait_are_not_the_callers():
     assert saved(bank) == saved(other)
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
-@pytest.mark.parametrize("n", [1, 100, 300, 400, 684])
-@pytest.mark.parametrize("objective", ["binary", "against"])
+@pytest.mark.parametrize(
+    ("kind", "n", "objective"),
+    [
+        *((kind, 400, "binary") for kind in sorted(KINDS)),
+        *(("table", n, "against") for n in (1, 100, 300, 400, 684)),
+    ],
+)
 def test_saved_and_restored_banks_are_the_same(kind, n, objective, tmp_path):
     """Before they settle, in the middle of a block, and at its end."""
     data = drawn(8, 900, kind=objective, distinct=0.6)
