@@ -63,7 +63,9 @@ def pytest_runtest_protocol(item):
 
 @pytest.fixture
 def heard():
-    """Ctrl-C is heard, which is not so in processes that began in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Ctrl-C and hanging up are heard, which is not so in processes that began in the background, or by nohup."""
+    heard = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in heard.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)

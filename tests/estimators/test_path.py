@@ -147,8 +147,7 @@ def test_dense_and_sparse_rows_are_learned_alike():
     )
 
 
-@pytest.mark.parametrize("output", ["last", "average", "best"])
-@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize(("output", "kernel"), [("last", None), ("average", "rbf"), ("best", None)])
 def test_at_is_a_fit_that_stopped_there(output, kernel):
     X, y, X_test, _ = halves(CANCER, step=3)
     model = Classifier(loss="hinge", kernel=kernel, output=output, max_iter=40).fit(X, y)

@@ -91,6 +91,7 @@ main()
 """
 
 
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGHUP])
 def test_a_signal_while_the_model_is_loaded_ends_it_with_nothing_to_save(file, tmp_path, number):
     command = [sys.executable, "-c", LOADING, "serve", str(file), "-o", str(tmp_path / "s")]
