@@ -360,20 +360,16 @@ def test_a_column_that_names_the_rows_is_pointed_out(run, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        ["--hash-bits", "10"],
         ["--text", "note"],
-        ["--weight", "h"],
-        ["--holdout", "0.1"],
         ["--learner", "scinol2", "--passes", "3", "--holdout", "0.1"],
-        ["--group", "note"],
         ["--learner", "pistol:average"],
         ["--save-every", "100", "--resume"],
         ["--format", "parquet", "--quiet"],
     ],
 )
-def test_every_option_of_train_makes_a_model_that_predicts(run, tmp_path, options):
+def test_options_of_train_make_a_model_that_predicts(run, tmp_path, options):
     words = ["a plain note", "rich and rich again", "nothing"]
-    table = people(300) | {"note": [words[i % 3] for i in range(300)], "h": [1.0 + i % 2 for i in range(300)]}
+    table = people(300) | {"note": [words[i % 3] for i in range(300)]}
     parquet.write_table(pa.table(table), tmp_path / "d.parquet")
     status, _, err = run(
         "train", tmp_path / "d.parquet", "-t", "rich", "--ignore", "pay", *options, "-o", tmp_path / "m"

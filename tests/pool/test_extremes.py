@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.pool.rows import N_FEATURES, bytes_of, learned, restored, stream
+from tests.pool.rows import N_FEATURES, bytes_of, restored
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, sparse, table
 from tunefree.losses import names
@@ -184,16 +184,3 @@ def test_thirty_classes_that_come_one_after_the_other():
     assert sorted(model.classes) == list(range(30))
     assert losses[-100:].mean() < 0.6 * np.log(30.0)
     assert np.mean(np.array(model.classes)[model.predict(X).argmax(axis=1)] == y) > 0.8
-
-
-def test_a_late_class_begins_as_improbable_as_it_was():
-    rows = stream("dense", "two", 400)
-    model, _ = learned(rows)
-    declared = PoolModel("classification", n_features=N_FEATURES, classes=["a", "b", "goo"])
-    declared.learn(rows.blocks[0], rows.labels(0, 400), np.ones(400))
-    odd = dense(np.zeros((1, 4)))
-    losses = [m.learn(odd, Labels.of(["goo"]), np.ones(1))[1] for m in (model, declared)]
-    (X, y, weight), *_ = stream("dense", "two", 400, seed=1).pieces(10**6)
-    after = [m.learn(X, y, weight)[1].mean() for m in (model, declared)]
-    assert all(np.isfinite(loss).all() for loss in losses)
-    assert after[0] < 1.05 * after[1]
