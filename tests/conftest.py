@@ -16,9 +16,10 @@ from tests import trees
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn then runs its array API checks too
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # each worker has one processor, on which others would wait
     os.environ.setdefault(threads, "1")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process of a test would compile the package anew
 # How many examples a property is tried on; how long one takes decides nothing.
 ANY_TIME = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("quick", max_examples=25, **ANY_TIME)
+settings.register_profile("quick", max_examples=15, **ANY_TIME)
 settings.register_profile("thorough", max_examples=400, **ANY_TIME)  # of `make test-all`
 settings.load_profile("quick")
 
@@ -62,7 +63,9 @@ def pytest_runtest_protocol(item):
 
 @pytest.fixture
 def heard():
-    """Ctrl-C is heard, which is not so in processes that began in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Ctrl-C and hanging up are heard, which is not so in processes that began in the background, or by nohup."""
+    heard = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in heard.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)

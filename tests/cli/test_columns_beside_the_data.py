@@ -11,9 +11,9 @@ from pyarrow import csv, feather, parquet
 from pyarrow import table as arrow_table
 
 import tunefree
+from tests.interruptions import Stop
 from tunefree.stream.source import open_source
 from tunefree.training import training
-from tunefree.training.watching import Watcher
 
 from .test_cli import run  # noqa: F401 - a fixture
 
@@ -245,20 +245,12 @@ def test_numbers_of_json_that_are_called_categories_predict(run, tmp_path):  # n
     assert out == predictions(run, model, plain)[0] and "note" not in err
 
 
-class Interruption(Watcher):
-    """Ends a training after some rows."""
-
-    def step(self, trained, step):
-        if trained.progress.rows > ROWS // 2:
-            raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
 def test_a_training_of_folders_that_is_resumed_gives_the_same_bytes(tmp_path, kind):
     source = open_source(partitioned(tmp_path / "data", kind, lambda frame: frame.sample(frac=1, random_state=1)))
     plan, checkpoint, ends = tunefree.Plan(target="rich", learner="scinol2"), tmp_path / "c.model", []
     with pytest.raises(KeyboardInterrupt):
-        training.train(source, plan, Interruption(), checkpoint, 50)
+        training.train(source, plan, Stop(ROWS // 2 + 1), checkpoint, 50)
     assert not training.Trained.load(checkpoint).progress.complete
     for options in ({}, {"checkpoint": checkpoint, "save_every": 50, "resume": True}):
         training.train(source, plan, **options).save(tmp_path / "m.model")

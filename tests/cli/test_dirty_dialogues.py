@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.interruptions import Stop
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
-from tunefree.training.watching import Watcher
 
 QUICK = ("--learner", "scinol2")
 
@@ -88,14 +88,9 @@ def test_a_training_that_is_resumed_tells_what_was_odd_once(run, data, tmp_path)
         name.write_text("\n".join(["# by hand", HEADER, *rows(150, seed), HEADER, *rows(9, 2)]) + "\n")
     source, plan, checkpoint = open_source(names), Plan(target="y", learner="scinol2"), tmp_path / "m.model"
 
-    class Stopped(Watcher):
-        def step(self, trained, step):
-            if trained.progress.rows > 200:
-                raise KeyboardInterrupt
-
     whole = train(source, plan)
     with pytest.raises(KeyboardInterrupt):
-        train(source, plan, Stopped(), checkpoint, 100)
+        train(source, plan, Stop(201), checkpoint, 100)
     left_out = [own for own in Trained.load(checkpoint).progress.oddities if "left out" in own.problem]
     assert len(left_out) == 2
     status, out, err = run("train", *names, "-t", "y", "-o", checkpoint, *QUICK, "--save-every", "100", "--resume")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 import pickle
 import re
 import subprocess
@@ -157,6 +158,7 @@ def test_text_that_does_not_fit_is_compiled_anew(changed, folder, monkeypatch):
     state, plain, block, mask = Sums(4, 3), Sums(4, 3), rows(), np.ones(50, bool)
     notices: list[str] = []
     monkeypatch.setattr(loading.compilation, "begins", lambda: notices.append("compiled"))
+    monkeypatch.setattr(loading, "text_of", lambda kernel: text_of_add())
     Kernel(add, states={"state": Sums})(state, block, True, mask)
     add(plain, block, True, mask)
     assert state.totals.tobytes() == plain.totals.tobytes() and notices == ["compiled"]
@@ -184,12 +186,14 @@ def test_damaged_machine_code_is_replaced(folder, monkeypatch):
 
 
 def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
+    change(tmp_path, monkeypatch, lambda text: text)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TUNEFREE_CACHE", str(tmp_path / "file" / "folder"))
     loading.load(ADD)
 
 
-def test_a_user_without_a_home_compiles_in_each_process(monkeypatch):
+def test_a_user_without_a_home_compiles_in_each_process(tmp_path, monkeypatch):
+    change(tmp_path, monkeypatch, lambda text: text)
     for name in ("TUNEFREE_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
 
@@ -201,25 +205,27 @@ def test_a_user_without_a_home_compiles_in_each_process(monkeypatch):
 
 
 def test_a_full_disk_leaves_no_part_of_a_file(folder, monkeypatch):
+    change(folder, monkeypatch, lambda text: text)
+
     def is_full(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", is_full)
     loading.load(ADD)
-    assert list(folder.iterdir()) == []
+    assert [path.name for path in folder.iterdir()] == ["texts.xz"]
 
 
 def test_machine_code_that_was_not_used_for_long_is_removed(folder, monkeypatch):
-    import os
-
+    change(folder, monkeypatch, lambda text: text)
     for name in ("old-1.code", "left.part", "other.txt"):
         (folder / name).write_bytes(b"")
         os.utime(folder / name, (0, 0))
     loading.load(ADD)
-    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".code") == ["other.txt"]
+    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".code") == ["other.txt", "texts.xz"]
     assert len(list(folder.glob("*.code"))) == 1
 
 
+@pytest.mark.slow
 def test_processes_that_compile_at_once_do_not_disturb_each_other(folder):
     program = """
 from tests.core.test_kernels import *

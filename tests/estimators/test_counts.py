@@ -112,7 +112,7 @@ def test_files_and_contributions(fitted, tmp_path):
 
 
 @pytest.mark.parametrize("loss", ["poisson", "tweedie:1.5", "gamma"])
-@pytest.mark.parametrize("scale", [1e-300, 1e-8, 1e12, 1e300])
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_predictions_are_finite_at_any_scale_of_targets(loss, scale):
     X, y, exposure, _ = counts(600)
     y = (y + 0.25) * scale

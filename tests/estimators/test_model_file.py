@@ -74,8 +74,8 @@ def saved(estimator, folder, **options):
     return tunefree.load(folder / "m")
 
 
-# Tables are read by code that all estimators share: quick is one of each family, and one of numbers.
-OF_ALL_FORMS = ("pool", "pool of numbers", "scinol", "single of numbers", "kernel", "path")
+# Tables are read by code that all estimators share: quick is one of each family.
+OF_ALL_FORMS = ("pool", "scinol", "path")
 
 
 @pytest.mark.parametrize(

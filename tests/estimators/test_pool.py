@@ -6,7 +6,6 @@ import copy
 import pickle
 from itertools import pairwise
 
-import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -28,7 +27,7 @@ from tunefree.estimators import validation
 
 BOTH = (TuneFreeClassifier, TuneFreeRegressor)
 of_both = pytest.mark.parametrize("cls", BOTH)
-quick = settings(max_examples=15)
+quick = settings(max_examples=8)
 
 
 def table(n=120, d=5, n_classes=2, seed=0, noise=0.3):
@@ -205,10 +204,9 @@ def test_warm_starts_go_on_with_the_pass(cls):
 
 @of_both
 @pytest.mark.parametrize("in_sparse", [False, True])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_weights_are_copies_in_any_order(cls, seed, in_sparse):
-    X, y = table(60, 3, 3, seed)
-    rng = np.random.default_rng(seed)
+def test_weights_are_copies_in_any_order(cls, in_sparse):
+    X, y = table(60, 3, 3)
+    rng = np.random.default_rng(0)
     weight = rng.integers(0, 5, 60)
     weight[:3] += 1
     copies = rng.permutation(np.repeat(np.arange(60), weight))
@@ -270,32 +268,15 @@ def test_dense_and_sparse_rows_are_learned_equally_well():
 
 
 @of_both
-@pytest.mark.parametrize("kind", ["pickle", "deepcopy", "joblib"])
-def test_copies_predict_and_learn_alike(cls, kind, tmp_path):
-    X, y = table()
-    fitted = cls().fit(X[:60], y[:60])
-    if kind == "pickle":
-        copied = pickle.loads(pickle.dumps(fitted))
-    elif kind == "deepcopy":
-        copied = copy.deepcopy(fitted)
-    else:
-        copied = joblib.load(joblib.dump(fitted, tmp_path / "model")[0])
-    assert_same(fitted, copied, X)
-    assert_same(fitted.partial_fit(X[60:], y[60:]), copied.partial_fit(X[60:], y[60:]), X)
-
-
-@of_both
-@pytest.mark.parametrize("shuffle", [True, False])
-def test_rows_are_learned_in_blocks_without_a_trace(cls, shuffle, monkeypatch):
+def test_rows_are_learned_in_blocks_without_a_trace(cls, monkeypatch):
     X, y = table(150)
-    fitted = cls(shuffle=shuffle).fit(X, y)
+    fitted = cls().fit(X, y)
     monkeypatch.setattr(validation, "BLOCK", 16)
-    assert_same(fitted, cls(shuffle=shuffle).fit(X, y), X)
+    assert_same(fitted, cls().fit(X, y), X)
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("scale", [1e-300, 1e-9, 1.0, 1e9, 1e300])
-@pytest.mark.parametrize("offset", [0.0, 10.0, -10.0])
+@pytest.mark.parametrize(("scale", "offset"), [(1e-300, 0.0), (1.0, 10.0), (1e300, -10.0)])
 def test_regression_targets_of_any_scale_and_offset(scale, offset):
     X, _ = table(500)
     y = X @ [300.0, 30.0, 1.0, 0.1, 0.01] + offset
@@ -311,34 +292,6 @@ def test_multiplying_targets_by_a_power_of_two_multiplies_predictions():
     y = X @ [300.0, 30.0, 1.0, 0.1, 0.01] + 3.0
     one, other = (TuneFreeRegressor(shuffle=False).fit(X, np.ldexp(y, power)) for power in (0, 60))
     np.testing.assert_allclose(np.ldexp(one.predict(X), 60), other.predict(X), rtol=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loss", ["absolute", "quantile:0.9", "huber:0.5"])
-def test_regression_losses(loss):
-    X, _ = table(600)
-    rng = np.random.default_rng(0)
-    y = X @ [300.0, 30.0, 1.0, 0.1, 0.01] + rng.normal(size=600)
-    predictions = TuneFreeRegressor(loss=loss).fit(X[:400], y[:400]).predict(X[400:])
-    if loss == "quantile:0.9":
-        assert 0.75 < np.mean(y[400:] < predictions) < 0.99
-    else:
-        assert np.abs(predictions - y[400:]).mean() < 0.95
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e300])
-@of_both
-def test_finite_whatever_the_scale_of_features(cls, scale):
-    X, y = table(100)
-    X[:, 1] *= scale
-    assert np.isfinite(said(cls().fit(X, y), X)).all()
-
-
-def test_class_weights_are_sample_weights():
-    X, y = table(120)
-    weight = np.where(y == 0, 2.0, 0.5)
-    by_dict = TuneFreeClassifier(class_weight={0: 2.0, 1: 0.5}).fit(X, y)
-    assert_same(by_dict, TuneFreeClassifier().fit(X, y, weight), X)
 
 
 def test_with_the_tools_of_scikit_learn():
@@ -398,23 +351,11 @@ def test_a_minority_that_was_copied_has_the_weight_of_its_copies():
     assert weighted.predict_proba(X)[:, 1].mean() > alone.predict_proba(X)[:, 1].mean() + 0.05
 
 
-@pytest.mark.parametrize("weight", [2.0**-20, 0.1, 1.0 / 3.0, 7.0, 1e6])
+@pytest.mark.parametrize("weight", [2.0**-20, 1.0 / 3.0, 1e6])
 def test_constant_weights_change_no_byte(fitted, weight):
     X, other = product()[0], clone(fitted)
     other.fit(X, targets(type(fitted)), sample_weight=np.full(300, weight))
     assert scores(other, X).tobytes() == scores(fitted, X).tobytes()
-
-
-@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
-@of_both
-def test_weights_that_are_none_name_their_row(cls, bad):
-    X, y = table()
-    weight = np.where(np.arange(len(y)) == 7, bad, 1.0)
-    for call in (cls().fit, cls().partial_fit):
-        with pytest.raises(
-            ValueError, match=rf"sample_weight\[7\] is {bad}, .*; correct it, or give the row the weight 0"
-        ):
-            call(X, y, sample_weight=weight)
 
 
 def test_copies_are_weights_and_no_evidence(fitted):
@@ -470,11 +411,10 @@ def test_arrays_with_gaps_are_tables_with_gaps(cls, first):
 
 
 @of_both
-@pytest.mark.parametrize("wrong", [np.inf, -np.inf])
-def test_infinite_numbers_are_no_gaps(cls, wrong):
+def test_infinite_numbers_are_no_gaps(cls):
     X, _, y = gaps()
     full, bad = np.nan_to_num(X), X.copy()
-    bad[7, 1] = wrong
+    bad[7, 1] = -np.inf
     fitted = cls().fit(full, y)
     for use in (lambda: cls().fit(bad, y), lambda: cls().partial_fit(bad, y), lambda: fitted.predict(bad)):
         with pytest.raises(DataError, match="X, row 8, column 'x1': the number is infinite"):

@@ -59,7 +59,7 @@ def before_and_after_its_end(model):
     yield model
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 26])
+@pytest.mark.parametrize("n_classes", [2, 3, pytest.param(26, marks=pytest.mark.slow)])
 def test_contributions_to_classes_add_up(n_classes):
     X = numbers(1000 if n_classes == 26 else 700)
     weight = np.random.default_rng(0).exponential(size=len(X))

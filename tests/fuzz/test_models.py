@@ -27,7 +27,7 @@ def test_lies_are_refused_or_harmless(folder, kind):
     arrays, header, data = saved(kind, str(folder))
     raw.save(folder / "lie", arrays, header)
     found = [outcome(folder / "lie", data)]
-    for seed in range(60):
+    for seed in range(25):
         rng = np.random.default_rng(seed)
         changed = lie(arrays, header, rng)
         try:
@@ -35,7 +35,7 @@ def test_lies_are_refused_or_harmless(folder, kind):
         except Exception:  # safetensors cannot write it
             continue
         found.append(outcome(folder / "lie", data))
-    assert found[0] == "predicts" and found.count("refused") > 30
+    assert found[0] == "predicts" and found.count("refused") > 12
 
 
 def set_features(arrays, header):

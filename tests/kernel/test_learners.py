@@ -39,7 +39,7 @@ MILD = {
 KERNELS = {"rbf": (0.5, 3, 1.0), "laplacian": (0.25, 3, 1.0), "poly": (0.5, 2, 1.0), "linear": (1.0, 1, 0.0)}
 
 by_learner = pytest.mark.parametrize("name", sorted(ALL))
-few = settings(max_examples=12)
+few = settings(max_examples=6)
 
 
 def assert_near(found, expected, tolerance, largest=1e-300):
@@ -129,8 +129,7 @@ def test_more_points_than_a_tile_agree_with_the_paper():
     assert_near(by_row(bank, as_dense(data.X))[0], merged(data.X, mean), TOLERANCE[False])
 
 
-@pytest.mark.parametrize("double", [False, True])
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize(("double", "kernel"), [(False, "rbf"), (True, "laplacian")])
 @pytest.mark.parametrize("kind", sorted(OBJECTIVES))
 def test_several_widths_at_once_equal_each_alone(double, kernel, kind):
     data = drawn(1, 400, kind=kind)

@@ -397,12 +397,12 @@ def test_a_huge_row_of_weight_zero_is_predicted_with_a_finite_number(name):
 @pytest.mark.parametrize("name", [n for n in LEARNERS if not TRAITS[n].classifies_only])
 def test_regression_targets_of_any_scale(name):
     rng = np.random.default_rng(3)
-    X = rng.normal(size=(3000, 3))
+    X = rng.normal(size=(1500, 3))
     signal = X @ [1.0, -2.0, 0.5] + 10.0
-    for scale in (1e-300, 1e-6, 1.0, 1e6, 1e300):
+    for scale in (1e-300, 1.0, 1e300):
         for loss in (losses.Square(), losses.Absolute(), losses.huber(0.1 * scale), losses.power_loss(1.5)):
             objective = objectives.regression(loss)
-            predictions = run(ALL[name](4), objective, rows.dense(X), scale * signal, np.ones(3000), 1)[2][:, 0]
+            predictions = run(ALL[name](4), objective, rows.dense(X), scale * signal, np.ones(1500), 1)[2][:, 0]
             late = np.abs(predictions / scale - signal)[-500:].mean()
             assert np.isfinite(predictions).all(), (scale, loss)
             assert late < 0.8 * np.abs(signal - signal.mean()).mean(), (scale, loss)

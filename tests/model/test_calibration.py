@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from tests.interruptions import resumed
 from tunefree.cli.demonstration import TARGET, write_data
 from tunefree.core import storage
 from tunefree.core.rows import dense, part
@@ -19,11 +19,9 @@ from tunefree.model import calibration
 from tunefree.model.calibration import Calibration
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
-from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import Plan, train
-from tunefree.training.watching import Watcher
 from tunefree.workflows.evaluation import evaluate
 
 
@@ -134,10 +132,10 @@ def stream(n=400, classes=("a", "b")):
 LOSSES = ["hinge", "smoothed-hinge", "squared-hinge", "exponential", "square"]
 LEARNERS = [("scinol2", loss, False) for loss in LOSSES]
 LEARNERS += [("scinol2", "hinge", True), ("perceptron", None, False), ("newton", "hinge", False)]
-holdout_stride = pytest.mark.parametrize(("learner", "loss", "average"), LEARNERS)
+each_learner = pytest.mark.parametrize(("learner", "loss", "average"), LEARNERS)
 
 
-@holdout_stride
+@each_learner
 def test_a_third_class_does_not_move_the_odds_of_the_other_two(learner, loss, average):
     X, y = stream()
     model = Model("classification", learner, loss, average, n_features=5)
@@ -149,7 +147,7 @@ def test_a_third_class_does_not_move_the_odds_of_the_other_two(learner, loss, av
     np.testing.assert_allclose(after[:, 1] / after[:, 0], before[:, 1] / before[:, 0])
 
 
-@holdout_stride
+@each_learner
 @pytest.mark.parametrize("classes", ["ab", "abcd"])
 def test_saved_pickled_and_cut_models_go_on_alike(tmp_path, learner, loss, average, classes):
     X, y = stream(classes=tuple(classes))
@@ -179,22 +177,7 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch):
     source, plan = (tmp_path / "data.parquet"), Plan("y", learner="scinol2", loss="hinge", passes=2, holdout=0.1)
     train(open_source(source), plan).save(tmp_path / "whole")
 
-    class Stop(Exception):
-        pass
-
-    class Stopping(Watcher):
-        steps = 0
-
-        def step(self, trained, step):
-            self.steps += 1
-            if self.steps > 4:
-                raise Stop
-
-    for _ in range(4):
-        with suppress(Stop):
-            train(open_source(source), plan, Stopping(), tmp_path / "checkpoint", 1500, resume=True)
-    assert Trained.load(tmp_path / "checkpoint").progress.number == 1
-    train(open_source(source), plan, Watcher(), tmp_path / "checkpoint", 1500, resume=True).save(tmp_path / "resumed")
+    resumed(open_source(source), plan, tmp_path / "checkpoint", 1500, each=2)[0].save(tmp_path / "resumed")
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
 

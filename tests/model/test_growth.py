@@ -22,7 +22,7 @@ from tunefree.stream.source import open_source
 from tunefree.training.training import learn_more, train
 from tunefree.workflows.prediction import predict
 
-FEW, MANY = 25, 500
+FEW, MANY = 20, 500
 LARGE = (3, 9, 12, 14)  # of these shapes, pools of many rows, as shape 21 is, which take as long as all others
 
 

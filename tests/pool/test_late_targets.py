@@ -67,6 +67,9 @@ def test_the_earliest_are_forgotten():
     waiting = Waiting()
     waiting.keep(np.arange(MOST_ROWS + 3, dtype=np.uint64), np.zeros((MOST_ROWS + 3, 1, 1)))
     assert len(waiting.rows) == MOST_ROWS and 2 not in waiting.rows and 3 in waiting.rows
+    for digest in (3, MOST_ROWS + 3):  # of which the first comes again, and is then the latest
+        waiting.keep(np.array([digest], np.uint64), np.ones((1, 1, 1)))
+    assert len(waiting.rows) == MOST_ROWS and 3 in waiting.rows and 4 not in waiting.rows
 
 
 @pytest.mark.parametrize("reduced", [False, True])

@@ -76,9 +76,9 @@ def test_a_row_has_the_bits_of_many(n_classes: int, n: int) -> None:
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
 def test_rows_that_are_predicted_and_then_learned(n_classes: int) -> None:
     """Through births of generations, in a model that predicts each row alone, and one that predicts two at a time."""
-    first, rows = rows_of(300, 1), rows_of(330, 2)
+    first, rows = rows_of(480, 1), rows_of(80, 2)
     alone, by_two = learned(n_classes, first), learned(n_classes, first)
-    for start in range(0, 330, 2):
+    for start in range(0, 80, 2):
         pair = part(rows, start, start + 2)
         singles = [alone.predict(part(pair, i, i + 1)) for i in range(2)]
         assert np.concatenate(singles).tobytes() == by_two.predict(pair).tobytes()
@@ -123,9 +123,9 @@ def test_a_model_that_learned_rows_one_at_a_time_has_the_bytes_of_one_that_learn
 
 def test_counts_before_the_first_event() -> None:
     """Predictions are then made of sums over all rows so far."""
-    X, weight = rows_of(60, 1), np.linspace(0.5, 2.0, 60)
+    X, weight = rows_of(20, 1), np.linspace(0.5, 2.0, 20)
     alone, together = (PoolModel("regression", loss="poisson") for _ in range(2))
-    for i in range(60):
+    for i in range(20):
         row = part(X, i, i + 1)
         alone.learn(row, np.zeros(1), weight[i : i + 1])
         together.learn(part(X, 0, i + 1), np.zeros(i + 1), weight[: i + 1])

@@ -56,7 +56,7 @@ def learn(service, start, stop, step=10):
 
 
 @pytest.mark.all_trees  # the challenger is a process of its own
-@pytest.mark.parametrize("learner", ["scinol2", "pool"])
+@pytest.mark.parametrize("learner", [pytest.param("scinol2", marks=pytest.mark.slow), "pool"])
 def test_it_learns_what_the_served_model_learns(tmp_path, learner):
     """To the byte as an undisturbed learning of the journal, over stops, saves and labels that come late."""
     with begun(tmp_path, "pool", Keeping(keep_versions=10**6, save_every=40)) as service:
@@ -82,7 +82,7 @@ def test_it_learns_what_the_served_model_learns(tmp_path, learner):
     assert n_learned == 140 and (tmp_path / "u").read_bytes() == saved.file(tmp_path / "s").read_bytes()
 
 
-@pytest.mark.parametrize("whose", ["service", "challenger"])
+@pytest.mark.parametrize("whose", ["service", pytest.param("challenger", marks=pytest.mark.slow)])
 def test_killed_at_any_moment_it_loses_nothing(tmp_path, serve, whose):
     file = write_model(tmp_path / "m")
     kept = (file, "-o", tmp_path / "s", "--keep-versions", 10**6, "--save-every", 25)
@@ -92,9 +92,9 @@ def test_killed_at_any_moment_it_loses_nothing(tmp_path, serve, whose):
         200,
         {"version": 1, "challenger": "new.model"},
     )
-    for start in range(0, 200, 5):
+    for start in range(0, 100, 5):
         assert server.ask("POST", "/learn", rows(start, start + 5))[0] == 200
-        if start % 100 == 95:
+        if start == 60:
             time.sleep(0.3)
             if whose == "service":
                 assert server.end(signal.SIGKILL) == -signal.SIGKILL
@@ -108,9 +108,9 @@ def test_killed_at_any_moment_it_loses_nothing(tmp_path, serve, whose):
             server = serve(*kept)
     until(lambda: not server.ask("GET", "/model")[1]["challenger"]["rows behind"])
     state = server.ask("GET", "/model")[1]["challenger"]
-    assert state["rows learned here"] == 200 and server.end() == 0
+    assert state["rows learned here"] == 100 and server.end() == 0
     n_learned = learned_from(tmp_path / "s", Trained.load(tmp_path / "s" / "incoming" / "new.model"), 0, tmp_path / "u")
-    assert n_learned == 200
+    assert n_learned == 100
     assert (tmp_path / "u").read_bytes() == Place.read(tmp_path / "s").file(tmp_path / "s").read_bytes()
 
 

@@ -67,7 +67,10 @@ def test_a_server_under_load_keeps_all_that_it_learned(file, serve, tmp_path):
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 6 * 30
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+SIGNALS = [signal.SIGTERM, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGINT, signal.SIGHUP))]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
 def test_signals_end_it_with_all_saved_whatever_clients_do(file, serve, tmp_path, number):
     server = serve(file, "-o", tmp_path / "s", *KEPT, "--shutdown-timeout", 0.5)
     assert server.ask("POST", "/learn", rows(N, N + 20))[0] == 200
@@ -88,7 +91,8 @@ main()
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.usefixtures("heard")
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGHUP])
 def test_a_signal_while_the_model_is_loaded_ends_it_with_nothing_to_save(file, tmp_path, number):
     command = [sys.executable, "-c", LOADING, "serve", str(file), "-o", str(tmp_path / "s")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -109,7 +113,8 @@ def test_killed_and_started_again_it_goes_on(file, serve, tmp_path):
     assert server.metric("rows") == N + 36 and server.metric("rows_replayed_total") == 5
     assert server.end() == 0
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 36
-    assert serve(tmp_path / "s").ask("GET", "/model")[1]["rows"] == N + 36
+    with Service(None, tmp_path / "s") as service:
+        assert service.state()["rows"] == N + 36
 
 
 def test_a_full_disk_is_503_and_what_is_sent_again_is_learned_once(file, serve, tmp_path):
@@ -193,21 +198,17 @@ def test_clients_that_are_slow_or_many_are_ended(file, serve):
     assert len(server.plain) == 1 and not [line for line in server.log if "traceback" in line]
 
 
-def test_a_client_that_drips_is_ended(file, serve):
+def test_clients_that_drip_or_take_no_answer_are_ended(file, serve):
     server = serve(file, "--read-timeout", 0.5)
-    connection = connected(server)
+    dripping = connected(server)
 
     def drip():
         for letter in HALF * 100:
-            connection.sendall(bytes([letter]))
+            dripping.sendall(bytes([letter]))
             time.sleep(0.02)
 
     with pytest.raises(OSError):
         drip()
-
-
-def test_a_client_that_takes_no_answer_is_ended(file, serve):
-    server = serve(file, "--read-timeout", 0.5)
     body = json.dumps(rows(0, N, "rich") * 5).encode()
     head = f"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
     connection = socket.socket()
@@ -217,7 +218,7 @@ def test_a_client_that_takes_no_answer_is_ended(file, serve):
     with contextlib.suppress(OSError):  # once all buffers between the two are full, the server ends it
         for _ in range(1000):
             connection.sendall(head.encode() + b"\r\n\r\n" + body)
-    until(lambda: 'limit="too_slow"} 1.0' in server.ask("GET", "/metrics")[1].decode())
+    until(lambda: 'limit="too_slow"} 2.0' in server.ask("GET", "/metrics")[1].decode())
     assert server.end() == 0
 
 

@@ -31,7 +31,7 @@ def begun(file, folder, keeping=ALL, **options):
     return Service(Trained.load(file), folder, keeping=keeping, **options)
 
 
-@pytest.mark.parametrize("learner", ["scinol2", "pool"])
+@pytest.mark.parametrize("learner", [pytest.param("scinol2", marks=pytest.mark.slow), "pool"])
 def test_a_model_that_was_stopped_and_started_is_the_same_to_the_byte(tmp_path, learner):
     file = write_model(tmp_path / "m", learner=learner)
     for name, stops in (("often", (N, 1010, 1020, 1100, 1200)), ("once", (N, 1200))):
@@ -59,7 +59,13 @@ def test_labels_that_come_later_are_learned_from_the_journal_as_they_were(tmp_pa
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 200
 
 
-@pytest.mark.parametrize("point", POINTS)
+# Quick are one of each kind of change: a row, what waits, learning, a version.
+QUICK = ("while it is written", "while a row is kept waiting", "after it is learned", "before a version counts")
+
+
+@pytest.mark.parametrize(
+    "point", [*QUICK, *(pytest.param(p, marks=pytest.mark.slow) for p in POINTS if p not in QUICK)]
+)
 def test_a_process_that_is_killed_loses_nothing_and_learns_nothing_twice(file, tmp_path, point):
     command = [sys.executable, "-m", "tests.serving.killed", str(tmp_path / "store"), str(file), point, "3"]
     ended = subprocess.run(command, capture_output=True, text=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.interruptions import Stop
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -15,7 +16,6 @@ from tunefree.stream.lines import read_lines
 from tunefree.stream.source import open_source
 from tunefree.stream.tally import MOST_REASONS, OTHER, Tally, reason_of
 from tunefree.training.training import train
-from tunefree.training.watching import Watcher
 
 N = 1400
 PLAN = Plan(target="y", learner="scinol2", on_bad_row="skip")
@@ -54,16 +54,11 @@ def test_reasons_are_those_of_the_rows_whatever_their_order(damaged):
 def test_a_checkpoint_knows_of_no_row_that_comes_after_it(damaged, tmp_path, monkeypatch):
     """Rows that were read ahead were counted in the checkpoint, and again after it."""
 
-    class Stop(Watcher):
-        def step(self, trained, step):
-            if trained.progress.rows >= 500:
-                raise KeyboardInterrupt
-
     monkeypatch.setattr(delimited, "read_lines", lambda *a, **o: read_lines(*a[:2], 1000, **o))
     source, checkpoint = open_source(damaged), tmp_path / "checkpoint"
     whole = train(source, PLAN)
     with pytest.raises(KeyboardInterrupt):
-        train(source, PLAN, Stop(), checkpoint, 100)
+        train(source, PLAN, Stop(500), checkpoint, 100)
     kept = Trained.load(checkpoint).progress
     assert 0 < kept.skipped == kept.position.row - kept.rows
     resumed = train(source, PLAN, None, checkpoint, 100, resume=True)

@@ -18,10 +18,10 @@ INVERTIBLE = [
     losses.Exponential(),
     losses.SmoothedHinge(),
 ]
-holdout_stride = pytest.mark.parametrize("loss", INVERTIBLE, ids=lambda loss: type(loss).__name__)
+each_loss = pytest.mark.parametrize("loss", INVERTIBLE, ids=lambda loss: type(loss).__name__)
 
 
-@holdout_stride
+@each_loss
 @given(pairs=st.lists(st.tuples(st.floats(0.01, 0.99), st.floats(0.01, 0.99)), min_size=1, max_size=8))
 def test_the_identity_of_excess_risk_and_bregman_divergence(loss, pairs):
     stands_for, true = np.array(pairs).T
@@ -37,7 +37,7 @@ def test_the_logistic_divergence_is_kullback_and_leiblers():
     assert bregman(losses.Logistic(), a, b) == pytest.approx(expected)
 
 
-@holdout_stride
+@each_loss
 def test_the_bayes_rule_has_no_excess(loss):
     probabilities = np.linspace(0.05, 0.95, 19)
     best = [link(loss, mu) for mu in probabilities.tolist()]

@@ -104,7 +104,9 @@ def learned(plan, watcher, path, format, **options):
     ("text", "format", "plan"),
     [
         (as_csv, "csv", Plan(target="y", learner="scinol2")),
-        (as_csv, "csv", Plan(target="y", learner="scinol2", text=("note",), hash_bits=8)),
+        pytest.param(
+            as_csv, "csv", Plan(target="y", learner="scinol2", text=("note",), hash_bits=8), marks=pytest.mark.slow
+        ),
         (as_json, "json", Plan(target="y", learner="scinol2")),
         (as_numbers, "csv", Plan(target="y")),  # the pool, with intervals
         (as_csv, "csv", Plan(target="y", group="kind")),

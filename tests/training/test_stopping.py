@@ -125,6 +125,7 @@ def test_a_save_that_fails_is_told_and_tried_again(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_signals_while_a_pipe_delivers_nothing(tmp_path, number):
     rows = joined(parts(tmp_path), tmp_path / "all.csv").read_text().splitlines(keepends=True)
@@ -147,6 +148,7 @@ def test_signals_while_a_pipe_delivers_nothing(tmp_path, number):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("heard")
 def test_signals_before_the_first_row(tmp_path):
     command = [sys.executable, "-m", "tunefree", "train", "-", "-t", "y", "-o", "m", "-v"]
     process = subprocess.Popen(command, cwd=tmp_path, stdin=-1, stderr=-1, text=True)

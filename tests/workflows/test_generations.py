@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from tests.interruptions import resumed
 from tests.workflows.test_training import killed_and_resumed, model_bytes, people, written
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
@@ -27,10 +28,6 @@ N = 600
 OTHER_FORMATS = ("csv", "jsonl", "svm")
 
 
-class Crash(Exception):
-    pass
-
-
 # The pool with each format; quickly with a table and a file of lines, since test_training.py resumes each format.
 @pytest.mark.parametrize("suffix", ["parquet", "vw", *(pytest.param(s, marks=pytest.mark.slow) for s in OTHER_FORMATS)])
 def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix):
@@ -41,22 +38,8 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix):
     plan = PLAN if suffix not in ("vw", "svm") else Plan()
     plan = replace(plan, holdout=0.1)
     whole = model_bytes(train(open_source(stream), plan), tmp_path / "whole")
-    saved, original = [0], Trained.save
-
-    def save_and_crash(self, *arguments, **options):
-        original(self, *arguments, **options)
-        saved[0] += 1
-        raise Crash
-
-    monkeypatch.setattr(Trained, "save", save_and_crash)
-    while True:
-        try:
-            trained = train(open_source(stream), plan, None, tmp_path / "kept", 150, resume=True)
-            break
-        except Crash:
-            continue
-    monkeypatch.undo()
-    assert saved[0] >= 2
+    trained, saves = resumed(open_source(stream), plan, tmp_path / "kept", 150)
+    assert len(saves) >= 2
     assert model_bytes(trained, tmp_path / "resumed") == whole
 
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+from tests.interruptions import resumed
 from tests.workflows.test_training import model_bytes, people
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
-from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.report.words import order_warning
 from tunefree.stream.batch import BadRows
@@ -98,26 +98,9 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch):
     blocks(monkeypatch, 2000)
     csv.write_csv(pa.table(homes(of_each=90)), tmp_path / "homes.csv")
     source = open_source(str(tmp_path / "homes.csv"))
-    whole, original = model_bytes(train(source, PLAN), tmp_path / "whole"), Trained.save
+    whole = model_bytes(train(source, PLAN), tmp_path / "whole")
 
-    class Crash(Exception):
-        pass
-
-    held = []
-
-    def save_and_crash(self, *arguments, **options):
-        original(self, *arguments, **options)
-        held.append(self.held)
-        raise Crash
-
-    monkeypatch.setattr(Trained, "save", save_and_crash)
-    while True:
-        try:
-            trained = train(source, PLAN, None, tmp_path / "kept", 150, resume=True)
-            break
-        except Crash:
-            continue
-    monkeypatch.setattr(Trained, "save", original)
+    trained, held = resumed(source, PLAN, tmp_path / "kept", 150)
     assert len(held) > 1 and any(rows is not None for rows in held)
     assert model_bytes(trained, tmp_path / "resumed") == whole
 

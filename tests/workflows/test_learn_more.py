@@ -10,13 +10,13 @@ import pytest
 from pyarrow import csv
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.interruptions import Stop
 from tests.workflows.test_training import people, written
 from tunefree import Plan, open_source
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.trained import Trained
 from tunefree.stream import delimited
 from tunefree.training.training import learn_more, train
-from tunefree.training.watching import Watcher
 
 QUICK = ("--learner", "scinol2")
 
@@ -73,20 +73,6 @@ def test_more_rows_in_python_by_numbers(days, tmp_path):
         trained = learn_more(trained, of(day))
     trained.save(tmp_path / "m")
     assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
-
-
-class Stop(Watcher):
-    """Ends training once so many rows of a pass are learned, and keeps what it is told."""
-
-    def __init__(self, rows=10**9):
-        self.rows, self.told = rows, []
-
-    def step(self, trained, step):
-        if trained.progress.rows >= self.rows:
-            raise KeyboardInterrupt
-
-    def tell(self, message):
-        self.told.append(message)
 
 
 @pytest.fixture

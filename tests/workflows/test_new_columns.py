@@ -10,7 +10,7 @@ from pyarrow import csv, parquet
 
 import tunefree
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
-from tests.workflows.test_learn_more import Stop
+from tests.interruptions import Stop
 from tunefree import Plan, open_source
 from tunefree.model_files.trained import Trained
 from tunefree.stream import jsonlines

@@ -11,12 +11,12 @@ import pytest
 from pyarrow import compute, parquet
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.interruptions import Stop
 from tests.workflows.test_training import people
 from tunefree import Plan, open_source
 from tunefree.model_files.trained import Trained
 from tunefree.stream import shuffle
 from tunefree.training.training import train
-from tunefree.training.watching import Watcher
 from tunefree.workflows.certification import order_of
 
 QUICK = ("--learner", "scinol2")
@@ -76,25 +76,13 @@ def test_numbers_that_are_sorted_or_drift(run, tmp_path):  # noqa: F811
         assert (word in out) if word else ("warning" not in out)
 
 
-class Interrupting(Watcher):
-    """Interrupts training after some batches."""
-
-    def __init__(self, batches):
-        self.batches = batches
-
-    def step(self, trained, step):
-        self.batches -= 1
-        if self.batches < 0:
-            raise KeyboardInterrupt
-
-
 def test_shuffled_training_is_resumed_to_the_byte(tmp_path, monkeypatch):
     monkeypatch.setattr(shuffle, "CHUNK_ROWS", 200)
     source, checkpoint = open_source(people()), tmp_path / "m.checkpoint"
     plan = Plan(target="rich", learner="scinol2", ignore=("pay",), shuffle=True, seed=3)
     train(source, plan).save(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        train(source, plan, Interrupting(5), checkpoint, 300)
+        train(source, plan, Stop(1000), checkpoint, 300)
     assert 0 < Trained.load(checkpoint).progress.rows < 2000
     train(source, plan, None, checkpoint, 300, resume=True).save(tmp_path / "resumed")
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()

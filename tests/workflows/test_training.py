@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+from tests.interruptions import resumed
 from tests.waiting import until
 from tunefree.core.errors import DataError, ModelError
 from tunefree.learners import ALL
@@ -215,27 +216,8 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix, 
     whole = model_bytes(train(open_source(stream), plan), tmp_path / "whole")
     checkpoint = tmp_path / "model.checkpoint"
 
-    class Crash(Exception):
-        pass
-
-    saved, original = [0], Trained.save
-
-    def save_and_crash(self, *arguments, **options):
-        original(self, *arguments, **options)
-        saved[0] += 1
-        if saved[0] % 2 == 0:
-            raise Crash
-
-    monkeypatch.setattr(Trained, "save", save_and_crash)
-    crashes = 0
-    while True:
-        try:
-            trained = train(open_source(stream), plan, None, checkpoint, 5000, resume=True)
-            break
-        except Crash:
-            crashes += 1
-    monkeypatch.undo()
-    assert crashes >= 2 * passes
+    trained, saves = resumed(open_source(stream), plan, checkpoint, 5000, each=2)
+    assert len(saves) >= 4 * passes
     assert model_bytes(trained, tmp_path / "resumed") == whole
 
 

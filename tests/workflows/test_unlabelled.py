@@ -7,11 +7,11 @@ import re
 import pytest
 
 from tests.cli.test_cli import run  # noqa: F401 - a fixture
+from tests.interruptions import Stop
 from tunefree import Plan, open_source
 from tunefree.model_files.trained import Trained
 from tunefree.stream import shuffle
 from tunefree.training.training import train
-from tunefree.training.watching import Watcher
 
 N = 300
 LABELS = ["no" if i % 50 < 20 else "yes" for i in range(N)]
@@ -63,17 +63,12 @@ def test_a_beginning_without_labels(tmp_path):
 
 
 def test_the_count_is_resumed(tmp_path, monkeypatch):
-    class Stop(Watcher):
-        def step(self, trained, step):
-            if trained.progress.rows > 100:
-                raise KeyboardInterrupt
-
     monkeypatch.setattr(shuffle, "CHUNK_ROWS", 50)
     source = open_source(write(tmp_path, "csv", False, "given"))
     plan = Plan(target="y", learner="scinol2", unlabelled="skip", shuffle=True)
     checkpoint = tmp_path / "checkpoint"
     with pytest.raises(KeyboardInterrupt):
-        train(source, plan, Stop(), checkpoint, 20)
+        train(source, plan, Stop(101), checkpoint, 20)
     assert 0 < Trained.load(checkpoint).progress.unlabelled < sum(WITHOUT)
     assert train(source, plan, None, checkpoint, 20, resume=True).progress.unlabelled == sum(WITHOUT)
 

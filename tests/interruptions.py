@@ -1,0 +1,49 @@
+"""Trainings that are interrupted, and resumed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tunefree.model_files.trained import Trained
+from tunefree.training.training import train
+from tunefree.training.watching import Watcher
+
+
+class Stop(Watcher):
+    """Interrupts a training once so many rows of a pass are learned, and keeps what it is told."""
+
+    def __init__(self, rows=10**9):
+        self.rows, self.told = rows, []
+
+    def step(self, trained, step):
+        if trained.progress.rows >= self.rows:
+            raise KeyboardInterrupt
+
+    def tell(self, message):
+        self.told.append(message)
+
+
+class Crash(Exception):
+    """Nothing that a training expects."""
+
+
+def resumed(source, plan, checkpoint, save_every, each=1):
+    """A training that crashes each so many times after it has saved, and is resumed until it ends.
+
+    Returns what was trained, and which rows each checkpoint held until their runs are complete.
+    """
+    saves, save = [], Trained.save
+
+    def save_and_crash(trained, *arguments, **options):
+        save(trained, *arguments, **options)
+        saves.append(trained.held)
+        if len(saves) % each == 0:
+            raise Crash
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trained, "save", save_and_crash)
+        while True:
+            try:
+                return train(source, plan, None, checkpoint, save_every, resume=True), saves
+            except Crash:
+                continue
