@@ -130,24 +130,12 @@ def rate_of(target):
     return math.sqrt(3.0 / LATEST * numerator / (rest * rest * tail * tail * tail + rest * rest * rest * tail * tail))
 
 
-def place_of(ordered, n, score):
-    """How many of n scores are smaller."""
+def place_of(ordered, n, score, is_behind):
+    """How many of n scores are smaller, or with ``is_behind`` not larger."""
     low, high = 0, n
     while low < high:
         middle = (low + high) // 2
-        if ordered[middle] < score:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-def place_behind(ordered, n, score):
-    """How many of n scores are not larger."""
-    low, high = 0, n
-    while low < high:
-        middle = (low + high) // 2
-        if ordered[middle] <= score:
+        if ordered[middle] < score or (is_behind and ordered[middle] == score):
             low = middle + 1
         else:
             high = middle
@@ -190,7 +178,7 @@ def follow(state: Adaptive, scores: Annotated[np.ndarray, "float64[rows]"]) -> N
     for i in range(len(scores)):
         score, rows = scores[i], int(state.rows[0])
         n = min(rows, most)
-        smaller, not_larger = place_of(state.ordered, n, score), place_behind(state.ordered, n, score)
+        smaller, not_larger = place_of(state.ordered, n, score, False), place_of(state.ordered, n, score, True)
         for j in range(len(state.targets)):
             target = state.targets[j]
             level = level_of(state, j)
@@ -200,6 +188,6 @@ def follow(state: Adaptive, scores: Annotated[np.ndarray, "float64[rows]"]) -> N
         if n < most:
             settle(state.ordered, n + 1, n, score)
         else:
-            settle(state.ordered, n, place_of(state.ordered, n, state.latest[rows % most]), score)
+            settle(state.ordered, n, place_of(state.ordered, n, state.latest[rows % most], False), score)
         state.latest[rows % most] = score
         state.rows[0] += 1.0

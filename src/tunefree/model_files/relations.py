@@ -108,9 +108,7 @@ def _check_pool(pool: Any) -> None:
             _fit(weights.shape == of_features, "a copy has not the weights of its members")
     shape = len(members.names), max(n_classes, 1)
     _fit(all(of_row.shape == shape for of_row in pool.waiting.rows.values()), "rows that wait have other members")
-    frozen = pool.frozen
-    of_copy = frozen.predicted, frozen.targets, frozen.weights, frozen.numbers, frozen.units, frozen.draws
-    for of_rows in zip(*of_copy, strict=True):
+    for of_rows in pool.frozen.predicted:
         _fit(len({len(part) for part in of_rows}) == 1, "rows that judge a copy lack parts")
         _fit(of_rows[0].shape[1:] == (len(pool.frozen.places) + 1, shape[1]), "a copy predicted for other members")
     _check_conformal(pool.conformal, pool, n_classes)

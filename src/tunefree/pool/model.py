@@ -24,7 +24,7 @@ from tunefree.model.targets import join_margins
 from tunefree.pool import saving
 from tunefree.pool.members import Members
 from tunefree.pool.pool import Pool
-from tunefree.pool.selection import Selection
+from tunefree.pool.weights_record import Selection
 from tunefree.theory.evidence import Certificate
 
 FEWEST_FEATURES = 2  # of a record of no row

@@ -30,11 +30,10 @@ from tunefree.pool.frozen import FOLLOWING, Frozen
 from tunefree.pool.groups import chunks, of_one_row, starts_of_runs
 from tunefree.pool.growth import Observed
 from tunefree.pool.members import Ahead, Members
-from tunefree.pool.selection import Selection
 from tunefree.pool.single_row import SingleRows
 from tunefree.pool.slots import WHOLE
 from tunefree.pool.waiting import Waiting
-from tunefree.pool.weights_record import WeightsRecord, running
+from tunefree.pool.weights_record import Selection, WeightsRecord, running
 from tunefree.pool.windows import BLOCK, Rises
 
 PIECE = 2048  # rows that members learn at a time, but
@@ -293,7 +292,7 @@ class Pool:
         return {place: float(weights[place] / total) for place in awake}
 
     def selection(self) -> Selection:
-        """What decided how it predicts, see :class:`tunefree.pool.selection.Selection`."""
+        """What decided how it predicts, see :class:`tunefree.pool.weights_record.Selection`."""
         weights = self._weights_awake()
         places = sorted(weights, key=lambda place: -weights[place])
         names = [self.members.names[place] for place in places]

@@ -1,6 +1,8 @@
-"""How the weights of a pool's members went over the rows, and how they predicted, so that it can be drawn later."""
+"""How the weights of a pool's members went over the rows, and how they predicted, and so what decides and is drawn."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,6 +11,22 @@ from tunefree.core.errors import ModelError
 MOST = 256  # points that are kept
 N_SUMS = 5
 MOST_LOSS = 1e145  # of a unit, so that sums of squares are finite
+
+
+class Selection(NamedTuple):
+    """The members awake, those of the largest weight first.
+
+    Rows judge a member if it may not have learned them before: see :mod:`tunefree.pool.members`. Members' losses are
+    of different rows, since not all were awake from the first row on.
+    """
+
+    members: list[str]
+    weights: np.ndarray  # (M,) in the base of the mixture that predicts rows to come; their sum is 1
+    losses: np.ndarray  # (M,) weighted mean loss of the rows that judge; NaN where none did
+    standard_errors: np.ndarray  # (M,) of these means; of groups, if there are any
+    rows: np.ndarray  # (M,) that judge
+    points: np.ndarray  # (T,) rows learned
+    weights_at: np.ndarray  # (T, M) weights in the base of the mixture that follows the stream, after so many rows
 
 
 class WeightsRecord:
