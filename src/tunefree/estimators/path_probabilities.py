@@ -9,7 +9,6 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from tunefree.losses import Logistic
-from tunefree.losses.contract import has_inverse_link, inverse_link
 from tunefree.model.calibration import of_classes
 
 
@@ -25,21 +24,21 @@ def log_odds(loss: Any, margins: np.ndarray, temperature: Any) -> np.ndarray:
     """
     if isinstance(loss, Logistic):
         return of_classes(margins)
-    if not has_inverse_link(loss):
+    if not loss.has_inverse_link:
         return temperature * of_classes(margins)
     return np.log(np.maximum(probabilities(loss, margins, temperature), np.finfo(np.float64).eps))
 
 
 def probabilities(loss: Any, margins: np.ndarray, temperature: Any) -> np.ndarray:
     """Class probabilities (n, classes) of margins; see :func:`log_odds`."""
-    if not has_inverse_link(loss):
+    if not loss.has_inverse_link:
         return softmax(temperature * of_classes(margins), axis=1)
     if margins.shape[1] == 1:
-        upper = inverse_link(loss, margins[:, 0])
+        upper = loss.inverse_link(margins[:, 0])
         return np.stack([1.0 - upper, upper], axis=1)
     if isinstance(loss, Logistic):
         return softmax(margins, axis=1)
-    each = inverse_link(loss, margins)
+    each = loss.inverse_link(margins)
     each[~each.any(axis=1)] = 1.0
     return each / each.sum(axis=1, keepdims=True)
 

@@ -9,7 +9,6 @@ import numpy as np
 from tunefree.early_stopping.problem import absolute_errors, wrong_classes
 from tunefree.estimators.preparation import shares
 from tunefree.losses import Logistic
-from tunefree.losses.contract import rescaled
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
 
 
@@ -58,7 +57,7 @@ def of_numbers(loss: Any, y: np.ndarray, weight: np.ndarray) -> Targets:
 
 def in_units(loss: Any, targets: np.ndarray, exact: np.ndarray, bound: float, unit: float, centre: float) -> Targets:
     """Targets that are in units already; the loss follows."""
-    scaled_loss, loss_unit = rescaled(loss, unit)
+    scaled_loss, loss_unit = loss.rescaled(unit)
     strata = np.zeros(len(targets), np.int64)
     return Targets(
         targets,
