@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
 from tunefree.core import rows
 from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2, oracle_rates
-from tunefree.losses import Absolute, Logistic, SmoothedHinge, objectives, value
+from tunefree.losses import Absolute, Logistic, SmoothedHinge, objectives
 from tunefree.losses.objectives import measured
 from tunefree.model import passes
 from tunefree.model.members import Member, Setting
@@ -177,7 +177,7 @@ def of_functions(data: Rows, n: int = 3000) -> None:
     machine_margins = machine.decision_function(X) - machine.intercept_[0]
     support, dual = machine.support_vectors_, machine.dual_coef_[0]
     norm = float(np.sqrt(dual @ (machine.decision_function(support) - machine.intercept_[0])))
-    other = sum(value(SmoothedHinge(), *pair) for pair in zip(y, machine_margins, strict=True))
+    other = sum(SmoothedHinge().value(*pair) for pair in zip(y, machine_margins, strict=True))
     regret = certificate.loss - other
     row(data, "kernel PiSTOL, theory, Theorem 1", regret, certificate.theorem(norm))
     least = certificate.weight * certificate.lower_bound(norm)

@@ -55,7 +55,7 @@ def slopes_of(loss, y, margins):
     if loss == "multinomial":
         return softmax(margins, axis=1) - np.eye(margins.shape[1])[y.astype(int)]
     labels = y[:, None] if margins.shape[1] == 1 else 2.0 * np.eye(margins.shape[1])[y.astype(int)] - 1.0
-    return np.vectorize(lambda a, b: losses.left_slope(loss, a, b))(labels, margins)
+    return np.vectorize(lambda a, b: loss.left_slope(a, b))(labels, margins)
 
 
 def twin(K, y, weight, loss, n_outputs, eta, theta, T):
@@ -192,7 +192,7 @@ def one_by_one(K, y, weight, loss, orders, eta, theta):
             step += 1
             eta_t = eta * step**-theta
             sums, mass = sums + eta_t * c, mass + eta_t
-            c[j] -= eta_t * n * share(weight)[j] * losses.left_slope(loss, y[j], K[j] @ c)
+            c[j] -= eta_t * n * share(weight)[j] * loss.left_slope(y[j], K[j] @ c)
         following = eta * (step + 1) ** -theta
         found.append((c.copy(), (sums + following * c) / (mass + following)))
     return found
@@ -280,7 +280,7 @@ def test_no_predictor_is_below_the_certified_error(loss, space):
         c = run.last(trial + 1) * rng.uniform(0.5, 1.5) if trial % 2 else c
         margins = (Phi if space is None else K) @ c
         norm = np.linalg.norm(c) if space is None else math.sqrt(max((c * margins).sum(), 0.0))
-        error = p.learned.weight @ [losses.value(loss, a, b) for a, b in zip(y[15:], margins[:, 0], strict=True)]
+        error = p.learned.weight @ [loss.value(a, b) for a, b in zip(y[15:], margins[:, 0], strict=True)]
         assert least_error(run.path, float(norm)) <= error + 1e-9
     # and the bound comes near: within a tenth of what the path reached
     reached = float(run.path["training_loss"][-1])

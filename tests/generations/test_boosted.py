@@ -11,7 +11,6 @@ from tunefree.generations import boosted, gradient_trees, growing
 from tunefree.generations.bins import MISSING, bins_of, codes_of
 from tunefree.generations.trees import CODE, COLUMN
 from tunefree.losses import Absolute, Square, huber, quantile
-from tunefree.losses.contract import value
 from tunefree.losses.power import epsilon_insensitive, power_loss
 
 LOSSES = [Square(), Absolute(), quantile(0.9), huber(0.5), power_loss(1.5), power_loss(3.0), epsilon_insensitive(0.1)]
@@ -118,7 +117,7 @@ def test_whole_numbers_do_not_overflow_and_are_right_on_average(n, weights, n_ou
 
 
 def mean_loss(loss, y, predictions):
-    return np.mean([value(loss, a, b) for a, b in zip(y.tolist(), predictions.tolist(), strict=True)])
+    return np.mean([loss.value(a, b) for a, b in zip(y.tolist(), predictions.tolist(), strict=True)])
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: repr(loss)[:20])

@@ -13,7 +13,7 @@ from tests.strategies import as_dense
 from tunefree import losses
 from tunefree.core.rows import n_rows, part
 from tunefree.kernel.points import points
-from tunefree.losses import objectives, slope
+from tunefree.losses import objectives
 from tunefree.model import kernel_bank
 from tunefree.model.group import LabelledRows
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
@@ -133,7 +133,7 @@ def naive_slope(data: Rows) -> Any:
             return data.weight[t] * (odds / odds.sum() - (np.arange(len(margins)) == data.y[t]))
         labels = [data.y[t]] if kind == "Binary" else np.where(np.arange(len(margins)) == data.y[t], 1.0, -1.0)
         loss = data.objective.loss
-        steep = [slope(loss, label, margin) for label, margin in zip(labels, margins, strict=True)]
+        steep = [loss.slope(label, margin) for label, margin in zip(labels, margins, strict=True)]
         return data.weight[t] * np.array(steep) / loss.lipschitz
 
     return of_round

@@ -19,7 +19,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.fields import padded
 from tunefree.learners import Averaged, averaged
 from tunefree.learners.contract import Scale
-from tunefree.losses import curvature, objectives, slope
+from tunefree.losses import objectives
 from tunefree.model import passes
 from tunefree.model.members import Member, Setting
 
@@ -47,7 +47,7 @@ def naive_slope(stream):
         labels = [y] if kind == "Binary" else np.where(np.arange(len(margins)) == y, 1.0, -1.0)
         pairs = zip(labels, margins, strict=True)
         loss = stream.objective.loss
-        return stream.weight[t] * np.array([slope(loss, *pair) for pair in pairs]) / loss.lipschitz
+        return stream.weight[t] * np.array([loss.slope(*pair) for pair in pairs]) / loss.lipschitz
 
     return of_round
 
@@ -84,7 +84,7 @@ def naive_curvature(stream):
         labels = [y] if kind == "Binary" else np.where(np.arange(len(margins)) == y, 1.0, -1.0)
         pairs = zip(labels, margins, strict=True)
         loss = stream.objective.loss
-        return stream.weight[t] * np.array([curvature(loss, *pair) for pair in pairs]) / loss.lipschitz
+        return stream.weight[t] * np.array([loss.curvature(*pair) for pair in pairs]) / loss.lipschitz
 
     return of_round
 

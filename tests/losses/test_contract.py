@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,8 +17,7 @@ from scipy.optimize import minimize_scalar
 
 from tests.extending import run_page
 from tunefree import losses
-from tunefree.losses import contract, curvature, left_slope, loss_of, slope, value
-from tunefree.losses.contract import at_zero, growth, has_inverse_link, inverse_link, link, rescaled, variance_exponent
+from tunefree.losses import contract, loss_of
 from tunefree.losses.links import least_risk, low_noise_margin, risk
 
 PAGE = run_page("loss.md", until="losses.register")
@@ -59,18 +59,18 @@ def target(labels, y):
 @given(y=moderate, p=moderate, q=moderate)
 def test_slope_is_a_subgradient_of_a_convex_loss(loss, labels, y, p, q):
     y = target(labels, y)
-    lower = value(loss, y, p) + slope(loss, y, p) * (q - p)
-    assert value(loss, y, q) >= lower - 1e-9 * (1 + abs(lower))
+    lower = loss.value(y, p) + loss.slope(y, p) * (q - p)
+    assert loss.value(y, q) >= lower - 1e-9 * (1 + abs(lower))
 
 
 @every_loss
 @given(y=moderate, p=moderate, q=moderate)
 def test_lipschitz_and_smoothness_constants(loss, labels, y, p, q):
     y = target(labels, y)
-    assert abs(slope(loss, y, p)) <= loss.lipschitz * (1 + 1e-12)
-    change = abs(slope(loss, y, p) - slope(loss, y, q))
+    assert abs(loss.slope(y, p)) <= loss.lipschitz * (1 + 1e-12)
+    change = abs(loss.slope(y, p) - loss.slope(y, q))
     assert loss.smoothness == math.inf or change <= loss.smoothness * abs(p - q) * (1 + 1e-9) + 1e-12
-    assert 0.0 <= curvature(loss, y, p) <= loss.smoothness * (1 + 1e-12)
+    assert 0.0 <= loss.curvature(y, p) <= loss.smoothness * (1 + 1e-12)
 
 
 @every_loss
@@ -78,17 +78,17 @@ def test_lipschitz_and_smoothness_constants(loss, labels, y, p, q):
 def test_curvature_is_the_derivative_of_the_slope(loss, labels, y, p):
     y = target(labels, y)
     steps = (1e-4, -1e-4, 2e-5, -2e-5)
-    quotients = [(slope(loss, y, p + step) - slope(loss, y, p)) / step for step in steps]
+    quotients = [(loss.slope(y, p + step) - loss.slope(y, p)) / step for step in steps]
     assume(quotients == pytest.approx([quotients[0]] * 4, rel=1e-2, abs=1e-6))  # not so where the slope jumps or bends
-    assert curvature(loss, y, p) == pytest.approx(quotients[0], rel=2e-2, abs=1e-5)
+    assert loss.curvature(y, p) == pytest.approx(quotients[0], rel=2e-2, abs=1e-5)
 
 
 @every_loss
 def test_finite_for_any_prediction(loss, labels):
     for y, p in itertools.product([-1e308, -1.0, 1.0, 1e308], EXTREMES):
         y = target(labels, y)
-        assert 0.0 <= value(loss, y, p) < math.inf, (y, p)
-        assert math.isfinite(slope(loss, y, p)), (y, p)
+        assert 0.0 <= loss.value(y, p) < math.inf, (y, p)
+        assert math.isfinite(loss.slope(y, p)), (y, p)
 
 
 @every_loss
@@ -96,23 +96,23 @@ def test_finite_for_any_prediction(loss, labels):
 @example(y=-1e308, p=1e308)
 def test_finite_for_any_target_and_prediction(loss, labels, y, p):
     y = target(labels, y)
-    assert value(loss, y, p) >= 0
-    assert curvature(loss, y, p) >= 0
-    assert all(math.isfinite(function(loss, y, p)) for function in (value, slope, curvature, left_slope))
+    assert loss.value(y, p) >= 0
+    assert loss.curvature(y, p) >= 0
+    assert all(math.isfinite(getattr(loss, name)(y, p)) for name in ("value", "slope", "curvature", "left_slope"))
 
 
 @given(p=st.floats(-700, 700))
 def test_logistic_is_accurate_in_the_tails(p):
     expected = np.logaddexp(0.0, np.longdouble(-p))
-    assert value(losses.Logistic(), 1.0, p) == pytest.approx(float(expected), rel=1e-14, abs=0)
+    assert losses.Logistic().value(1.0, p) == pytest.approx(float(expected), rel=1e-14, abs=0)
     steep = -1 / (1 + np.exp(np.longdouble(p)))
-    assert slope(losses.Logistic(), 1.0, p) == pytest.approx(float(steep), rel=1e-13, abs=0)
+    assert losses.Logistic().slope(1.0, p) == pytest.approx(float(steep), rel=1e-13, abs=0)
 
 
 def test_the_papers_smoothed_hinge():
     loss = losses.SmoothedHinge()
-    assert [value(loss, 1.0, m) for m in (2.0, 0.5, 0.0, -1.0)] == [0.0, 0.25, 1.0, 3.0]
-    assert [slope(loss, -1.0, -m) for m in (2.0, 0.5, 0.0, -1.0)] == [0.0, 1.0, 2.0, 2.0]
+    assert [loss.value(1.0, m) for m in (2.0, 0.5, 0.0, -1.0)] == [0.0, 0.25, 1.0, 3.0]
+    assert [loss.slope(-1.0, -m) for m in (2.0, 0.5, 0.0, -1.0)] == [0.0, 1.0, 2.0, 2.0]
 
 
 @pytest.mark.parametrize(
@@ -138,12 +138,12 @@ def test_impossible_parameters_are_refused(make):
 @given(y=moderate, p=moderate, step=st.floats(1e-7, 1.0))
 def test_left_slope_is_the_left_derivative(loss, labels, y, p, step):
     y = target(labels, y)
-    left = left_slope(loss, y, p)
-    assert value(loss, y, p - step) >= value(loss, y, p) - step * left - 1e-9 * (1 + abs(left))
+    left = loss.left_slope(y, p)
+    assert loss.value(y, p - step) >= loss.value(y, p) - step * left - 1e-9 * (1 + abs(left))
     # Convex: the difference quotient from the left grows to the left derivative.
-    quotient = (value(loss, y, p) - value(loss, y, p - 1e-6)) / 1e-6
-    assert quotient <= left + 1e-7 * (1 + abs(left) + value(loss, y, p))
-    assert left <= slope(loss, y, p) + 1e-12
+    quotient = (loss.value(y, p) - loss.value(y, p - 1e-6)) / 1e-6
+    assert quotient <= left + 1e-7 * (1 + abs(left) + loss.value(y, p))
+    assert left <= loss.slope(y, p) + 1e-12
 
 
 KINKS = [
@@ -165,23 +165,23 @@ KINKS = [
 
 @pytest.mark.parametrize(("loss", "y", "p", "left"), KINKS)
 def test_at_kinks_the_piece_to_the_left_counts(loss, y, p, left):
-    assert left_slope(loss, y, p) == left
+    assert loss.left_slope(y, p) == left
 
 
 @every_loss
 @given(y=moderate, p=st.floats(-1e3, 1e3), bound=st.floats(0.1, 20.0))
 def test_growth_constants_bound_slopes(loss, labels, y, p, bound):
     y = target(labels, y) if labels else min(max(y, -bound), bound)
-    power, constant = growth(loss, 1.0 if labels else bound)
+    power, constant = loss.growth(1.0 if labels else bound)
     if power == 0.0:
-        assert abs(left_slope(loss, y, p)) <= constant * (1 + 1e-12)
+        assert abs(loss.left_slope(y, p)) <= constant * (1 + 1e-12)
     elif power < math.inf:
-        assert abs(left_slope(loss, y, p)) <= constant * (1 + abs(p) ** power) * (1 + 1e-12)
-    assert value(loss, y, 0.0) <= at_zero(loss, 1.0 if labels else bound) * (1 + 1e-12)
+        assert abs(loss.left_slope(y, p)) <= constant * (1 + abs(p) ** power) * (1 + 1e-12)
+    assert loss.value(y, 0.0) <= loss.at_zero(1.0 if labels else bound) * (1 + 1e-12)
 
 
 def test_growth_exponents():
-    exponents = {name: growth(loss, 1.0).power for name, loss in (CLASSIFICATION | REGRESSION).items()}
+    exponents = {name: loss.growth(1.0).power for name, loss in (CLASSIFICATION | REGRESSION).items()}
     expected = {
         "logistic": 0.0,
         "hinge": 0.0,
@@ -207,20 +207,20 @@ def test_growth_exponents():
 @given(y=moderate, p=moderate, exponent=st.integers(-20, 20))
 def test_losses_in_other_units(loss, y, p, exponent):
     unit = 2.0**exponent
-    scaled, factor = rescaled(loss, unit)
-    assert factor * value(scaled, y / unit, p / unit) == pytest.approx(value(loss, y, p), rel=1e-9, abs=1e-12)
-    assert factor / unit * slope(scaled, y / unit, p / unit) == pytest.approx(slope(loss, y, p), rel=1e-9, abs=1e-12)
+    scaled, factor = loss.rescaled(unit)
+    assert factor * scaled.value(y / unit, p / unit) == pytest.approx(loss.value(y, p), rel=1e-9, abs=1e-12)
+    assert factor / unit * scaled.slope(y / unit, p / unit) == pytest.approx(loss.slope(y, p), rel=1e-9, abs=1e-12)
     assert factor / unit * scaled.lipschitz == pytest.approx(loss.lipschitz)
     assert factor / unit**2 * scaled.smoothness == pytest.approx(loss.smoothness)
 
 
 def test_smooth_losses_of_other_units_keep_their_constants():
-    scaled, _ = rescaled(losses.huber(3.0), 2.0)
+    scaled, _ = losses.huber(3.0).rescaled(2.0)
     assert (scaled.delta, scaled.lipschitz, scaled.smoothness) == (1.5, 1.5, 1.0)
 
 
 def test_the_square_loss_alone_implies_an_exponent_of_the_variance():
-    assert [loss for loss in (CLASSIFICATION | REGRESSION).values() if variance_exponent(loss)] == [losses.Square()]
+    assert [loss for loss in (CLASSIFICATION | REGRESSION).values() if loss.variance_exponent()] == [losses.Square()]
 
 
 @for_labels
@@ -228,28 +228,28 @@ def test_the_square_loss_alone_implies_an_exponent_of_the_variance():
 def test_the_link_minimises_the_conditional_risk(loss, probability):
     least = minimize_scalar(lambda h: risk(loss, probability, h), bounds=(-12, 12), method="bounded").fun
     assert least_risk(loss, probability) <= least + 1e-9
-    assert least_risk(loss, probability) == risk(loss, probability, link(loss, probability))
+    assert least_risk(loss, probability) == risk(loss, probability, loss.link(probability))
 
 
 @for_labels
 @given(probability=probability_inside)
 def test_the_inverse_undoes_the_link(loss, probability):
-    if has_inverse_link(loss):
-        assert inverse_link(loss, np.array([link(loss, probability)]))[0] == pytest.approx(probability, rel=1e-9)
+    if loss.has_inverse_link:
+        assert loss.inverse_link(np.array([loss.link(probability)]))[0] == pytest.approx(probability, rel=1e-9)
 
 
 @for_labels
 def test_signs_agree_with_the_likelier_label(loss):
     for probability in (0.01, 0.3, 0.499, 0.501, 0.7, 0.99):
-        assert math.copysign(1.0, link(loss, probability)) == math.copysign(1.0, probability - 0.5)
+        assert math.copysign(1.0, loss.link(probability)) == math.copysign(1.0, probability - 0.5)
 
 
 def test_the_papers_links():
-    assert link(losses.Logistic(), 0.8) == pytest.approx(math.log(4.0))
-    assert link(losses.Square(), 0.8) == pytest.approx(0.6)
-    assert link(losses.Exponential(), 0.8) == pytest.approx(0.5 * math.log(4.0))
-    assert link(losses.SmoothedHinge(), 0.8) == pytest.approx(0.75)
-    assert link(losses.SmoothedHinge(), 0.2) == pytest.approx(-0.75)
+    assert losses.Logistic().link(0.8) == pytest.approx(math.log(4.0))
+    assert losses.Square().link(0.8) == pytest.approx(0.6)
+    assert losses.Exponential().link(0.8) == pytest.approx(0.5 * math.log(4.0))
+    assert losses.SmoothedHinge().link(0.8) == pytest.approx(0.75)
+    assert losses.SmoothedHinge().link(0.2) == pytest.approx(-0.75)
     margins = [low_noise_margin(loss, 0.3) for loss in (losses.Logistic(), losses.Square())]
     assert margins == pytest.approx([math.log(4.0), 0.6])
 
@@ -260,29 +260,37 @@ def test_margins_grow_at_least_like_delta_over_the_lipschitz_constant_of_the_inv
         assert low_noise_margin(losses.Square(), delta) >= 2 * delta * (1 - 1e-12)
 
 
-INVERTIBLE = {name: loss for name, loss in CLASSIFICATION.items() if has_inverse_link(loss)}
+INVERTIBLE = {name: loss for name, loss in CLASSIFICATION.items() if loss.has_inverse_link}
 
 
 def test_which_losses_give_probabilities():
     assert set(INVERTIBLE) >= {"logistic", "square", "squared-hinge", "exponential", "smoothed-hinge"}
-    assert not any(has_inverse_link(loss) for loss in (losses.Hinge(), losses.Absolute(), PAGE["log_cosh"]()))
+    assert not any(loss.has_inverse_link for loss in (losses.Hinge(), losses.Absolute(), PAGE["log_cosh"]()))
 
 
 @pytest.mark.parametrize("loss", INVERTIBLE.values(), ids=INVERTIBLE)
 def test_probabilities_are_probabilities_at_any_prediction(loss):
-    shares = inverse_link(loss, np.array([-1e308, -800.0, -1.0, -1e-300, 0.0, 1e-300, 1.0, 800.0, 1e308]))
+    shares = loss.inverse_link(np.array([-1e308, -800.0, -1.0, -1e-300, 0.0, 1e-300, 1.0, 800.0, 1e308]))
     assert (np.diff(shares) >= 0).all() and shares[0] == 0.0 and shares[-1] == 1.0 and shares[4] == 0.5
+
+
+@contract.loss_class
+class Nothing(NamedTuple):
+    """No loss."""
+
+    lipschitz: float
+    smoothness: float
 
 
 def test_what_a_loss_lacks_is_said():
     with pytest.raises(TypeError, match="no link"):
-        link(losses.Absolute(), 0.3)
+        losses.Absolute().link(0.3)
     with pytest.raises(TypeError, match="no inverse"):
-        inverse_link(losses.Hinge(), np.zeros(1))
+        losses.Hinge().inverse_link(np.zeros(1))
     with pytest.raises(TypeError, match="not a regression loss"):
-        rescaled(losses.Hinge(), 2.0)
+        losses.Hinge().rescaled(2.0)
     with pytest.raises(ValueError, match="between 0 and 1/2"):
         low_noise_margin(losses.Logistic(), 0.5)
-    for function, arguments in ((contract.growth, (1.0,)), *((f, (1.0, 1.0)) for f in (value, slope, curvature))):
-        with pytest.raises(TypeError, match="tuple is not a loss"):
-            function((), *arguments)
+    for name in ("value", "slope", "curvature"):
+        with pytest.raises(TypeError, match="Nothing is not a loss"):
+            getattr(Nothing(1.0, 1.0), name)(1.0, 1.0)

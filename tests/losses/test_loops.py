@@ -8,29 +8,28 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from tunefree import losses
-from tunefree.losses import Hinge, Square, value
+from tunefree.losses import Hinge, Square
+from tunefree.losses.contract import loss_class
 from tunefree.losses.kinds import arrays_of
 from tunefree.losses.labels import Binary
 from tunefree.losses.loops import Loop
 from tunefree.losses.objectives import all_kernels, measured
 
 
+@loss_class
 class Shifted(NamedTuple):
     """A loss from outside: p^2 + 1."""
 
     lipschitz: float = np.inf
     smoothness: float = 2.0
 
+    def value(self, y, prediction):
+        return prediction * prediction + 1.0
 
-@value.register(Shifted)
-def value_shifted(loss, y, prediction):
-    return prediction * prediction + 1.0
+    def slope(self, y, prediction):
+        return 2.0
 
-
-for function in (losses.slope, losses.curvature):
-
-    @function.register(Shifted)
-    def derivative_shifted(loss, y, prediction):
+    def curvature(self, y, prediction):
         return 2.0
 
 

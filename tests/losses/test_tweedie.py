@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import mean_tweedie_deviance
 
 from tunefree.core.errors import ModelError
-from tunefree.losses import curvature, loss_of, slope, value
-from tunefree.losses.contract import prediction_of, rescaled, response
+from tunefree.losses import loss_of
 from tunefree.losses.kinds import arrays_of
 from tunefree.losses.objectives import measured, regression
 from tunefree.losses.rates import as_rates, check_has_rates
@@ -28,21 +27,22 @@ logarithm = st.floats(-6.0, 6.0)
 @given(y=target, eta=logarithm)
 def test_it_is_half_the_deviance_of_scikit_learn(loss, y, eta):
     expected = 0.5 * mean_tweedie_deviance([y], [math.exp(eta)], power=loss.power)
-    assert value(loss, y, eta) == pytest.approx(expected, rel=1e-6, abs=1e-9 * (1 + y))
+    assert loss.value(y, eta) == pytest.approx(expected, rel=1e-6, abs=1e-9 * (1 + y))
     if loss.power < 2.0:
         expected = 0.5 * mean_tweedie_deviance([0.0], [math.exp(eta)], power=loss.power)
-        assert value(loss, 0.0, eta) == pytest.approx(expected, rel=1e-9)
+        assert loss.value(0.0, eta) == pytest.approx(expected, rel=1e-9)
 
 
 @each_loss
 @given(y=target, eta=logarithm, exposure=st.floats(0.01, 50.0))
 def test_an_offset_is_a_rate_with_a_weight(loss, y, eta, exposure):
     (rate,), (weight,) = as_rates(loss, np.array([y]), np.ones(1), np.array([exposure]))
-    of_rate = weight * value(loss, rate, eta)
-    assert of_rate == pytest.approx(value(loss, y, eta + math.log(exposure)), rel=1e-7, abs=1e-9 * (1 + y))
-    for derivative in (slope, curvature):
-        expected = derivative(loss, y, eta + math.log(exposure))
-        assert weight * derivative(loss, rate, eta) == pytest.approx(expected, rel=1e-9, abs=1e-9 * (1 + y))
+    of_rate = weight * loss.value(rate, eta)
+    assert of_rate == pytest.approx(loss.value(y, eta + math.log(exposure)), rel=1e-7, abs=1e-9 * (1 + y))
+    for name in ("slope", "curvature"):
+        derivative = getattr(loss, name)
+        expected = derivative(y, eta + math.log(exposure))
+        assert weight * derivative(rate, eta) == pytest.approx(expected, rel=1e-9, abs=1e-9 * (1 + y))
 
 
 def test_an_exposure_is_a_weight_of_the_rate_for_poisson_and_not_otherwise():
@@ -56,15 +56,15 @@ def test_values_near_and_far_from_the_target_fit_together(loss):
     for y in (1e-300, 1e-3, 1.0, 1e9):
         for side in (-1.0, 1.0):
             etas = math.log(y) + side * (1.0 + np.array([-1e-9, 1e-9]))
-            first, second = (value(loss, y, eta) for eta in etas)
+            first, second = (loss.value(y, eta) for eta in etas)
             assert first == pytest.approx(second, rel=1e-6)
 
 
 @each_loss
 def test_responses_undo_predictions(loss):
     means = np.array([1e-200, 0.5, 3.0, 1e200])
-    assert response(loss, prediction_of(loss, means)) == pytest.approx(means, rel=1e-9)
-    assert np.isfinite(response(loss, np.array([-1e308, 1e308]))).all()
+    assert loss.response(loss.prediction_of(means)) == pytest.approx(means, rel=1e-9)
+    assert np.isfinite(loss.response(np.array([-1e308, 1e308]))).all()
 
 
 def test_the_objective_follows_the_logarithm_of_the_mean():
@@ -89,7 +89,7 @@ def test_what_has_no_exposures_is_an_error_that_names_what_has():
     with pytest.raises(ModelError, match="`exposure` is for losses of counts and amounts, not for huber:1; pass"):
         check_has_rates(loss_of("regression", "huber:1"), "huber:1")
     with pytest.raises(ModelError, match="learned row by row"):
-        rescaled(LOSSES["gamma"], 2.0)
+        LOSSES["gamma"].rescaled(2.0)
     with pytest.raises(ModelError, match=r"between 1 \(which is poisson\) and 2"):
         loss_of("regression", "tweedie:2.5")
 

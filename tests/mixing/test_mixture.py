@@ -12,7 +12,6 @@ from tests.mixing.streams import KINDS, N_MEMBERS, log_softmax, of_kind, stream
 from tunefree import losses
 from tunefree.core import kernels
 from tunefree.core.errors import ModelError
-from tunefree.losses.contract import prediction_of, response
 from tunefree.mixing.mixture import Mixture
 
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -58,7 +57,7 @@ def test_where_all_sleep_weights_stay_and_the_prediction_is_the_even_one(kind):
     if mixture.n_classes:
         assert mixture.mean(asleep) == pytest.approx(-np.log(mixture.n_classes))
     else:
-        assert mixture.mean(asleep)[0] == pytest.approx(prediction_of(mixture.loss, mixture.range.mean))
+        assert mixture.mean(asleep)[0] == pytest.approx(mixture.loss.prediction_of(mixture.range.mean))
     mixture.learn(asleep, y[:1], np.ones(1))
     assert np.argsort(mixture.base.weights).tolist() == np.argsort(before).tolist()
     assert mixture.base.weights == pytest.approx(before, abs=0.02)
@@ -76,8 +75,8 @@ def test_a_birth_takes_the_slot_with_its_weight(kind):
     if n_classes:
         assert np.exp(mean) == pytest.approx(share * np.exp(newcomers[0, 0]) + (1 - share) / n_classes)
     else:
-        means = response(mixture.loss, newcomers[0, :2, 0])
-        assert response(mixture.loss, mean) == pytest.approx(means[1] + (means[0] - means[1]) * share)
+        means = mixture.loss.response(newcomers[0, :2, 0])
+        assert mixture.loss.response(mean) == pytest.approx(means[1] + (means[0] - means[1]) * share)
     twins = np.nan_to_num(members) if not mixture.n_classes else log_softmax(np.nan_to_num(members))
     twins[:, 0] = twins[:, 1]
     one, _ = learned(kind, twins, y, weight)  # two members that are one have the weight of one together

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from tunefree.losses import Tweedie
-from tunefree.losses.contract import curvature, slope, value
 
 
 class ScInOL2:
@@ -175,8 +174,8 @@ class Numbers:
         if weight > 0:
             self.scale = 0.5 / self.typical[0] if self.typical[0] > 0 else 0.0
             for c, (own, step) in enumerate(zip(self.learners, steps, strict=True)):
-                steep = slope(self.loss, y, step) * self.residual * self.scale
-                bend = curvature(self.loss, y, step) * self.residual**2 * self.scale
+                steep = self.loss.slope(y, step) * self.residual * self.scale
+                bend = self.loss.curvature(y, step) * self.residual**2 * self.scale
                 clipped = np.clip(steep, -bounds[c], bounds[c])
                 self.steepest[c] = max(bounds[c], abs(steep))
                 trace = bend if bend > 0 else clipped**2
@@ -189,10 +188,10 @@ class Numbers:
         self.lowest, self.highest = min(self.lowest, y), max(self.highest, y)
         self.mean += pace * (y - self.mean)
         self.residual = np.sqrt(self.residual**2 + pace * ((base - y) ** 2 - self.residual**2))
-        now = np.array([value(self.loss, y, base), value(self.loss, y, mixed)])
+        now = np.array([self.loss.value(y, base), self.loss.value(y, mixed)])
         self.typical = self.typical + pace * (now - self.typical)
-        losses = np.array([np.nan if np.isnan(p) else value(self.loss, y, p) for p in self.within(members)])
-        of_candidates = np.array([value(self.loss, y, p) for p in self.candidates])
+        losses = np.array([np.nan if np.isnan(p) else self.loss.value(y, p) for p in self.within(members)])
+        of_candidates = np.array([self.loss.value(y, p) for p in self.candidates])
         self.base.exponential(losses, weight / (8 * self.typical[0]) if self.typical[0] > 0 else 0.0)
         self.top.exponential(of_candidates, weight / (8 * self.typical[1]) if self.typical[1] > 0 else 0.0)
 
@@ -231,8 +230,8 @@ class Rates(Numbers):
         if weight > 0:
             scale = 1 / self.residual**2 if has_unit else 0.0
             for c, own in enumerate(self.learners):
-                steep = slope(self.loss, y, self.candidates[1 + c]) * scale
-                bend = curvature(self.loss, y, self.candidates[1 + c]) * scale
+                steep = self.loss.slope(y, self.candidates[1 + c]) * scale
+                bend = self.loss.curvature(y, self.candidates[1 + c]) * scale
                 clipped = np.clip(steep, -bounds[c], bounds[c])
                 self.steepest[c] = max(bounds[c], abs(steep))
                 trace = bend if bend > 0 else clipped**2

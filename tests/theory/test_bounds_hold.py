@@ -21,7 +21,7 @@ from tests.strategies import as_dense
 from tunefree import losses
 from tunefree.core import rows
 from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2
-from tunefree.losses import objectives, slope, value
+from tunefree.losses import objectives
 from tunefree.theory.bounds import drift_of_mean, growing_pistol_bound, paper_bound, pistol_parameter
 from tunefree.theory.evidence import Evidence, certify, record_evidence
 from tunefree.theory.pistol_risk import perceptron_mistakes
@@ -52,7 +52,7 @@ def streams(draw):
 
 
 def total(loss, y, margins, weight):
-    return float(weight @ [value(loss, *pair) for pair in zip(y, margins, strict=True)])
+    return float(weight @ [loss.value(*pair) for pair in zip(y, margins, strict=True)])
 
 
 def claims(state, loss, X, y, weight, u):
@@ -134,7 +134,7 @@ def test_no_stream_is_found_that_beats_the_theorem_in_a_space_of_functions(strea
     loss, slopes = losses.Hinge(), np.zeros(len(y))
 
     def noted(t, margins):
-        slopes[t] = weight[t] * slope(loss, y[t], margins[0])
+        slopes[t] = weight[t] * loss.slope(y[t], margins[0])
         return slopes[t : t + 1]
 
     margins, _, _ = naive.kernel_pistol(X @ X.T, noted, 1, weight, a, b)

@@ -11,7 +11,7 @@ from tests.contracts import run
 from tunefree import losses
 from tunefree.core import rows
 from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2, averaged
-from tunefree.losses import objectives, slope
+from tunefree.losses import objectives
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.theory.bounds import drift_of_mean, log_phi, paper_bound, pistol_bound, scinol1_bound, scinol2_bound
@@ -38,7 +38,7 @@ def learn(learner, X, y):
     state = learner(X.shape[1] + 1)
     objective = objectives.Binary(LOSS, 0.0)
     margins = run(state, objective, rows.dense(X, intercept=False), y, np.ones(n), 1)[2][:, 0]
-    slopes = np.array([slope(LOSS, *pair) for pair in zip(y, margins, strict=True)])
+    slopes = np.array([LOSS.slope(*pair) for pair in zip(y, margins, strict=True)])
     return logistic(y, margins).sum(), slopes
 
 
@@ -79,7 +79,7 @@ def test_pistol_theorem_on_random_streams(a, seed, n, d, b):
     X[0] *= 1.0 / max(np.linalg.norm(X[0]), 1e-300) if norms[0] > 0 else 1.0  # the learner's M is that of the paper
     state = PiSTOL(d + 1, a=a, b=b)
     margins = run(state, objectives.Binary(LOSS, 0.0), rows.dense(X, intercept=False), y, np.ones(n), 1)[2][:, 0]
-    slopes = np.abs([slope(LOSS, *pair) for pair in zip(y, margins, strict=True)])
+    slopes = np.abs([LOSS.slope(*pair) for pair in zip(y, margins, strict=True)])
     for comparator in (u, 100.0 * u, np.zeros(d)):
         regret = logistic(y, margins).sum() - logistic(y, X @ comparator).sum()
         assert regret <= pistol_bound(np.linalg.norm(comparator), slopes[:-1].sum(), n, a, b) + 1e-9
@@ -94,7 +94,7 @@ def test_coordinate_pistol_theorem(seed, n, d):
     y = np.r_[1.0, y]
     state = CoordinatePiSTOL(d + 1, a=4.0, b=1.0 / d)
     margins = run(state, objectives.Binary(LOSS, 0.0), rows.dense(X, intercept=False), y, np.ones(n + 1), 1)[2][:, 0]
-    slopes = np.array([slope(LOSS, *pair) for pair in zip(y, margins, strict=True)])
+    slopes = np.array([LOSS.slope(*pair) for pair in zip(y, margins, strict=True)])
     regret = logistic(y, margins).sum() - logistic(y, X @ u).sum()
     sums = np.abs(slopes[:-1, None] * X[:-1]).sum(0)
     assert regret <= sum(pistol_bound(abs(u[i]), sums[i], n + 1, 4.0, 1.0 / d) for i in range(d)) + 1e-9
@@ -156,7 +156,7 @@ def test_bounds_from_what_a_learner_kept_are_sharper(seed, n, d):
     one, two = ScInOL1(d + 1), ScInOL2(d + 1)
     for name, state in (("scinol1", one), ("scinol2", two)):
         margins = run(state, objectives.Binary(LOSS, 0.0), rows.dense(X, intercept=False), y, np.ones(n), 1)[2][:, 0]
-        slopes = np.array([slope(LOSS, *pair) for pair in zip(y, margins, strict=True)])
+        slopes = np.array([LOSS.slope(*pair) for pair in zip(y, margins, strict=True)])
         seen = (X != 0).any(0)
         theorem = bound_of(name, X[:, seen], slopes, u[seen])
         own = paper_bound(state, OBJECTIVE, np.r_[0.0, u])
@@ -200,8 +200,7 @@ def regression_regrets(state, loss, X, y, comparators):
     objective = objectives.regression(loss)
     _, objective, _, row_losses = run(state, objective, rows.dense(X, intercept=True), y, np.ones(len(y)), 1)
     for u in comparators:
-        against = losses.contract.value  # in Python
-        total = sum(against(loss, *pair) for pair in zip(y, np.c_[np.ones(len(X)), X] @ u, strict=True))
+        total = sum(loss.value(*pair) for pair in zip(y, np.c_[np.ones(len(X)), X] @ u, strict=True))
         bounds = [paper_bound(state, objective, u, drift=drift) for drift in (None, drift_of_mean(y))]
         yield row_losses.sum() - total, *bounds
 

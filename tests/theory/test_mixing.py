@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from tests.mixing.streams import KINDS, LOSSES, N_MEMBERS, late_class, log_softmax, of_kind, stream
 from tests.mixing.twin import twin_of
-from tunefree.losses.contract import slope, value
 from tunefree.losses.tweedie_loss import Tweedie
 from tunefree.mixing.mixture import Mixture
 from tunefree.theory.bounds import scinol2_bound
@@ -24,7 +23,7 @@ OF_CLASSES = [kind for kind in KINDS if kind not in LOSSES]
 
 def loss_of(kind, y, prediction):
     """The loss of one prediction (K,)."""
-    return value(LOSSES[kind], y, float(prediction[0])) if kind in LOSSES else -prediction[int(y)]
+    return LOSSES[kind].value(y, float(prediction[0])) if kind in LOSSES else -prediction[int(y)]
 
 
 def losses_of(kind, y, predictions, weight):
@@ -213,10 +212,10 @@ def test_no_fixed_weights_beat_the_theorem_of_clipped_numbers(kind, growth):
             base, predicted, z = twin.candidates[0], twin.candidates[1], twin.z[0]
 
             def scaled(at, base=base, residual=residual, typical=typical, y=target_of_row):
-                return value(loss, y, base + residual * at) / (2 * typical)
+                return loss.value(y, base + residual * at) / (2 * typical)
 
-            steep = slope(loss, target_of_row, base + residual * z) * residual / (2 * typical)
-            s, of_first = np.clip(steep, -steepest, steepest), value(loss, target_of_row, predicted) / (2 * typical)
+            steep = loss.slope(target_of_row, base + residual * z) * residual / (2 * typical)
+            s, of_first = np.clip(steep, -steepest, steepest), loss.value(target_of_row, predicted) / (2 * typical)
             clipped += abs(steep - s)
             assert of_first <= scaled(z) + 1e-9 * scaled(z) or (
                 not lowest <= target_of_row <= highest and of_first <= scaled(0.0) * (1 + 1e-9)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import naive
-from tunefree.losses import Hinge, Logistic, SmoothedHinge, Square, slope, value
+from tunefree.losses import Hinge, Logistic, SmoothedHinge, Square
 from tunefree.theory import pistol_risk
 from tunefree.theory.pistol_risk import constants_of
 
@@ -18,11 +18,11 @@ POINTS = 5  # a kernel that is 1 for equal points and 0 for others: functions ar
 
 
 def values_of(loss, y, margins):
-    return np.array([value(loss, *pair) for pair in zip(y, margins, strict=True)])
+    return np.array([loss.value(*pair) for pair in zip(y, margins, strict=True)])
 
 
 def slopes_of(loss, y):
-    return lambda t, margins: np.array([slope(loss, y[t], margins[0])])
+    return lambda t, margins: np.array([loss.slope(y[t], margins[0])])
 
 
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 200), eta=st.floats(0.01, 0.25), size=st.floats(0.0, 20.0))
@@ -69,7 +69,7 @@ def test_the_excess_error_is_bounded_by_the_excess_risk(seed, spread, loss):
     f = rng.normal(size=4) * 10.0 ** rng.uniform(-3, 0)
 
     def risk(g):
-        each = [c * value(loss, 1.0, m) + (1 - c) * value(loss, -1.0, m) for c, m in zip(chance, g, strict=True)]
+        each = [c * loss.value(1.0, m) + (1 - c) * loss.value(-1.0, m) for c, m in zip(chance, g, strict=True)]
         return p @ np.array(each)
 
     excess_error = p @ (np.abs(2 * chance - 1) * ((f > 0) != (chance > 0.5)))

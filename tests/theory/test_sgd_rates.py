@@ -13,14 +13,7 @@ from scipy.optimize import minimize
 
 from tunefree.losses import Logistic
 from tunefree.losses.links import low_noise_margin
-from tunefree.theory.sgd_rates import (
-    least_offset,
-    sgd_penalty,
-    sgd_rate,
-    sgd_rounds,
-    sgd_threshold,
-    variance_constant,
-)
+from tunefree.theory.sgd_rates import ExponentialRate, least_offset, sgd_penalty, variance_constant
 
 positive = st.floats(0.05, 2.0)
 
@@ -45,16 +38,16 @@ def test_variance_constant_by_hand():
 
 def test_thresholds_by_hand():
     # 32 R^2 nu/(m^2 lambda) - gamma = 32 * 4 * 3/(0.25 * 0.5) - 7
-    assert sgd_threshold(0.5, 7.0, 0.5, kernel_bound=2.0, nu=3.0) == 3065
+    assert ExponentialRate(0.5, 7.0, 0.5, kernel_bound=2.0).threshold(nu=3.0) == 3065
     # 36 M^2 R^2/(lambda^2 (2 gamma+T)) <= m^2/(32 R^2): 36 * 32 * 1/(0.25 * 4) - 14
-    assert sgd_threshold(0.5, 7.0, 2.0, averaged=True, initial_distance=0.0) == 1138
+    assert ExponentialRate(0.5, 7.0, 2.0, averaged=True).threshold(initial_distance=0.0) == 1138
     # gamma (gamma-1) D^2/((2 gamma+T)(T+1)) <= m^2/(32 R^2), where the start is far: T^2 + 15 T + 14 >= 8 * 42 * 10^4
-    assert sgd_threshold(0.5, 7.0, 2.0, averaged=True, initial_distance=100.0) == 1826
+    assert ExponentialRate(0.5, 7.0, 2.0, averaged=True).threshold(initial_distance=100.0) == 1826
 
 
 @given(lam=positive, gamma=st.floats(3.0, 50.0), m=positive, R=positive, M=positive, D=st.floats(0.0, 50.0))
 def test_the_threshold_of_theorem_2_is_the_first_number_that_meets_it(lam, gamma, m, R, M, D):
-    T = sgd_threshold(lam, gamma, m, kernel_bound=R, slope_bound=M, initial_distance=D, averaged=True)
+    T = ExponentialRate(lam, gamma, m, kernel_bound=R, slope_bound=M, averaged=True).threshold(initial_distance=D)
 
     def meets(rounds, slack):
         noise = 36 * M**2 * R**2 / (lam**2 * (2 * gamma + rounds))
@@ -65,18 +58,22 @@ def test_the_threshold_of_theorem_2_is_the_first_number_that_meets_it(lam, gamma
 
 
 def test_rates_by_hand():
-    assert sgd_rate(4605, 1.0, 3.0, 1.0) == pytest.approx(2 * math.exp(-1))  # 2^9 * 9 = 4608
-    assert sgd_rate(9210, 1.0, 3.0, 1.0, averaged=True) == pytest.approx(2 * math.exp(-1))  # 2^10 * 9 = 9216
-    assert sgd_rate(4605, 1.0, 3.0, 2.0, kernel_bound=2.0, slope_bound=3.0) == pytest.approx(2 * math.exp(-1 / 36))
-    corollary = sgd_rate(9210, 1.0, 3.0, low_noise_margin(Logistic(), 0.3), averaged=True)
+    assert ExponentialRate(1.0, 3.0, 1.0).bound(4605) == pytest.approx(2 * math.exp(-1))  # 2^9 * 9 = 4608
+    assert ExponentialRate(1.0, 3.0, 1.0, averaged=True).bound(9210) == pytest.approx(
+        2 * math.exp(-1)
+    )  # 2^10 * 9 = 9216
+    assert ExponentialRate(1.0, 3.0, 2.0, kernel_bound=2.0, slope_bound=3.0).bound(4605) == pytest.approx(
+        2 * math.exp(-1 / 36)
+    )
+    corollary = ExponentialRate(1.0, 3.0, low_noise_margin(Logistic(), 0.3), averaged=True).bound(9210)
     assert corollary == pytest.approx(2 * math.exp(-(math.log(4) ** 2)))
 
 
 @given(error=st.floats(1e-9, 0.5), lam=positive, m=positive, averaged=st.booleans())
 def test_rounds_are_the_least_for_an_error(error, lam, m, averaged):
-    T = sgd_rounds(error, lam, 3.0, m, averaged=averaged)
-    assert sgd_rate(T, lam, 3.0, m, averaged=averaged) <= error * (1 + 1e-9)
-    assert T == 1 or sgd_rate(T - 1, lam, 3.0, m, averaged=averaged) > error * (1 - 1e-9)
+    T = ExponentialRate(lam, 3.0, m, averaged=averaged).rounds(error)
+    assert ExponentialRate(lam, 3.0, m, averaged=averaged).bound(T) <= error * (1 + 1e-9)
+    assert T == 1 or ExponentialRate(lam, 3.0, m, averaged=averaged).bound(T - 1) > error * (1 - 1e-9)
 
 
 def test_a_penalty_by_proposition_1_is_small_enough():
@@ -110,30 +107,30 @@ def test_sgd_errs_no_more_often_than_the_theorems_allow():
     gap -= 0.5 * lam * least**2
     gamma = least_offset(lam, smoothness=0.25)
     nu = variance_constant(lam, gamma, 0.25, chance * (1 - chance), gap)
-    last = sgd_threshold(lam, gamma, margin, nu=nu)
-    mean = sgd_threshold(lam, gamma, margin, averaged=True, initial_distance=least)
+    last = ExponentialRate(lam, gamma, margin).threshold(nu=nu)
+    mean = ExponentialRate(lam, gamma, margin, averaged=True).threshold(initial_distance=least)
     assert max(last, mean) < rounds / 2
-    assert sgd_rate(rounds, lam, gamma, margin, averaged=True) < 2 * chance - 1
+    assert ExponentialRate(lam, gamma, margin, averaged=True).bound(rounds) < 2 * chance - 1
     y, g, weighted = np.where(rng.random((rounds, runs)) < chance, 1.0, -1.0), np.zeros(runs), np.zeros(runs)
     for t in range(1, rounds + 1):
         weighted += g * (gamma + t - 1)  # the average, up to a factor
         if t & (t - 1) == 0 or t in (last, mean, rounds):
             for f, first, is_averaged in ((g, last, False), (weighted, mean, True)):
                 excess = (2 * chance - 1) * np.mean(f <= 0.0)
-                assert t < first or excess <= sgd_rate(t, lam, gamma, margin, averaged=is_averaged)
+                assert t < first or excess <= ExponentialRate(lam, gamma, margin, averaged=is_averaged).bound(t)
         eta = 2.0 / (lam * (gamma + t))
         g = (1.0 - eta * lam) * g + eta * y[t - 1] * special.expit(-y[t - 1] * g)
 
 
 def test_a_threshold_is_not_given_without_what_it_depends_on():
     with pytest.raises(ValueError, match="nu"):
-        sgd_threshold(0.01, 51.0, 1.0)
+        ExponentialRate(0.01, 51.0, 1.0).threshold()
     with pytest.raises(ValueError, match="initial_distance"):
-        sgd_threshold(0.01, 51.0, 1.0, averaged=True)
+        ExponentialRate(0.01, 51.0, 1.0, averaged=True).threshold()
 
 
 def test_nonsense_is_refused():
     with pytest.raises(ValueError, match="regularization"):
-        sgd_rate(10, 0.0, 3.0, 1.0)
+        ExponentialRate(0.0, 3.0, 1.0).bound(10)
     with pytest.raises(ValueError, match="error"):
-        sgd_rounds(0.0, 1.0, 3.0, 1.0)
+        ExponentialRate(1.0, 3.0, 1.0).rounds(0.0)

@@ -11,7 +11,6 @@ from hypothesis import given, target
 from hypothesis import strategies as st
 
 from tunefree import losses
-from tunefree.losses.contract import growth
 from tunefree.theory.stopping_times import (
     gradient_bound,
     hinge_schedule,
@@ -173,7 +172,7 @@ def test_largest_steps_by_hand():
 
 @given(power=st.floats(1.0, 4.0), kappa=st.floats(0.01, 100.0), norm=st.floats(0.0, 50.0))
 def test_gradient_bound_is_what_21_needs(power, kappa, norm):
-    slopes = growth(losses.power_loss(power), 1.0)
+    slopes = losses.power_loss(power).growth(1.0)
     q = slopes.power
     # |f(x)| <= kappa ||f||, so the gradient's norm is at most kappa c_q (1 + (kappa ||f||)^q); with q = 0, kappa c_0.
     needed = kappa * slopes.constant * ((1 + (kappa * norm) ** q) if q > 0 else 1.0)
@@ -187,13 +186,13 @@ def descend(X, y, loss, theta, step, rounds):
         eta = step * t**-theta
         sums, mass = sums + eta * w, mass + eta
         iterates.append((w, sums / mass))
-        slopes = np.array([losses.left_slope(loss, a, b) for a, b in zip(y, X @ w, strict=True)])
+        slopes = np.array([loss.left_slope(a, b) for a, b in zip(y, X @ w, strict=True)])
         w = w - eta * X.T @ slopes / len(y)
     return iterates
 
 
 def empirical(X, y, loss, w):
-    return np.mean([losses.value(loss, a, b) for a, b in zip(y, X @ w, strict=True)])
+    return np.mean([loss.value(a, b) for a, b in zip(y, X @ w, strict=True)])
 
 
 @pytest.mark.parametrize("output", ["last", "average", "best"])

@@ -167,7 +167,7 @@ def test_losses_that_others_have_are_errors_that_say_what_is_nearest(name):
 
 def test_the_power_of_the_absolute_error_has_its_name():
     loss = tunefree.losses.loss_of("regression", "absolute-power:3")
-    assert tunefree.losses.value(loss, 3.0, 1.0) == 8.0
+    assert loss.value(3.0, 1.0) == 8.0
 
 
 def test_labels_are_found_as_they_are_written():

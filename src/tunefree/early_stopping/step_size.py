@@ -12,7 +12,6 @@ from tunefree.early_stopping.descent import Descent
 from tunefree.early_stopping.empirical import respond
 from tunefree.early_stopping.problem import Problem, Rows, Schedule
 from tunefree.early_stopping.spaces import largest_eigenvalue
-from tunefree.losses.contract import growth
 from tunefree.losses.objectives import Multinomial
 from tunefree.theory.stopping_times import gradient_bound, largest_step
 
@@ -41,7 +40,7 @@ def step_size(problem: Problem, loss: Any, theta: float, rule: str, bound: float
     order : {"batch", "cyclic", "shuffled"}, default "batch"
         With single rows, what counts is K(x, x): the mean for Lipschitz losses, the largest for others.
     """
-    slopes = growth(loss, bound)
+    slopes = loss.growth(bound)
     if slopes.power == math.inf:
         raise ValueError(f"no theorem gives a step for the {type(loss).__name__} loss: pass eta as a number")
     sizes = problem.space.squared_sizes()

@@ -29,7 +29,6 @@ from tunefree.estimators.path_parameters import PathParameters
 from tunefree.estimators.path_targets import Targets
 from tunefree.estimators.tables import EncodedRows
 from tunefree.kernel.kernels import kernel_of
-from tunefree.losses.contract import growth
 from tunefree.model_files.plan import EARLY_STOPPING, Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
@@ -223,7 +222,7 @@ class IterativeRegularization(Saving, PathParameters):
         loss, bound, order = targets.loss, targets.bound, ORDERS[self.stochastic]
         theta = self.theta
         if theta is None:
-            theta = 0.5 if growth(loss, bound).power == math.inf else usual_theta(loss, bound)
+            theta = 0.5 if loss.growth(bound).power == math.inf else usual_theta(loss, bound)
             theta = max(theta, 0.5) if self.stochastic else theta
         eta = self.eta
         if isinstance(eta, str):
@@ -238,7 +237,7 @@ class IterativeRegularization(Saving, PathParameters):
         if self.stop != "holdout":
             return int(self.stop)
         fitted = self.fitted_path_
-        if fitted.has_held_out or self.stochastic or growth(fitted.targets.loss, 1.0).power == math.inf:
+        if fitted.has_held_out or self.stochastic or fitted.targets.loss.growth(1.0).power == math.inf:
             return int(self.max_iter)
         return min(self._by_theory(), int(self.max_iter))
 
@@ -362,7 +361,7 @@ class IterativeRegularization(Saving, PathParameters):
         if loss.smoothness < math.inf:
             holds = descends(path) and (self.output != "average" or path["norm"].max() <= radius)
         else:
-            q = growth(loss, targets.bound).power
+            q = loss.growth(targets.bound).power
             small = self.output != "last" or path["norm"].max() <= radius
             holds = self.eta == "theory" and small and self.theta_ > q / (q + 1.0)
         if not holds:

@@ -24,7 +24,6 @@ from tunefree.core.parameters import require
 from tunefree.estimators.iterative import IterativeRegularization
 from tunefree.estimators.path_display import GAP, NORM, SIZE, TRAINING, VALIDATION
 from tunefree.losses import loss_of
-from tunefree.losses.contract import growth
 from tunefree.plotting.style import EndLabel, label_ends, pyplot, simplify
 from tunefree.theory.stopping_times import StoppingTime, stopping_time
 
@@ -264,7 +263,7 @@ def _stopping_time(estimator: Any) -> StoppingTime | None:
     estimator._check()
     loss = loss_of("classification" if is_classifier(estimator) else "regression", str(estimator.loss))
     at_fixed_time = estimator.stop not in ("holdout", "theory")
-    if estimator.stochastic or at_fixed_time or growth(loss, 1.0).power == math.inf:
+    if estimator.stochastic or at_fixed_time or loss.growth(1.0).power == math.inf:
         return None
     assumed = {"output": estimator.output, **dict(estimator.assumptions or {})}
     usual = stopping_time(1, loss, **assumed)

@@ -14,7 +14,6 @@ from tunefree.estimators.path_targets import Targets, fit_temperature, probabili
 from tunefree.estimators.predictions import Classifying, Regressing
 from tunefree.estimators.preparation import LARGEST
 from tunefree.losses import loss_of
-from tunefree.losses.contract import has_inverse_link
 from tunefree.model.calibration import of_classes
 
 
@@ -58,7 +57,7 @@ class IterativeRegularizationClassifier(Classifying, IterativeRegularization):
 
     def _calibration_rows(self, targets: Targets, features: Any, rows: Rows) -> tuple[Any, Rows] | None:
         # Losses whose margins stand for no probabilities: these are learned from margins of rows held out.
-        return None if has_inverse_link(targets.loss) else (features, rows)
+        return None if targets.loss.has_inverse_link else (features, rows)
 
     def _stop_at(self, t: int) -> None:
         super()._stop_at(t)

@@ -15,7 +15,6 @@ from scipy.special import log_softmax, softmax
 from tunefree.early_stopping.problem import absolute_errors, wrong_classes
 from tunefree.estimators.preparation import shares
 from tunefree.losses import Logistic
-from tunefree.losses.contract import has_inverse_link, inverse_link, rescaled
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
 from tunefree.model.calibration import of_classes as margins_of_classes
 
@@ -65,7 +64,7 @@ def of_numbers(loss: Any, y: np.ndarray, weight: np.ndarray) -> Targets:
 
 def in_units(loss: Any, targets: np.ndarray, exact: np.ndarray, bound: float, unit: float, centre: float) -> Targets:
     """Targets that are in units already; the loss follows."""
-    scaled_loss, loss_unit = rescaled(loss, unit)
+    scaled_loss, loss_unit = loss.rescaled(unit)
     strata = np.zeros(len(targets), np.int64)
     return Targets(
         targets,
@@ -89,21 +88,21 @@ def log_odds(loss: Any, margins: np.ndarray, temperature: Any) -> np.ndarray:
     """
     if isinstance(loss, Logistic):
         return margins_of_classes(margins)
-    if not has_inverse_link(loss):
+    if not loss.has_inverse_link:
         return temperature * margins_of_classes(margins)
     return np.log(np.maximum(probabilities(loss, margins, temperature), np.finfo(np.float64).eps))
 
 
 def probabilities(loss: Any, margins: np.ndarray, temperature: Any) -> np.ndarray:
     """Class probabilities (n, classes) of margins; see :func:`log_odds`."""
-    if not has_inverse_link(loss):
+    if not loss.has_inverse_link:
         return softmax(temperature * margins_of_classes(margins), axis=1)
     if margins.shape[1] == 1:
-        upper = inverse_link(loss, margins[:, 0])
+        upper = loss.inverse_link(margins[:, 0])
         return np.stack([1.0 - upper, upper], axis=1)
     if isinstance(loss, Logistic):
         return softmax(margins, axis=1)
-    each = inverse_link(loss, margins)
+    each = loss.inverse_link(margins)
     each[~each.any(axis=1)] = 1.0
     return each / each.sum(axis=1, keepdims=True)
 

@@ -22,7 +22,6 @@ from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
 from tunefree.generations.numeric_losses import differentiating, minimising, write_steps_of_logarithms
 from tunefree.generations.problem import Problem, scaled_targets
 from tunefree.generations.trees import LEAF, Trees, joined, step
-from tunefree.losses.contract import slope
 
 TREES = 100
 RATE, RATE_OF_MANY = 0.1, 0.2  # of shrinkage; for more than MANY classes
@@ -162,7 +161,7 @@ def balance_of(targets: np.ndarray, weights: np.ndarray, margins: np.ndarray) ->
 
 def steepness(loss: Any, targets: np.ndarray) -> float:
     """The mean slope of a loss at 0, without signs; 1 where all are 0."""
-    mean = float(np.mean([min(abs(slope(loss, y, 0.0)), 1e100) for y in targets[:MANY_ROWS].tolist()] or [0.0]))
+    mean = float(np.mean([min(abs(loss.slope(y, 0.0)), 1e100) for y in targets[:MANY_ROWS].tolist()] or [0.0]))
     return mean or 1.0
 
 

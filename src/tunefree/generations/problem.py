@@ -10,7 +10,7 @@ import numpy as np
 from tunefree.core.numbers import MOST
 from tunefree.generations.bins import Bins, bins_of, codes_of
 from tunefree.losses import Square
-from tunefree.losses.contract import has_log_link, rescaled
+from tunefree.losses.contract import has_log_link
 
 MOST_SCORE = 1e15  # so that single precision has room for sums
 FARTHEST = 1e15  # spreads of a target from the centre, likewise
@@ -150,6 +150,6 @@ def scaled_targets(problem: Problem) -> ScaledTargets:
         return ScaledTargets(0.0, mean, np.clip(problem.targets / mean, 0.0, FARTHEST), None, dispersion)
     centre = centre_of(problem)
     spread = spread_of(problem, centre)
-    loss = None if isinstance(problem.loss, Square) else rescaled(problem.loss, spread)[0]
+    loss = None if isinstance(problem.loss, Square) else problem.loss.rescaled(spread)[0]
     targets = np.clip(problem.targets / spread - centre / spread, -FARTHEST, FARTHEST)
     return ScaledTargets(centre, spread, targets, loss)

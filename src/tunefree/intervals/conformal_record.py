@@ -29,7 +29,7 @@ from tunefree.intervals.conformal import check_enough, quantile, recency
 from tunefree.intervals.learning_curve import LearningCurve
 from tunefree.intervals.sets import class_scores
 from tunefree.intervals.widths import Widths
-from tunefree.losses.contract import has_log_link, response
+from tunefree.losses.contract import has_log_link
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)  # that are followed on a stream
 TAILS = tuple(sorted((0.5, *((1.0 + sign * coverage) / 2.0 for coverage in COVERAGES for sign in (-1.0, 1.0)))))
@@ -57,7 +57,7 @@ class Judged(NamedTuple):
 def scores_of(loss: Any, candidates: np.ndarray, y: np.ndarray, units: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """The scores (n, C) of several predictions (n, C, K) of rows: residuals in units (n,), or of the classes."""
     if loss is not None:
-        residuals = within(y[:, None] - response(loss, candidates[:, :, 0]))
+        residuals = within(y[:, None] - loss.response(candidates[:, :, 0]))
         scores = np.clip(residuals / units[:, None], -CEILING, CEILING)
         return np.where(y[:, None] <= 0.0, -CEILING, scores) if has_log_link(loss) else scores
     codes = np.arange(len(y)), y.astype(np.int64)

@@ -27,8 +27,6 @@ from tunefree.core.numbers import CEILING, LARGEST, bounded
 from tunefree.kernel.contract import KernelLearner, factors_of
 from tunefree.learners.contract import Traits
 from tunefree.learners.gradient import stride_of
-from tunefree.losses import curvature
-from tunefree.losses import value as loss_of_prediction
 from tunefree.theory.sgd_rates import least_offset
 
 TUNED, BY_THEOREM = -1.0, 0.0  # offsets that are chosen on the first rows
@@ -102,9 +100,9 @@ class RegularizedKernelSGD(KernelLearner):
         is_of_classes, reach = objective.task == "classification", math.sqrt(largest)
         bend = objective.smoothness if is_of_classes else math.inf
         if lipschitz == math.inf and is_of_classes:
-            lossless = math.sqrt(2.0 * loss_of_prediction(loss, 1.0, 0.0) / penalty)
+            lossless = math.sqrt(2.0 * loss.value(1.0, 0.0) / penalty)
             radius = radius or (lossless if bend < math.inf else min(lossless, FARTHEST / reach))
-            bend = min(bend, curvature(loss, 1.0, -radius * reach))
+            bend = min(bend, loss.curvature(1.0, -radius * reach))
         if offset == BY_THEOREM:
             offset = TUNED if bend == math.inf else least_offset(penalty, min(bend * largest, CEILING), is_averaged)
             offset = min(offset, CEILING)

@@ -32,10 +32,6 @@ _OTHERS = {"power": "is no loss: |error|^P is called absolute-power:P, and Tweed
 # Where the attributes of this module are that are loaded when they are asked for; :func:`register` adds the losses of
 # this package. No file may be called like a function here: importing a file sets an attribute of the file's name.
 _EXPORTED = {
-    "value": "tunefree.losses.contract",
-    "slope": "tunefree.losses.contract",
-    "curvature": "tunefree.losses.contract",
-    "left_slope": "tunefree.losses.contract",
     "Power": "tunefree.losses.power",
     "EpsilonInsensitive": "tunefree.losses.power",
     "Huber": "tunefree.losses.huber_loss",

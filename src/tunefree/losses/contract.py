@@ -1,13 +1,12 @@
-"""What a loss is: functions of a target and a prediction, and the constants that theory asks for.
+"""What a loss has: functions of a target and a prediction, and the constants that theory asks for.
 
-A loss V is a NamedTuple. Two of its fields are constants: ``lipschitz`` bounds the absolute slope, ``smoothness`` is
-the Lipschitz constant of the slope; each is infinite if there is no such number. The other fields are the loss's
-parameters. Losses are convex and at least 0. Classification losses take targets -1 and +1.
+A loss V is a NamedTuple, a :func:`loss_class`. Two of its fields are constants: ``lipschitz`` bounds the absolute
+slope, ``smoothness`` is the Lipschitz constant of the slope; each is infinite if there is no such number. The other
+fields are the loss's parameters. Losses are convex and at least 0. Classification losses take targets -1 and +1.
 
-The functions here choose their body by the class of the loss. The bodies of ``value``, ``slope``, ``curvature`` and
-``left_slope`` are cases in compiled loops (:mod:`tunefree.losses.switch`); they take one target and one prediction, and
-are finite for all finite arguments. Where the true number cannot be represented (an exponential, the square of 1e200),
-the largest finite one stands in.
+``value``, ``slope``, ``curvature`` and ``left_slope`` are cases in compiled loops (:mod:`tunefree.losses.switch`), and
+called as methods in Python; they take one target and one prediction, and are finite for all finite arguments. Where the
+true number cannot be represented (an exponential, the square of 1e200), the largest finite one stands in.
 
 Growth: Lin, Rosasco, Zhou: Iterative regularization for learning with convex loss functions (JMLR 17, 2016),
 Assumption 1. With all targets in [-b, b] (b = 1 for labels), (4) asks for a q and a c_q with
@@ -26,60 +25,7 @@ With V(y, h) = phi(y h) and mu the probability of the label +1,
 from __future__ import annotations
 
 import math
-from functools import singledispatch
 from typing import Any, NamedTuple
-
-
-@singledispatch
-def value(loss: Any, y: float, prediction: float) -> float:
-    """The loss of a prediction.
-
-    Examples
-    --------
-    >>> from tunefree.losses import Hinge
-    >>> value(Hinge(), 1.0, 0.25)
-    0.75
-    """
-    raise TypeError(f"{type(loss).__name__} is not a loss: no value is registered for it")
-
-
-@singledispatch
-def slope(loss: Any, y: float, prediction: float) -> float:
-    """A subgradient of the loss in the prediction.
-
-    Examples
-    --------
-    >>> from tunefree.losses import Square
-    >>> slope(Square(), 1.0, 0.25)
-    -1.5
-    """
-    raise TypeError(f"{type(loss).__name__} is not a loss: no slope is registered for it")
-
-
-@singledispatch
-def curvature(loss: Any, y: float, prediction: float) -> float:
-    """The second derivative of the loss in the prediction; 0 where there is none, as at kinks.
-
-    Examples
-    --------
-    >>> from tunefree.losses import Logistic
-    >>> curvature(Logistic(), 1.0, 0.0)
-    0.25
-    """
-    raise TypeError(f"{type(loss).__name__} is not a loss: no curvature is registered for it")
-
-
-@singledispatch
-def left_slope(loss: Any, y: float, prediction: float) -> float:
-    """The left derivative of the loss in the prediction; the slope, unless the loss has a body of its own.
-
-    Examples
-    --------
-    >>> from tunefree.losses import Absolute
-    >>> slope(Absolute(), 1.0, 1.0), left_slope(Absolute(), 1.0, 1.0)
-    (0.0, -1.0)
-    """
-    return slope(loss, y, prediction)
 
 
 class Growth(NamedTuple):
@@ -89,131 +35,92 @@ class Growth(NamedTuple):
     constant: float  # c_q; infinite if q is
 
 
-@singledispatch
-def growth(loss: Any, bound: float) -> Growth:
-    """q and c_q of a loss, for targets in [-bound, bound]; 0 and the Lipschitz constant where there is one.
+class Loss:
+    """What a loss has that does not define it. It needs ``value``, ``slope`` and ``curvature``.
 
     Examples
     --------
-    >>> from tunefree.losses import Hinge, Square
-    >>> growth(Hinge(), 1.0), growth(Square(), 3.0)
+    >>> from tunefree.losses import Absolute, Hinge, Square, huber, poisson
+    >>> Hinge().value(1.0, 0.25), Square().slope(1.0, 0.25), Square().curvature(1.0, 0.25)
+    (0.75, -1.5, 2.0)
+    >>> Absolute().slope(1.0, 1.0), Absolute().left_slope(1.0, 1.0)
+    (0.0, -1.0)
+    >>> Hinge().growth(1.0), Square().growth(3.0)
     (Growth(power=0.0, constant=1.0), Growth(power=1.0, constant=6.0))
-    """
-    if not hasattr(loss, "lipschitz"):
-        raise TypeError(f"{type(loss).__name__} is not a loss")
-    return Growth(0.0, loss.lipschitz) if loss.lipschitz < math.inf else Growth(math.inf, math.inf)
-
-
-def at_zero(loss: Any, bound: float = 1.0) -> float:
-    """|V|_0: the largest loss of the prediction 0, for targets in [-bound, bound].
-
-    Examples
-    --------
-    >>> from tunefree.losses import Hinge, Square
-    >>> at_zero(Hinge()), at_zero(Square(), bound=3.0)
+    >>> Hinge().at_zero(), Square().at_zero(bound=3.0)
     (1.0, 9.0)
-    """
-    return max(value(loss, bound, 0.0), value(loss, -bound, 0.0))
-
-
-@singledispatch
-def variance_exponent(loss: Any) -> float:
-    """tau of (5) in Lin, Rosasco, Zhou 2016, as far as the loss alone implies it: 0, unless the loss says more.
-
-    Examples
-    --------
-    >>> from tunefree.losses import Hinge, Square
-    >>> variance_exponent(Hinge()), variance_exponent(Square())
-    (0.0, 1.0)
-    """
-    return 0.0
-
-
-@singledispatch
-def rescaled(loss: Any, unit: float) -> tuple[Any, float]:
-    """The loss V' and the factor c with V(y, p) = c V'(y / unit, p / unit).
-
-    Examples
-    --------
-    >>> from tunefree.losses import huber
-    >>> rescaled(huber(3.0), 2.0)
+    >>> huber(3.0).rescaled(2.0)
     (Huber(delta=1.5, lipschitz=1.5, smoothness=1.0), 4.0)
+    >>> poisson().response(0.0), poisson().prediction_of(1.0), Square().response(2.0)
+    (np.float64(1.0), np.float64(0.0), 2.0)
+    >>> Square().link(0.75), Square().inverse_link([-2.0, 0.0, 0.5]).tolist(), Hinge().has_inverse_link
+    (0.5, [0.0, 0.5, 0.75], False)
     """
-    raise TypeError(f"{type(loss).__name__} is not a regression loss")
+
+    has_log_link = False  # whether predictions of numbers are logarithms of means; ``power`` is then the variance's
+
+    def value(loss, y, prediction):
+        """The loss of a prediction."""
+        raise TypeError(f"{type(loss).__name__} is not a loss: it has no value")
+
+    def slope(loss, y, prediction):
+        """A subgradient of the loss in the prediction."""
+        raise TypeError(f"{type(loss).__name__} is not a loss: it has no slope")
+
+    def curvature(loss, y, prediction):
+        """The second derivative of the loss in the prediction; 0 where there is none, as at kinks."""
+        raise TypeError(f"{type(loss).__name__} is not a loss: it has no curvature")
+
+    def left_slope(loss, y, prediction):
+        """The left derivative of the loss in the prediction: the slope, unless the loss defines it."""
+        return loss.slope(y, prediction)
+
+    def growth(loss: Any, bound: float) -> Growth:
+        """q and c_q, for targets in [-bound, bound]; 0 and the Lipschitz constant where there is one."""
+        return Growth(0.0, loss.lipschitz) if loss.lipschitz < math.inf else Growth(math.inf, math.inf)
+
+    def at_zero(loss: Any, bound: float = 1.0) -> float:
+        """|V|_0: the largest loss of the prediction 0, for targets in [-bound, bound]."""
+        return max(loss.value(bound, 0.0), loss.value(-bound, 0.0))
+
+    def variance_exponent(loss) -> float:
+        """tau of (5) in Lin, Rosasco, Zhou 2016, as far as the loss alone implies it: 0, unless the loss says more."""
+        return 0.0
+
+    def rescaled(loss, unit: float) -> tuple[Any, float]:
+        """The loss V' and the factor c with V(y, p) = c V'(y / unit, p / unit)."""
+        raise TypeError(f"{type(loss).__name__} is not a regression loss")
+
+    def response(loss, predictions: Any) -> Any:
+        """The targets that predictions of numbers (an array) stand for: themselves, unless the loss has a link."""
+        return predictions
+
+    def prediction_of(loss, targets: Any) -> Any:
+        """The predictions that stand for targets (an array), as :meth:`response` undoes it."""
+        return targets
+
+    def link(loss, probability: float) -> float:
+        """h*(mu), for a probability between 0 and 1; infinite at 0 and 1 for some losses."""
+        raise TypeError(f"the {type(loss).__name__} loss has no link function")
+
+    def inverse_link(loss, predictions: Any) -> Any:
+        """The probabilities of predictions (an array); 0 or 1 beyond the range of h*."""
+        raise TypeError(f"the link function of the {type(loss).__name__} loss has no inverse")
+
+    @property
+    def has_inverse_link(loss) -> bool:
+        """Whether probabilities can be computed from predictions."""
+        return type(loss).inverse_link is not Loss.inverse_link
 
 
-@singledispatch
-def response(loss: Any, predictions: Any) -> Any:
-    """The targets that predictions of numbers (an array) stand for: themselves, unless the loss has another link.
-
-    Examples
-    --------
-    >>> from tunefree.losses import Square, poisson
-    >>> response(Square(), 2.0), response(poisson(), 0.0)
-    (2.0, np.float64(1.0))
-    """
-    return predictions
+def loss_class(cls: Any) -> Any:
+    """Let a NamedTuple class, which cannot have a base, have what it does not define itself from :class:`Loss`."""
+    for name, default in vars(Loss).items():
+        if not hasattr(cls, name):
+            setattr(cls, name, default)
+    return cls
 
 
-@singledispatch
-def prediction_of(loss: Any, targets: Any) -> Any:
-    """The predictions that stand for targets (an array), as :func:`response` undoes it.
-
-    Examples
-    --------
-    >>> from tunefree.losses import Square, poisson
-    >>> prediction_of(Square(), 2.0), prediction_of(poisson(), 1.0)
-    (2.0, np.float64(0.0))
-    """
-    return targets
-
-
-@singledispatch
 def has_log_link(loss: Any) -> bool:
-    """Whether predictions of numbers are logarithms of means; such a loss has the power of the variance as ``power``.
-
-    Examples
-    --------
-    >>> from tunefree.losses import Square, poisson
-    >>> has_log_link(Square()), has_log_link(poisson())
-    (False, True)
-    """
-    return False
-
-
-@singledispatch
-def link(loss: Any, probability: float) -> float:
-    """h*(mu), for a probability between 0 and 1; infinite at 0 and 1 for some losses.
-
-    Examples
-    --------
-    >>> from tunefree.losses import Square
-    >>> link(Square(), 0.75)
-    0.5
-    """
-    raise TypeError(f"the {type(loss).__name__} loss has no link function")
-
-
-@singledispatch
-def inverse_link(loss: Any, predictions: Any) -> Any:
-    """The probabilities of predictions (an array); 0 or 1 beyond the range of h*.
-
-    Examples
-    --------
-    >>> from tunefree.losses import Square
-    >>> inverse_link(Square(), [-2.0, 0.0, 0.5])
-    array([0.  , 0.5 , 0.75])
-    """
-    raise TypeError(f"the link function of the {type(loss).__name__} loss has no inverse")
-
-
-def has_inverse_link(loss: Any) -> bool:
-    """Whether probabilities can be computed from predictions.
-
-    Examples
-    --------
-    >>> from tunefree.losses import Hinge, Logistic
-    >>> has_inverse_link(Logistic()), has_inverse_link(Hinge())
-    (True, False)
-    """
-    return inverse_link.dispatch(type(loss)) is not inverse_link.dispatch(object)
+    """Whether predictions are logarithms of means; False where there is no loss of numbers, but None."""
+    return loss is not None and loss.has_log_link

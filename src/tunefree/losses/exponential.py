@@ -8,43 +8,34 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import LARGEST_EXPONENT
-from tunefree.losses.contract import curvature, inverse_link, link, slope, value
+from tunefree.losses.contract import loss_class
 from tunefree.losses.links import log_odds, sigmoid
 
 
+@loss_class
 class Exponential(NamedTuple):
     """exp(-y p).
 
     Examples
     --------
-    >>> value(Exponential(), 1.0, 0.0), slope(Exponential(), 1.0, 0.0)
+    >>> Exponential().value(1.0, 0.0), Exponential().slope(1.0, 0.0)
     (1.0, -1.0)
     """
 
     lipschitz: float = math.inf
     smoothness: float = math.inf
 
+    def value(loss, y, prediction):
+        return math.exp(min(-y * prediction, LARGEST_EXPONENT))
 
-@value.register(Exponential)
-def value_exponential(loss, y, prediction):
-    return math.exp(min(-y * prediction, LARGEST_EXPONENT))
+    def slope(loss, y, prediction):
+        return -y * math.exp(min(-y * prediction, LARGEST_EXPONENT))
 
+    def curvature(loss, y, prediction):
+        return math.exp(min(-y * prediction, LARGEST_EXPONENT))
 
-@slope.register(Exponential)
-def slope_exponential(loss, y, prediction):
-    return -y * math.exp(min(-y * prediction, LARGEST_EXPONENT))
+    def link(loss, probability):
+        return 0.5 * log_odds(probability)
 
-
-@curvature.register(Exponential)
-def curvature_exponential(loss, y, prediction):
-    return math.exp(min(-y * prediction, LARGEST_EXPONENT))
-
-
-@link.register(Exponential)
-def link_exponential(loss, probability):
-    return 0.5 * log_odds(probability)
-
-
-@inverse_link.register(Exponential)
-def inverse_link_exponential(loss, predictions):
-    return sigmoid(2.0 * np.clip(predictions, -1e300, 1e300))
+    def inverse_link(loss, predictions):
+        return sigmoid(2.0 * np.clip(predictions, -1e300, 1e300))

@@ -6,21 +6,38 @@ import math
 from typing import NamedTuple
 
 from tunefree.core.numbers import finite, raised
-from tunefree.losses.contract import curvature, rescaled, slope, value
+from tunefree.losses.contract import loss_class
 
 
+@loss_class
 class Huber(NamedTuple):
     """(p - y)^2 / 2 where |p - y| <= delta, else delta (|p - y| - delta / 2); made by :func:`huber`.
 
     Examples
     --------
-    >>> [value(huber(1.0), 0.0, prediction) for prediction in (0.5, 3.0)]
+    >>> [huber(1.0).value(0.0, prediction) for prediction in (0.5, 3.0)]
     [0.125, 2.5]
     """
 
     delta: float  # above 0
     lipschitz: float
     smoothness: float
+
+    def value(loss, y, prediction):
+        error = abs(prediction - y)
+        if error <= loss.delta:
+            return finite(0.5 * error * error)
+        return finite(loss.delta * (error - 0.5 * loss.delta))
+
+    def slope(loss, y, prediction):
+        return min(max(prediction - y, -loss.delta), loss.delta)
+
+    def curvature(loss, y, prediction):
+        return 1.0 if abs(prediction - y) < loss.delta else 0.0
+
+    def rescaled(loss, unit):
+        delta = finite(loss.delta / unit)
+        return loss._replace(delta=delta, lipschitz=delta), raised(unit, 2.0)
 
 
 def huber(delta: float = 1.0) -> Huber:
@@ -39,27 +56,3 @@ def huber(delta: float = 1.0) -> Huber:
     if not (delta > 0 and math.isfinite(delta)):
         raise ValueError(f"delta must be a number above 0, not {delta}")
     return Huber(delta, delta, 1.0)
-
-
-@value.register(Huber)
-def value_huber(loss, y, prediction):
-    error = abs(prediction - y)
-    if error <= loss.delta:
-        return finite(0.5 * error * error)
-    return finite(loss.delta * (error - 0.5 * loss.delta))
-
-
-@slope.register(Huber)
-def slope_huber(loss, y, prediction):
-    return min(max(prediction - y, -loss.delta), loss.delta)
-
-
-@curvature.register(Huber)
-def curvature_huber(loss, y, prediction):
-    return 1.0 if abs(prediction - y) < loss.delta else 0.0
-
-
-@rescaled.register(Huber)
-def rescaled_huber(loss, unit):
-    delta = finite(loss.delta / unit)
-    return loss._replace(delta=delta, lipschitz=delta), raised(unit, 2.0)

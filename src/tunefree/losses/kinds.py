@@ -15,7 +15,6 @@ import numpy as np
 
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import clip, finite
-from tunefree.losses import contract
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.labels import Binary, OneAgainstAll
 from tunefree.losses.multinomial import (
@@ -136,8 +135,7 @@ class Functions(NamedTuple):
 def functions_over(classes: tuple[type, ...]) -> Functions:
     """The functions of objectives over some classes of losses."""
     value, slope, curvature, left_slope = (
-        switch(function, classes)
-        for function in (contract.value, contract.slope, contract.curvature, contract.left_slope)
+        switch(name, classes) for name in ("value", "slope", "curvature", "left_slope")
     )
     slopes = writer_of_slopes(slope), writer_of_slopes(left_slope)
     of_objectives = differentiator(slope, curvature), loss_function(value), *slopes

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.losses.contract import link, value
-
 
 def low_noise_margin(loss: Any, delta: float) -> float:
     """m(delta): how far from 0 the best prediction lies where probabilities keep a distance delta from 1/2.
@@ -36,7 +34,7 @@ def low_noise_margin(loss: Any, delta: float) -> float:
     """
     if not 0.0 < delta < 0.5:
         raise ValueError(f"delta must lie between 0 and 1/2, not {delta}")
-    return max(link(loss, 0.5 + delta), abs(link(loss, 0.5 - delta)))
+    return max(loss.link(0.5 + delta), abs(loss.link(0.5 - delta)))
 
 
 def least_risk(loss: Any, probability: float) -> float:
@@ -48,7 +46,7 @@ def least_risk(loss: Any, probability: float) -> float:
     >>> round(least_risk(Logistic(), 0.5), 6)
     0.693147
     """
-    return risk(loss, probability, link(loss, probability)) if 0.0 < probability < 1.0 else 0.0
+    return risk(loss, probability, loss.link(probability)) if 0.0 < probability < 1.0 else 0.0
 
 
 def risk(loss: Any, probability: float, prediction: float) -> float:
@@ -60,8 +58,8 @@ def risk(loss: Any, probability: float, prediction: float) -> float:
     >>> risk(Square(), 0.75, 0.0)
     1.0
     """
-    favourable = probability * value(loss, 1.0, prediction) if probability > 0.0 else 0.0
-    return favourable + ((1.0 - probability) * value(loss, -1.0, prediction) if probability < 1.0 else 0.0)
+    favourable = probability * loss.value(1.0, prediction) if probability > 0.0 else 0.0
+    return favourable + ((1.0 - probability) * loss.value(-1.0, prediction) if probability < 1.0 else 0.0)
 
 
 def log_odds(probability: float) -> float:

@@ -6,24 +6,16 @@ import math
 from typing import NamedTuple
 
 from tunefree.core.numbers import finite, raised, sign
-from tunefree.losses.contract import (
-    Growth,
-    curvature,
-    growth,
-    left_slope,
-    rescaled,
-    slope,
-    value,
-    variance_exponent,
-)
+from tunefree.losses.contract import Growth, loss_class
 
 
+@loss_class
 class Power(NamedTuple):
     """|p - y|^power; made by :func:`power_loss`.
 
     Examples
     --------
-    >>> value(power_loss(3.0), 3.0, 1.0), slope(power_loss(3.0), 3.0, 1.0)
+    >>> power_loss(3.0).value(3.0, 1.0), power_loss(3.0).slope(3.0, 1.0)
     (8.0, -12.0)
     """
 
@@ -31,13 +23,37 @@ class Power(NamedTuple):
     lipschitz: float
     smoothness: float
 
+    def value(loss, y, prediction):
+        return raised(finite(abs(prediction - y)), loss.power)
 
+    def slope(loss, y, prediction):
+        side = sign(prediction - y)
+        return side * finite(loss.power * raised(finite(abs(prediction - y)), loss.power - 1.0))
+
+    def growth(loss, bound):
+        return growth_of_power(loss.power, bound)
+
+    def curvature(loss, y, prediction):
+        return second_derivative(loss.power, finite(abs(prediction - y)))
+
+    def left_slope(loss, y, prediction):
+        side = 1.0 if prediction > y else -1.0
+        return side * finite(loss.power * raised(finite(abs(prediction - y)), loss.power - 1.0))
+
+    def rescaled(loss, unit):
+        return loss, raised(unit, loss.power)
+
+    def variance_exponent(loss):
+        return 1.0 if loss.power == 2.0 else 0.0
+
+
+@loss_class
 class EpsilonInsensitive(NamedTuple):
     """max(|p - y|^power - epsilon, 0); made by :func:`epsilon_insensitive`.
 
     Examples
     --------
-    >>> value(epsilon_insensitive(0.5), 3.0, 1.0), value(epsilon_insensitive(0.5), 3.0, 2.75)
+    >>> epsilon_insensitive(0.5).value(3.0, 1.0), epsilon_insensitive(0.5).value(3.0, 2.75)
     (1.5, 0.0)
     """
 
@@ -45,6 +61,38 @@ class EpsilonInsensitive(NamedTuple):
     power: float  # at least 1
     lipschitz: float
     smoothness: float
+
+    def value(loss, y, prediction):
+        return finite(max(raised(finite(abs(prediction - y)), loss.power) - loss.epsilon, 0.0))
+
+    def slope(loss, y, prediction):
+        error = finite(abs(prediction - y))
+        if raised(error, loss.power) <= loss.epsilon:
+            return 0.0
+        side = sign(prediction - y)
+        return side * finite(loss.power * raised(error, loss.power - 1.0))
+
+    def growth(loss, bound):
+        return growth_of_power(loss.power, bound)
+
+    def curvature(loss, y, prediction):
+        error = finite(abs(prediction - y))
+        return second_derivative(loss.power, error) if raised(error, loss.power) > loss.epsilon else 0.0
+
+    def left_slope(loss, y, prediction):
+        error = finite(abs(prediction - y))
+        above = raised(error, loss.power) - loss.epsilon
+        if above < 0.0 or (above == 0.0 and prediction > y):
+            return 0.0
+        side = 1.0 if prediction > y else -1.0
+        return side * finite(loss.power * raised(error, loss.power - 1.0))
+
+    def rescaled(loss, unit):
+        factor = raised(unit, loss.power)
+        return loss._replace(epsilon=finite(loss.epsilon / factor) if factor > 0.0 else finite(math.inf)), factor
+
+    def variance_exponent(loss):
+        return 1.0 if loss.power == 2.0 and loss.epsilon == 0.0 else 0.0
 
 
 def power_loss(power: float = 1.5) -> Power:
@@ -88,31 +136,6 @@ def epsilon_insensitive(epsilon: float = 0.1, power: float = 1.0) -> EpsilonInse
     return EpsilonInsensitive(epsilon, power, 1.0 if power == 1 else math.inf, smooth)
 
 
-@value.register(Power)
-def value_power(loss, y, prediction):
-    return raised(finite(abs(prediction - y)), loss.power)
-
-
-@value.register(EpsilonInsensitive)
-def value_epsilon_insensitive(loss, y, prediction):
-    return finite(max(raised(finite(abs(prediction - y)), loss.power) - loss.epsilon, 0.0))
-
-
-@slope.register(Power)
-def slope_power(loss, y, prediction):
-    side = sign(prediction - y)
-    return side * finite(loss.power * raised(finite(abs(prediction - y)), loss.power - 1.0))
-
-
-@slope.register(EpsilonInsensitive)
-def slope_epsilon_insensitive(loss, y, prediction):
-    error = finite(abs(prediction - y))
-    if raised(error, loss.power) <= loss.epsilon:
-        return 0.0
-    side = sign(prediction - y)
-    return side * finite(loss.power * raised(error, loss.power - 1.0))
-
-
 def second_derivative(power, error):
     """The second derivative of error^power; 0 where it is infinite."""
     if power == 1.0 or (error == 0.0 and power < 2.0):
@@ -120,59 +143,9 @@ def second_derivative(power, error):
     return finite(power * (power - 1.0) * (raised(error, power - 2.0) if power >= 2.0 else error ** (power - 2.0)))
 
 
-@curvature.register(Power)
-def curvature_power(loss, y, prediction):
-    return second_derivative(loss.power, finite(abs(prediction - y)))
-
-
-@curvature.register(EpsilonInsensitive)
-def curvature_epsilon_insensitive(loss, y, prediction):
-    error = finite(abs(prediction - y))
-    return second_derivative(loss.power, error) if raised(error, loss.power) > loss.epsilon else 0.0
-
-
-@left_slope.register(Power)
-def left_slope_power(loss, y, prediction):
-    side = 1.0 if prediction > y else -1.0
-    return side * finite(loss.power * raised(finite(abs(prediction - y)), loss.power - 1.0))
-
-
-@left_slope.register(EpsilonInsensitive)
-def left_slope_epsilon_insensitive(loss, y, prediction):
-    error = finite(abs(prediction - y))
-    above = raised(error, loss.power) - loss.epsilon
-    if above < 0.0 or (above == 0.0 and prediction > y):
-        return 0.0
-    side = 1.0 if prediction > y else -1.0
-    return side * finite(loss.power * raised(error, loss.power - 1.0))
-
-
-for kind in (Power, EpsilonInsensitive):
-
-    @growth.register(kind)
-    def growth_power(loss, bound):
-        q = loss.power - 1.0
-        # |a - y|^q <= 2^(q-1) (|a|^q + |y|^q) by convexity for q >= 1, and without the factor for q <= 1.
-        largest = max(1.0, raised(bound, q)) if q > 0.0 else 1.0
-        return Growth(q, finite(loss.power * 2.0 ** max(q - 1.0, 0.0) * largest))
-
-
-@rescaled.register(Power)
-def rescaled_power(loss, unit):
-    return loss, raised(unit, loss.power)
-
-
-@rescaled.register(EpsilonInsensitive)
-def rescaled_epsilon_insensitive(loss, unit):
-    factor = raised(unit, loss.power)
-    return loss._replace(epsilon=finite(loss.epsilon / factor) if factor > 0.0 else finite(math.inf)), factor
-
-
-@variance_exponent.register(Power)
-def variance_exponent_power(loss):
-    return 1.0 if loss.power == 2.0 else 0.0
-
-
-@variance_exponent.register(EpsilonInsensitive)
-def variance_exponent_epsilon_insensitive(loss):
-    return 1.0 if loss.power == 2.0 and loss.epsilon == 0.0 else 0.0
+def growth_of_power(power, bound):
+    """q and c_q of the two losses."""
+    q = power - 1.0
+    # |a - y|^q <= 2^(q-1) (|a|^q + |y|^q) by convexity for q >= 1, and without the factor for q <= 1.
+    largest = max(1.0, raised(bound, q)) if q > 0.0 else 1.0
+    return Growth(q, finite(power * 2.0 ** max(q - 1.0, 0.0) * largest))

@@ -6,9 +6,10 @@ import math
 from typing import NamedTuple
 
 from tunefree.core.numbers import finite
-from tunefree.losses.contract import curvature, left_slope, rescaled, slope, value
+from tunefree.losses.contract import loss_class
 
 
+@loss_class
 class Quantile(NamedTuple):
     """tau (y - p) below the target, (1 - tau) (p - y) above it; made by :func:`quantile`.
 
@@ -16,13 +17,30 @@ class Quantile(NamedTuple):
 
     Examples
     --------
-    >>> value(quantile(0.75), 2.0, 1.0), value(quantile(0.75), 2.0, 3.0)
+    >>> quantile(0.75).value(2.0, 1.0), quantile(0.75).value(2.0, 3.0)
     (0.75, 0.25)
     """
 
     tau: float  # between 0 and 1
     lipschitz: float
     smoothness: float
+
+    def value(loss, y, prediction):
+        return finite(loss.tau * (y - prediction) if prediction < y else (1.0 - loss.tau) * (prediction - y))
+
+    def slope(loss, y, prediction):
+        if prediction == y:
+            return 0.0
+        return -loss.tau if prediction < y else 1.0 - loss.tau
+
+    def curvature(loss, y, prediction):
+        return 0.0
+
+    def left_slope(loss, y, prediction):
+        return 1.0 - loss.tau if prediction > y else -loss.tau
+
+    def rescaled(loss, unit):
+        return loss, unit
 
 
 def quantile(tau: float = 0.5) -> Quantile:
@@ -41,30 +59,3 @@ def quantile(tau: float = 0.5) -> Quantile:
     if not 0 < tau < 1:
         raise ValueError(f"tau must lie between 0 and 1, not {tau}")
     return Quantile(tau, max(tau, 1.0 - tau), math.inf)
-
-
-@value.register(Quantile)
-def value_quantile(loss, y, prediction):
-    return finite(loss.tau * (y - prediction) if prediction < y else (1.0 - loss.tau) * (prediction - y))
-
-
-@slope.register(Quantile)
-def slope_quantile(loss, y, prediction):
-    if prediction == y:
-        return 0.0
-    return -loss.tau if prediction < y else 1.0 - loss.tau
-
-
-@curvature.register(Quantile)
-def curvature_quantile(loss, y, prediction):
-    return 0.0
-
-
-@left_slope.register(Quantile)
-def left_slope_quantile(loss, y, prediction):
-    return 1.0 - loss.tau if prediction > y else -loss.tau
-
-
-@rescaled.register(Quantile)
-def rescaled_quantile(loss, unit):
-    return loss, unit

@@ -8,68 +8,43 @@ from typing import NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import finite, raised
-from tunefree.losses.contract import (
-    Growth,
-    curvature,
-    growth,
-    inverse_link,
-    link,
-    rescaled,
-    slope,
-    value,
-    variance_exponent,
-)
+from tunefree.losses.contract import Growth, loss_class
 
 
+@loss_class
 class Square(NamedTuple):
     """(p - y)^2; with y in {-1, +1} this is (1 - y p)^2.
 
     Examples
     --------
-    >>> value(Square(), 3.0, 1.0), slope(Square(), 3.0, 1.0)
+    >>> Square().value(3.0, 1.0), Square().slope(3.0, 1.0)
     (4.0, -4.0)
     """
 
     lipschitz: float = math.inf
     smoothness: float = 2.0
 
+    def value(loss, y, prediction):
+        error = finite(prediction - y)
+        return finite(error * error)
 
-@value.register(Square)
-def value_square(loss, y, prediction):
-    error = finite(prediction - y)
-    return finite(error * error)
+    def slope(loss, y, prediction):
+        return finite(2.0 * finite(prediction - y))
 
+    def curvature(loss, y, prediction):
+        return 2.0
 
-@slope.register(Square)
-def slope_square(loss, y, prediction):
-    return finite(2.0 * finite(prediction - y))
+    def growth(loss, bound):
+        return Growth(1.0, 2.0 * max(1.0, bound))
 
+    def variance_exponent(loss):
+        return 1.0
 
-@curvature.register(Square)
-def curvature_square(loss, y, prediction):
-    return 2.0
+    def rescaled(loss, unit):
+        return loss, raised(unit, 2.0)
 
+    def link(loss, probability):
+        return 2.0 * probability - 1.0
 
-@growth.register(Square)
-def growth_square(loss, bound):
-    return Growth(1.0, 2.0 * max(1.0, bound))
-
-
-@variance_exponent.register(Square)
-def variance_exponent_square(loss):
-    return 1.0
-
-
-@rescaled.register(Square)
-def rescaled_square(loss, unit):
-    return loss, raised(unit, 2.0)
-
-
-@link.register(Square)
-def link_square(loss, probability):
-    return 2.0 * probability - 1.0
-
-
-@inverse_link.register(Square)
-def inverse_link_square(loss, predictions):
-    return 0.5 + 0.5 * np.clip(predictions, -1.0, 1.0)
+    def inverse_link(loss, predictions):
+        return 0.5 + 0.5 * np.clip(predictions, -1.0, 1.0)

@@ -15,7 +15,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.losses import LOSSES
-from tunefree.losses.contract import left_slope, slope
+from tunefree.losses.contract import Loss
 from tunefree.losses.places import N_NUMBERS
 
 
@@ -75,14 +75,14 @@ def fields_up_to(count: int) -> Callable[[np.ndarray], tuple[float, ...]]:
     return fields
 
 
-def body_of(function: Any, cls: type) -> Callable[..., float]:
-    """The body of a function of the contract for a class of loss."""
-    body = function.dispatch(cls)
-    if body is not function.dispatch(object):
+def body_of(name: str, cls: type) -> Callable[..., float]:
+    """The function of a class of loss that has a name in the contract."""
+    body: Callable[..., float] | None = getattr(cls, name, None)
+    if body not in (None, getattr(Loss, name)):
         return body
-    if function is left_slope:
-        return body_of(slope, cls)
-    raise ModelError(f"the {cls.__name__} loss has no {function.__name__}")
+    if name == "left_slope":
+        return body_of("slope", cls)
+    raise ModelError(f"the {cls.__name__} loss has no {name}")
 
 
 def no_loss(loss, numbers, y, prediction):
@@ -90,25 +90,24 @@ def no_loss(loss, numbers, y, prediction):
     return math.nan
 
 
-def switch(function: Any, classes: Sequence[type]) -> Callable[..., float]:
+def switch(name: str, classes: Sequence[type]) -> Callable[..., float]:
     """A function of the contract as a plain function (loss, numbers, y, prediction) of the number of a loss.
 
     Parameters
     ----------
-    function : function
+    name : str
         ``value``, ``slope``, ``curvature`` or ``left_slope``.
     classes : sequence of class
 
     Examples
     --------
-    >>> from tunefree.losses.contract import value
     >>> numbers = [0.0] * N_NUMBERS + [0.5, 0.5, 1.0]  # the fields of a loss of Huber's
-    >>> switch(value, loss_classes())(9, numbers, 0.0, 2.0)
+    >>> switch("value", loss_classes())(9, numbers, 0.0, 2.0)
     0.875
     """
     chain: Callable[..., float] = no_loss
     for number, cls in reversed([*enumerate(classes)]):
-        chain = case(number, cls, body_of(function, cls), chain)
+        chain = case(number, cls, body_of(name, cls), chain)
     return chain
 
 

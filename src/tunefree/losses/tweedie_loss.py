@@ -22,23 +22,60 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import LARGEST_EXPONENT, MOST, finite
-from tunefree.losses.contract import curvature, has_log_link, prediction_of, rescaled, response, slope, value
+from tunefree.losses.contract import loss_class
 
 LEAST = 2.0**-1022  # what a target of at most 0 counts as, where the deviance of 0 is infinite
 
 
+@loss_class
 class Tweedie(NamedTuple):
     """Half the unit deviance of a power of the variance; made by :func:`poisson`, :func:`gamma` and :func:`tweedie`.
 
     Examples
     --------
-    >>> value(poisson(), 1.0, 0.0), round(slope(poisson(), 3.0, 0.0), 9), curvature(poisson(), 3.0, 0.0)
+    >>> poisson().value(1.0, 0.0), round(poisson().slope(3.0, 0.0), 9), poisson().curvature(3.0, 0.0)
     (0.0, -2.0, 1.0)
     """
 
     power: float  # p, from 1 to 2
     lipschitz: float = math.inf
     smoothness: float = math.inf
+
+    @property
+    def has_log_link(loss) -> bool:
+        return True
+
+    def value(loss, y, prediction):
+        q, r, target = loss.power - 1.0, 2.0 - loss.power, target_in_domain(loss, y)
+        if target == 0.0:
+            return finite(power_of_e(r * prediction) / r)
+        z = finite(prediction - math.log(target))
+        if abs(z) <= 1.0:
+            return finite(max(growth_of(r, z) - growth_of(-q, z), 0.0) * target**r)
+        # Farther away nothing cancels, and each term is a power of the mean or of the target.
+        rise = finite(power_of_e(r * prediction) - target**r) / r if r > 0.0 else z
+        fall = (times_power_of_e(target, -q * prediction) - target**r) / q if q > 0.0 else -finite(target * z)
+        return finite(max(finite(rise) + finite(fall), 0.0))
+
+    def slope(loss, y, prediction):
+        q, r, target = loss.power - 1.0, 2.0 - loss.power, target_in_domain(loss, y)
+        return power_of_e(r * prediction) - times_power_of_e(target, -q * prediction)
+
+    def curvature(loss, y, prediction):
+        q, r, target = loss.power - 1.0, 2.0 - loss.power, target_in_domain(loss, y)
+        return finite(r * power_of_e(r * prediction) + q * times_power_of_e(target, -q * prediction))
+
+    def response(loss, predictions):
+        return np.exp(np.clip(predictions, -LARGEST_EXPONENT, LARGEST_EXPONENT))
+
+    def prediction_of(loss, targets):
+        return np.where(targets > 0.0, np.log(np.maximum(targets, LEAST)), 0.0)[()]
+
+    def rescaled(loss, unit):
+        raise ModelError(
+            "losses with a logarithmic link (poisson, gamma, tweedie) are learned row by row; use TuneFreeRegressor or "
+            "OnlineRegressor, or the square loss"
+        )
 
 
 def poisson() -> Tweedie:
@@ -57,7 +94,7 @@ def gamma() -> Tweedie:
 
     Examples
     --------
-    >>> round(value(gamma(), 2.0, 0.0), 6)
+    >>> round(gamma().value(2.0, 0.0), 6)
     0.306853
     """
     return Tweedie(2.0)
@@ -73,7 +110,7 @@ def tweedie(power: float = 1.5) -> Tweedie:
 
     Examples
     --------
-    >>> value(tweedie(), 0.0, 0.0)
+    >>> tweedie().value(0.0, 0.0)
     2.0
     """
     if not 1.0 < power < 2.0:
@@ -101,52 +138,3 @@ def times_power_of_e(factor, exponent):
     if factor <= 0.0:
         return 0.0
     return finite(power_of_e(exponent) * factor) if exponent < 0.0 else power_of_e(exponent + math.log(factor))
-
-
-@value.register(Tweedie)
-def value_tweedie(loss, y, prediction):
-    q, r, target = loss.power - 1.0, 2.0 - loss.power, target_in_domain(loss, y)
-    if target == 0.0:
-        return finite(power_of_e(r * prediction) / r)
-    z = finite(prediction - math.log(target))
-    if abs(z) <= 1.0:
-        return finite(max(growth_of(r, z) - growth_of(-q, z), 0.0) * target**r)
-    # Farther away nothing cancels, and each term is a power of the mean or of the target.
-    rise = finite(power_of_e(r * prediction) - target**r) / r if r > 0.0 else z
-    fall = (times_power_of_e(target, -q * prediction) - target**r) / q if q > 0.0 else -finite(target * z)
-    return finite(max(finite(rise) + finite(fall), 0.0))
-
-
-@slope.register(Tweedie)
-def slope_tweedie(loss, y, prediction):
-    q, r, target = loss.power - 1.0, 2.0 - loss.power, target_in_domain(loss, y)
-    return power_of_e(r * prediction) - times_power_of_e(target, -q * prediction)
-
-
-@curvature.register(Tweedie)
-def curvature_tweedie(loss, y, prediction):
-    q, r, target = loss.power - 1.0, 2.0 - loss.power, target_in_domain(loss, y)
-    return finite(r * power_of_e(r * prediction) + q * times_power_of_e(target, -q * prediction))
-
-
-@has_log_link.register(Tweedie)
-def has_log_link_tweedie(loss):
-    return True
-
-
-@response.register(Tweedie)
-def response_tweedie(loss, predictions):
-    return np.exp(np.clip(predictions, -LARGEST_EXPONENT, LARGEST_EXPONENT))
-
-
-@prediction_of.register(Tweedie)
-def prediction_of_tweedie(loss, targets):
-    return np.where(targets > 0.0, np.log(np.maximum(targets, LEAST)), 0.0)[()]
-
-
-@rescaled.register(Tweedie)
-def rescaled_tweedie(loss, unit):
-    raise ModelError(
-        "losses with a logarithmic link (poisson, gamma, tweedie) are learned row by row; use TuneFreeRegressor or "
-        "OnlineRegressor, or the square loss"
-    )

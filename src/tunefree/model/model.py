@@ -17,7 +17,6 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, part, reach
-from tunefree.losses.contract import prediction_of
 from tunefree.losses.objectives import measured
 from tunefree.model import saving
 from tunefree.model.aggregation import aggregation_of, asleep
@@ -232,7 +231,7 @@ class Model(ScoredModel):
         (entries, met), is_known = self.ensemble.linear.take_latest(), np.ones(len(rows.y), bool)
         if self.task == "regression" and not again:
             means, sleeping = self.record.targets.add(rows.weight, rows.y), asleep(of_members)
-            mixed[sleeping, 0] = prediction_of(self.objective.loss, np.nan_to_num(means))[sleeping]
+            mixed[sleeping, 0] = self.objective.loss.prediction_of(np.nan_to_num(means))[sleeping]
             is_known = ~np.isnan(means)
         row_losses = measured(self.objective, rows.y, mixed)
         if again:

@@ -10,7 +10,6 @@ import numpy as np
 
 from tunefree.core.errors import DataError, ModelError, nearest
 from tunefree.core.numbers import MOST
-from tunefree.losses.contract import response
 from tunefree.losses.objectives import chosen, measured
 from tunefree.model import calibration
 
@@ -231,7 +230,7 @@ class ScoredModel:
 
     def responses(self, predictions: np.ndarray) -> np.ndarray:
         """The targets (n,) that predictions (n, 1) stand for, see :func:`tunefree.losses.contract.response`."""
-        numbers: np.ndarray = response(self.objective.loss, predictions[:, 0])
+        numbers: np.ndarray = self.objective.loss.response(predictions[:, 0])
         return numbers
 
     def losses(self, y: Any, predictions: np.ndarray) -> np.ndarray:

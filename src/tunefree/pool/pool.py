@@ -20,7 +20,6 @@ from tunefree.generations.seen import Seen
 from tunefree.intervals.conformal_record import ConformalRecord, Judged
 from tunefree.intervals.learning_curve import LearningCurve
 from tunefree.intervals.sets import draws_of
-from tunefree.losses.contract import response
 from tunefree.losses.rates import logarithm_of_few
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.record import TOGETHER
@@ -221,7 +220,7 @@ class Pool:
         else:
             predictions, weights, least = predictions / self.unit, exposure, -math.inf
         units = self.conformal.units.of(self.members.matrix(X), predictions, weights)
-        means = np.asarray(response(loss, predictions))
+        means = np.asarray(loss.response(predictions))
         order, bounds = np.argsort(levels, kind="stable"), np.empty((len(predictions), len(levels)))
         with np.errstate(over="ignore"):
             scale = (exposure * self.unit)[:, None]

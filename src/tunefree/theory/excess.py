@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tunefree.losses.contract import inverse_link, link, value
 from tunefree.losses.links import least_risk, risk
 
 
@@ -64,7 +63,7 @@ def excess_risk_by_bregman(loss: Any, predictions: ArrayLike, probabilities: Arr
     True
     """
     predictions, probabilities = _checked(predictions, probabilities)
-    predicted = inverse_link(loss, predictions)
+    predicted = loss.inverse_link(predictions)
     return _estimate([bregman(loss, a, b) for a, b in zip(predicted.tolist(), probabilities.tolist(), strict=True)])
 
 
@@ -91,8 +90,8 @@ def bregman(loss: Any, first: float, second: float) -> float:
     """
     if not (0.0 < first < 1.0 and 0.0 <= second <= 1.0):
         raise ValueError(f"probabilities must lie between 0 and 1, not {first} and {second}")
-    best = link(loss, first)
-    slope = value(loss, 1.0, best) - value(loss, -1.0, best)  # l*'(a), by the envelope theorem
+    best = loss.link(first)
+    slope = loss.value(1.0, best) - loss.value(-1.0, best)  # l*'(a), by the envelope theorem
     return -least_risk(loss, second) + least_risk(loss, first) + slope * (second - first)
 
 

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tunefree.losses.contract import curvature, slope, value
 from tunefree.theory.bounds import log_phi
 
 
@@ -51,7 +50,7 @@ def constants_of(loss: Any, a: float, b: float = 1.0) -> Constants:
     """
     if not loss.lipschitz < math.inf:
         raise ValueError(f"the {type(loss).__name__} loss has no Lipschitz constant, which PiSTOL's theorems ask for")
-    return Constants(loss.lipschitz, loss.smoothness, value(loss, 1.0, 0.0), a * loss.lipschitz, b)
+    return Constants(loss.lipschitz, loss.smoothness, loss.value(1.0, 0.0), a * loss.lipschitz, b)
 
 
 def averaged_sgd_excess(norm: float, rounds: float, eta: float | None = None) -> float:
@@ -125,7 +124,7 @@ def excess_error_bound(excess_risk: float, loss: Any, alpha: float = 0.0, noise:
     >>> round(excess_error_bound(0.001, Logistic()), 6)
     0.252982
     """
-    steep, bend = -slope(loss, 1.0, 0.0), curvature(loss, 1.0, 0.0)
+    steep, bend = -loss.slope(1.0, 0.0), loss.curvature(1.0, 0.0)
     if not (steep > 0.0 and bend > 0.0):
         raise ValueError(f"Lemma 1 asks for a loss that falls and bends at 0, which {type(loss).__name__} does not")
     constant = min(steep, steep * steep / bend)

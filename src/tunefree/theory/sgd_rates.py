@@ -16,6 +16,7 @@ Nitanda, Suzuki: Stochastic gradient descent with exponential convergence rates 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 
 def least_offset(regularization: float, smoothness: float, averaged: bool = False) -> float:
@@ -59,18 +60,11 @@ def variance_constant(
     return max(2.0 * (smoothness + regularization) * variance / regularization**2, (1.0 + offset) * initial_gap)
 
 
-def sgd_threshold(
-    regularization: float,
-    offset: float,
-    margin: float,
-    *,
-    kernel_bound: float = 1.0,
-    slope_bound: float = 1.0,
-    nu: float | None = None,
-    initial_distance: float | None = None,
-    averaged: bool = False,
-) -> int:
-    """Least number of rounds T for which :func:`sgd_rate` holds.
+class ExponentialRate(NamedTuple):
+    """The rate of Theorem 1, for the last iterate, or of Theorem 2, for the average.
+
+    Corollary 1 is Theorem 2 for the logistic loss and a Gaussian kernel: M = R = 1, and the margin
+    ``low_noise_margin(Logistic(), delta)`` of :mod:`tunefree.losses.links`.
 
     Parameters
     ----------
@@ -78,107 +72,83 @@ def sgd_threshold(
         lambda, gamma and m(delta).
     kernel_bound, slope_bound : float, default 1
         R and M.
-    nu : float
-        :func:`variance_constant`; Theorem 1 needs it.
-    initial_distance : float
-        ||g_1 - g_lambda||; Theorem 2 needs it.
     averaged : bool, default False
         Whether the average of the iterates is used (Theorem 2).
 
-    Raises
-    ------
-    ValueError
-        If the number that the theorem needs is missing: any value assumed for it would make the threshold meaningless.
-
     Examples
     --------
-    >>> sgd_threshold(0.5, 3.0, 1.0, nu=8.0)
-    509
-    >>> sgd_threshold(0.5, 3.0, 1.0, averaged=True, initial_distance=1.0)
+    >>> rate = ExponentialRate(0.5, 3.0, 1.0)
+    >>> round(rate.bound(100_000), 6), rate.threshold(nu=8.0)
+    (0.008806, 509)
+    >>> rate.bound(rate.rounds(0.01)) <= 0.01 < rate.bound(rate.rounds(0.01) - 1)
+    True
+    >>> rate._replace(averaged=True).threshold(initial_distance=1.0)
     4602
 
     For the logistic loss, lambda = 0.01 and a variance of 1 the theorem holds only from millions of rounds on:
 
     >>> nu = variance_constant(0.01, 51.0, smoothness=0.25, variance=1.0, initial_gap=0.69)
-    >>> sgd_threshold(0.01, 51.0, 1.0, nu=nu)
+    >>> ExponentialRate(0.01, 51.0, 1.0).threshold(nu=nu)
     16639949
     """
-    _positive(regularization=regularization, margin=margin, kernel_bound=kernel_bound, slope_bound=slope_bound)
-    reach = 32.0 * kernel_bound**2 / margin**2
-    if not averaged:
-        if nu is None:
-            raise ValueError("Theorem 1 needs nu, see variance_constant")
-        return max(math.ceil(reach * nu / regularization - offset), 1)
-    if initial_distance is None:
-        raise ValueError("Theorem 2 needs initial_distance, the norm of the minimiser if g_1 is 0")
-    by_noise = reach * 36.0 * (slope_bound * kernel_bound / regularization) ** 2 - 2.0 * offset
-    # (2 gamma + T) (T + 1) >= reach gamma (gamma - 1) ||g_1 - g_lambda||^2, solved for T.
-    needed = reach * max(offset * (offset - 1.0), 0.0) * initial_distance**2
-    half = 0.5 * (2.0 * offset + 1.0)
-    by_start = -half + math.sqrt(max(half * half - 2.0 * offset + needed, 0.0))
-    return max(math.ceil(max(by_noise, by_start)), 1)
 
+    regularization: float
+    offset: float
+    margin: float
+    kernel_bound: float = 1.0
+    slope_bound: float = 1.0
+    averaged: bool = False
 
-def sgd_rate(
-    rounds: float,
-    regularization: float,
-    offset: float,
-    margin: float,
-    *,
-    kernel_bound: float = 1.0,
-    slope_bound: float = 1.0,
-    averaged: bool = False,
-) -> float:
-    """Bound (4), or (5) for the average, on the expected excess classification error after T rounds.
+    def threshold(self, *, nu: float | None = None, initial_distance: float | None = None) -> int:
+        """Least number of rounds T for which the bound holds.
 
-    Corollary 1 is (5) for the logistic loss and a Gaussian kernel: M = R = 1, and the margin
-    ``low_noise_margin(Logistic(), delta)`` of :mod:`tunefree.losses.links`.
+        Parameters
+        ----------
+        nu : float
+            :func:`variance_constant`; Theorem 1 needs it.
+        initial_distance : float
+            ||g_1 - g_lambda||; Theorem 2 needs it.
 
-    Parameters
-    ----------
-    rounds : float
-        T, at least :func:`sgd_threshold`.
-    regularization, offset, margin, kernel_bound, slope_bound, averaged
-        As in :func:`sgd_threshold`.
+        Raises
+        ------
+        ValueError
+            If the number that the theorem needs is missing: any value assumed for it would make the threshold
+            meaningless.
+        """
+        self._check()
+        offset, reach = self.offset, 32.0 * self.kernel_bound**2 / self.margin**2
+        if not self.averaged:
+            if nu is None:
+                raise ValueError("Theorem 1 needs nu, see variance_constant")
+            return max(math.ceil(reach * nu / self.regularization - offset), 1)
+        if initial_distance is None:
+            raise ValueError("Theorem 2 needs initial_distance, the norm of the minimiser if g_1 is 0")
+        noise = (self.slope_bound * self.kernel_bound / self.regularization) ** 2
+        by_noise = reach * 36.0 * noise - 2.0 * offset
+        # (2 gamma + T) (T + 1) >= reach gamma (gamma - 1) ||g_1 - g_lambda||^2, solved for T.
+        needed = reach * max(offset * (offset - 1.0), 0.0) * initial_distance**2
+        half = 0.5 * (2.0 * offset + 1.0)
+        by_start = -half + math.sqrt(max(half * half - 2.0 * offset + needed, 0.0))
+        return max(math.ceil(max(by_noise, by_start)), 1)
 
-    Examples
-    --------
-    >>> round(sgd_rate(100_000, 0.5, 3.0, 1.0), 6)
-    0.008806
-    """
-    exponent = _per_round(regularization, margin, kernel_bound, slope_bound, averaged)
-    return 2.0 * math.exp(-exponent * ((2.0 if averaged else 1.0) * offset + rounds))
+    def bound(self, rounds: float) -> float:
+        """(4), or (5) for the average, on the expected excess classification error after T rounds."""
+        return 2.0 * math.exp(-self._per_round() * ((2.0 if self.averaged else 1.0) * self.offset + rounds))
 
+    def rounds(self, error: float) -> int:
+        """Least number of rounds for which the bound is at most an error, as in (6); the threshold is left aside."""
+        _positive(error=error)
+        before = (2.0 if self.averaged else 1.0) * self.offset
+        return max(math.ceil(math.log(2.0 / error) / self._per_round() - before), 1)
 
-def sgd_rounds(
-    error: float,
-    regularization: float,
-    offset: float,
-    margin: float,
-    *,
-    kernel_bound: float = 1.0,
-    slope_bound: float = 1.0,
-    averaged: bool = False,
-) -> int:
-    """Least number of rounds for which :func:`sgd_rate` is at most ``error``, as in (6).
+    def _per_round(self) -> float:
+        self._check()
+        of_slopes = self.slope_bound * self.kernel_bound * self.kernel_bound
+        return (self.margin * self.regularization / of_slopes) ** 2 / ((2.0**10 if self.averaged else 2.0**9) * 9.0)
 
-    The rate holds only from :func:`sgd_threshold` on, which is not taken into account here.
-
-    Parameters
-    ----------
-    error : float
-    regularization, offset, margin, kernel_bound, slope_bound, averaged
-        As in :func:`sgd_threshold`.
-
-    Examples
-    --------
-    >>> rounds = sgd_rounds(0.01, 0.5, 3.0, 1.0)
-    >>> sgd_rate(rounds, 0.5, 3.0, 1.0) <= 0.01 < sgd_rate(rounds - 1, 0.5, 3.0, 1.0)
-    True
-    """
-    _positive(error=error)
-    exponent = _per_round(regularization, margin, kernel_bound, slope_bound, averaged)
-    return max(math.ceil(math.log(2.0 / error) / exponent - (2.0 if averaged else 1.0) * offset), 1)
+    def _check(self) -> None:
+        numbers = self._asdict()
+        _positive(**{name: numbers[name] for name in ("regularization", "margin", "kernel_bound", "slope_bound")})
 
 
 def sgd_penalty(margin: float, norm: float, room: float, kernel_bound: float = 1.0) -> tuple[float, float]:
@@ -208,11 +178,6 @@ def sgd_penalty(margin: float, norm: float, room: float, kernel_bound: float = 1
     """
     _positive(margin=margin, norm=norm, room=room, kernel_bound=kernel_bound)
     return 2.0 * room / norm**2, margin / (2.0 * kernel_bound)
-
-
-def _per_round(regularization: float, margin: float, R: float, M: float, averaged: bool) -> float:
-    _positive(regularization=regularization, margin=margin, kernel_bound=R, slope_bound=M)
-    return (margin * regularization / (M * R * R)) ** 2 / ((2.0**10 if averaged else 2.0**9) * 9.0)
 
 
 def _positive(**numbers: float) -> None:
