@@ -91,15 +91,7 @@ class CurveDisplay:
         return cls(picture=picture(decomposition_of(estimator, X), features, target, max_curves)).plot(ax=ax)
 
     def plot(self, *, ax: Any = None, figure: Any = None) -> CurveDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Its place is filled with the panels.
-        figure : matplotlib figure, optional
-            An empty figure to draw on. Default: a new one.
-        """
+        """Draw in the place of ``ax``, or on an empty ``figure``; by default on a new one."""
         if ax is None and figure is None:
             figure = pyplot("CurveDisplay").figure(figsize=self.inches, layout="constrained")
         self.figure_ = figure if ax is None else ax.figure

@@ -223,7 +223,8 @@ class LearningCurveDisplay:
         room = MARGIN * max(ends[1] - ends[0], 1.0)
         bottom, top = np.exp(np.clip([ends[0] - room, ends[1] + room], -708.0, 709.0))
         axes = self.axes_
-        axes.set(xscale="log", yscale="log", ylim=(bottom, top), xlabel="rows learned", ylabel=self._quantity())
+        name = f"{self.error_name} on test rows" + (f",\nabove the best rule's {self.least:.3g}" if self.least else "")
+        axes.set(xscale="log", yscale="log", ylim=(bottom, top), xlabel="rows learned", ylabel=name)
         for axis, (first, last) in ((axes.xaxis, self.sizes[[0, -1]].tolist()), (axes.yaxis, (bottom, top))):
             decades = math.log10(last) - math.log10(first)
             axis.set_major_locator(LogLocator(subs=next(ticks for most, ticks in TICKS if decades <= most)))
@@ -232,9 +233,6 @@ class LearningCurveDisplay:
         axes.yaxis.set_major_formatter(lambda error, _: f"{error:.6g}")
         simplify(axes)
         return float(bottom)
-
-    def _quantity(self) -> str:
-        return f"{self.error_name} on test rows" + (f",\nabove the best rule's {self.least:.3g}" if self.least else "")
 
     def _labels(self, size: int, error: float) -> None:
         """What was measured and the rate's name at the common end of curve and rate."""

@@ -109,7 +109,8 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
     @documented
     def predict(self, X: Any, exposure: Any = None) -> np.ndarray:
         """Predict the target of each row, with the loss of a count or amount its mean."""
-        rates = self._learned.model.responses(self._predictions(X))
+        predictions = self._predictions(X)  # which needs a fitted estimator
+        rates = self._learned.model.responses(predictions)
         exposures = self._checked_exposures(exposure, len(rates))
         if exposures is None:
             return rates
