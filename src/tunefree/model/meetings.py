@@ -18,6 +18,7 @@ FIRST features have slots from the start, which are their own numbers.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -172,7 +173,7 @@ class FirstMeetings:
         n_entries, begun, n_kept = X.codes.size + len(X.values), int(self.known.counts[1]), int(self.kept.counts[0])
         self._make_room(reach(X), n_kept + n_entries)
         serials = np.empty(len(weight), np.int64)
-        n_leaving = int(np.searchsorted(self.kept.links[:n_kept, SERIAL], begun + len(weight) - LOGGED, "right"))
+        n_leaving = bisect_right(range(n_kept), begun + len(weight) - LOGGED, key=lambda k: self.kept.links[k, SERIAL])
         occurrences = Occurrences.create(n_entries, n_leaving - int(self.kept.counts[1]))
         of_rows = weight, X.codes, X.pointers, X.features, X.values
         few = FEW if n_outputs > 1 else 2

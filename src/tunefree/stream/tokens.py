@@ -66,24 +66,6 @@ class Scratch:
         return old[: shape[0]]
 
 
-class ScratchPool:
-    """Scratch arrays to be used again. Several chunks may be in work at once, each with scratch arrays of its own."""
-
-    def __init__(self) -> None:
-        self._spare: list[Scratch] = []
-
-    def acquire(self) -> Scratch:
-        """Scratch arrays that are not in use."""
-        try:
-            return self._spare.pop()
-        except IndexError:
-            return Scratch()
-
-    def release(self, scratch: Scratch) -> None:
-        """Let scratch arrays be used again, once the output made with them is no longer needed."""
-        self._spare.append(scratch)
-
-
 class Prepared(NamedTuple):
     """A chunk that is tokenized, before its features are looked up."""
 
@@ -98,7 +80,7 @@ class LineEncoder:
 
     def __init__(self, hash_bits: int) -> None:
         self.keys = dictionary.create(bits=hash_bits)
-        self._scratch = ScratchPool()
+        self._spare: list[Scratch] = []  # not in use; several chunks may be in work at once, each with its own
 
     def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
         """The rows of a chunk of text; new features are learned or, at prediction, left out.
@@ -110,7 +92,11 @@ class LineEncoder:
 
     def prepare(self, lines: Lines, labelled: bool) -> Prepared:
         """The part of :meth:`encode` that does not depend on other chunks; threads may prepare several at once."""
-        data, scratch = terminated(lines.data), self._scratch.acquire()
+        data = terminated(lines.data)
+        try:
+            scratch = self._spare.pop()
+        except IndexError:
+            scratch = Scratch()
         return Prepared(lines, data, self._tokenized(data, scratch, labelled), scratch)
 
     def finish(self, prepared: Prepared, learning: bool, bad: BadRows) -> Batch:
