@@ -167,7 +167,7 @@ class LinearGroup:
             list(zip(self.members, predictions, strict=True)),
             len(y),
         )
-        if met is not None:
+        if met is not None and met.visited.start < met.visited.stop:
             for member in self.members:
                 member.state.forget(met.visited)
 

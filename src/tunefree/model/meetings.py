@@ -228,7 +228,7 @@ class FirstMeetings:
 
     def shown(self, met: Met, X: Block) -> Block:
         """Rows of a view as they were met, with slots."""
-        return met.X._replace(numbers=X.numbers, values=X.values[met.words])
+        return met.X._replace(numbers=X.numbers, values=_kept_values(X, met.words))
 
     def replayed(self, past: Past, view: str) -> Rows:
         """Rows of one entry each: occurrences as a view showed them."""
@@ -365,8 +365,13 @@ class FirstMeetings:
         left_out = np.empty(len(weight), np.int64)
         of_rows = weight, X.codes, X.pointers, X.features, X.values
         n = place_rows(self.known, self.first, serials, *of_rows, codes, pointers, slots, words, left_out)
-        words = words[:n]
-        return X._replace(codes=codes, pointers=pointers, features=slots[:n], values=X.values[words]), words, left_out
+        placed = X._replace(codes=codes, pointers=pointers, features=slots[:n], values=_kept_values(X, words[:n]))
+        return placed, words[:n], left_out
+
+
+def _kept_values(X: Block, words: np.ndarray) -> np.ndarray:
+    """The values of some words of rows, in their order; no copy where these are all."""
+    return X.values if len(words) == len(X.values) else X.values[words]
 
 
 def _taken_over(longer: np.ndarray, array: np.ndarray) -> np.ndarray:

@@ -38,7 +38,7 @@ class Format(NamedTuple):
     reader : TableReader or str, optional
         For tables: see :class:`tunefree.stream.contract.TableReader`.
     encoder : type or str, optional
-        For lines: a class as :class:`tunefree.stream.contract.Encoder` describes.
+        For lines: a class such as :class:`tunefree.stream.tokens.LineEncoder`.
     text : bool, default=True
         Whether files are text. Text may be compressed, and may come from standard input.
 

@@ -13,15 +13,7 @@ from tunefree.core.errors import DataError
 from tunefree.stream.arrays import beyond_doubles
 from tunefree.stream.booleans import Boolean, looks_like_booleans
 from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
-from tunefree.stream.columns import (
-    OF_WORDS,
-    RARE_WORD,
-    Category,
-    Number,
-    blank_to_null,
-    decoded,
-    family,
-)
+from tunefree.stream.columns import OF_WORDS, RARE_WORD, Category, Number, blank_to_null, decoded, family
 from tunefree.stream.lists import Bag, Vector, longest
 from tunefree.stream.notation import (
     EXACT,

@@ -152,7 +152,6 @@ class SvmlightEncoder(tokens.LineEncoder):
         return [str(key) for key in dictionary.save(self.keys).tolist()]
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and header to be stored."""
         return {"keys": dictionary.save(self.keys)}, {"hash_bits": self.keys.bits, "zero_based": self.zero_based}
 
     @classmethod

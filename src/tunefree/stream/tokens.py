@@ -76,7 +76,16 @@ class Prepared(NamedTuple):
 
 
 class LineEncoder:
-    """What encoders of lines have in common: a dictionary of features, and chunks that are tokenized in threads."""
+    """Turns lines of text into rows of features, and learns which features there are.
+
+    Formats say how lines are tokenized. :meth:`prepare` followed by :meth:`finish` is :meth:`encode` in two steps:
+    threads may prepare several chunks at once, and chunks are finished one by one, in the order of the stream.
+
+    Parameters
+    ----------
+    hash_bits : int
+        Features are hashed to 2^hash_bits of them, or kept in an exact dictionary if it is 0.
+    """
 
     def __init__(self, hash_bits: int) -> None:
         self.keys = dictionary.create(bits=hash_bits)
@@ -121,6 +130,10 @@ class LineEncoder:
         return ["(constant)", *(self._known_names() if hashed is None else hashed)]
 
     def _known_names(self) -> list[str]:
+        raise NotImplementedError
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays, and a header that JSON can hold, from which the class method ``restore`` makes the same encoder."""
         raise NotImplementedError
 
 

@@ -146,7 +146,6 @@ class VWEncoder(tokens.LineEncoder):
         ]
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and header to be stored."""
         arrays = {
             "keys": dictionary.save(self.keys),
             "names": np.concatenate([np.empty(0, np.uint8), *self._names]),

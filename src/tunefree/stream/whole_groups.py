@@ -15,10 +15,7 @@ import pyarrow as pa
 from tunefree.core.errors import DataError, ModelError
 from tunefree.stream.batch import Columns, Position
 from tunefree.stream.chunks import row_numbers, with_row_numbers
-from tunefree.stream.columns import (
-    Faults,
-    valid_utf8,
-)
+from tunefree.stream.columns import Faults, valid_utf8
 from tunefree.stream.features import check_name, names_of
 
 MOST = 100_000  # rows of a run that are kept back
