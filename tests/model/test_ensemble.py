@@ -10,7 +10,7 @@ import pytest
 from tests.kernel.contracts import frozen_after
 from tunefree.core.rows import dense
 from tunefree.model.ensemble import Ensemble
-from tunefree.model.group import LabelledRows, MemberGroup
+from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting
 from tunefree.model.model import Model
 from tunefree.model.options import ModelOptions
@@ -48,7 +48,6 @@ def test_members_are_numbered_group_after_group():
     assert [member.setting for member in members.members] == IN_ORDER
     assert [len(group.members) for group in members.groups] == [2, 2, 1]
     assert members.kernel_banks == members.groups[1:]
-    assert all(isinstance(group, MemberGroup) for group in members.groups)
 
 
 def test_kernels_sleep_until_there_are_rows_enough_and_then_predict_log_odds():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tunefree.core import kernels
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import part, reach, sparse, table
+from tunefree.learners import newton
 from tunefree.model import meetings, record
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
@@ -105,6 +106,16 @@ def test_each_learner_that_can_replay_predicts_as_if_it_had_learned_all(learner,
     np.testing.assert_allclose(losses, of_all, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(once.predict(X), everything.predict(X), rtol=1e-9, atol=1e-12)
     assert once.n_slots < once.n_features
+
+
+def test_a_learner_that_keeps_nothing_of_later_features_predicts_rows_alone_as_together(monkeypatch):
+    monkeypatch.setattr(newton, "MOST_NUMBERS", 3 * 4**2)  # for the matrices of three classes: four features each
+    X, y, weight = streams(7)
+    everything, _ = learned(X, y, weight, learner="newton", replays=False, view="raw")
+    once, _ = learned(X, y, weight, learner="newton", view="raw")
+    alone = np.concatenate([once.predict(part(X, i, i + 1)) for i in range(N)])
+    np.testing.assert_array_equal(alone, once.predict(X))
+    np.testing.assert_array_equal(alone, everything.predict(X))
 
 
 def test_numbers_and_codes_and_words_of_a_table():

@@ -10,7 +10,7 @@ import numpy as np
 from tunefree.core import threads
 from tunefree.core.rows import n_rows
 from tunefree.core.states import under
-from tunefree.model.group import LabelledRows, MemberGroup, WarmupPredictions
+from tunefree.model.group import LabelledRows, WarmupPredictions
 from tunefree.model.kernel_bank import KernelBank
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.meetings import FirstMeetings
@@ -18,6 +18,7 @@ from tunefree.model.members import Setting
 from tunefree.model.options import ModelOptions
 from tunefree.model.pool import is_kernel
 
+Group = LinearGroup | KernelBank
 WARMUP_IN_POOL = 256  # rows after which kernel members join those of the pool
 
 
@@ -39,7 +40,7 @@ class Ensemble:
         self.kernel_banks = kernel_banks_of(options, n_outputs, n_classes)
 
     @property
-    def groups(self) -> list[MemberGroup]:
+    def groups(self) -> list[Group]:
         """The groups in the order of the members; that of the linear ones may be empty."""
         return [self.linear, *self.kernel_banks]
 
@@ -83,7 +84,7 @@ class Ensemble:
         """
         predictions = np.full((len(self.members), n_rows(X), self.linear.n_outputs), np.nan)
 
-        def of_group(group: MemberGroup, written: np.ndarray) -> None:
+        def of_group(group: Group, written: np.ndarray) -> None:
             written[:] = group.predict(X)
 
         parts = zip(self.groups, self._parts(predictions), strict=True)
@@ -99,21 +100,21 @@ class Ensemble:
 
     def begin_pass(self) -> None:
         """Prepare for rows that were learned and come again."""
-        for group in self.groups:
-            group.begin_pass()
+        for bank in self.kernel_banks:
+            bank.begin_pass()
 
     def freeze(self) -> None:
         """Learn all rows that were kept back."""
-        for group in self.groups:
-            group.freeze()
+        for bank in self.kernel_banks:
+            bank.freeze()
 
     def take_warmup_predictions(self) -> WarmupPredictions | None:
-        """Predictions of rows that all groups had kept back and have now learned; the same rows for all groups."""
-        taken = [group.take_warmup_predictions() for group in self.groups if group.members]
-        of_groups = [of_group for of_group in taken if of_group is not None]
-        if not of_groups or len(of_groups) < len(taken):
+        """Predictions of rows that all members had kept back and have now learned; linear members keep none back."""
+        taken = [bank.take_warmup_predictions() for bank in self.kernel_banks]
+        of_banks = [of_bank for of_bank in taken if of_bank is not None]
+        if self.linear.members or not of_banks or len(of_banks) < len(taken):
             return None
-        return of_groups[0]._replace(predictions=np.concatenate([of_group.predictions for of_group in of_groups]))
+        return of_banks[0]._replace(predictions=np.concatenate([of_bank.predictions for of_bank in of_banks]))
 
     def keep(self, stays: list[int]) -> None:
         """Go on with some members; banks that are left without any go."""
@@ -123,7 +124,11 @@ class Ensemble:
         self.kernel_banks = [bank for bank in self.kernel_banks if bank.members]
 
     def add_class(self, n_outputs: int, n_classes: int) -> None:
-        """Know one more class, see :meth:`tunefree.model.group.MemberGroup.add_class`."""
+        """Know one more class, of so many margins.
+
+        A second class needs no further margin. A third one turns one into three, in which the old one is that of class
+        1.
+        """
         self.linear.add_class(self.options.objective(n_outputs), n_outputs, n_classes)
         for bank in self.kernel_banks:
             bank.add_class(self.options.objective_of_kernels(n_outputs), n_outputs, n_classes)

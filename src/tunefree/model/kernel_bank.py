@@ -26,7 +26,7 @@ from tunefree.kernel.feature_expansion import FeatureExpansion
 from tunefree.kernel.points import BLOCK, DensePoints, points
 from tunefree.losses.objectives import OneAgainstAll
 from tunefree.model import views
-from tunefree.model.group import LabelledRows, MemberGroup, WarmupPredictions
+from tunefree.model.group import LabelledRows, WarmupPredictions
 from tunefree.model.kernel_member import KernelMember
 from tunefree.model.members import Setting
 from tunefree.model.starting import TRIED, largest_diagonal, starting_states
@@ -54,7 +54,7 @@ class KernelConfig(NamedTuple):
         return cls(**{**saved, "device": at_hand(saved.get("device"))})
 
 
-class KernelBank(MemberGroup):
+class KernelBank:
     """Kernel learners on one view of the rows.
 
     Parameters
@@ -114,11 +114,13 @@ class KernelBank(MemberGroup):
         return self.expansion is not None
 
     @property
-    def has_learned(self) -> bool:  # type: ignore[override]
+    def has_learned(self) -> bool:
+        """Whether members have learned, or would have if there had been rows; they keep the first ones back."""
         return self.frozen
 
     @property
     def is_sparse(self) -> bool | None:
+        """Whether the rows so far were sparse; None if there were none."""
         return None if self.n_columns is None else self.n_columns == 0
 
     @property
@@ -140,6 +142,7 @@ class KernelBank(MemberGroup):
 
     @property
     def uses_threads(self) -> bool:
+        """Whether the bank itself has work for several threads."""
         return self.n_support >= FEW_POINTS
 
     @property
@@ -152,6 +155,7 @@ class KernelBank(MemberGroup):
         return self.gamma * member.setting.settings.get("width", 1.0)
 
     def learn(self, rows: LabelledRows, predictions: np.ndarray, again: bool = False) -> None:
+        """Learn rows in order; writes what each member predicted before it learned a row, NaN while it sleeps."""
         predictions[:], self._read = np.nan, None
         self._check_kind(rows.X)
         n = len(rows.y)
@@ -244,6 +248,7 @@ class KernelBank(MemberGroup):
         self.warmup_predictions = WarmupPredictions(first.y, first.evaluation_weight, predicted)
 
     def take_warmup_predictions(self) -> WarmupPredictions | None:
+        """Predictions of rows that were kept back and have now been learned, handed out once."""
         taken, self.warmup_predictions = self.warmup_predictions, None
         return taken
 
@@ -307,6 +312,7 @@ class KernelBank(MemberGroup):
         return X if self.view is None else transform(self.view, X, np.zeros(n_rows(X)))
 
     def predict(self, X: Any) -> np.ndarray:
+        """What each member predicts of new rows, (M, n, K); NaN where it has had no rows to learn from."""
         if self.frozen:
             margins = self.margins(X)
             pairs = zip(self.members, margins, strict=True)

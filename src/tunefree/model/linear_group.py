@@ -13,7 +13,7 @@ from tunefree.core.rows import Rows, entries_of, n_rows
 from tunefree.core.states import under
 from tunefree.model import views
 from tunefree.model.frozen_group import FrozenGroup
-from tunefree.model.group import Further, LabelledRows, MemberGroup, Read, WeightedRows
+from tunefree.model.group import Further, LabelledRows, Read, WeightedRows
 from tunefree.model.meetings import MOST, FirstMeetings, Met, Past, with_room
 from tunefree.model.members import Member, Setting
 from tunefree.model.views import create_view, transform
@@ -21,7 +21,7 @@ from tunefree.model.views import create_view, transform
 AT_ONCE = 2**14  # features without a slot whose weights are computed at a time
 
 
-class LinearGroup(MemberGroup):
+class LinearGroup:
     """Linear learners, each on its view of the rows; members with the same view share it.
 
     Parameters
@@ -37,7 +37,7 @@ class LinearGroup(MemberGroup):
         is by slots then.
     """
 
-    uses_threads = True
+    uses_threads = has_learned = True
 
     def __init__(
         self,
@@ -151,6 +151,10 @@ class LinearGroup(MemberGroup):
             threads.each(lambda member, X: member.replay(X, past), each, len(past.sources))
 
     def learn(self, rows: LabelledRows, predictions: np.ndarray, again: bool = False) -> None:
+        """Learn rows in order; writes what each member predicted before it learned a row, (M, n, K).
+
+        If they were learned before, ``again``, views learn nothing from them.
+        """
         X, y, weight, _ = rows
         self._have_changed()
         seen = self._transformed(X, self._views_of_members(), np.zeros(len(y)) if again else weight)
@@ -163,7 +167,7 @@ class LinearGroup(MemberGroup):
             list(zip(self.members, predictions, strict=True)),
             len(y),
         )
-        if met is not None:
+        if met is not None and met.visited.start < met.visited.stop:
             for member in self.members:
                 member.state.forget(met.visited)
 

@@ -18,16 +18,30 @@ FIRST features have slots from the start, which are their own numbers.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import Block, Rows, n_rows, reach, sparse
-from tunefree.model.occurrences import NO_SLOT, VISITS, Kept, Known, Occurrences, gather, links, meet_rows, place_rows
+from tunefree.model.occurrences import (
+    FEATURE,
+    NO_SLOT,
+    ORDINAL,
+    SERIAL,
+    VISITS,
+    Kept,
+    Known,
+    Occurrences,
+    gather,
+    links,
+    meet_rows,
+    place_rows,
+)
 
 FIRST = 1024  # features that have slots from the start: more than Newton's matrices reserve capacity for
-FEW = 12  # occurrences after which a feature has a slot, where there are several margins
+FEW = 10  # occurrences after which a feature has a slot, where there are several margins
 LOGGED = 2**16  # rows in a log: more than members learn at a time
 MOST = 2**62
 
@@ -159,7 +173,7 @@ class FirstMeetings:
         n_entries, begun, n_kept = X.codes.size + len(X.values), int(self.known.counts[1]), int(self.kept.counts[0])
         self._make_room(reach(X), n_kept + n_entries)
         serials = np.empty(len(weight), np.int64)
-        n_leaving = int(np.searchsorted(self.kept.serials[:n_kept], begun + len(weight) - LOGGED, "right"))
+        n_leaving = bisect_right(range(n_kept), begun + len(weight) - LOGGED, key=lambda k: self.kept.links[k, SERIAL])
         occurrences = Occurrences.create(n_entries, n_leaving - int(self.kept.counts[1]))
         of_rows = weight, X.codes, X.pointers, X.features, X.values
         few = FEW if n_outputs > 1 else 2
@@ -205,8 +219,8 @@ class FirstMeetings:
     def note(self, entries: np.ndarray, view: str, X: Block) -> None:
         """Keep the values of the latest occurrences that are kept, as a view shows the rows; see :class:`Met`."""
         store = self.values.get(view, np.zeros(0))
-        if len(store) < len(self.kept.serials):
-            grown = np.zeros(len(self.kept.serials))
+        if len(store) < len(self.kept.links):
+            grown = np.zeros(len(self.kept.links))
             grown[: len(store)] = store
             store = self.values[view] = grown
         n_kept = int(self.kept.counts[0])
@@ -214,7 +228,7 @@ class FirstMeetings:
 
     def shown(self, met: Met, X: Block) -> Block:
         """Rows of a view as they were met, with slots."""
-        return met.X._replace(numbers=X.numbers, values=X.values[met.words])
+        return met.X._replace(numbers=X.numbers, values=_kept_values(X, met.words))
 
     def replayed(self, past: Past, view: str) -> Rows:
         """Rows of one entry each: occurrences as a view showed them."""
@@ -246,7 +260,7 @@ class FirstMeetings:
     def alone(self, fewest: int = 1, most: int = MOST) -> np.ndarray:
         """Features without a slot whose occurrences are in the log, of so many occurrences."""
         features = np.flatnonzero(self._is_alone(np.arange(len(self.known.slot_of)), MOST, MOST))
-        ordinals = self.kept.ordinals[self.known.latest[features] - 1]
+        ordinals = self.kept.links[self.known.latest[features] - 1, ORDINAL]
         return features[(fewest <= ordinals) & (ordinals <= most)]
 
     def numbered(self, features: np.ndarray, n_met: int = MOST) -> Past:
@@ -286,11 +300,9 @@ class FirstMeetings:
         if reach(X) <= self.first:
             return self.n_slots(reach(X))
         met = np.concatenate([self._without_slot(X.codes.reshape(-1)), self._without_slot(X.features)])
-        slots = self.known.slot_of.take(met, mode="clip") if len(self.known.slot_of) else np.zeros(len(met), np.int32)
-        slots[met >= len(self.known.slot_of)] = 0
-        counts = np.unique(met[slots == 0], return_counts=True)[1]
-        again = len(np.unique(met[slots == NO_SLOT]))
-        return self.n_slots(reach(X)) + again + int(np.count_nonzero(counts > 1 - self.known.counts[2]))
+        counts, known = np.bincount(met), self.known.slot_of
+        counts[: len(known)] += (counts[: len(known)] > 0) & (known[: len(counts)] == NO_SLOT)
+        return self.n_slots(reach(X)) + int(np.count_nonzero(counts > 1 - self.known.counts[2]))
 
     def _without_slot(self, ids: np.ndarray) -> np.ndarray:
         """Those of some features that have none, each as often as it is among them."""
@@ -303,8 +315,9 @@ class FirstMeetings:
         """Arrays and a header from which :meth:`restore` makes the same."""
         n, n_kept = min(n_features, len(self.known.slot_of)), int(self.kept.counts[0])
         # Of rows, whose order is that of what is kept.
-        lengths = np.bincount(self.kept.serials[:n_kept]).astype(np.int32)
-        arrays = {"slot_of": self.known.slot_of[:n], "kept.features": self.kept.features[:n_kept], "kept.rows": lengths}
+        features, serials = self.kept.links[:n_kept, FEATURE].copy(), self.kept.links[:n_kept, SERIAL]
+        lengths = np.bincount(serials).astype(np.int32)
+        arrays = {"slot_of": self.known.slot_of[:n], "kept.features": features, "kept.rows": lengths}
         arrays |= {f"kept.values.{view}": values[:n_kept] for view, values in self.values.items()}
         return arrays, {
             "first": self.first,
@@ -322,16 +335,15 @@ class FirstMeetings:
         serials = np.repeat(np.arange(len(lengths)), lengths)
         self.first, self.n_partial = header["first"], header["n_partial"]
         self.known = Known.create(len(slot_of))._replace(slot_of=slot_of, counts=np.array(header["counts"], np.int64))
-        before, ordinals = links(features, self.known.latest)
+        self.kept = Kept(links(features, serials, self.known.latest), np.array(header["kept"], np.int64))
         self.known.serials[features[::-1]] = serials[::-1]  # of the first occurrences; nobody asks for others
-        self.kept = Kept(features, serials, before, ordinals, np.array(header["kept"], np.int64))
         self.values = {view: np.array(arrays[f"kept.values.{view}"], np.float64) for view in header["views"]}
 
     def _past(self, features: np.ndarray, begun: int = MOST, slots: np.ndarray | None = None) -> Past:
         """The occurrences of features in rows with a serial number below ``begun``."""
         slots = (self.known.slot_of[features] if slots is None else slots).astype(np.uint32)
         latest = self.known.latest[features]
-        most = int(self.kept.ordinals[latest[latest > 0] - 1].sum())
+        most = int(self.kept.links[latest[latest > 0] - 1, ORDINAL].sum())
         of_occurrences = np.empty(most, np.uint32), *np.empty((2, most), np.int64)
         n = gather(self.known, self.kept, features.astype(np.int64), slots, begun, LOGGED, *of_occurrences)
         return Past(*(array[:n] for array in of_occurrences))
@@ -342,9 +354,9 @@ class FirstMeetings:
             wider = Known.create(max(n_features, 3 * len(self.known.slot_of) // 2))
             self.known = Known._make([*map(_taken_over, wider[:3], self.known[:3]), self.known.counts])
             self.known.slot_of[: self.first] = np.arange(self.first)
-        if n_kept > len(self.kept.serials):
-            longer = Kept.create(max(n_kept, 3 * len(self.kept.serials) // 2))
-            self.kept = Kept._make([*map(_taken_over, longer[:4], self.kept[:4]), self.kept.counts])
+        if n_kept > len(self.kept.links):
+            longer = Kept.create(max(n_kept, 3 * len(self.kept.links) // 2))
+            self.kept = Kept(_taken_over(longer.links, self.kept.links), self.kept.counts)
 
     def _placed(self, X: Block, weight: np.ndarray, serials: np.ndarray) -> tuple[Block, np.ndarray, np.ndarray]:
         """Rows with slots, the places of their words, and how many entries of each row are left out."""
@@ -353,8 +365,13 @@ class FirstMeetings:
         left_out = np.empty(len(weight), np.int64)
         of_rows = weight, X.codes, X.pointers, X.features, X.values
         n = place_rows(self.known, self.first, serials, *of_rows, codes, pointers, slots, words, left_out)
-        words = words[:n]
-        return X._replace(codes=codes, pointers=pointers, features=slots[:n], values=X.values[words]), words, left_out
+        placed = X._replace(codes=codes, pointers=pointers, features=slots[:n], values=_kept_values(X, words[:n]))
+        return placed, words[:n], left_out
+
+
+def _kept_values(X: Block, words: np.ndarray) -> np.ndarray:
+    """The values of some words of rows, in their order; no copy where these are all."""
+    return X.values if len(words) == len(X.values) else X.values[words]
 
 
 def _taken_over(longer: np.ndarray, array: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 from tunefree.core.kernels import kernel
 
 NO_SLOT, VISITS = -1, -2  # in ``slot_of``: the feature occurred; it occurs in the rows that are being met
+FEATURE, SERIAL, BEFORE, ORDINAL = 0, 1, 2, 3  # columns of the occurrences that are kept
 
 
 class Known(NamedTuple):
@@ -19,31 +20,29 @@ class Known(NamedTuple):
 
     # 0 of one never observed, -1 of one that has no slot yet; those below ``first`` have their own numbers
     slot_of: Annotated[np.ndarray, "int32[features]"]
-    serials: Annotated[np.ndarray, "int64[features]"]  # serial number of the row of the first occurrence
+    serials: Annotated[np.ndarray, "int32[features]"]  # serial number of the row of the first occurrence
     latest: Annotated[np.ndarray, "int32[features]"]  # the latest of the occurrences that are kept, from 1; 0 for none
     counts: Annotated[np.ndarray, "int64[3]"]  # indices; rows with a first occurrence; 1 if these get slots at once
 
     @classmethod
     def create(cls, n_features: int) -> Self:
         """Nothing is known."""
-        slot_of, latest = np.zeros((2, n_features), np.int32)
-        return cls(slot_of, np.zeros(n_features, np.int64), latest, np.zeros(3, np.int64))
+        slot_of, serials, latest = np.zeros((3, n_features), np.int32)
+        return cls(slot_of, serials, latest, np.zeros(3, np.int64))
 
 
 class Kept(NamedTuple):
     """Occurrences that are kept, in the order of the rows."""
 
-    features: Annotated[np.ndarray, "int32[kept]"]
-    serials: Annotated[np.ndarray, "int64[kept]"]  # serial numbers of their rows
-    before: Annotated[np.ndarray, "int32[kept]"]  # the one before of the same feature, from 1; 0 for none
-    ordinals: Annotated[np.ndarray, "int32[kept]"]  # how many of the same feature there are up to here
+    # of each its feature; the serial number of its row; the one before of the same feature, from 1, or 0; and how many
+    # of the same feature there are up to here
+    links: Annotated[np.ndarray, "int32[kept, 4]"]
     counts: Annotated[np.ndarray, "int64[2]"]  # how many there are; and whose rows have left the log
 
     @classmethod
     def create(cls, n_kept: int) -> Self:
         """None, with capacity for so many."""
-        features, before, ordinals = np.zeros((3, n_kept), np.int32)
-        return cls(features, np.zeros(n_kept, np.int64), before, ordinals, np.zeros(2, np.int64))
+        return cls(np.zeros((n_kept, 4), np.int32), np.zeros(2, np.int64))
 
 
 class Occurrences(NamedTuple):
@@ -73,9 +72,9 @@ class Limits(NamedTuple):
 
 def keep(known, kept, row, feature, entry, occurrences):
     """Keep an occurrence."""
-    place, before = kept.counts[0], known.latest[feature]
-    kept.features[place], kept.serials[place], kept.before[place] = feature, row, before
-    kept.ordinals[place] = kept.ordinals[before - 1] + 1 if before > 0 else 1
+    link, before = kept.links[kept.counts[0]], known.latest[feature]
+    link[FEATURE], link[SERIAL], link[BEFORE] = feature, row, before
+    link[ORDINAL] = kept.links[before - 1, ORDINAL] + 1 if before > 0 else 1
     kept.counts[0] += 1
     known.latest[feature] = kept.counts[0]
     occurrences.entries[occurrences.counts[0]] = entry
@@ -103,7 +102,7 @@ def meet_feature(known, kept, limits, row, is_learned, is_logged, feature, entry
             known.slot_of[feature] = NO_SLOT
             keep(known, kept, row, feature, entry, occurrences)
         return
-    n_kept = kept.ordinals[known.latest[feature] - 1]
+    n_kept = kept.links[known.latest[feature] - 1, ORDINAL]
     has_left = row - known.serials[feature] > limits.logged
     if has_left or not is_logged or n_kept + 1 >= limits.few:
         give_slot(known, limits, row, feature, occurrences)
@@ -117,10 +116,10 @@ def meet_feature(known, kept, limits, row, is_learned, is_logged, feature, entry
 
 def leave_log(known, kept, limits, row, occurrences):
     """Give slots to features that occurred more than once and whose first row leaves the log."""
-    while kept.counts[1] < kept.counts[0] and kept.serials[kept.counts[1]] <= row - limits.logged:
+    while kept.counts[1] < kept.counts[0] and kept.links[kept.counts[1], SERIAL] <= row - limits.logged:
         place = kept.counts[1]
-        feature = kept.features[place]
-        if kept.before[place] == 0 and known.slot_of[feature] < 0 and known.latest[feature] > place + 1:
+        feature = kept.links[place, FEATURE]
+        if kept.links[place, BEFORE] == 0 and known.slot_of[feature] < 0 and known.latest[feature] > place + 1:
             give_slot(known, limits, row, feature, occurrences)
         kept.counts[1] += 1
 
@@ -201,15 +200,15 @@ def gather(
     n = 0
     for i in range(len(features)):
         latest = known.latest[features[i]]
-        while latest > 0 and kept.serials[latest - 1] >= begun:
-            latest = kept.before[latest - 1]
-        written = n + kept.ordinals[latest - 1] if latest > 0 else n
+        while latest > 0 and kept.links[latest - 1, SERIAL] >= begun:
+            latest = kept.links[latest - 1, BEFORE]
+        written = n + kept.links[latest - 1, ORDINAL] if latest > 0 else n
         n = written
         while latest > 0:
             written -= 1
             slots_of[written], places[written] = slots[i], latest - 1
-            sources[written] = kept.serials[latest - 1] % logged
-            latest = kept.before[latest - 1]
+            sources[written] = kept.links[latest - 1, SERIAL] % logged
+            latest = kept.links[latest - 1, BEFORE]
     return n
 
 
@@ -248,16 +247,16 @@ def place_rows(
     return n
 
 
-def links(features: np.ndarray, latest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each occurrence the one before of the same feature, from 1, and how many there are up to it.
+def links(features: np.ndarray, serials: np.ndarray, latest: np.ndarray) -> np.ndarray:
+    """Occurrences as they are kept, by their features and the serial numbers of their rows.
 
     Writes the last occurrence of each feature to ``latest``.
 
     Examples
     --------
     >>> latest = np.zeros(4, np.int32)
-    >>> links(np.array([3, 1, 3, 3]), latest), latest
-    ((array([0, 0, 1, 3], dtype=int32), array([1, 1, 2, 3], dtype=int32)), array([0, 2, 0, 4], dtype=int32))
+    >>> links(np.array([3, 1, 3, 3]), np.array([0, 0, 1, 4]), latest)[:, 2:].tolist(), latest
+    ([[0, 1], [0, 1], [1, 2], [3, 3]], array([0, 2, 0, 4], dtype=int32))
     """
     order = np.argsort(features, kind="stable")
     before, ordinals = np.zeros((2, len(features)), np.int32)
@@ -268,4 +267,4 @@ def links(features: np.ndarray, latest: np.ndarray) -> tuple[np.ndarray, np.ndar
     ordinals[order] = np.arange(len(features)) - np.repeat(begins, lengths) + 1
     ends = order[begins + lengths - 1]
     latest[features[ends]] = ends + 1
-    return before, ordinals
+    return np.column_stack([features, serials, before, ordinals]).astype(np.int32)

@@ -9,14 +9,7 @@ from tunefree.losses import loss_of, objectives
 from tunefree.model import calibration
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
-from tunefree.model.pool import (
-    FOLLOW_THE_LEADER,
-    POOLS,
-    can_replay,
-    check_settings,
-    is_kernel,
-    settings_of_members,
-)
+from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS, can_replay, check_settings, is_kernel, settings_of_members
 
 
 @dataclass(frozen=True)

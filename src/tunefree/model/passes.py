@@ -215,13 +215,7 @@ def replay_all(state: Learner, X: Any, sources: np.ndarray, log: np.ndarray) -> 
 
 
 def learn_apart(
-    state: Learner,
-    objective: Any,
-    X: Any,
-    y: np.ndarray,
-    weight: np.ndarray,
-    offsets: np.ndarray,
-    margins: np.ndarray,
+    state: Learner, objective: Any, X: Any, y: np.ndarray, weight: np.ndarray, offsets: np.ndarray, margins: np.ndarray
 ) -> None:
     """Learn margins of which each has a row, and features, of its own: there are K rows for each target.
 

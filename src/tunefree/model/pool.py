@@ -14,10 +14,7 @@ from tunefree.model import views
 from tunefree.model.members import Setting
 
 # The linear members of the pool (see tunefree.pool), some of them for tables or for texts alone.
-OF_TABLES: tuple[Setting, ...] = (
-    Setting("nag", {"eta": 0.5}, "steady"),
-    Setting("nag", {"eta": 10.0}, "steady"),
-)
+OF_TABLES: tuple[Setting, ...] = (Setting("nag", {"eta": 0.5}, "steady"), Setting("nag", {"eta": 10.0}, "steady"))
 OF_TEXTS: tuple[Setting, ...] = (
     Setting("adagrad", {"eta": 0.02}, "steady"),
     Setting("adagrad", {"eta": 0.1}, "steady"),

@@ -12,6 +12,7 @@ from tunefree.core.states import under
 from tunefree.losses.objectives import Multinomial, chosen
 from tunefree.model.group import LabelledRows
 from tunefree.model.meetings import LOGGED, FirstMeetings, Met, Past, with_outputs, with_room
+from tunefree.model.occurrences import FEATURE
 from tunefree.model.options import ModelOptions
 from tunefree.model.targets import RunningMean
 from tunefree.theory.evidence import Certificate, Evidence, certify, record_evidence, replay_evidence, widened
@@ -156,7 +157,7 @@ class FirstPassRecord:
             return certificate
         pulls = meetings.by_feature(certificate.pulls, n_features)
         largest = meetings.by_feature(certificate.largest, n_features)
-        kept, values = meetings.kept.features, np.abs(meetings.values["raw"])
+        kept, values = meetings.kept.links[:, FEATURE], np.abs(meetings.values["raw"])
         is_known = kept[: len(values)] < n_features
         np.maximum.at(largest, kept[: len(values)][is_known], values[is_known])
         once, several = meetings.alone(most=1), meetings.alone(fewest=2)

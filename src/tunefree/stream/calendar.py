@@ -16,6 +16,7 @@ from tunefree.stream.columns import (
     NA_VALUES,
     Array,
     Codes,
+    Column,
     Faults,
     Observed,
     Parts,
@@ -45,8 +46,10 @@ class Instants(NamedTuple):
     missing: np.ndarray  # (n,) bool
 
 
-class Timestamp:
+class Timestamp(Column):
     """Dates and timestamps: year, month, day of week and hour one-hot; days since the stream's first as a number.
+
+    Texts are parsed here: they may mix dates with and without a time.
 
     Parameters
     ----------
@@ -85,9 +88,6 @@ class Timestamp:
 
     def code_names(self) -> list[str]:
         return [*(f"{self.name}[{field}]" for field in self._field_names()), missing_name(self.name)]
-
-    def arrow_type(self) -> Any:
-        return pa.string()  # parsed here: texts may mix dates with and without a time
 
     def options(self) -> dict[str, Any]:
         options = {"zone": self.zone, "hours": self.hours, "origin": self.origin}
@@ -141,7 +141,7 @@ class Timestamp:
         return list(zip(self._field_names(), fields, strict=False))
 
 
-class TimeOfDay:
+class TimeOfDay(Column):
     """Times of day: the hour one-hot, and hours since midnight as a number."""
 
     kind: ClassVar[str] = "time"
@@ -156,14 +156,8 @@ class TimeOfDay:
     def code_names(self) -> list[str]:
         return [f"{self.name}[hour]", missing_name(self.name)]
 
-    def arrow_type(self) -> Any:
-        return pa.string()
-
     def options(self) -> dict[str, Any]:
         return words_of(self.na_values)
-
-    def description(self) -> str:
-        return ""
 
     def convert(self, array: Array, faults: Faults) -> Instants:
         strings = decoded(array)

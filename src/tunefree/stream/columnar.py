@@ -174,9 +174,7 @@ def _n_rows(file: str) -> int:
 
 def _reader(opener: Opener, title: str) -> TableReader:
     return TableReader(
-        partial(_schema, opener=opener),
-        partial(_columns, opener=opener),
-        partial(_chunks, opener=opener, title=title),
+        partial(_schema, opener=opener), partial(_columns, opener=opener), partial(_chunks, opener=opener, title=title)
     )
 
 

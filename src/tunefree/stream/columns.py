@@ -8,7 +8,7 @@ A missing value (null, NaN, ``?`` or blank) becomes one feature, which says that
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -136,7 +136,33 @@ class Faults(dict[int, Fault]):
             bad.note(problem, file, int(numbers[note.first]), note.column, note.rows, remedy)
 
 
-class Number:
+class Column:
+    """A column of a table; its kinds define what is special about them."""
+
+    name: str
+
+    def names(self) -> list[str]:
+        """Names of the numbers that the column adds."""
+        return []
+
+    def code_names(self) -> list[str]:
+        """What each of the codes that the column adds tells of a row."""
+        return [missing_name(self.name)]
+
+    def arrow_type(self) -> Any:
+        """The type to read the column as from a text."""
+        return pa.string()
+
+    def options(self) -> dict[str, Any]:
+        """What, besides kind and name, makes the column again."""
+        return {}
+
+    def description(self) -> str:
+        """How the values are written, where it is worth a word."""
+        return ""
+
+
+class Number(Column):
     """Integers, floats and decimals as they are; durations in days; texts in a notation of numbers.
 
     Parameters
@@ -161,23 +187,15 @@ class Number:
         self.missing_key = missing_key(name)
 
     def names(self) -> list[str]:
-        """Names of the numbers that the column adds."""
         return [self.name]
 
-    def code_names(self) -> list[str]:
-        """What each of the codes that the column adds tells of a row."""
-        return [missing_name(self.name)]
-
     def arrow_type(self) -> Any:
-        """The type to read the column as from a text."""
         return pa.string() if self.notation else pa.float64()
 
     def options(self) -> dict[str, Any]:
-        """What, besides kind and name, makes the column again."""
         return (self.notation._asdict() if self.notation else {}) | words_of(self.na_values)
 
     def description(self) -> str:
-        """How the values are written, where it is worth a word."""
         return self.notation.description() if self.notation else ""
 
     def convert(self, array: Array, faults: Faults) -> np.ndarray:
@@ -205,7 +223,7 @@ class _Remembered(dict[tuple[Any, ...], Categories]):
         return _Remembered()
 
 
-class Category:
+class Category(Column):
     """Strings, categories: one-hot.
 
     Parameters
@@ -228,20 +246,11 @@ class Category:
         self.missing_key = missing_key(name)
         self._of_values = _Remembered()
 
-    def names(self) -> list[str]:
-        return []
-
     def code_names(self) -> list[str]:
         return [self.name]
 
-    def arrow_type(self) -> Any:
-        return pa.string()
-
     def options(self) -> dict[str, Any]:
         return ({"numbers": True} if self.numbers else {}) | ({"doubt": [*self.doubt]} if self.doubt else {})
-
-    def description(self) -> str:
-        return ""
 
     def convert(self, array: Array, faults: Faults) -> Categories:
         """The categories of the rows; those of a single row are remembered by its value."""
@@ -274,10 +283,11 @@ class Category:
     def parts(self, converted: Categories, learning: bool) -> Parts:
         index, values, keys = converted
         index = np.where(index < 0, np.int32(len(values)), index)
-        return Parts([], [Codes(index, keys, one_by_one(lambda k: self._feature(values, k)))], [])
 
-    def _feature(self, values: Array, k: int) -> str:
-        return missing_name(self.name) if k == len(values) else f"{self.name}={values[k].as_py()}"
+        def feature(k: int) -> str:
+            return missing_name(self.name) if k == len(values) else f"{self.name}={values[k].as_py()}"
+
+        return Parts([], [Codes(index, keys, one_by_one(feature))], [])
 
 
 def as_number(keys: np.ndarray) -> np.ndarray:
@@ -468,7 +478,6 @@ _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 _OF_LISTS = {"string": "strings", "null": "strings", "number": "numbers"}
 
 
-@cache
 @lru_cache(maxsize=256)
 def family(arrow_type: Any) -> str:
     """The family of an Arrow type; a dictionary of numbers, booleans or times is a category.
@@ -487,10 +496,3 @@ def family(arrow_type: Any) -> str:
     if any(test(arrow_type) for test in _LISTS):
         return _OF_LISTS.get(family(arrow_type.value_type), "nested")
     return next((name for name, test in _FAMILIES if test(arrow_type)), "nested")
-
-
-def unsupported_type(name: str, arrow_type: Any, file: str) -> DataError:
-    """The error for a column of a type that has no features."""
-    return DataError(
-        f"columns of type {arrow_type} cannot be used", file, column=name, remedy=f"pass `ignore={name!r}`"
-    )

@@ -1,13 +1,12 @@
-"""What a file format provides: a reader if its files are tables, an encoder if each line of its text is a row."""
+"""What a file format of tables provides. One of text whose lines are rows has an encoder instead
+(:class:`tunefree.stream.tokens.LineEncoder`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from tunefree.stream.batch import BadRows, Batch, Columns, Lines, Position
+from tunefree.stream.batch import BadRows, Columns, Position
 from tunefree.stream.lines import BLOCK_SIZE
 from tunefree.stream.notation import ColumnTypes
 
@@ -55,40 +54,3 @@ class TableReader(NamedTuple):
     chunks: Callable[[str, Position, Any, Options, BadRows], Iterator[Columns]]  # (file, start, schema, options, bad)
     length: Callable[[str], int] = lambda file: 0  # (file) -> rows
     sample: Callable[[str, Options], Any] = lambda file, options: None  # (file, options) -> pyarrow.RecordBatch
-
-
-class Encoder(Protocol):
-    """Turns lines of text into rows of features, and learns which features there are.
-
-    :meth:`prepare` followed by :meth:`finish` is :meth:`encode` in two steps. Threads may prepare several chunks at
-    once; chunks are finished one by one, in the order of the stream.
-    """
-
-    def __init__(self, hash_bits: int = 0) -> None:
-        """Features are hashed to 2^hash_bits of them, or kept in an exact dictionary if it is 0."""
-
-    @property
-    def n_features(self) -> int:
-        """The largest feature id so far, plus 1; feature 0 is the constant."""
-
-    def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
-        """The rows of a chunk; new features are added if ``learning``, else left out.
-
-        Rows without a label are bad if they must be ``labelled`` (by default as ``learning``).
-        """
-
-    def prepare(self, lines: Lines, labelled: bool) -> Any:
-        """What can be done without knowing the features of other chunks."""
-
-    def finish(self, prepared: Any, learning: bool, bad: BadRows) -> Batch:
-        """The rest."""
-
-    def names(self) -> list[str]:
-        """Names of the features by id."""
-
-    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays, and a header that JSON can hold, to be stored with the model."""
-
-    @classmethod
-    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Encoder:
-        """The encoder whose :meth:`state` was stored."""

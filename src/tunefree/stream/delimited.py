@@ -19,23 +19,10 @@ from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.beginnings import guessed_delimiter, is_plain_number, look_like_values
 from tunefree.stream.booleans import truths
 from tunefree.stream.chunks import with_row_numbers
-from tunefree.stream.columns import (
-    MISSING,
-    Fault,
-    Faults,
-    not_a_number,
-    without_words,
-)
+from tunefree.stream.columns import MISSING, Fault, Faults, not_a_number, without_words
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
-from tunefree.stream.lines import (
-    Beginning,
-    check_text,
-    not_utf8,
-    read_beginning,
-    read_lines,
-    whole_lines,
-)
+from tunefree.stream.lines import Beginning, check_text, not_utf8, read_beginning, read_lines, whole_lines
 from tunefree.stream.notation import EXACT, ZEROS, ColumnTypes, codes_in, is_continental
 from tunefree.stream.spread import spread_lines
 
@@ -50,9 +37,7 @@ _ILLEGIBLE = "\U0010ffff"  # no letter has this number
 _ILLEGIBLE_ERRORS = "tunefree.illegible"
 codecs.register_error(_ILLEGIBLE_ERRORS, lambda error: (_ILLEGIBLE, error.end))  # type: ignore[attr-defined]
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
-_EXAMPLES = {
-    pa.bool_(): "true or false",
-}
+_EXAMPLES = {pa.bool_(): "true or false"}
 
 
 class Header(NamedTuple):

@@ -207,9 +207,7 @@ class FeatureIds:
             ids[:, place] = np.append(of_column, np.int32(0))[column.places]  # the last is for place -1
             start += len(of_column)
         entries = Triplets(
-            rows[order],
-            known[start:][order],
-            _join([part.values for _, part in words], np.float64)[order],
+            rows[order], known[start:][order], _join([part.values for _, part in words], np.float64)[order]
         )
         return sum_duplicates(ids, entries) if self.keys.bits else (ids, entries)
 
@@ -409,11 +407,7 @@ def _keys_of(codes: Sequence[Located], words: Sequence[LocatedWords]) -> np.ndar
 
 
 def _unknown(
-    known: np.ndarray,
-    codes: Sequence[Located],
-    words: Sequence[LocatedWords],
-    rows: np.ndarray,
-    places: np.ndarray,
+    known: np.ndarray, codes: Sequence[Located], words: Sequence[LocatedWords], rows: np.ndarray, places: np.ndarray
 ) -> _Unknown:
     """The keys that rows hold and whose id in ``known`` is 0, each with the place where its column first holds it."""
     unknown, start = [], 0

@@ -44,7 +44,6 @@ from tunefree.stream.notation import ColumnTypes, Notation, Note
 from tunefree.stream.profile import Comparison, Profile
 from tunefree.stream.roles import ROLES, check_name, column_of
 from tunefree.stream.spelling import renamed
-from tunefree.stream.target_values import INTEGER, TARGET_TYPES, numeric_target, target_family_of
 from tunefree.stream.texts import Text
 
 _COLUMNS: dict[str, Callable[..., Any]] = {
@@ -175,7 +174,7 @@ class TableEncoder:
         columns = [inference.column(name) for name in filled or kept]
         if not columns:
             raise DataError("there is no column left to learn from", chunk.file, remedy="ignore fewer columns")
-        kind = None if target is None else target_family_of(chunk, target)
+        kind = None if target is None else roles.target_family_of(chunk, target)
         labels_are_strings = kind == "string" and target not in column_types.categorical
         written = {str(target): inference.target_notation(str(target))} if labels_are_strings else {}
         written |= {name: inference.notation(name) for name in (weight, exposure) if name is not None}
@@ -183,7 +182,7 @@ class TableEncoder:
         if target is not None and target in column_types.categorical:
             kind = "string"
         elif kind == "number" and beyond_doubles(inference.arrays[str(target)]):
-            kind = INTEGER
+            kind = roles.INTEGER
         further = Further(ignored, column_types.decimal, column_types.thousands) if grows else None
         of_encoder = hash_bits, column_types.na_values, notations, further, group, exposure
         return cls(columns, target, kind, weight, *of_encoder)
@@ -263,7 +262,9 @@ class TableEncoder:
         if not all(map(is_number, self.na_values)):
             types |= {name: pa.string() for name, arrow_type in types.items() if arrow_type == pa.float64()}
         if self.target is not None and self.target_family is not None:
-            types[self.target] = pa.string() if self.target in self.notations else TARGET_TYPES[self.target_family]
+            types[self.target] = (
+                pa.string() if self.target in self.notations else roles.TARGET_TYPES[self.target_family]
+            )
         for name in [name for name in (self.weight, self.exposure) if name is not None]:
             types[name] = pa.string() if name in self.notations else pa.float64()
         if self.group is not None:
@@ -420,19 +421,19 @@ class TableEncoder:
         if self.target is None or not _present(self.target, chunk, labelled):
             return None
         array = without(column_of(chunk, self.target, faults), self.na_values)
-        kind = target_family_of(chunk, self.target)
+        kind = roles.target_family_of(chunk, self.target)
         if self.target in self.notations and kind in ("number", "string"):
             values = to_numbers(array, self.target, faults, self.notations[self.target])
-            return numeric_target(of_numbers(values, np.isnan(values)), self.target, faults, labelled)
-        kind = INTEGER if kind == "number" and self.target_family == INTEGER else kind
+            return roles.numeric_target(of_numbers(values, np.isnan(values)), self.target, faults, labelled)
+        kind = roles.INTEGER if kind == "number" and self.target_family == roles.INTEGER else kind
         if labelled and kind not in {self.target_family, None}:
             self.target_family = self.target_family or kind
             if kind != self.target_family:
                 problem = f"the target is a {kind} here, but was a {self.target_family}"
                 remedy = "give the column one type in all files"
                 raise DataError(problem, chunk.file, chunk.row, self.target, remedy)
-        if kind in ("number", INTEGER) and self.target_family != "string":
-            return numeric_target(decoded(array), self.target, faults, labelled)
+        if kind in ("number", roles.INTEGER) and self.target_family != "string":
+            return roles.numeric_target(decoded(array), self.target, faults, labelled)
         index, values = Category(self.target).encoded(array, faults)
         if labelled:
             faults.add(np.flatnonzero(index < 0), self.target, lambda row: UNLABELLED)

@@ -38,7 +38,7 @@ class Format(NamedTuple):
     reader : TableReader or str, optional
         For tables: see :class:`tunefree.stream.contract.TableReader`.
     encoder : type or str, optional
-        For lines: a class as :class:`tunefree.stream.contract.Encoder` describes.
+        For lines: a class such as :class:`tunefree.stream.tokens.LineEncoder`.
     text : bool, default=True
         Whether files are text. Text may be compressed, and may come from standard input.
 
@@ -63,48 +63,22 @@ class Format(NamedTuple):
 
 
 # A first line is shown to the formats in this order, so the one that accepts most lines comes last.
+_HERE = "tunefree.stream"
+_JSON, _CSV, _SVMLIGHT = f"{_HERE}.jsonlines", f"{_HERE}.delimited", f"{_HERE}.svmlight"
 _formats: tuple[Format, ...] = (
+    Format("json", "JSON lines", (".jsonl", ".ndjson", ".json"), f"{_JSON}:is_json", f"{_JSON}:JSON_LINES"),
     Format(
-        name="json",
-        title="JSON lines",
-        extensions=(".jsonl", ".ndjson", ".json"),
-        recognise="tunefree.stream.jsonlines:is_json",
-        reader="tunefree.stream.jsonlines:JSON_LINES",
+        "svmlight",
+        "svmlight",
+        (".svm", ".svmlight", ".libsvm"),
+        f"{_SVMLIGHT}:is_svmlight",
+        encoder=f"{_SVMLIGHT}:SvmlightEncoder",
     ),
+    Format("vw", "Vowpal Wabbit", (".vw",), f"{_HERE}.vw:is_vw", encoder=f"{_HERE}.vw:VWEncoder"),
+    Format("csv", "CSV", (".csv", ".tsv", ".tab"), f"{_CSV}:is_delimited", f"{_CSV}:DELIMITED"),
+    Format("parquet", "Parquet", (".parquet", ".pq"), reader=f"{_HERE}.columnar:PARQUET", text=False),
     Format(
-        name="svmlight",
-        title="svmlight",
-        extensions=(".svm", ".svmlight", ".libsvm"),
-        recognise="tunefree.stream.svmlight:is_svmlight",
-        encoder="tunefree.stream.svmlight:SvmlightEncoder",
-    ),
-    Format(
-        name="vw",
-        title="Vowpal Wabbit",
-        extensions=(".vw",),
-        recognise="tunefree.stream.vw:is_vw",
-        encoder="tunefree.stream.vw:VWEncoder",
-    ),
-    Format(
-        name="csv",
-        title="CSV",
-        extensions=(".csv", ".tsv", ".tab"),
-        recognise="tunefree.stream.delimited:is_delimited",
-        reader="tunefree.stream.delimited:DELIMITED",
-    ),
-    Format(
-        name="parquet",
-        title="Parquet",
-        extensions=(".parquet", ".pq"),
-        reader="tunefree.stream.columnar:PARQUET",
-        text=False,
-    ),
-    Format(
-        name="arrow",
-        title="Arrow/Feather",
-        extensions=(".feather", ".arrow", ".arrows", ".ipc"),
-        reader="tunefree.stream.columnar:ARROW",
-        text=False,
+        "arrow", "Arrow/Feather", (".feather", ".arrow", ".arrows", ".ipc"), None, f"{_HERE}.columnar:ARROW", text=False
     ),
 )
 

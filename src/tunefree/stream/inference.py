@@ -13,16 +13,7 @@ from tunefree.core.errors import DataError
 from tunefree.stream.arrays import beyond_doubles
 from tunefree.stream.booleans import Boolean, looks_like_booleans
 from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
-from tunefree.stream.columns import (
-    OF_WORDS,
-    RARE_WORD,
-    Category,
-    Number,
-    blank_to_null,
-    decoded,
-    family,
-    unsupported_type,
-)
+from tunefree.stream.columns import OF_WORDS, RARE_WORD, Category, Number, blank_to_null, decoded, family
 from tunefree.stream.lists import Bag, Vector, longest
 from tunefree.stream.notation import (
     EXACT,
@@ -104,7 +95,8 @@ class Inference:
         if kind == "number" and beyond_doubles(decoded(self.arrays[name])):
             return Category(name, numbers=True, doubt=(EXACT, ""))
         if kind not in _BY_FAMILY:
-            raise unsupported_type(name, self.arrays[name].type, self.file)
+            problem = f"columns of type {self.arrays[name].type} cannot be used"
+            raise DataError(problem, self.file, column=name, remedy=f"pass `ignore={name!r}`")
         return _BY_FAMILY[kind](name, self.arrays[name])
 
     def is_empty(self, name: str) -> bool:
@@ -239,17 +231,13 @@ def _timestamp_of_type(name: str, arrow_type: Any) -> Timestamp:
     return Timestamp(name, arrow_type.tz if is_timestamp else None, is_timestamp)
 
 
-def _timestamp_of_array(name: str, array: Any) -> Timestamp:
-    return _timestamp_of_type(name, array.type)
-
-
 _BY_FAMILY: dict[str, Callable[[str, Any], Any]] = {
     "number": lambda name, _: Number(name),
     "duration": lambda name, _: Number(name),
     "category": lambda name, _: Category(name),
     "null": lambda name, _: Category(name),
     "boolean": lambda name, _: Boolean(name),
-    "moment": _timestamp_of_array,
+    "moment": lambda name, array: _timestamp_of_type(name, array.type),
     "time": lambda name, _: TimeOfDay(name),
     "strings": lambda name, _: Bag(name),
     "numbers": lambda name, lists: Vector(name, longest(lists)),

@@ -18,9 +18,7 @@ from tunefree.core.numbers import MOST
 from tunefree.stream.arrays import beyond_doubles, of_numbers, to_batch
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.chunks import with_row_numbers
-from tunefree.stream.columns import (
-    family,
-)
+from tunefree.stream.columns import family
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
 from tunefree.stream.lines import check_text, read_lines, read_sample, whole_lines

@@ -12,13 +12,13 @@ from tunefree.stream.arrays import is_missing, to_numpy
 from tunefree.stream.columns import (
     Array,
     Bags,
+    Column,
     Faults,
     Observed,
     Parts,
     Words,
     blank_to_null,
     missing_codes,
-    missing_name,
     string_keys,
 )
 from tunefree.stream.keys import hash_name
@@ -34,7 +34,7 @@ class Items(NamedTuple):
     missing: np.ndarray  # (n,) bool: rows without a list
 
 
-class Bag:
+class Bag(Column):
     """Lists of strings: each string is a feature of value log2(1 + count), which is 1 if the list holds it once.
 
     Parameters
@@ -48,20 +48,8 @@ class Bag:
     def __init__(self, name: str) -> None:
         self.name, self.seed = name, hash_name("[]", hash_name(name))
 
-    def names(self) -> list[str]:
-        return []
-
-    def code_names(self) -> list[str]:
-        return [missing_name(self.name)]
-
     def arrow_type(self) -> Any:
         return pa.list_(pa.string())
-
-    def options(self) -> dict[str, Any]:
-        return {}
-
-    def description(self) -> str:
-        return ""
 
     def convert(self, array: Array, faults: Faults) -> Items:
         items = items_of(array.cast(self.arrow_type()))
@@ -84,7 +72,7 @@ class Bag:
         return Parts([], _missing(self.name, items), [Bags.of(words)])
 
 
-class Vector:
+class Vector(Column):
     """Lists of numbers: the numbers at the same place are a column.
 
     Parameters
@@ -103,17 +91,11 @@ class Vector:
     def names(self) -> list[str]:
         return [self._at(place) for place in range(self.width)]
 
-    def code_names(self) -> list[str]:
-        return [missing_name(self.name)]
-
     def arrow_type(self) -> Any:
         return pa.list_(pa.float64())
 
     def options(self) -> dict[str, Any]:
         return {"width": self.width}
-
-    def description(self) -> str:
-        return ""
 
     def convert(self, array: Array, faults: Faults) -> Items:
         items = items_of(array.cast(self.arrow_type()))

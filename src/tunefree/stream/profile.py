@@ -19,11 +19,7 @@ import numpy as np
 from tunefree.core.errors import ModelError, alike
 from tunefree.stream.batch import BadRows
 from tunefree.stream.booleans import Boolean
-from tunefree.stream.columns import (
-    Category,
-    Observed,
-    missing_name,
-)
+from tunefree.stream.columns import Category, Observed, missing_name
 
 SAMPLE = 512  # rows that are kept, if they are not too wide
 MOST_NUMBERS = 2**19  # that are kept of all columns together

@@ -1,4 +1,4 @@
-"""Columns of a table that are no features: what they are called, and the weights and exposures that they hold."""
+"""Columns of a table that are no features: what they are called, and the targets, weights and exposures they hold."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from tunefree.core.errors import DataError, nearest
+from tunefree.stream.arrays import of_numbers
 from tunefree.stream.batch import BadRows, Columns
-from tunefree.stream.columns import Faults, to_numbers, valid_utf8
+from tunefree.stream.columns import UNLABELLED, Faults, family, to_numbers, valid_utf8
 from tunefree.stream.inference import without
 
 ROLES = ("target", "weight", "group", "exposure")
+INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
+TARGET_TYPES = {"number": pa.float64(), INTEGER: pa.int64(), "string": pa.string(), "boolean": pa.bool_()}
+_ABSENT = {
+    "weight": "the column of weights is missing: rows count equally",
+    "exposure": "the column of exposures is missing: what is predicted is of an exposure of 1",
+}
 
 
 def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
@@ -27,38 +35,59 @@ def column_of(chunk: Columns, name: str, faults: Faults) -> Any:
     return valid_utf8(chunk.table.column(name), name, faults)
 
 
+def target_family_of(chunk: Columns, target: str) -> str | None:
+    """number, string or boolean; None for a column of which all values in this chunk are missing."""
+    arrow_type = chunk.table.schema.field(target).type
+    kind = family(arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
+    if kind == "null":
+        return None
+    if kind not in TARGET_TYPES:
+        remedy = "name a column of numbers, strings or booleans"
+        raise DataError(f"a target cannot be of type {arrow_type}", chunk.file, column=target, remedy=remedy)
+    return kind
+
+
+def numeric_target(array: Any, name: str, faults: Faults, labelled: bool) -> Any:
+    """Targets as numbers; what is infinite, and where rows must be labelled what is missing, is an error of its row."""
+    values = to_numbers(array, name, faults)
+    missing = np.isnan(values)
+    faults.add(np.flatnonzero(np.isinf(values)), name, lambda row: f"the target is infinite ({values[row]})")
+    if labelled:
+        faults.add(np.flatnonzero(missing), name, lambda row: UNLABELLED)
+    return array if pa.types.is_integer(array.type) else of_numbers(values, missing)
+
+
 def weights(encoder: Any, chunk: Columns, faults: Faults, labelled: bool, learning: bool, bad: BadRows) -> np.ndarray:
     """The sample weights (n,) of rows; 1 where nobody names a column of them, or rows are predicted only."""
-    n, name = chunk.table.num_rows, encoder.weight
-    if name is None or not labelled:
-        return np.ones(n)
-    if not learning and name not in chunk.table.schema.names:
-        if n and not faults:  # a chunk with faults comes again
-            bad.note("the column of weights is missing: rows count equally", chunk.file, chunk.row, name, n)
-        return np.ones(n)
-    numbers = _numbers(encoder, chunk, faults, "weight", name)
+    numbers = _numbers(encoder, chunk, faults, "weight", learning, bad) if labelled else None
+    if numbers is None:
+        return np.ones(chunk.table.num_rows)
     wrong = np.flatnonzero((numbers < 0) | np.isinf(numbers))
-    faults.add(wrong, name, lambda row: f"the weight is {numbers[row]}, not a finite number from 0")
+    faults.add(wrong, encoder.weight, lambda row: f"the weight is {numbers[row]}, not a finite number from 0")
     return numbers
 
 
 def exposures(encoder: Any, chunk: Columns, faults: Faults, learning: bool, bad: BadRows) -> np.ndarray | None:
     """What rows were exposed to, (n,); None where nobody names a column of that, or one to predict has none."""
-    n, name = chunk.table.num_rows, encoder.exposure
-    if name is None:
-        return None
-    if not learning and name not in chunk.table.schema.names:
-        if n and not faults:
-            problem = "the column of exposures is missing: what is predicted is of an exposure of 1"
-            bad.note(problem, chunk.file, chunk.row, name, n)
-        return None
-    numbers = _numbers(encoder, chunk, faults, "exposure", name)
-    wrong = np.flatnonzero((numbers <= 0) | np.isinf(numbers))
-    faults.add(wrong, name, lambda row: f"the exposure is {numbers[row]:g}, not a finite number above 0")
+    numbers = _numbers(encoder, chunk, faults, "exposure", learning, bad)
+    if numbers is not None:
+        wrong = np.flatnonzero((numbers <= 0) | np.isinf(numbers))
+        problem = "the exposure is {:g}, not a finite number above 0"
+        faults.add(wrong, encoder.exposure, lambda row: problem.format(numbers[row]))
     return numbers
 
 
-def _numbers(encoder: Any, chunk: Columns, faults: Faults, role: str, name: str) -> np.ndarray:
+def _numbers(
+    encoder: Any, chunk: Columns, faults: Faults, role: str, learning: bool, bad: BadRows
+) -> np.ndarray | None:
+    """The numbers of a role; None where no column has it, or rows that are not learned lack the column."""
+    n, name = chunk.table.num_rows, getattr(encoder, role)
+    if name is None:
+        return None
+    if not learning and name not in chunk.table.schema.names:
+        if n and not faults:  # a chunk with faults comes again
+            bad.note(_ABSENT[role], chunk.file, chunk.row, name, n)
+        return None
     check_name(role, name, chunk.table.schema.names, chunk.file)
     array = without(column_of(chunk, name, faults), encoder.na_values)
     numbers = to_numbers(array, name, faults, encoder.notations.get(name))

@@ -124,7 +124,7 @@ class SvmlightEncoder(tokens.LineEncoder):
         rows = tokens.to_rows(output, self._look_up(output.keys, learning), merge=self.keys.bits > 0)
         target = of_numbers(np.ascontiguousarray(output.reals[:, 0]))
         numbers = output.integers[:, 0] + lines.row
-        self._scratch.release(scratch)
+        self._spare.append(scratch)
         return Batch(rows, target, np.ones(len(numbers)), numbers, None, lines.file, lines.position)
 
     def _look_up(self, indices: np.ndarray, learning: bool) -> np.ndarray:
@@ -152,7 +152,6 @@ class SvmlightEncoder(tokens.LineEncoder):
         return [str(key) for key in dictionary.save(self.keys).tolist()]
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and header to be stored."""
         return {"keys": dictionary.save(self.keys)}, {"hash_bits": self.keys.bits, "zero_based": self.zero_based}
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ from tunefree.stream.arrays import bytes_of, is_missing
 from tunefree.stream.columns import (
     Array,
     Bags,
+    Column,
     Faults,
     Observed,
     Parts,
@@ -19,7 +20,6 @@ from tunefree.stream.columns import (
     blank_to_null,
     decoded,
     missing_codes,
-    missing_name,
 )
 from tunefree.stream.keys import hash_name
 from tunefree.stream.names import of_slices
@@ -30,7 +30,7 @@ _FEWEST, _LONG, _DISTINCT = 20, 40.0, 0.8
 _OF_THREE_WORDS, _OF_TWO_WORDS = r"\p{L}{2,}.*\s.*\s", r"\p{L}{2,}.*\s"
 
 
-class Text:
+class Text(Column):
     """Texts: words and pairs of neighbouring words (:mod:`tunefree.stream.words`), with the value log(1 + count).
 
     Parameters
@@ -43,21 +43,6 @@ class Text:
 
     def __init__(self, name: str) -> None:
         self.name, self.seed = name, hash_name("#", hash_name(name))
-
-    def names(self) -> list[str]:
-        return []
-
-    def code_names(self) -> list[str]:
-        return [missing_name(self.name)]
-
-    def arrow_type(self) -> Any:
-        return pa.string()
-
-    def options(self) -> dict[str, Any]:
-        return {}
-
-    def description(self) -> str:
-        return ""
 
     def convert(self, array: Array, faults: Faults) -> Array:
         return blank_to_null(decoded(array).cast(pa.string()))

@@ -66,24 +66,6 @@ class Scratch:
         return old[: shape[0]]
 
 
-class ScratchPool:
-    """Scratch arrays to be used again. Several chunks may be in work at once, each with scratch arrays of its own."""
-
-    def __init__(self) -> None:
-        self._spare: list[Scratch] = []
-
-    def acquire(self) -> Scratch:
-        """Scratch arrays that are not in use."""
-        try:
-            return self._spare.pop()
-        except IndexError:
-            return Scratch()
-
-    def release(self, scratch: Scratch) -> None:
-        """Let scratch arrays be used again, once the output made with them is no longer needed."""
-        self._spare.append(scratch)
-
-
 class Prepared(NamedTuple):
     """A chunk that is tokenized, before its features are looked up."""
 
@@ -94,11 +76,20 @@ class Prepared(NamedTuple):
 
 
 class LineEncoder:
-    """What encoders of lines have in common: a dictionary of features, and chunks that are tokenized in threads."""
+    """Turns lines of text into rows of features, and learns which features there are.
+
+    Formats say how lines are tokenized. :meth:`prepare` followed by :meth:`finish` is :meth:`encode` in two steps:
+    threads may prepare several chunks at once, and chunks are finished one by one, in the order of the stream.
+
+    Parameters
+    ----------
+    hash_bits : int
+        Features are hashed to 2^hash_bits of them, or kept in an exact dictionary if it is 0.
+    """
 
     def __init__(self, hash_bits: int) -> None:
         self.keys = dictionary.create(bits=hash_bits)
-        self._scratch = ScratchPool()
+        self._spare: list[Scratch] = []  # not in use; several chunks may be in work at once, each with its own
 
     def encode(self, lines: Lines, learning: bool, bad: BadRows, labelled: bool | None = None) -> Batch:
         """The rows of a chunk of text; new features are learned or, at prediction, left out.
@@ -110,7 +101,11 @@ class LineEncoder:
 
     def prepare(self, lines: Lines, labelled: bool) -> Prepared:
         """The part of :meth:`encode` that does not depend on other chunks; threads may prepare several at once."""
-        data, scratch = terminated(lines.data), self._scratch.acquire()
+        data = terminated(lines.data)
+        try:
+            scratch = self._spare.pop()
+        except IndexError:
+            scratch = Scratch()
         return Prepared(lines, data, self._tokenized(data, scratch, labelled), scratch)
 
     def finish(self, prepared: Prepared, learning: bool, bad: BadRows) -> Batch:
@@ -135,6 +130,10 @@ class LineEncoder:
         return ["(constant)", *(self._known_names() if hashed is None else hashed)]
 
     def _known_names(self) -> list[str]:
+        raise NotImplementedError
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays, and a header that JSON can hold, from which the class method ``restore`` makes the same encoder."""
         raise NotImplementedError
 
 

@@ -116,7 +116,7 @@ class VWEncoder(tokens.LineEncoder):
         target = None if len(labels) and unknown.all() else of_numbers(labels, unknown)
         numbers = output.integers[:, 0] + lines.row
         tags = _tags(data, output)
-        self._scratch.release(scratch)
+        self._spare.append(scratch)
         return Batch(rows, target, weight, numbers, tags, lines.file, lines.position)
 
     def _keep_names(self, data: np.ndarray, ids: np.ndarray, places: np.ndarray, known: int) -> None:
@@ -146,7 +146,6 @@ class VWEncoder(tokens.LineEncoder):
         ]
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and header to be stored."""
         arrays = {
             "keys": dictionary.save(self.keys),
             "names": np.concatenate([np.empty(0, np.uint8), *self._names]),
