@@ -22,7 +22,7 @@ from tunefree.report.guarantees import bounds
 from tunefree.report.rows import notes_of, oddity_lines, tables_of_reasons
 from tunefree.report.suspicions import remarks_on_columns, warnings_of
 from tunefree.report.words import loss_name, weights_named
-from tunefree.training.doubts import doubts_of_columns
+from tunefree.training.remarks import doubts_of_columns
 from tunefree.workflows.comparison import in_figures
 
 MOST = 400  # columns that are listed

@@ -16,8 +16,7 @@ from tunefree.report.words import order_warning, sentence
 from tunefree.stream.layout import CODES, Layout
 from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
 from tunefree.stream.tally import Tally
-from tunefree.training.rare_classes import rare_classes
-from tunefree.training.repeats import repeats_told
+from tunefree.training.remarks import rare_classes, repeats_told
 from tunefree.training.rises import warnings_of_rises
 from tunefree.training.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks
 

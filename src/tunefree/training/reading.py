@@ -26,10 +26,9 @@ from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
-from tunefree.training.closed_classes import closed_classes, of_named_classes
-from tunefree.training.rates import of_possible_targets
 from tunefree.training.stopping import Stop, Stopped
 from tunefree.training.targets import Guess, target_of, task_of
+from tunefree.training.usable_targets import closed_classes, of_usable_targets
 
 POLL = 0.1  # seconds until it is asked whether anything will come
 
@@ -119,9 +118,9 @@ def _problem(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Gu
     if guess is not None and (plan.classes or plan.class_weight) and guess.can_be_classes:
         guess = Guess("classification", "classes that are named")
     task = guess.task if guess is not None else plan.task or "classification"
-    batch = of_possible_targets(batch, bad) if task == "regression" else batch
     if plan.classes:
-        return task, closed_classes(plan.classes, task, batch.target), guess, of_named_classes(batch, bad)
+        return task, closed_classes(plan.classes, task, batch.target), guess, of_usable_targets(batch, bad)
+    batch = of_usable_targets(batch, bad) if task == "regression" else batch
     has_classes = task == "classification" and batch.target is not None and len(batch.weight) > 0
     return task, sorted(target_of(task, batch).values) if has_classes else [], guess, batch
 
@@ -290,7 +289,7 @@ def encoded(
 
     def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
         bad.tally.add_all(unread)
-        batch = of_possible_targets(of_named_classes(encoder.finish(prepared.result(), learning, bad), bad), bad)
+        batch = of_usable_targets(encoder.finish(prepared.result(), learning, bad), bad)
         return batch._replace(columns=_kept(chunk, batch.numbers, kept)) if kept else batch
 
     with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:

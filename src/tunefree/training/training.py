@@ -26,8 +26,8 @@ from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
-from tunefree.training import rare_classes, rises
-from tunefree.training.class_weights import check, share_told, with_weights
+from tunefree.training import remarks, rises
+from tunefree.training.class_weights import check, with_weights
 from tunefree.training.memory_limit import CHECKED, GIVEN_BACK, SMALL, MemoryLimit, limit_of, small_chunks
 from tunefree.training.one_pass import blank, end, learn, one_pass
 from tunefree.training.pieces import Observer, Piece, Read, Step, last_pieces, piece_of, pieces_of
@@ -40,7 +40,6 @@ from tunefree.training.reading import (
     further_batches,
     in_its_notation,
 )
-from tunefree.training.repeats import repeats_told
 from tunefree.training.resuming import Checkpoints, check_kind, file_sizes
 from tunefree.training.roles import note_roles
 from tunefree.training.stopping import Interrupted, Stop, Stopped, stoppable
@@ -138,7 +137,7 @@ def _end(trained: Trained, source: Source, watcher: Watcher) -> None:
     end(trained)
     if source.kind == TABLE:
         trained.encoder.ids.limit(None)
-    for line in [*repeats_told(trained), *share_told(trained), *rises.warnings_of_rises(trained)]:
+    for line in [*remarks.repeats_told(trained), *remarks.share_told(trained), *rises.warnings_of_rises(trained)]:
         watcher.tell(line)
     watcher.end(trained)
 
@@ -252,7 +251,7 @@ def note(trained: Trained, step: Step, origin: Origin = as_named) -> None:
     progress, read = trained.progress, step.piece.read
     progress.position, progress.tally = read.batch.position, read.skipped
     if progress.number == 0:
-        rare_classes.follow(trained, step, origin)
+        remarks.follow(trained, step, origin)
         rises.follow(trained, step, origin)
 
 
@@ -337,10 +336,10 @@ class _Reader:
             batches = batches_from(progress.position, self.source, encoder, self.bad)
         for batch in batches:
             before, rows = rows, rows + len(batch.weight)
-            passed = self.checkpoints.passed(batch.position, before, rows)
-            state = encoder.state() if passed is not None or self.watcher.wants_copy() else None
+            is_due = self.checkpoints.is_due(before, rows)
+            state = encoder.state() if is_due or self.watcher.wants_copy() else None
             self.n_forgotten = n_forgotten(encoder)
-            yield Read(batch, encoder.n_features, self.bad.tally.copy(), state, passed)
+            yield Read(batch, encoder.n_features, self.bad.tally.copy(), state, is_due)
 
 
 def n_forgotten(encoder: Any) -> int:

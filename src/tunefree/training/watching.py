@@ -46,6 +46,16 @@ class SilentWatcher(Watcher):
         """Nobody is told."""
 
 
+def _of_each(name: str) -> Any:
+    """The method of this name of several watchers: it is called of each, and one may say yes."""
+
+    def method(self: Watchers, *arguments: Any) -> bool:
+        answers = [getattr(watcher, name)(*arguments) for watcher in self.watchers]
+        return any(answers)
+
+    return method
+
+
 class Watchers(Watcher):
     """Several watchers, each of which is told everything.
 
@@ -55,35 +65,11 @@ class Watchers(Watcher):
         The first of them tells the user.
     """
 
+    begin, step, wants_copy, copy = map(_of_each, ("begin", "step", "wants_copy", "copy"))
+    saved, end, close = map(_of_each, ("saved", "end", "close"))
+
     def __init__(self, watchers: list[Watcher]) -> None:
         self.watchers = watchers
 
-    def begin(self, trained: Any, source: Any) -> None:
-        for watcher in self.watchers:
-            watcher.begin(trained, source)
-
-    def step(self, trained: Any, step: Any) -> None:
-        for watcher in self.watchers:
-            watcher.step(trained, step)
-
-    def wants_copy(self) -> bool:
-        return any(watcher.wants_copy() for watcher in self.watchers)
-
-    def copy(self, trained: Any, encoder: Any) -> None:
-        for watcher in self.watchers:
-            watcher.copy(trained, encoder)
-
-    def saved(self, path: Any, rows: int) -> None:
-        for watcher in self.watchers:
-            watcher.saved(path, rows)
-
-    def end(self, trained: Any) -> None:
-        for watcher in self.watchers:
-            watcher.end(trained)
-
     def tell(self, message: str) -> None:
         self.watchers[0].tell(message)
-
-    def close(self) -> None:
-        for watcher in self.watchers:
-            watcher.close()
