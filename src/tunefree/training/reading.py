@@ -104,7 +104,7 @@ def begin(
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         first, batch = chunk, encoder.encode(chunk, True, bad, labelled)  # no row of those before could be used
     task, classes, guess, batch = _problem(plan, batch, bad)
-    rest = encoded(encoder, chunks, bad, learning=True, labelled=labelled, is_live=source.is_live)
+    rest = encoded(encoder, chunks, bad, True, labelled, is_live=source.is_live)
     is_table = source.kind == TABLE
     usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
     batches = _followed(batch, rest) if len(batch.weight) else rest
@@ -157,21 +157,6 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
     if first is None:
         raise no_rows(source)
     return source.encoder(first, **of_columns), _followed(first, chunks)
-
-
-def batches_from(position: Position, source: Source, encoder: Any, bad: BadRows) -> Iterator[Batch]:
-    """Labelled batches from a position on, of a source whose encoder knows the types of its columns.
-
-    Parameters
-    ----------
-    position : Position
-    source : Source
-    encoder : encoder of the source
-        New features are added to it.
-    bad : BadRows
-    """
-    chunks = chunks_of(source, encoder, bad, position)
-    return encoded(encoder, chunks, bad, learning=True, labelled=True, is_live=source.is_live)
 
 
 def chunks_of(
@@ -242,16 +227,6 @@ def _followed(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
     yield first
     del first
     yield from rest
-
-
-def further_batches(source: Source, encoder: Any, bad: BadRows) -> tuple[Any, Iterator[Batch]]:
-    """An encoder that reads numbers and dates as a source writes them, and labelled batches of the source, from which
-    it learns further features."""
-    if source.known is not None:
-        encoder, chunks = source.known, chunks_of(source, source.known, bad)
-    else:
-        encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
-    return encoder, encoded(encoder, chunks, bad, learning=True, labelled=True, is_live=source.is_live)
 
 
 def encoded(

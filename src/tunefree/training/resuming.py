@@ -54,7 +54,7 @@ class RunningDigests:
     >>> from tunefree.stream.source import open_source
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "a.csv"
-    ...     _ = path.write_text("x,y\n1,2\n3,4\n")
+    ...     _ = path.write_text("x,y\\n1,2\\n3,4\\n")
     ...     running = RunningDigests(open_source(path))
     ...     running.extend(Position(0, 8, 1))
     ...     running.sizes

@@ -33,11 +33,11 @@ from tunefree.training.one_pass import blank, end, learn, one_pass
 from tunefree.training.pieces import Observer, Piece, Read, Step, last_pieces, piece_of, pieces_of
 from tunefree.training.reading import (
     ahead,
-    batches_from,
     begin,
     blank_encoder,
     check_learned,
-    further_batches,
+    chunks_of,
+    encoded,
     in_its_notation,
 )
 from tunefree.training.resuming import Checkpoints, check_kind, file_sizes
@@ -333,7 +333,8 @@ class _Reader:
         encoder, progress = trained.encoder, trained.progress
         batches, rows = self.batches, progress.rows
         if batches is None:
-            batches = batches_from(progress.position, self.source, encoder, self.bad)
+            chunks = chunks_of(self.source, encoder, self.bad, progress.position)
+            batches = encoded(encoder, chunks, self.bad, True, True, is_live=self.source.is_live)
         for batch in batches:
             before, rows = rows, rows + len(batch.weight)
             is_due = self.checkpoints.is_due(before, rows)
@@ -369,11 +370,12 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> tuple[Traine
 
 def _further(earlier: Trained, source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[Batch]]:
     """A model that goes on, and the batches to learn; those of the rest of a stream are read as its beginning was."""
-    if earlier.progress.position.row:
-        start = Position(row=earlier.progress.position.row)
-        return earlier, batches_from(start, source, earlier.encoder, bad)
-    encoder, batches = further_batches(source, earlier.encoder, bad)
-    return replace(earlier, encoder=encoder), batches
+    encoder = source.known or earlier.encoder
+    if earlier.progress.position.row or source.known is not None:
+        chunks = chunks_of(source, encoder, bad, Position(row=earlier.progress.position.row))
+    else:
+        encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
+    return replace(earlier, encoder=encoder), encoded(encoder, chunks, bad, True, True, is_live=source.is_live)
 
 
 def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:
