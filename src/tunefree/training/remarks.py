@@ -109,7 +109,7 @@ def _places(rows: list[tuple[str, int]]) -> str:
     )
 
 
-def repeats_told(trained: Any) -> list[str]:
+def remark_on_repeats(trained: Any) -> list[str]:
     """A line where rows repeat earlier ones, or groups are not contiguous; none otherwise.
 
     Parameters
@@ -132,7 +132,7 @@ def repeats_told(trained: Any) -> list[str]:
     return [f"{repeated:,} of {rows:,} rows repeat earlier ones and are no evidence{remedy}"]
 
 
-def share_told(trained: Any) -> list[str]:
+def remark_on_weights(trained: Any) -> list[str]:
     """A line on what probabilities refer to where classes have weights: the class that gains most by them.
 
     Parameters

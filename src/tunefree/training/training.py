@@ -137,7 +137,11 @@ def _end(trained: Trained, source: Source, watcher: Watcher) -> None:
     end(trained)
     if source.kind == TABLE:
         trained.encoder.ids.limit(None)
-    for line in [*remarks.repeats_told(trained), *remarks.share_told(trained), *rises.warnings_of_rises(trained)]:
+    for line in [
+        *remarks.remark_on_repeats(trained),
+        *remarks.remark_on_weights(trained),
+        *rises.warnings_of_rises(trained),
+    ]:
         watcher.tell(line)
     watcher.end(trained)
 
