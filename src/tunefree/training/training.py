@@ -55,9 +55,10 @@ def train(
     checkpoint: str | os.PathLike[str] | None = None,
     save_every: int | str = 0,
     resume: bool = False,
-    earlier: Trained | None = None,
     memory_limit: str | None = None,
     stop: Stop | None = None,
+    *,
+    earlier: Trained | None = None,
 ) -> Trained:
     """Learn a model from a source.
 
@@ -72,12 +73,12 @@ def train(
         Rows between checkpoints, or a time such as ``"10m"``; 0 for none.
     resume : bool, default False
         Resume from the checkpoint if there is one. The model ends as if it had never been interrupted, to the byte.
-    earlier : Trained, optional
-        A model of the same plan that goes on with these rows; see :func:`learn_more`.
     memory_limit : str, optional
         What the model may take, such as 4G; parts of it sleep before it does. By default a quarter of the memory.
     stop : Stop, optional
         What asks the training to end before its rows do; it is saved to the checkpoint then.
+    earlier : Trained, optional
+        A model of the same plan that goes on with these rows; see :func:`learn_more`.
 
     Returns
     -------
@@ -154,17 +155,7 @@ def _check_mean(trained: Trained, source: Source) -> None:
         raise DataError(problem, source.name, column=plan.target, remedy="give rows with a target above 0")
 
 
-def learn_more(
-    trained: Trained,
-    source: Source,
-    plan: Plan | None = None,
-    watcher: Watcher | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    save_every: int | str = 0,
-    resume: bool = False,
-    memory_limit: str | None = None,
-    stop: Stop | None = None,
-) -> Trained:
+def learn_more(trained: Trained, source: Source, plan: Plan | None = None, *arguments: Any, **options: Any) -> Trained:
     """Let a model go on with further rows, in one pass, as if they had followed those that it has learned.
 
     New columns, categories, words and classes are learned as they come. A single learner is then, to the byte, the one
@@ -182,8 +173,8 @@ def learn_more(
     plan : Plan, optional
         Made by :meth:`tunefree.model_files.plan.Plan.further` of the model's plan, which says how rows are to be read.
         By default they are read as they come, and none is skipped.
-    watcher, checkpoint, save_every, resume, memory_limit, stop
-        As in :func:`train`.
+    *arguments, **options
+        Those of :func:`train` that follow the plan.
 
     Returns
     -------
@@ -209,7 +200,7 @@ def learn_more(
     progress = trained.progress
     is_checkpoint = not (progress.complete or progress.number or trained.plan.shuffle)  # of the rows that come next
     earlier = replace(trained if is_checkpoint else continued(trained), plan=plan)
-    return train(source, plan, watcher, checkpoint, save_every, resume, earlier, memory_limit, stop)
+    return train(source, plan, *arguments, earlier=earlier, **options)
 
 
 def learn_batch(trained: Trained, batch: Batch) -> Step:
