@@ -19,7 +19,7 @@ from tunefree.model_files.trained import continued
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.one_pass import end
-from tunefree.training.reading import further_batches
+from tunefree.training.reading import chunks_of, encoded
 from tunefree.training.training import learn_batch, learn_more, train
 
 N = 1200
@@ -164,7 +164,8 @@ def test_what_is_known_of_a_training_stays_as_rows_are_served(trained):
     trained = copy.deepcopy(trained)
     trained.progress.skipped = 3
     going, (X, y) = continued(trained), (np.zeros((5, 4)), [0, 1, 0, 1, 1])
-    for batch in further_batches(open_source(table_of(X, y)), going.encoder, BadRows(), None)[1]:
+    chunks = chunks_of(open_source(table_of(X, y)), going.encoder, BadRows())
+    for batch in encoded(going.encoder, chunks, BadRows(), True, True):
         learn_batch(going, batch)
     assert going.progress.skipped == 3
     assert going.progress.rows == N + 5

@@ -15,7 +15,7 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.stream.source import open_source
-from tunefree.training.rare_classes import rare_classes
+from tunefree.training.remarks import rare_classes
 from tunefree.training.training import train
 
 CLASSES = ("--classes", "yes", "--classes", "no")

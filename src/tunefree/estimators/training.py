@@ -14,8 +14,7 @@ from tunefree.model_files.trained import load as load_trained
 from tunefree.model_files.trained import refused
 from tunefree.stream.source import Source, open_source
 from tunefree.training import training
-from tunefree.training.doubts import doubts_of_columns
-from tunefree.training.rare_classes import rare_classes
+from tunefree.training.remarks import doubts_of_columns, rare_classes
 
 
 def load(path: str | os.PathLike[str]) -> Any:

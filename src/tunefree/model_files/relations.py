@@ -137,8 +137,7 @@ def _check_conformal(conformal: Any, pool: Any, n_classes: int) -> None:
     n_choices = pool.frozen.scores.columns.shape[1]
     _fit(n_choices == N_CHOICES or not len(pool.frozen.scores.columns), "scores are not of all choices")
     for kept in (conformal.scores, conformal.residuals, pool.frozen.scores):
-        _fit(len(kept.columns) == len(kept.targets) == len(kept.digests) == len(kept.weights), "scores lack parts")
-        _fit(len(kept.targets) == min(kept.rows, kept.capacity), "there are not as many scores as the header tells")
+        _check_kept(kept, "scores")
     adaptive = conformal.adaptive
     expected = type(conformal)(conformal.loss).adaptive.targets
     _fit(np.array_equal(adaptive.targets, expected), "levels are followed that are not those of the targets")
@@ -149,6 +148,12 @@ def _check_conformal(conformal: Any, pool: Any, n_classes: int) -> None:
     n = adaptive.n_latest
     _fit((np.diff(adaptive.ordered[:n]) >= 0.0).all(), "the latest scores are not in order")
     _fit(np.array_equal(np.sort(adaptive.latest[:n]), adaptive.ordered[:n]), "the latest scores differ in two places")
+
+
+def _check_kept(kept: Any, what: str) -> None:
+    """A reservoir has all parts of as many rows as its header tells."""
+    _fit(len(kept.columns) == len(kept.targets) == len(kept.digests) == len(kept.weights), f"{what} lack parts")
+    _fit(len(kept.targets) == min(kept.rows, kept.capacity), f"there are not as many {what} as the header tells")
 
 
 def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
@@ -177,8 +182,7 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
             is_whole = len(levels) in (0, generation.model.n_leaves)
             _fit(is_whole and levels.shape[1:] == (known if known > 2 else 1,), "leaves have not a weight each")
     for kept in (growth.whole, growth.recent):
-        _fit(len(kept.columns) == len(kept.targets) == len(kept.digests) == len(kept.weights), "rows lack parts")
-        _fit(len(kept.targets) == min(kept.rows, kept.capacity), "there are not as many rows kept as the header tells")
+        _check_kept(kept, "rows kept")
         _fit(kept.columns.shape[1] <= len(keys), "rows kept have other columns")
         _fit(not n_classes or np.isin(kept.targets, np.arange(n_classes)).all(), "rows kept have classes that are none")
 

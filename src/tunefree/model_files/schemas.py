@@ -346,14 +346,14 @@ def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> 
 def _arrays_of_learners(model: dict[str, Any]) -> dict[str, Array]:
     """The fields that learners declare."""
     linear = [setting for setting in model["member_settings"] if not is_kernel(setting["learner"])]
-    found: dict[str, Array] = {}
+    declared: dict[str, Array] = {}
     for number, setting in enumerate(linear):
         cls = averaged(ALL[setting["learner"]]) if model["average"] else ALL[setting["learner"]]
-        found |= of_state(f"model.{number}.learner", cls, {FEATURE: "S", OUTPUT: "K"})
+        declared |= of_state(f"model.{number}.learner", cls, {FEATURE: "S", OUTPUT: "K"})
     for setting in model["member_settings"]:
         if is_kernel(setting["learner"]):
-            found |= of_state("model.bank#.#.state", KERNEL_LEARNERS[setting["learner"]], {OUTPUT: "K"})
-    return found
+            declared |= of_state("model.bank#.#.state", KERNEL_LEARNERS[setting["learner"]], {OUTPUT: "K"})
+    return declared
 
 
 def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
@@ -383,9 +383,11 @@ def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> No
     groups += [(f"model.bank{number}", bank["members"]) for number, bank in enumerate(model["banks"])]
     for prefix, members in groups:
         pattern = re.compile(rf"{re.escape(prefix)}\.(\d+)\.")
-        if len({found[1] for found in map(pattern.match, arrays) if found}) != len(members):
+        if len({place[1] for place in map(pattern.match, arrays) if place}) != len(members):
             raise ModelError(f"{prefix} has not the members that the header tells")
-    if len(linear) != len(model["members"]) or sum(len(own) for _, own in groups) != len(model["member_settings"]):
+    if len(linear) != len(model["members"]) or sum(len(of_group) for _, of_group in groups) != len(
+        model["member_settings"]
+    ):
         raise ModelError("model.member_settings and model.members differ in number")
     if "model.evidence.inverse" not in arrays:
         raise ModelError("model.evidence.inverse is missing")

@@ -23,7 +23,7 @@ from tunefree.report.suspicions import remarks_on_columns, warnings_of
 from tunefree.report.words import loss_name, weights_named
 from tunefree.theory.column_changes import LEVEL as LEVEL_OF_COLUMNS
 from tunefree.theory.rises import LATEST, LEVEL
-from tunefree.training.doubts import doubts_of_columns
+from tunefree.training.remarks import doubts_of_columns
 from tunefree.training.rises import changed_most, drifts_of
 from tunefree.workflows.comparison import in_figures
 

@@ -27,9 +27,8 @@ from tunefree.stream.jsonlines import flattened, read_objects
 from tunefree.stream.late import is_among
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.spelling import renamed
-from tunefree.training.closed_classes import of_named_classes
-from tunefree.training.rates import of_possible_targets
 from tunefree.training.targets import labels_of
+from tunefree.training.usable_targets import of_usable_targets
 from tunefree.workflows.prediction import numbers_of
 
 REQUEST, JOURNAL = "the request", "the journal"  # what messages and records call the source of rows
@@ -179,7 +178,7 @@ class Reader:
         target, weight, numbers = converted.target, converted.weight, np.arange(1, converted.n_rows + 1)
         rows: Any = None  # do not matter
         batch = Batch(rows, target, weight, numbers, None, REQUEST, Position(), exposure=converted.exposure)
-        of_possible_targets(of_named_classes(batch, refused), refused)
+        of_usable_targets(batch, refused)
         if trained.model.task == "regression":
             return
         labels, classes = labels_of(target), trained.model.classes

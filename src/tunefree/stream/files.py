@@ -121,7 +121,7 @@ def partitions_of(files: Sequence[str]) -> list[tuple[Partition, ...]]:
     for of_file in folders:
         for name, text in of_file.items():
             texts.setdefault(name, set()).add(text)
-    numbers = {name for name, own in texts.items() if all(map(_NUMBER.fullmatch, own - {None}))}  # type: ignore[arg-type]
+    numbers = {name for name, of_name in texts.items() if all(map(_NUMBER.fullmatch, of_name - {None}))}  # type: ignore[arg-type]
     return [
         tuple(Partition(name, text, name in numbers, len(texts[name]) > 1) for name, text in of_file.items())
         for of_file in folders

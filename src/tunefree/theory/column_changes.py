@@ -77,30 +77,19 @@ class Comparison:
         return cls(**saved | {"changes": changes})
 
 
-class _Binned(NamedTuple):
-    """Values of several columns in bins."""
+class _Test(NamedTuple):
+    """What differs between two samples."""
 
-    codes: np.ndarray  # (c, rows) int64
-    n_bins: np.ndarray  # (c,) int64
-    is_rare: np.ndarray  # (c,) bool: whether the first bin of a column is that of the rare categories
+    statistic: float  # equation (2)
+    degrees: int  # of its chi-square distribution; 0 where there is no test
+    distance: float  # equation (1)
+    error: float
 
-
-class _Tests(NamedTuple):
-    """What differs between two samples, of each column."""
-
-    statistic: np.ndarray  # (c,) equation (2)
-    degrees: np.ndarray  # (c,) of its chi-square distribution; 0 where there is no test
-    distance: np.ndarray  # (c,) equation (1)
-    error: np.ndarray  # (c,)
-
-    def are_beyond(self, level: float) -> np.ndarray:
-        """Which columns (c,) differ by more than chance would let them."""
-        is_tested = self.degrees > 0
-        if not is_tested.any():
-            return is_tested
+    def is_beyond(self, level: float) -> bool:
+        """Whether that is more than chance would let it."""
         from scipy.special import chdtrc  # which takes as long to import as a small training takes
 
-        return is_tested & (chdtrc(np.where(is_tested, self.degrees, 1), self.statistic) <= level)
+        return self.degrees > 0 and bool(chdtrc(self.degrees, self.statistic) <= level)
 
 
 def compared(before: np.ndarray, after: np.ndarray, keys: Sequence[int], is_category: Sequence[bool]) -> Comparison:
@@ -131,61 +120,63 @@ def compared(before: np.ndarray, after: np.ndarray, keys: Sequence[int], is_cate
     n, m = len(before), len(after)
     if min(n, m) < FEWEST:
         return Comparison(n, m, 0, [])
-    both, of_categories = np.concatenate([before, after]).T.copy(), np.asarray(is_category, bool)
-    share, level = min(n, m) / (n + m), LEVEL / (2 * len(both) - 1)
-    binned, related = (_binned(both, of_categories, EXPECTED / share, most) for most in (BINS, RELATED_BINS))
-    x, y = _counts(binned.codes, BINS + 1, n)
-    of_values, of_relations = _values(x, y), _relations(related, n)
-    is_changed, is_related = of_values.are_beyond(level), of_relations.are_beyond(level)
-    least = of_values.distance[0] + 2.0 * of_values.error[0] if is_changed[0] else 0.0
-    is_related[0] = False
-    is_related &= of_relations.distance > least
-    changes = [(float(of_values.distance[c]), 2 * c) for c in np.flatnonzero(is_changed).tolist()]
-    changes += [(float(of_relations.distance[c]), 2 * c + 1) for c in np.flatnonzero(is_related).tolist()]
-    kept = []
-    for distance, place in sorted(changes, key=lambda change: (-round(change[0], 12), change[1]))[:MOST_CHANGES]:
-        c, is_relation = divmod(place, 2)
-        error = float((of_relations if is_relation else of_values).error[c])
-        change = Change(int(keys[c]), bool(is_relation), distance, error)
-        kept.append(change if is_relation else _with_bin(change, both[c], bool(of_categories[c]), binned, c, x, y))
-    return Comparison(n, m, len(both), kept)
+    both, changes, least = np.concatenate([before, after]).T.copy(), list[Change](), 0.0
+    rows_of_a_bin, level = EXPECTED * (n + m) / min(n, m), LEVEL / (2 * len(both) - 1)
+    for c, (key, values, is_of_categories) in enumerate(zip(keys, both, is_category, strict=True)):
+        (codes, is_rare), (related, _) = (
+            _bins(values, is_of_categories, rows_of_a_bin, k) for k in (BINS, RELATED_BINS)
+        )
+        test = _of_values(*_counts(codes, BINS + 1, n))
+        if test.is_beyond(level):
+            change = Change(int(key), False, test.distance, test.error)
+            changes.append(_with_bin(change, values, is_of_categories, codes, is_rare, n))
+        if c == 0:
+            of_target, least = related, test.distance + 2.0 * test.error if changes else 0.0
+            continue
+        test = _of_relation(related, of_target, n)
+        if test.is_beyond(level) and test.distance > least:
+            changes.append(Change(int(key), True, test.distance, test.error))
+    changes.sort(key=lambda change: -round(change.distance, 12))
+    return Comparison(n, m, len(both), changes[:MOST_CHANGES])
 
 
 def _with_bin(
-    change: Change, values: np.ndarray, is_category: bool, binned: _Binned, c: int, x: np.ndarray, y: np.ndarray
+    change: Change, values: np.ndarray, is_category: bool, codes: np.ndarray, is_rare: bool, n: int
 ) -> Change:
-    """A change with the bin of column c in which shares differ most."""
-    p, q = x[c] / x[c].sum(), y[c] / y[c].sum()
+    """A change with the bin in which shares differ most; whether the first bin is that of the rare categories."""
+    x, y = _counts(codes, BINS + 1, n)
+    p, q = x / x.sum(), y / y.sum()
     b = int(np.argmax(np.abs(p - q)))
-    held = _bin(values[binned.codes[c] == b], is_category, bool(binned.is_rare[c]) and b == 0)
-    return replace(change, bin=held, before=float(p[b]), after=float(q[b]))
+    held = values[(codes == b) & (values != MISSING)]
+    if (is_rare and b == 0) or not len(held):
+        of_rows = Bin("rare" if is_rare and b == 0 else "missing")
+    else:
+        of_rows = Bin("category" if is_category else "numbers", float(held.min()), float(held.max()))
+    return replace(change, bin=of_rows, before=float(p[b]), after=float(q[b]))
 
 
-def _values(x: np.ndarray, y: np.ndarray) -> _Tests:
-    """Tests of the values of columns, by counts (c, bins) before and after."""
-    return _Tests(_chi_square(x, y), np.count_nonzero(x + y, axis=-1) - 1, *_distance(x, y))
+def _of_values(x: np.ndarray, y: np.ndarray) -> _Test:
+    """The test of the values of a column, by counts (bins,) before and after."""
+    distance, error = _distance(x, y)
+    return _Test(float(_chi_square(x, y)), int(np.count_nonzero(x + y)) - 1, float(distance), float(error))
 
 
-def _relations(binned: _Binned, n: int) -> _Tests:
-    """Tests of the relations of columns to the first one, the target, by the first n rows and the others."""
+def _of_relation(codes: np.ndarray, of_target: np.ndarray, n: int) -> _Test:
+    """The test of the relation of a column to the target, by the first n rows and the others."""
     width = RELATED_BINS + 1
-    codes = binned.codes * width + binned.codes[0]
-    x, y = (count.reshape(-1, width, width) for count in _counts(codes, width**2, n))
-    x, y = _merged(x, y)
+    x, y = _merged(*(counts.reshape(width, width) for counts in _counts(codes * width + of_target, width**2, n)))
     degrees = np.count_nonzero(x + y, axis=-1) - 1
     is_used = degrees > 0
-    statistic, (distance, error) = np.where(is_used, _chi_square(x, y), 0.0).sum(axis=1), _distance(x, y)
+    distance, error = _distance(x, y)
     weight = np.where(is_used, (x + y).sum(axis=-1), 0)
-    total = np.maximum(weight.sum(axis=1), 1)
-    mean, deviation = (weight * distance).sum(axis=1) / total, np.sqrt(((weight * error) ** 2).sum(axis=1)) / total
-    return _Tests(statistic, np.where(is_used, degrees, 0).sum(axis=1), mean, deviation)
+    total, statistic = max(weight.sum(), 1), float(np.where(is_used, _chi_square(x, y), 0.0).sum())
+    mean, deviation = float((weight * distance).sum() / total), float(np.sqrt(((weight * error) ** 2).sum()) / total)
+    return _Test(statistic, int(np.where(is_used, degrees, 0).sum()), mean, deviation)
 
 
 def _counts(codes: np.ndarray, width: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """How often each column (c, rows) has each code below the width: (c, width) of the first n rows and the others."""
-    shifted, size = codes + width * np.arange(len(codes))[:, None], width * len(codes)
-    before, after = (np.bincount(part.reshape(-1), minlength=size) for part in (shifted[:, :n], shifted[:, n:]))
-    return before.reshape(-1, width), after.reshape(-1, width)
+    """How often the first n rows, and the others, have each code below the width."""
+    return np.bincount(codes[:n], minlength=width), np.bincount(codes[n:], minlength=width)
 
 
 def _merged(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -219,23 +210,12 @@ def _distance(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.abs(p - q).sum(axis=-1) / 2.0, np.sqrt(np.maximum(variance, 0.0))
 
 
-def _binned(values: np.ndarray, is_category: np.ndarray, least: float, most: int) -> _Binned:
-    """Columns (c, rows) in bins that have so many rows at least."""
-    codes, n_bins = np.zeros(values.shape, np.int64), np.ones(len(values), np.int64)
-    is_rare, numbers = np.zeros(len(values), bool), np.flatnonzero(~is_category)
-    codes[numbers], n_bins[numbers] = _numbers(values[numbers], least, most)
-    for c in np.flatnonzero(is_category):
-        kept, codes[c] = np.unique(_categories(values[c], least, most), return_inverse=True)
-        n_bins[c], is_rare[c] = len(kept), kept[0] == RARE
-    return _Binned(codes, n_bins, is_rare)
-
-
-def _bin(values: np.ndarray, is_category: bool, is_rare: bool) -> Bin:
-    """The bin that has these values."""
-    known = values[values != MISSING]
-    if is_rare or not len(known):
-        return Bin("rare" if is_rare else "missing")
-    return Bin("category" if is_category else "numbers", float(known.min()), float(known.max()))
+def _bins(values: np.ndarray, is_category: bool, least: float, most: int) -> tuple[np.ndarray, bool]:
+    """A column (rows,) in bins of so many rows at least; whether the first has the rare categories."""
+    if not is_category:
+        return _numbers(values, least, most), False
+    kept, codes = np.unique(_categories(values, least, most), return_inverse=True)
+    return codes, bool(kept[0] == RARE)
 
 
 def _categories(values: np.ndarray, least: float, most: int) -> np.ndarray:
@@ -250,29 +230,24 @@ def _categories(values: np.ndarray, least: float, most: int) -> np.ndarray:
     return place[codes]
 
 
-def _numbers(values: np.ndarray, least: float, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Bins of columns (c, rows) from quantile to quantile, and how many each column has.
+def _numbers(values: np.ndarray, least: float, most: int) -> np.ndarray:
+    """Bins of numbers (rows,) from quantile to quantile.
 
     Cells are the gaps between quantiles, at even places, and the quantiles themselves; neighbours make a bin. So a
     number that is frequent has a bin to itself, and missing ones have theirs.
     """
-    known = np.count_nonzero(values != MISSING, axis=1)
-    places = (np.arange(1, most) * known[:, None] - 1) // most  # the k-th of the smallest share k / most ends there
-    quantiles = np.take_along_axis(np.sort(values, axis=1), np.maximum(places, 0), axis=1)
-    cells, n_cells = np.zeros(values.shape, np.uint8), 2 * most
-    for quantile in quantiles.T[:, :, None]:
-        cells += values > quantile
-        cells += values >= quantile
-    cells = np.where(values == MISSING, n_cells - 1, cells.astype(np.int64))
-    _, counts = _counts(cells, n_cells, 0)
-    bin_of, number, count = np.zeros(counts.shape, np.int64), np.zeros(len(values), np.int64), np.zeros(len(values))
-    enough = np.maximum(least, known / most)
-    for cell in range(n_cells - 1):
-        bin_of[:, cell] = number
-        count += counts[:, cell]
-        number += count >= enough
-        count = np.where(count >= enough, 0.0, count)
-    bin_of = np.minimum(bin_of, np.maximum(number - 1, 0)[:, None])  # what is left belongs to the last bin
-    has_missing = counts[:, -1] >= least
-    bin_of[:, -1] = np.where(has_missing, number, 0)
-    return np.take_along_axis(bin_of, cells, axis=1), np.maximum(number + has_missing, 1)
+    is_missing = values == MISSING
+    known = np.count_nonzero(~is_missing)
+    places = (np.arange(1, most) * known - 1) // most  # the k-th of the smallest share k / most ends there
+    quantiles = np.sort(values)[np.maximum(places, 0)]
+    cells = np.searchsorted(quantiles, values, "left") + np.searchsorted(quantiles, values, "right")
+    counts = np.bincount(cells[~is_missing], minlength=2 * most - 1)
+    bin_of, number, count = np.zeros(2 * most, np.int64), 0, 0
+    for cell, of_cell in enumerate(counts.tolist()):
+        bin_of[cell] = number
+        count += of_cell
+        if count >= max(least, known / most):
+            number, count = number + 1, 0
+    bin_of = np.minimum(bin_of, max(number - 1, 0))  # what is left belongs to the last bin
+    bin_of[-1] = number if len(values) - known >= least else 0
+    return bin_of[np.where(is_missing, 2 * most - 1, cells)]

@@ -133,29 +133,6 @@ def balanced(source: Source, plan: Plan) -> tuple[str, ...]:
     return balancing(totals)
 
 
-def share_told(trained: Any) -> list[str]:
-    """A line on what probabilities refer to where classes have weights: the class that gains most by them.
-
-    Parameters
-    ----------
-    trained : Trained
-        At the end of its pass.
-    """
-    total = sum(seen.weight for seen in trained.progress.occurrences)
-    shares = [
-        (seen.predicted / seen.weight, seen.predicted / total, seen.weight / total, label)
-        for label, seen in zip(trained.model.classes, trained.progress.occurrences, strict=False)
-        if seen.weight > 0.0
-    ]
-    if not shares:
-        return []
-    _, predicted, share, label = max(shares, key=lambda each: each[0])
-    return [
-        f"probabilities are of rows as `class_weight` weighs them: the mean probability of {label!r} is "
-        f"{predicted:.3g}, and its share of the rows {share:.3g}"
-    ]
-
-
 def balancing(totals: dict[str, float]) -> tuple[str, ...]:
     """Weights of classes, as LABEL=WEIGHT, whose rows weigh so much in all.
 

@@ -28,7 +28,7 @@ from tunefree.model.pool import OF_TABLES, OF_TEXTS
 from tunefree.stream.files import TextFile
 
 SHARE = 4  # of the machine's memory, by default one part of so many
-TOLD = 8  # parts of the limit from one of which on growth is told
+ANNOUNCED = 8  # parts of the limit from one of which on growth is announced
 CHECKED = 2**12  # rows after which it is looked anew whether a model has room under a limit that is named
 GIVEN_BACK = 16 * CHECKED  # rows after which memory that is free is given back to the system
 CHUNK_SIZE = 2**18  # bytes of text that are read at a time: several chunks wait as columns and as rows
@@ -125,7 +125,7 @@ class MemoryLimit:
     """
 
     def __init__(self, limit: int, tell: Callable[[str], None], is_stated: bool = False) -> None:
-        self.limit, self.tell, self._told = limit, tell, limit / TOLD
+        self.limit, self.tell, self._announced = limit, tell, limit / ANNOUNCED
         self.is_stated, self.most = is_stated, None
         self._remedy = "raise it"
 
@@ -215,8 +215,8 @@ class MemoryLimit:
                 "`memory_limit`; hash them to fewer (`hash_bits`), leave out columns of ids (`ignore`), or "
                 f"{self._remedy}"
             )
-        if needed > self._told:
-            self._told = 2.0 * needed
+        if needed > self._announced:
+            self._announced = 2.0 * needed
             of_trees = 2 * _of_generations(model) > needed
             hint = "some are forgotten when there are more" if self.most else "`hash_bits` bounds their number"
             hint = "generations take most of it" if of_trees else hint

@@ -14,9 +14,8 @@ from tunefree.pool.groups import digests
 from tunefree.stream.batch import Batch, followed
 from tunefree.stream.tally import Tally
 from tunefree.training.class_weights import weighed, weights_by_label
-from tunefree.training.rates import as_learned
-from tunefree.training.resuming import Passed
 from tunefree.training.targets import target_of
+from tunefree.training.usable_targets import as_learned
 from tunefree.training.whole_groups import check_several, n_complete, within_runs
 
 
@@ -27,7 +26,7 @@ class Read(NamedTuple):
     n_features: int  # known to the encoder after this batch
     skipped: Tally  # rows that could not be used so far
     encoder: Any = None  # state of the encoder after this batch, where a checkpoint or a copy is due
-    passed: Passed | None = None  # what has been read of the files, where a checkpoint is due
+    is_due: bool = False  # whether a checkpoint is due after this batch
 
 
 class Piece(NamedTuple):
@@ -64,7 +63,7 @@ def pieces_of(trained: Trained, read: Read, interval: int = 0) -> Iterator[Piece
     if held is not None and held.file == read.batch.file:
         read = read._replace(batch=followed(held, read.batch))
     elif held is not None:
-        yield from _cut(trained, read._replace(batch=held, encoder=None, passed=None), interval, is_over=True)
+        yield from _cut(trained, read._replace(batch=held, encoder=None, is_due=False), interval, is_over=True)
     yield from _cut(trained, read, interval)
 
 
@@ -91,7 +90,7 @@ def _cut(trained: Trained, read: Read, interval: int, is_over: bool = False) -> 
     edges = [0, *(edge for edge in edges if 0 < edge < stop), stop]
     for start, end in pairwise(edges):
         of_rows = read if (start, end) == (0, n) else read._replace(batch=batch.part(start, end))
-        of_rows = of_rows if end == stop else of_rows._replace(encoder=None, passed=None)
+        of_rows = of_rows if end == stop else of_rows._replace(encoder=None, is_due=False)
         forgotten = [features for row, features in of_rows.batch.forgotten if row == 0]
         piece = piece_of(trained, of_rows)
         yield piece._replace(forgotten=np.unique(np.concatenate(forgotten))) if forgotten else piece

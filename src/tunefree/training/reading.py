@@ -26,10 +26,9 @@ from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
-from tunefree.training.closed_classes import closed_classes, of_named_classes
-from tunefree.training.rates import of_possible_targets
 from tunefree.training.stopping import Stop, Stopped
 from tunefree.training.targets import Guess, target_of, task_of
+from tunefree.training.usable_targets import closed_classes, of_usable_targets
 
 POLL = 0.1  # seconds until it is asked whether anything will come
 
@@ -105,7 +104,7 @@ def begin(
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
         first, batch = chunk, encoder.encode(chunk, True, bad, labelled)  # no row of those before could be used
     task, classes, guess, batch = _problem(plan, batch, bad)
-    rest = encoded(encoder, chunks, bad, learning=True, labelled=labelled, is_live=source.is_live)
+    rest = encoded(encoder, chunks, bad, True, labelled, is_live=source.is_live)
     is_table = source.kind == TABLE
     usable = np.isin(row_numbers(first), batch.numbers) if is_table else np.ones(len(batch.weight), bool)
     batches = _followed(batch, rest) if len(batch.weight) else rest
@@ -119,9 +118,9 @@ def _problem(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Gu
     if guess is not None and (plan.classes or plan.class_weight) and guess.can_be_classes:
         guess = Guess("classification", "classes that are named")
     task = guess.task if guess is not None else plan.task or "classification"
-    batch = of_possible_targets(batch, bad) if task == "regression" else batch
     if plan.classes:
-        return task, closed_classes(plan.classes, task, batch.target), guess, of_named_classes(batch, bad)
+        return task, closed_classes(plan.classes, task, batch.target), guess, of_usable_targets(batch, bad)
+    batch = of_usable_targets(batch, bad) if task == "regression" else batch
     has_classes = task == "classification" and batch.target is not None and len(batch.weight) > 0
     return task, sorted(target_of(task, batch).values) if has_classes else [], guess, batch
 
@@ -158,21 +157,6 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
     if first is None:
         raise no_rows(source)
     return source.encoder(first, **of_columns), _followed(first, chunks)
-
-
-def batches_from(position: Position, source: Source, encoder: Any, bad: BadRows) -> Iterator[Batch]:
-    """Labelled batches from a position on, of a source whose encoder knows the types of its columns.
-
-    Parameters
-    ----------
-    position : Position
-    source : Source
-    encoder : encoder of the source
-        New features are added to it.
-    bad : BadRows
-    """
-    chunks = chunks_of(source, encoder, bad, position)
-    return encoded(encoder, chunks, bad, learning=True, labelled=True, is_live=source.is_live)
 
 
 def chunks_of(
@@ -245,16 +229,6 @@ def _followed(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
     yield from rest
 
 
-def further_batches(source: Source, encoder: Any, bad: BadRows) -> tuple[Any, Iterator[Batch]]:
-    """An encoder that reads numbers and dates as a source writes them, and labelled batches of the source, from which
-    it learns further features."""
-    if source.known is not None:
-        encoder, chunks = source.known, chunks_of(source, source.known, bad)
-    else:
-        encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
-    return encoder, encoded(encoder, chunks, bad, learning=True, labelled=True, is_live=source.is_live)
-
-
 def encoded(
     encoder: Any,
     chunks: Iterator[Any],
@@ -290,7 +264,7 @@ def encoded(
 
     def finish(chunk: Any, prepared: Future[Any], unread: Tally) -> Batch:
         bad.tally.add_all(unread)
-        batch = of_possible_targets(of_named_classes(encoder.finish(prepared.result(), learning, bad), bad), bad)
+        batch = of_usable_targets(encoder.finish(prepared.result(), learning, bad), bad)
         return batch._replace(columns=_kept(chunk, batch.numbers, kept)) if kept else batch
 
     with ThreadPoolExecutor(os.cpu_count(), "tunefree-prepare") as pool:

@@ -37,19 +37,12 @@ def file_sizes(source: Source) -> list[int]:
     return [_size(file) for file in source.files]
 
 
-class Passed(NamedTuple):
-    """What has been read of the files of a source, as a checkpoint keeps it."""
-
-    sizes: list[int]  # bytes from the start of each file that has been begun
-    digests: list[str]  # of these bytes
-
-
 class RunningDigests:
     """Digests of all bytes of the files of a source that have been read, so that no change of them goes unnoticed.
 
-    The files are read once more for it, a piece behind the reader, when they are still in the machine's memory. Where
-    a position does not tell how many bytes of a file come before it (compressed text, text that is not UTF-8, columnar
-    files) the whole file is taken as it is begun. Standard input is left out: it cannot be read again.
+    The files are read once more for it. Where a position does not tell how many bytes of a file come before it
+    (compressed text, text that is not UTF-8, columnar files) the whole file is taken as it is begun. Standard input is
+    left out: it cannot be read again.
 
     Parameters
     ----------
@@ -64,7 +57,7 @@ class RunningDigests:
     ...     _ = path.write_text("x,y\\n1,2\\n3,4\\n")
     ...     running = RunningDigests(open_source(path))
     ...     running.extend(Position(0, 8, 1))
-    ...     running.passed().sizes
+    ...     running.sizes
     [8]
     """
 
@@ -73,7 +66,11 @@ class RunningDigests:
         self.is_text = source.format is not None and formats.named(source.format).text
         self.sizes: list[int] = []
         self._hashes: list[Any] = []
-        self._plain: dict[int, bool] = {}
+
+    @property
+    def digests(self) -> list[str]:
+        """Of the bytes that were taken in of each file that has been begun."""
+        return [file.hexdigest() for file in self._hashes]
 
     def extend(self, position: Position) -> None:
         """Take in what lies before a position, and was not taken in before.
@@ -83,36 +80,24 @@ class RunningDigests:
         DataError
             If a file can no longer be read.
         """
-        for i in range(min(len(self.sizes), position.file), min(position.file + 1, len(self.files))):
+        for i in range(max(len(self.sizes) - 1, 0), min(position.file + 1, len(self.files))):
             try:
-                is_plain = self._is_plain(i)
-                self._take(i, position.offset if is_plain and i == position.file else _size(self.files[i]))
+                is_plain = i == position.file and self._is_plain(self.files[i])
+                self.take(i, position.offset if is_plain else _size(self.files[i]))
             except OSError as error:
                 problem = f"it cannot be read a second time, for the checkpoint ({error.strerror})"
                 raise DataError(problem, self.files[i], remedy="leave it in place while it is learned from") from None
 
-    def passed(self) -> Passed:
-        """What has been taken in so far."""
-        return Passed(list(self.sizes), [file.hexdigest() for file in self._hashes])
-
-    def matches(self, before: Passed) -> bool:
-        """Take in what was read before, and tell whether the files still begin like this."""
-        for i, size in enumerate(before.sizes[: len(self.files)]):
-            self._take(i, size)
-        return self.passed() == before
-
-    def _is_plain(self, i: int) -> bool:
+    def _is_plain(self, file: str) -> bool:
         """Whether an offset counts bytes of the file."""
-        if i not in self._plain:
-            self._plain[i] = False
-            if self.is_text and self.files[i] != "-":
-                text = open_text(self.files[i])
-                text.close()
-                self._plain[i] = text.compressed is None and text.size is not None
-        return self._plain[i]
+        if not self.is_text or file == "-":
+            return False
+        text = open_text(file)
+        text.close()
+        return text.compressed is None and text.size is not None
 
-    def _take(self, i: int, size: int) -> None:
-        """Hash a file up to a size."""
+    def take(self, i: int, size: int) -> None:
+        """Take in a file up to a size."""
         if i == len(self.sizes):
             self.sizes.append(0)
             self._hashes.append(hashlib.blake2b(digest_size=16))
@@ -181,26 +166,17 @@ class Checkpoints:
         self.path, self.watcher = path, watcher
         self.resumes = resume and path is not None and os.path.exists(path)
         self._running: RunningDigests
-        self._latest: tuple[Trained, Any] | None = (
-            None  # what has learned, and the Read of the latest rows not saved yet
-        )
+        self._latest: tuple[Trained, Position] | None = None  # what has learned, up to where, and is not saved yet
         self._last_time = time.monotonic()
 
     def begin(self, source: Source) -> None:
         """The source is known, in the order in which its rows are learned."""
         self._running = RunningDigests(source)
 
-    def passed(self, position: Position, before: int, rows: int) -> Passed | None:
-        """What has been read up to a position, if a checkpoint is due since so many rows before; called by the thread
-        that reads."""
-        if not any(self.interval):
-            return None
-        self._running.extend(position)
-        return self._running.passed() if self._is_due(before, rows) else None
-
-    def _is_due(self, before: int, rows: int) -> bool:
-        if self.interval.rows:
-            return before // self.interval.rows < rows // self.interval.rows
+    def is_due(self, before: int = 0, rows: int = 0) -> bool:
+        """Whether a checkpoint is due after the latest rows, if so many came before them and with them."""
+        if not self.interval.seconds:
+            return bool(self.interval.rows) and before // self.interval.rows < rows // self.interval.rows
         now = time.monotonic()
         if now - self._last_time < self.interval.seconds:
             return False
@@ -208,9 +184,39 @@ class Checkpoints:
         return True
 
     def load(self, source: Source, plan: Plan) -> Trained:
-        """The training to go on with."""
+        """The training to go on with; what has grown since it was saved is told, where its new rows will be learned.
+
+        Raises
+        ------
+        ModelError
+            If it is of another plan, complete, or of data that have changed before the place to go on from.
+        """
         trained = Trained.load(str(self.path))
-        check_resumable(trained, source, plan, self.watcher, self.path, self._running)
+        if trained.plan != plan or trained.kind != source.kind:
+            problem = "made with other options; give the options of the first run, or remove it"
+            raise ModelError(f"{self.path}: {problem}")
+        progress = trained.progress
+        if progress.complete:
+            problem = "holds a model that is complete, so that no row would be learned"
+            raise ModelError(f"{self.path}: {problem}; pass it as `earlier` to learn further rows, or remove it")
+        before, now = progress.sizes, file_sizes(source)
+        if not before:
+            return trained
+        changed = [i for i, size in enumerate(now) if i >= len(before) or size != before[i]]
+        shrunk = len(now) < len(before) or any(now[i] < before[i] for i in changed if i < len(before))
+        for i, size in enumerate(progress.read[: len(now)]):
+            self._running.take(i, size)
+        differ = (self._running.sizes, self._running.digests) != (progress.read, progress.read_digests)
+        is_passed = any(i < progress.position.file for i in changed)
+        if differ or shrunk or is_passed or (plan.shuffle and changed):
+            problem = "the data have changed since it was made" + ("" if differ else ", at places that it has passed")
+            remedy = "remove it to begin anew, or give the data of the first run"
+            raise ModelError(f"{self.path}: {problem}; {remedy}")
+        passed = f" in pass {progress.number + 1}, which earlier passes have not seen" if progress.number else ""
+        for i in changed:
+            added = now[i] - (before[i] if i < len(before) else 0)
+            grown = f"{source.files[i]} has grown by {added:,} bytes since the checkpoint"
+            self.watcher.tell(f"{grown}; its new rows are learned as well{passed}")
         return trained
 
     def save(self, trained: Trained, step: Any) -> None:
@@ -219,14 +225,14 @@ class Checkpoints:
         An earlier checkpoint stays as it was then.
         """
         read = step.piece.read
-        self._latest = trained, read
-        if read.passed is not None:
-            self._try_to_save(read.encoder, read.passed)
+        self._latest = trained, read.batch.position
+        if read.is_due:
+            self._try_to_save(read.encoder)
 
     def save_if_due(self) -> None:
         """Save the training where rows are waited for longer than the time between two checkpoints."""
-        if self.interval.seconds and self._latest is not None and self._is_due(0, 0):
-            self._try_to_save(*self._now())
+        if self.interval.seconds and self._latest is not None and self.is_due():
+            self._try_to_save()
 
     def stop(self) -> None:
         """Save a training that was asked to end, as it is after the latest rows learned.
@@ -237,7 +243,7 @@ class Checkpoints:
             If it cannot be saved.
         """
         if self._latest is not None and self.path is not None:
-            self._save(*self._now())
+            self._save()
 
     def keep(self) -> None:
         """Save a training whose rows cannot be read further; where that fails, the error of the rows is told first."""
@@ -246,72 +252,21 @@ class Checkpoints:
         except ModelError as error:
             self.watcher.tell(f"not saved: {error}")
 
-    def _now(self) -> tuple[Any, Passed]:
-        """The state of the encoder, and what was read, after the latest rows learned; the reader waits."""
-        assert self._latest is not None
-        trained, read = self._latest
-        self._running.extend(read.batch.position)
-        return trained.encoder.state(), self._running.passed()
-
-    def _try_to_save(self, encoder: Any, passed: Passed) -> None:
+    def _try_to_save(self, encoder: Any = None) -> None:
         assert self._latest is not None
         rows = self._latest[0].progress.rows
         try:
-            self._save(encoder, passed)
+            self._save(encoder)
         except ModelError as error:
             self.watcher.tell(f"not saved: {error}; learning goes on, and the next save tries again")
         else:
             self.watcher.saved(self.path, rows)
 
-    def _save(self, encoder: Any, passed: Passed) -> None:
+    def _save(self, encoder: Any = None) -> None:
+        """Save the training, with a state of the encoder if the reader is ahead of the rows learned."""
         assert self._latest is not None
-        trained, _ = self._latest
-        trained.progress.read, trained.progress.read_digests = passed
+        trained, position = self._latest
+        self._running.extend(position)
+        trained.progress.read, trained.progress.read_digests = [*self._running.sizes], self._running.digests
         trained.save(str(self.path), encoder)
         self._latest = None  # nothing is left to save
-
-
-def check_resumable(
-    trained: Trained, source: Source, plan: Plan, watcher: Any, checkpoint: Any, running: RunningDigests
-) -> None:
-    """Raise an error if training cannot go on from a checkpoint, and tell what has grown since it was made.
-
-    Parameters
-    ----------
-    trained : Trained
-        What the checkpoint holds.
-    source : Source
-    plan : Plan
-    watcher : Watcher
-        Is told of files that have grown where their new rows will be learned.
-    checkpoint : path
-        For messages.
-    running : RunningDigests
-        Of the source; takes in what was read before.
-
-    Raises
-    ------
-    ModelError
-        If it is of another plan, complete, or of data that have changed before the place to go on from.
-    """
-    if trained.plan != plan or trained.kind != source.kind:
-        raise ModelError(f"{checkpoint}: made with other options; give the options of the first run, or remove it")
-    progress = trained.progress
-    if progress.complete:
-        problem = "holds a model that is complete, so that no row would be learned"
-        raise ModelError(f"{checkpoint}: {problem}; pass it as `earlier` to learn further rows, or remove it")
-    before, now = progress.sizes, file_sizes(source)
-    if not before:
-        return
-    changed = [i for i, size in enumerate(now) if i >= len(before) or size != before[i]]
-    shrunk = len(now) < len(before) or any(now[i] < before[i] for i in changed if i < len(before))
-    differ = not running.matches(Passed(progress.read, progress.read_digests))
-    is_passed = any(i < progress.position.file for i in changed)
-    if differ or shrunk or is_passed or (plan.shuffle and changed):
-        problem = "the data have changed since it was made" + ("" if differ else ", at places that it has passed")
-        raise ModelError(f"{checkpoint}: {problem}; remove it to begin anew, or give the data of the first run")
-    passed = f" in pass {progress.number + 1}, which earlier passes have not seen" if progress.number else ""
-    for i in changed:
-        added = now[i] - (before[i] if i < len(before) else 0)
-        grown = f"{source.files[i]} has grown by {added:,} bytes since the checkpoint"
-        watcher.tell(f"{grown}; its new rows are learned as well{passed}")

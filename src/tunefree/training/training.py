@@ -26,21 +26,20 @@ from tunefree.stream.shuffle import shuffled
 from tunefree.stream.source import Source
 from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
-from tunefree.training import rare_classes, rises
-from tunefree.training.class_weights import check, share_told, with_weights
+from tunefree.training import remarks, rises
+from tunefree.training.class_weights import check, with_weights
 from tunefree.training.memory_limit import CHECKED, GIVEN_BACK, SMALL, MemoryLimit, limit_of, small_chunks
 from tunefree.training.one_pass import blank, end, learn, one_pass
 from tunefree.training.pieces import Observer, Piece, Read, Step, last_pieces, piece_of, pieces_of
 from tunefree.training.reading import (
     ahead,
-    batches_from,
     begin,
     blank_encoder,
     check_learned,
-    further_batches,
+    chunks_of,
+    encoded,
     in_its_notation,
 )
-from tunefree.training.repeats import repeats_told
 from tunefree.training.resuming import Checkpoints, check_kind, file_sizes
 from tunefree.training.roles import note_roles
 from tunefree.training.stopping import Interrupted, Stop, Stopped, stoppable
@@ -56,9 +55,10 @@ def train(
     checkpoint: str | os.PathLike[str] | None = None,
     save_every: int | str = 0,
     resume: bool = False,
-    earlier: Trained | None = None,
     memory_limit: str | None = None,
     stop: Stop | None = None,
+    *,
+    earlier: Trained | None = None,
 ) -> Trained:
     """Learn a model from a source.
 
@@ -73,12 +73,12 @@ def train(
         Rows between checkpoints, or a time such as ``"10m"``; 0 for none.
     resume : bool, default False
         Resume from the checkpoint if there is one. The model ends as if it had never been interrupted, to the byte.
-    earlier : Trained, optional
-        A model of the same plan that goes on with these rows; see :func:`learn_more`.
     memory_limit : str, optional
         What the model may take, such as 4G; parts of it sleep before it does. By default a quarter of the memory.
     stop : Stop, optional
         What asks the training to end before its rows do; it is saved to the checkpoint then.
+    earlier : Trained, optional
+        A model of the same plan that goes on with these rows; see :func:`learn_more`.
 
     Returns
     -------
@@ -138,7 +138,11 @@ def _end(trained: Trained, source: Source, watcher: Watcher) -> None:
     end(trained)
     if source.kind == TABLE:
         trained.encoder.ids.limit(None)
-    for line in [*repeats_told(trained), *share_told(trained), *rises.warnings_of_rises(trained)]:
+    for line in [
+        *remarks.remark_on_repeats(trained),
+        *remarks.remark_on_weights(trained),
+        *rises.warnings_of_rises(trained),
+    ]:
         watcher.tell(line)
     watcher.end(trained)
 
@@ -151,17 +155,7 @@ def _check_mean(trained: Trained, source: Source) -> None:
         raise DataError(problem, source.name, column=plan.target, remedy="give rows with a target above 0")
 
 
-def learn_more(
-    trained: Trained,
-    source: Source,
-    plan: Plan | None = None,
-    watcher: Watcher | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    save_every: int | str = 0,
-    resume: bool = False,
-    memory_limit: str | None = None,
-    stop: Stop | None = None,
-) -> Trained:
+def learn_more(trained: Trained, source: Source, plan: Plan | None = None, *arguments: Any, **options: Any) -> Trained:
     """Let a model go on with further rows, in one pass, as if they had followed those that it has learned.
 
     New columns, categories, words and classes are learned as they come. A single learner is then, to the byte, the one
@@ -179,8 +173,8 @@ def learn_more(
     plan : Plan, optional
         Made by :meth:`tunefree.model_files.plan.Plan.further` of the model's plan, which says how rows are to be read.
         By default they are read as they come, and none is skipped.
-    watcher, checkpoint, save_every, resume, memory_limit, stop
-        As in :func:`train`.
+    *arguments, **options
+        Those of :func:`train` that follow the plan.
 
     Returns
     -------
@@ -206,7 +200,7 @@ def learn_more(
     progress = trained.progress
     is_checkpoint = not (progress.complete or progress.number or trained.plan.shuffle)  # of the rows that come next
     earlier = replace(trained if is_checkpoint else continued(trained), plan=plan)
-    return train(source, plan, watcher, checkpoint, save_every, resume, earlier, memory_limit, stop)
+    return train(source, plan, *arguments, earlier=earlier, **options)
 
 
 def learn_batch(trained: Trained, batch: Batch) -> Step:
@@ -252,7 +246,7 @@ def note(trained: Trained, step: Step, origin: Origin = as_named) -> None:
     progress, read = trained.progress, step.piece.read
     progress.position, progress.tally = read.batch.position, read.skipped
     if progress.number == 0:
-        rare_classes.follow(trained, step, origin)
+        remarks.follow(trained, step, origin)
         rises.follow(trained, step, origin)
 
 
@@ -334,13 +328,14 @@ class _Reader:
         encoder, progress = trained.encoder, trained.progress
         batches, rows = self.batches, progress.rows
         if batches is None:
-            batches = batches_from(progress.position, self.source, encoder, self.bad)
+            chunks = chunks_of(self.source, encoder, self.bad, progress.position)
+            batches = encoded(encoder, chunks, self.bad, True, True, is_live=self.source.is_live)
         for batch in batches:
             before, rows = rows, rows + len(batch.weight)
-            passed = self.checkpoints.passed(batch.position, before, rows)
-            state = encoder.state() if passed is not None or self.watcher.wants_copy() else None
+            is_due = self.checkpoints.is_due(before, rows)
+            state = encoder.state() if is_due or self.watcher.wants_copy() else None
             self.n_forgotten = n_forgotten(encoder)
-            yield Read(batch, encoder.n_features, self.bad.tally.copy(), state, passed)
+            yield Read(batch, encoder.n_features, self.bad.tally.copy(), state, is_due)
 
 
 def n_forgotten(encoder: Any) -> int:
@@ -370,11 +365,12 @@ def _begun(reader: _Reader, plan: Plan, earlier: Trained | None) -> tuple[Traine
 
 def _further(earlier: Trained, source: Source, plan: Plan, bad: BadRows) -> tuple[Trained, Iterator[Batch]]:
     """A model that goes on, and the batches to learn; those of the rest of a stream are read as its beginning was."""
-    if earlier.progress.position.row:
-        start = Position(row=earlier.progress.position.row)
-        return earlier, batches_from(start, source, earlier.encoder, bad)
-    encoder, batches = further_batches(source, earlier.encoder, bad)
-    return replace(earlier, encoder=encoder), batches
+    encoder = source.known or earlier.encoder
+    if earlier.progress.position.row or source.known is not None:
+        chunks = chunks_of(source, encoder, bad, Position(row=earlier.progress.position.row))
+    else:
+        encoder, chunks = in_its_notation(source, encoder, bad, grows=True)
+    return replace(earlier, encoder=encoder), encoded(encoder, chunks, bad, True, True, is_live=source.is_live)
 
 
 def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:

@@ -19,7 +19,6 @@ from tunefree.stream.places import places_of
 from tunefree.stream.roles import ROLES
 from tunefree.stream.source import Source, open_source
 from tunefree.stream.tally import Tally
-from tunefree.training.closed_classes import of_named_classes
 from tunefree.training.reading import Reading, begin
 from tunefree.training.roles import (
     FEWEST_ROWS,
@@ -38,6 +37,7 @@ from tunefree.training.roles import (
     values_of,
 )
 from tunefree.training.targets import target_of, task_of
+from tunefree.training.usable_targets import of_usable_targets
 
 PLACES = 8  # that are read
 EXAMPLES, LONGEST_EXAMPLE = 3, 24  # values that are shown, and letters of each
@@ -246,7 +246,7 @@ def _read(
                 return read, False, []
             numbers, is_cut = row_numbers(chunk)[:rows], chunk.table.num_rows > rows
             chunk = chunk._replace(table=with_row_numbers(chunk.table.slice(0, rows), numbers))
-            batch = of_named_classes(encoder.encode(chunk, False, bad, encoder.target is not None), bad)
+            batch = of_usable_targets(encoder.encode(chunk, False, bad, encoder.target is not None), bad)
             read.append((chunk.table, np.isin(numbers, batch.numbers), batch.target))
             if encoder.target is not None:
                 target_of(reading.task, batch)  # which has an error for what a training cannot learn

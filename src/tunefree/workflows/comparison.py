@@ -33,10 +33,10 @@ from tunefree.stream.source import Source
 from tunefree.stream.tally import Reason
 from tunefree.training.one_pass import blank, end, learn
 from tunefree.training.pieces import Piece
-from tunefree.training.rates import as_learned
 from tunefree.training.reading import begin, check_learned
 from tunefree.training.roles import note_roles
 from tunefree.training.targets import target_of
+from tunefree.training.usable_targets import as_learned
 
 REHEARSED = 64  # rows that another model of the same kind learns, so that code is compiled before the clock runs
 RATES = 9  # learning rates that a careful user tries: half decades over four decades

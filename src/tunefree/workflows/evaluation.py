@@ -17,9 +17,9 @@ from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.source import Source
-from tunefree.training.rates import as_learned
 from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of
+from tunefree.training.usable_targets import as_learned
 from tunefree.workflows.count_metrics import Decile, double_lift, lift
 from tunefree.workflows.interval_metrics import Covered, IntervalScores
 from tunefree.workflows.metrics import MOST_SCORES, Measure, Metrics, Scored, measures

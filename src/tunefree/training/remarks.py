@@ -1,4 +1,4 @@
-"""Classes of very few rows, which may be mistakes: where their rows are."""
+"""What is told of a training: rare classes, rows that repeat others, what weights mean, columns of doubtful kinds."""
 
 from __future__ import annotations
 
@@ -9,8 +9,19 @@ import numpy as np
 from tunefree.model.targets import FEWEST_ROWS, MANY_ROWS
 from tunefree.model_files.progress import Occurrences
 from tunefree.model_files.trained import Trained
+from tunefree.pool.model import are_many
 from tunefree.stream.batch import Origin
+from tunefree.stream.columns import OF_WORDS, RARE_WORD
+from tunefree.stream.notation import EXACT, ZEROS
+from tunefree.stream.tally import Reason
 from tunefree.training.pieces import Step
+
+_DECISIONS = {
+    ZEROS: "`numeric={name!r}` reads numbers",
+    EXACT: "`numeric={name!r}` reads rounded numbers, `ignore={name!r}` leaves it out",
+    OF_WORDS: "`text={name!r}` reads words, `categorical={name!r}` keeps this",
+    RARE_WORD: "`na_values={value!r}` if it stands for a missing number, `categorical={name!r}` keeps this",
+}
 
 
 def follow(trained: Trained, step: Step, origin: Origin) -> None:
@@ -96,3 +107,78 @@ def _places(rows: list[tuple[str, int]]) -> str:
         f"{file}, row{'s' if len(of_file) > 1 else ''} {' and '.join(of_file)}"
         for file, of_file in zip(files, numbers, strict=True)
     )
+
+
+def remark_on_repeats(trained: Any) -> list[str]:
+    """A line where rows repeat earlier ones, or groups are not contiguous; none otherwise.
+
+    Parameters
+    ----------
+    trained : Trained
+        At the end of its pass.
+    """
+    plan = trained.plan
+    if not trained.model.options.is_pool:
+        return []
+    repeated, rows = trained.model.repeats()
+    if plan.group is not None and repeated:
+        return [
+            f"{repeated:,} of {rows:,} rows are of groups that came before, and only the first run of a group is "
+            f"evidence; sort the rows by {plan.group}"
+        ]
+    n_alike = trained.model.n_alike
+    remedy = "; if rows belong together, name the column by `group`" if trained.kind == "table" else ""
+    if are_many(repeated, rows):
+        return [f"{repeated:,} of {rows:,} rows repeat earlier ones and are no evidence{remedy}"]
+    if are_many(n_alike, rows):
+        return [f"{n_alike:,} of {rows:,} rows have the features of earlier ones, and are rows of their own{remedy}"]
+    return []
+
+
+def remark_on_weights(trained: Any) -> list[str]:
+    """A line on what probabilities refer to where classes have weights: the class that gains most by them.
+
+    Parameters
+    ----------
+    trained : Trained
+        At the end of its pass.
+    """
+    total = sum(seen.weight for seen in trained.progress.occurrences)
+    shares = [
+        (seen.predicted / seen.weight, seen.predicted / total, seen.weight / total, label)
+        for label, seen in zip(trained.model.classes, trained.progress.occurrences, strict=False)
+        if seen.weight > 0.0
+    ]
+    if not shares:
+        return []
+    _, predicted, share, label = max(shares, key=lambda each: each[0])
+    return [
+        f"probabilities are of rows as `class_weight` weighs them: the mean probability of {label!r} is "
+        f"{predicted:.3g}, and its share of the rows {share:.3g}"
+    ]
+
+
+def doubts_of_columns(trained: Any) -> list[Reason]:
+    """What lets columns of categories look like something else, each with the parameters that decide it.
+
+    Parameters
+    ----------
+    trained : Trained
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Trained
+    >>> from tunefree.stream.columns import Category
+    >>> trained = Trained(encoder=Trained(columns=[Category("zip", doubt=(ZEROS, ""))]))
+    >>> print(*doubts_of_columns(trained))
+    column 'zip': leading zeros, read as categories; `numeric='zip'` reads numbers
+    """
+    doubts = []
+    for column in getattr(trained.encoder, "columns", []):
+        if not getattr(column, "doubt", ()):
+            continue
+        kind, value = column.doubt
+        decision = _DECISIONS[kind].format(name=column.name, value=value)
+        seen = f"{kind} {value!r}" if value else kind
+        doubts.append(Reason(f"{seen}, read as categories", column.name, 0, "", 0, decision))
+    return doubts
