@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from threading import Thread, get_ident
 
 import numpy as np
+import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from tunefree.core.threads import at_most, beside, one_for_products
+from tunefree.core.threads import LOWER, at_most, beside, lower_priority, one_for_products
 
 
 def blas_threads():
@@ -37,3 +41,22 @@ def test_work_beside_is_in_another_thread_unless_there_is_one_alone():
     for n_threads in (1, 2):
         with at_most(n_threads):
             assert (beside(get_ident).result() == get_ident()) == (n_threads == 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a thread has a priority")
+def test_threads_that_work_for_one_of_lower_priority_have_it_too():
+    def priorities():
+        with at_most(2):
+            return priority(), beside(priority).result()
+
+    def priority():
+        return os.getpriority(os.PRIO_PROCESS, 0)
+
+    def lower():
+        lower_priority()
+        return priorities()
+
+    usual = priority()
+    with ThreadPoolExecutor(1) as executor:
+        assert executor.submit(lower).result() == (min(usual + LOWER, 19),) * 2
+    assert priorities() == (usual, usual)

@@ -44,7 +44,7 @@ from tunefree.theory.superiority import Superiority
 from tunefree.training.training import learn_batch
 
 TOGETHER = 2048  # rows that are learned together, about
-LOWER = 5  # priority, than that of the process that predicts
+LOWER = 10  # priority, than that of the process that predicts, whose thread that learns has one 5 lower
 PAUSE = 0.2  # seconds between looks for events
 RETRY = 30.0  # seconds until a model that could not be saved is tried again
 PATIENCE = 60.0  # seconds that the process before has to end

@@ -175,9 +175,13 @@ class Application:
             values = {int: "NUMBER", str: "FILE", bool: "true"}
             known = ", ".join(f'{{"{name}": {values[kind]}}}' for name, (kind, _) in changes.items())
             raise _RequestError(400, f"send an object, which is one of {known}")
-        await run_in_threadpool(change, *([] if kind is bool else [value]))
-        challenger = None if service.shadow is None else service.shadow.place.name
-        return 200, {"version": service.store.versions[-1].number, "challenger": challenger}
+
+        def changed() -> Row:
+            change(*([] if kind is bool else [value]))
+            challenger = None if service.shadow is None else service.shadow.place.name
+            return {"version": service.store.versions[-1].number, "challenger": challenger}
+
+        return 200, await run_in_threadpool(changed)
 
     async def _live(self, request: Request) -> Answer:
         return 200, {"status": "ok"}

@@ -27,7 +27,7 @@ from tunefree.pool.published import published, remember
 from tunefree.pool.single_row import LIKE
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
 from tunefree.serving.place import CHAMPION_SINCE
-from tunefree.serving.requests import Counts, Request, Work, checked, new_requests, works_of
+from tunefree.serving.requests import Counts, Request, Work, checked, works_of
 from tunefree.serving.rows import Reader, going_on, is_cut
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Store
@@ -37,7 +37,7 @@ from tunefree.training.rises import drifts_of
 from tunefree.training.training import learn_batch
 
 TOGETHER = 2048  # rows that are learned together, at most, but for a request that has more
-SHARE = 0.03  # of the time that publishing may take
+SHARE = 0.03  # of a processor that publishing may take
 RETRY = 30.0  # seconds until a version that could not be saved is tried again
 TICK = 60.0  # seconds between looks for rows that have waited too long
 IDLE = 0.5  # seconds without requests after which losses are written down for a challenger, if not earlier
@@ -229,10 +229,9 @@ class Learner:
         try:
             if self.broken is not None:
                 raise StoreError(self.broken)
-            new = new_requests(journal, requests, self._counts)
-            works = works_of(new, self.trained, reader, journal, self._counts)
+            works = works_of(requests, self.trained, reader, journal, self._counts)
             taken = [work.request for work in works]
-            self._behind[:0] = [other for other in new if not other.answer.done() and other not in taken]
+            self._behind[:0] = [other for other in requests if not other.answer.done() and other not in taken]
             works, converted = checked(works, self.trained, reader, self._counts)
             events = self._written(works)
         except Exception as error:
@@ -332,14 +331,12 @@ class Learner:
 
     def _publish(self) -> None:
         """Let predictions know what was learned, and rest much longer than that takes."""
-        start = time.monotonic()
-        trained = self.trained
+        start, trained = time.thread_time(), self.trained
         of_now = published(trained.model), copy.deepcopy(trained.encoder), trained.plan, trained.progress.rows
         latest = Published(*of_now, drifts_of(trained))
         self._warm_up(latest)
         self.published = latest
-        end = time.monotonic()
-        self._publish_at = end + (end - start) * (1.0 / SHARE - 1.0)
+        self._publish_at = time.monotonic() + (time.thread_time() - start) * (1.0 / SHARE - 1.0)
 
     def _warm_up(self, latest: Published) -> None:
         """Let a model make what it makes for its first single rows, for which requests would wait otherwise."""

@@ -78,35 +78,19 @@ class Work:
         return learned | {"unknown": self.unknown} if self.request.are_labels else learned
 
 
-def new_requests(journal: Journal, requests: list[Request], counts: Counts) -> list[Request]:
-    """Requests that were not learned before, whose names differ; others are answered."""
-    new: list[Request] = []
-    for request in requests:
-        before = None if request.name is None else journal.answered(request.name)
-        if before is None:
-            new.append(request)
-        else:
-            counts.repeated += 1
-            _repeat(request, *before)
-    return new
-
-
-def _repeat(request: Request, digest: str, answer: Row) -> None:
-    if digest == request.digest:
-        request.answer.set_result(answer | {"repeated": True})
-    else:
-        problem = f"a request named {request.name!r} came before, and held something else"
-        request.answer.set_exception(DataError(problem, remedy="give each request a name of its own"))
-
-
 def works_of(requests: list[Request], trained: Trained, reader: Reader, journal: Journal, counts: Counts) -> list[Work]:
-    """What is to be learned of requests; those that cannot be used are answered.
+    """What is to be learned of requests; those that were learned before, or cannot be used, are answered.
 
     A request that brings a column comes alone, before others: what kind of column that is depends on its rows.
     """
     works: list[Work] = []
     for request in requests:
         try:
+            before = None if request.name is None else journal.answered(request.name)
+            if before is not None:
+                counts.repeated += 1
+                request.answer.set_result(_repeated(request, *before))
+                continue
             joined = _joined(request, trained, reader, journal) if request.are_labels else Work(request, request.rows)
             is_alone = reader.learns_columns and reader.has_new_columns(trained, joined.rows)
         except StoreError:
@@ -120,6 +104,13 @@ def works_of(requests: list[Request], trained: Trained, reader: Reader, journal:
         if is_alone:
             break
     return works
+
+
+def _repeated(request: Request, digest: str, answer: Row) -> Row:
+    if digest != request.digest:
+        problem = f"a request named {request.name!r} came before, and held something else"
+        raise DataError(problem, remedy="give each request a name of its own")
+    return answer | {"repeated": True}
 
 
 def checked(works: list[Work], trained: Trained, reader: Reader, counts: Counts) -> tuple[list[Work], Converted | None]:

@@ -143,7 +143,7 @@ class Reader:
         refused = Refused(classes=trained.plan.classes, target=trained.encoder.target, loss=trained.plan.loss)
         converted: Converted | None = trained.encoder.convert(chunk, True, refused, True)
         self._check_targets(converted, trained, refused)
-        if any(name not in self._known for name in chunk.table.schema.names):
+        if self.learns_columns and self.has_new_columns(trained, rows):
             copy.deepcopy(trained.encoder).encode(chunk, True, refused, True)  # whether what is new can be a column
             converted = None
         self._count_ignored(unknown)
