@@ -87,20 +87,6 @@ def test_an_id_that_is_not_there(run, tmp_path):  # noqa: F811
     assert status and "idd" in err and not (tmp_path / "why.csv").exists()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_python(kind, tmp_path):
-    model = tunefree.train(table(kind), target="y", ignore=["id"], text=["note"], learner="scinol2")
-    model.save(tmp_path / "m")
-    rows = {name: values for name, values in strange(kind).items() if name != "id"}
-    for one in (model, tunefree.load(tmp_path / "m")):
-        names, contributions = one.explain(rows)
-        assert names[:3] == ["(constant)", "a", "job"]
-        expected = one.predict(rows) if kind == "numbers" else one.decision_function(rows)
-        if kind == "four":
-            expected = expected - expected.mean(axis=1, keepdims=True)
-        np.testing.assert_allclose(contributions.sum(axis=1), expected, rtol=1e-9, atol=1e-9)
-
-
 def test_lines_of_svmlight(run, tmp_path):  # noqa: F811
     rng, path = np.random.default_rng(0), tmp_path / "rows.svm"
     X = sparse.random(300, 20, 0.2, random_state=0, format="csr")
