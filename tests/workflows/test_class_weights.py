@@ -68,6 +68,14 @@ def test_weights_that_make_no_sense(files, run, options, message):
     assert not (folder / "m").exists()
 
 
+def test_rows_of_a_class_of_weight_0_are_not_learned(files, run):
+    folder, *_ = files
+    status, _, err = run("train", folder / "rare.csv", "-o", folder / "m", *QUICK, "--class-weight", "no=0")
+    assert status == 0, err
+    n_learned = csv.read_csv(folder / "rare.csv")["rich"].to_pylist().count("yes")
+    assert Trained.load(folder / "m").progress.progressive[0].weight == n_learned
+
+
 def test_standard_input_is_read_once(files, run):
     folder, *_ = files
     rows = (folder / "rare.csv").read_bytes()
