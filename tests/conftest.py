@@ -2,8 +2,10 @@
 
 import faulthandler
 import gc
+import io
 import os
 import signal
+import sys
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
@@ -69,3 +71,23 @@ def heard():
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def run(monkeypatch, capfd):
+    """Run a command; returns (status, output, errors)."""
+    from tunefree.cli import app
+
+    def command(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "argv", ["tunefree", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        capfd.readouterr()
+        try:
+            app.main()
+            status = 0
+        except SystemExit as end:
+            status = end.code or 0
+        sys.stdout.flush()
+        return status, *capfd.readouterr()
+
+    return command

@@ -24,12 +24,20 @@ LINEAR, POOLS = (ScInOLClassifier(), ScInOLRegressor()), (TuneFreeClassifier(), 
 FEW = 60  # rows: a pool that predicts each before it learns it begins four generations in these
 
 
+def marks_of(model):
+    """Quick are a pool and a single learner, a classifier and a regressor."""
+    return [] if isinstance(model, (ScInOLRegressor, TuneFreeClassifier)) else [pytest.mark.slow]
+
+
 def of_checks(models):
     """A test of each check of models; rows of a check can be read once."""
     pairs = [(model, check) for model in models for check in checks.yield_checks(model)]
-    pairs = [(model, check) for model, check in pairs if check.__name__ not in model._unit_test_skips()]
-    names = [f"{type(model).__name__}-{check.__name__}" for model, check in pairs]
-    return pytest.mark.parametrize(("model", "check"), pairs, ids=names)
+    cases = [
+        pytest.param(model, check, id=f"{type(model).__name__}-{check.__name__}", marks=marks_of(model))
+        for model, check in pairs
+        if check.__name__ not in model._unit_test_skips()
+    ]
+    return pytest.mark.parametrize(("model", "check"), cases)
 
 
 @of_checks(LINEAR)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "tunefree"
@@ -29,6 +30,11 @@ FLOORS = [
 ]
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def room_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
@@ -36,7 +42,7 @@ def room_of(path: Path) -> str:
 def imported(path: Path) -> set[str]:
     """The modules of the package that a file imports, anywhere in it, as dotted names without ``tunefree.``."""
     modules = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "tunefree":
             module = node.module.split(".")[1:]
             modules.update(".".join([*module, alias.name]) for alias in node.names)
@@ -80,9 +86,8 @@ def test_no_files_import_each_other():
 
 def test_files_and_functions_stay_small():
     for path in FILES:
-        text = path.read_text()
-        assert len(text.splitlines()) <= 500, path
-        for node in ast.walk(ast.parse(text)):
+        assert len(path.read_text().splitlines()) <= 500, path
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.FunctionDef):
                 lines = lines_of(node)
                 assert lines <= 40 or node.name == "train", f"{node.name} of {path} has {lines} lines"
@@ -98,7 +103,7 @@ def lines_of(function: ast.FunctionDef) -> int:
 
 def test_nothing_is_pickled_or_evaluated():
     for path in FILES:
-        names = {node.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
+        names = {node.id for node in ast.walk(tree_of(path)) if isinstance(node, ast.Name)}
         allowed = (
             {"exec"} if path.name in ("callers.py", "exporting.py") else set()
         )  # of what they write of declarations

@@ -9,8 +9,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
-
 
 @pytest.fixture(scope="module")
 def stream(tmp_path_factory):
@@ -26,7 +24,7 @@ def stream(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_drift_can_be_followed(run, stream, tmp_path):  # noqa: F811
+def test_drift_can_be_followed(run, stream, tmp_path):
     model = tmp_path / "m"
     status, out, err = run("train", stream / "past.csv", "-t", "y", "-o", model)
     assert status == 0, err

@@ -15,27 +15,6 @@ import pytest
 from pyarrow import csv, parquet
 
 from tests.workflows.test_training import people
-from tunefree.cli import app as cli
-
-
-@pytest.fixture
-def run(monkeypatch, capfd):
-    """Run a command; returns (status, output, errors)."""
-
-    def command(*arguments, stdin=b""):
-        monkeypatch.setattr(sys, "argv", ["tunefree", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        capfd.readouterr()
-        try:
-            cli.main()
-            status = 0
-        except SystemExit as end:
-            status = end.code or 0
-        sys.stdout.flush()
-        out, err = capfd.readouterr()
-        return status, out, err
-
-    return command
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import pytest
 from pyarrow import csv, parquet
 
 import tunefree
-from tests.cli.test_cli import run  # noqa: F401
 from tests.distributed.data import shards
 from tunefree.distributed.local_rows import begun, united
 from tunefree.distributed.shards import Cut
@@ -53,7 +52,7 @@ def roles(facts):
     return {column["name"]: [role["role"] for role in column["roles"]] for column in facts["columns"]}
 
 
-def test_columns_are_shown_with_what_they_may_be(run, written):  # noqa: F811
+def test_columns_are_shown_with_what_they_may_be(run, written):
     status, out, err = run("columns", written, "-t", "claim")
     assert status == 0, err
     words = " ".join(out.split())
@@ -81,7 +80,7 @@ def test_columns_are_shown_with_what_they_may_be(run, written):  # noqa: F811
     assert any("alone predicts" in note and "pass --ignore paid" in note for note in facts["notes"])
 
 
-def test_options_change_what_is_seen_as_they_change_the_training(run, written, tmp_path):  # noqa: F811
+def test_options_change_what_is_seen_as_they_change_the_training(run, written, tmp_path):
     said = ("--categorical", "number", "--ignore", "policy", "--ignore", "paid", "--date", "day=%Y-%m-%d")
     facts = json.loads(run("columns", written, "-t", "claim", *said, "--json")[1])
     seen = {own["name"]: (own["kind"], own["why"]) for own in facts["columns"]}
@@ -94,7 +93,7 @@ def test_options_change_what_is_seen_as_they_change_the_training(run, written, t
     }
 
 
-def test_what_has_no_effect_or_does_not_exist_is_an_error(run, written):  # noqa: F811
+def test_what_has_no_effect_or_does_not_exist_is_an_error(run, written):
     for options, words in (
         (("--loss", "hinge"), "No such option: --loss"),
         (("--hash-bits", "9"), "No such option: --hash-bits"),
@@ -105,7 +104,7 @@ def test_what_has_no_effect_or_does_not_exist_is_an_error(run, written):  # noqa
         assert (status, out) == (2, "") and words in err
 
 
-def test_training_tells_first_and_in_its_summary(run, written, tmp_path):  # noqa: F811
+def test_training_tells_first_and_in_its_summary(run, written, tmp_path):
     status, out, err = run("train", written, "-t", "claim", "-o", tmp_path / "m", *QUICK)
     assert status == 0, err
     for printed in (err, out):
@@ -118,7 +117,7 @@ def test_training_tells_first_and_in_its_summary(run, written, tmp_path):  # noq
     assert len(out.strip().splitlines()) <= 10
 
 
-def test_counts_are_numbers_and_this_is_told_first(run, tmp_path):  # noqa: F811
+def test_counts_are_numbers_and_this_is_told_first(run, tmp_path):
     rng = np.random.default_rng(0)
     table = {"age": rng.integers(18, 90, 300).astype(float), "visits": rng.poisson(0.8, 300)}
     csv.write_csv(pa.table(table), tmp_path / "visits.csv")
@@ -159,12 +158,12 @@ def test_lines_of_quotes_and_compressed_text_are_seen_from_the_start(tmp_path):
     assert not view.unusable
 
 
-def test_standard_input_is_seen_from_its_first_rows(run, written):  # noqa: F811
+def test_standard_input_is_seen_from_its_first_rows(run, written):
     status, out, err = run("columns", "-", "-t", "claim", stdin=written.read_bytes())
     assert status == 0 and "the first rows of what can be read only once" in out and "18 to 89: " in out
 
 
-def test_rows_that_cannot_be_used_are_told_and_stop_nothing(run, tmp_path):  # noqa: F811
+def test_rows_that_cannot_be_used_are_told_and_stop_nothing(run, tmp_path):
     lines = [f"{i % 50},{'yes' if i % 3 else 'no'}" for i in range(300)]
     lines[100], lines[200] = "1,2,3", "7,"
     (tmp_path / "bad.csv").write_text("\n".join(["age,rich", *lines]) + "\n")
@@ -254,7 +253,7 @@ def test_ordinary_columns_are_no_news(seed):
         assert tunefree.columns(table, target=target).remarks == []
 
 
-def test_other_ways_to_learn_tell_the_same(run, written, tmp_path):  # noqa: F811
+def test_other_ways_to_learn_tell_the_same(run, written, tmp_path):
     """A comparison, a path, shards, standard input, also in a random order, and a training that goes on."""
     told = "note: column 'paid': alone predicts"
     assert told in run("compare", written, "-t", "claim", *QUICK, "-q")[1]

@@ -15,8 +15,6 @@ from tests.interruptions import Stop
 from tunefree.stream.source import open_source
 from tunefree.training import training
 
-from .test_cli import run  # noqa: F401 - a fixture
-
 ROWS = 400
 
 
@@ -28,7 +26,7 @@ def people(seed=0, rows=ROWS):
     return pd.DataFrame({"age": ages, "job": jobs, "rich": rich})
 
 
-def train(run, data, model, *options):  # noqa: F811
+def train(run, data, model, *options):
     status, out, err = run("train", data, "-t", "rich", "-o", model, "--learner", "scinol2", *options)
     assert status == 0, err
     return out
@@ -38,7 +36,7 @@ def columns_of(model):
     return [column.name for column in tunefree.load(model).trained_.encoder.columns]
 
 
-def predictions(run, model, data, *options):  # noqa: F811
+def predictions(run, model, data, *options):
     status, out, err = run("predict", model, data, *options)
     assert status == 0, err
     return out, err
@@ -60,7 +58,7 @@ def arrow_table_of(frame):
 
 @pytest.mark.parametrize("kind", [".parquet", ".feather"])
 @pytest.mark.parametrize("name", [None, "row"])
-def test_the_index_of_a_pandas_frame_is_left_out_and_told(run, tmp_path, kind, name):  # noqa: F811
+def test_the_index_of_a_pandas_frame_is_left_out_and_told(run, tmp_path, kind, name):
     frame = people().set_index(pd.Index(np.arange(ROWS) + 7, name=name))
     frame = frame[frame.age > 0]  # what is filtered has no range any more
     frame.index = pd.Index(frame.index.to_numpy().copy(), name=name)
@@ -80,7 +78,7 @@ def test_the_index_of_a_pandas_frame_is_left_out_and_told(run, tmp_path, kind, n
     assert len(predictions(run, model, data, "--id", column)[0].splitlines()) == ROWS + 1
 
 
-def test_an_index_that_has_a_name_and_other_values_is_a_column(run, tmp_path):  # noqa: F811
+def test_an_index_that_has_a_name_and_other_values_is_a_column(run, tmp_path):
     frame = people().set_index("age")
     assert "note" not in train(run, written(frame, tmp_path / "p.parquet"), tmp_path / "m.model")
     assert columns_of(tmp_path / "m.model") == ["job", "age"]
@@ -106,7 +104,7 @@ def partitioned(folder, kind="parquet", more=lambda frame: frame):
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
-def test_names_of_folders_become_columns(run, tmp_path, kind):  # noqa: F811
+def test_names_of_folders_become_columns(run, tmp_path, kind):
     data, model = partitioned(tmp_path / "data", kind), tmp_path / "m.model"
     out = " ".join(train(run, data, model).split())
     assert f"note: column 'job': from the names of folders ({ROWS} rows, the first: {data}/job=clerk/" in out
@@ -124,7 +122,7 @@ def test_names_of_folders_become_columns(run, tmp_path, kind):  # noqa: F811
     assert columns_of(tmp_path / "less.model") == ["age"]
 
 
-def test_folders_predict_as_the_same_column_does(run, tmp_path):  # noqa: F811
+def test_folders_predict_as_the_same_column_does(run, tmp_path):
     folders = partitioned(tmp_path / "data", "csv")
     frames = [
         csv.read_csv(path).to_pandas().assign(job=path.parts[-3][4:], year=int(path.parts[-2][5:]))
@@ -138,7 +136,7 @@ def test_folders_predict_as_the_same_column_does(run, tmp_path):  # noqa: F811
     assert predictions(run, tmp_path / "a.model", plain) == predictions(run, tmp_path / "b.model", plain)
 
 
-def test_a_file_that_holds_the_column_of_its_folder_agrees_with_it(run, tmp_path):  # noqa: F811
+def test_a_file_that_holds_the_column_of_its_folder_agrees_with_it(run, tmp_path):
     equal = partitioned(tmp_path / "equal", "csv", lambda frame: frame.assign(year=0))
     for path in equal.rglob("*.csv"):
         year = path.parts[-2][5:]
@@ -150,7 +148,7 @@ def test_a_file_that_holds_the_column_of_its_folder_agrees_with_it(run, tmp_path
     assert status == 2 and f"{path}, row 2, column 'year': 1999" in err and f"the path says '{year}'" in err
 
 
-def test_a_folder_that_all_files_share_is_no_column(run, tmp_path):  # noqa: F811
+def test_a_folder_that_all_files_share_is_no_column(run, tmp_path):
     folder = tmp_path / "seed=1"
     folder.mkdir()
     people().to_csv(folder / "a.csv", index=False)
@@ -158,7 +156,7 @@ def test_a_folder_that_all_files_share_is_no_column(run, tmp_path):  # noqa: F81
     assert columns_of(tmp_path / "m.model") == ["age", "job"]
 
 
-def test_a_file_out_of_its_folder_lacks_a_column(run, tmp_path):  # noqa: F811
+def test_a_file_out_of_its_folder_lacks_a_column(run, tmp_path):
     data, model = partitioned(tmp_path / "data", "csv"), tmp_path / "m.model"
     train(run, data, model)
     lost = tmp_path / "lost.csv"
@@ -172,7 +170,7 @@ def test_a_file_out_of_its_folder_lacks_a_column(run, tmp_path):  # noqa: F811
     assert status == 2 and "column 'year': the path says 'last', which is not of the type double" in err
 
 
-def test_folders_may_hold_the_target_a_missing_value_and_codes(run, tmp_path):  # noqa: F811
+def test_folders_may_hold_the_target_a_missing_value_and_codes(run, tmp_path):
     for label, part in people().groupby("rich"):
         for code in ("007", "12"):
             folder = tmp_path / "data" / f"rich={label}" / f"my%20code={code}" / "kind=__HIVE_DEFAULT_PARTITION__"
@@ -194,7 +192,7 @@ def lines(frame, path, without=()):
     return path
 
 
-def test_a_key_that_all_lines_lack_is_missing_and_told(run, tmp_path):  # noqa: F811
+def test_a_key_that_all_lines_lack_is_missing_and_told(run, tmp_path):
     frame = people().astype({"job": object})
     frame.loc[::5, "job"] = None
     data, model = lines(frame, tmp_path / "a.jsonl"), tmp_path / "m.model"
@@ -215,14 +213,14 @@ def test_a_key_that_all_lines_lack_is_missing_and_told(run, tmp_path):  # noqa: 
 
 
 @pytest.mark.parametrize("text", ['{"age": 30}\n{"job": "cook", "age": 50}\n', '{"job": "cook"}\n{"age": 50}\n'])
-def test_requests_line_by_line_may_lack_keys(run, tmp_path, text):  # noqa: F811
+def test_requests_line_by_line_may_lack_keys(run, tmp_path, text):
     model = tmp_path / "m.model"
     train(run, lines(people(), tmp_path / "a.jsonl"), model)
     status, out, err = run("predict", model, "-", stdin=text.encode())
     assert status == 0 and len(out.splitlines()) == 3, err
 
 
-def test_training_goes_on_with_lines_that_lack_a_key_and_learns_later_ones(run, tmp_path):  # noqa: F811
+def test_training_goes_on_with_lines_that_lack_a_key_and_learns_later_ones(run, tmp_path):
     frame = people(rows=300)
     data, model = lines(frame, tmp_path / "a.jsonl"), tmp_path / "m.model"
     train(run, data, model)
@@ -236,7 +234,7 @@ def test_training_goes_on_with_lines_that_lack_a_key_and_learns_later_ones(run, 
     assert [column.name for column in both.trained_.encoder.columns] == ["age", "job", "pay"]
 
 
-def test_numbers_of_json_that_are_called_categories_predict(run, tmp_path):  # noqa: F811
+def test_numbers_of_json_that_are_called_categories_predict(run, tmp_path):
     data, model = lines(people().assign(zip=np.arange(ROWS) % 7 + 2000), tmp_path / "a.jsonl"), tmp_path / "m.model"
     train(run, data, model, "--categorical", "zip")
     plain = tmp_path / "a.csv"

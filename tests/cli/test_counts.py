@@ -10,7 +10,6 @@ import pytest
 from pyarrow import csv
 
 import tunefree
-from tests.cli.test_cli import run  # noqa: F401
 
 
 def policies(n=1500, seed=0):
@@ -30,7 +29,7 @@ def files(tmp_path):
 TRAIN = ("train", "-t", "claims", "--loss", "poisson", "--exposure", "years")
 
 
-def test_training_evaluation_and_prediction(run, files):  # noqa: F811
+def test_training_evaluation_and_prediction(run, files):
     model = str(files / "m.model")
     assert run(*TRAIN, str(files / "0.csv"), "-o", model)[0] == 0
     metrics = json.loads(run("evaluate", model, str(files / "1.csv"), "--by", "area", "--json")[1])
@@ -48,7 +47,7 @@ def test_training_evaluation_and_prediction(run, files):  # noqa: F811
     assert metrics["actual_over_expected"] == pytest.approx(table["claims"].sum() / predicted.sum(), rel=1e-9)
 
 
-def test_rows_without_exposures_are_predicted_as_rates_and_told_of(run, files):  # noqa: F811
+def test_rows_without_exposures_are_predicted_as_rates_and_told_of(run, files):
     model, table = str(files / "m.model"), policies(20)
     run(*TRAIN, str(files / "0.csv"), "-o", model)
     csv.write_csv(pa.table({"age": table["age"], "area": table["area"]}), files / "n.csv")
@@ -65,7 +64,7 @@ def test_rows_without_exposures_are_predicted_as_rates_and_told_of(run, files): 
         ("years", None, "the exposure is missing"),
     ],
 )
-def test_bad_rows_are_named(run, files, column, value, message):  # noqa: F811
+def test_bad_rows_are_named(run, files, column, value, message):
     table = {name: list(values) for name, values in policies(60).items()}
     table[column][6] = value
     csv.write_csv(pa.table(table), files / "bad.csv")
@@ -73,7 +72,7 @@ def test_bad_rows_are_named(run, files, column, value, message):  # noqa: F811
     assert status != 0 and message in " ".join(errors.split()) and "row 7" in errors
 
 
-def test_rows_that_a_loss_cannot_learn_are_skipped_and_counted(run, files):  # noqa: F811
+def test_rows_that_a_loss_cannot_learn_are_skipped_and_counted(run, files):
     table = {name: list(values) for name, values in policies(200).items()}
     table["claims"][6], table["years"][8], table["years"][9] = -1, 0.0, None
     good = {name: [v for k, v in enumerate(values) if k not in (6, 8, 9)] for name, values in table.items()}
@@ -90,7 +89,7 @@ def test_rows_that_a_loss_cannot_learn_are_skipped_and_counted(run, files):  # n
     assert json.loads(found)["rows"] == 197
 
 
-def test_intervals_are_for_whole_groups_and_two_models_are_compared(run, files):  # noqa: F811
+def test_intervals_are_for_whole_groups_and_two_models_are_compared(run, files):
     for number in (0, 1):
         table = policies(seed=number)
         names = ["age", "area", "years", "claims"]
@@ -116,7 +115,7 @@ def test_intervals_are_for_whole_groups_and_two_models_are_compared(run, files):
     assert status != 0 and "both are of a loss with a logarithmic link" in " ".join(errors.split())
 
 
-def test_options_without_effect_are_errors(run, files):  # noqa: F811
+def test_options_without_effect_are_errors(run, files):
     data = str(files / "0.csv")
     for options, message in (
         (("--exposure", "years"), "is for losses of counts and amounts, not for square"),
@@ -130,13 +129,13 @@ def test_options_without_effect_are_errors(run, files):  # noqa: F811
         assert status != 0 and message in " ".join(errors.split()), errors
 
 
-def test_all_zero_targets_are_an_error(run, files):  # noqa: F811
+def test_all_zero_targets_are_an_error(run, files):
     csv.write_csv(pa.table(policies(60) | {"claims": np.zeros(60, int)}), files / "zero.csv")
     status, _, errors = run(*TRAIN, str(files / "zero.csv"), "-o", str(files / "m.model"))
     assert status != 0 and "all targets are 0" in errors
 
 
-def test_counts_are_told_of_in_one_line_where_no_loss_is_named(run, files):  # noqa: F811
+def test_counts_are_told_of_in_one_line_where_no_loss_is_named(run, files):
     data, model = str(files / "0.csv"), str(files / "m.model")
     _, output, errors = run("train", "-t", "claims", "--learner", "scinol2", data, "-o", model)
     assert "pass --loss poisson if they are counts" in " ".join((output + errors).split())

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 from tunefree.cli import app as cli
 from tunefree.training import training
@@ -40,7 +39,7 @@ def interrupt(monkeypatch, after):
     monkeypatch.setattr(training, "ahead", interrupted)
 
 
-def test_ctrl_c_without_a_checkpoint(run, data, tmp_path, monkeypatch):  # noqa: F811
+def test_ctrl_c_without_a_checkpoint(run, data, tmp_path, monkeypatch):
     (tmp_path / "m").write_text("an earlier model")
     interrupt(monkeypatch, 0)
     status, out, err = run("train", data, "-t", "rich", "-o", tmp_path / "m", "--quiet", *QUICK)
@@ -50,7 +49,7 @@ def test_ctrl_c_without_a_checkpoint(run, data, tmp_path, monkeypatch):  # noqa:
     assert (tmp_path / "m").read_text() == "an earlier model"
 
 
-def test_ctrl_c_with_a_checkpoint_and_resumed(run, data, tmp_path, monkeypatch):  # noqa: F811
+def test_ctrl_c_with_a_checkpoint_and_resumed(run, data, tmp_path, monkeypatch):
     parts = tmp_path / "parts"
     parts.mkdir()
     for number in range(12):  # more than are read ahead
@@ -70,7 +69,7 @@ def test_ctrl_c_with_a_checkpoint_and_resumed(run, data, tmp_path, monkeypatch):
     assert (tmp_path / "m").read_bytes() == whole
 
 
-def test_ctrl_c_in_other_commands_is_one_line(run, data, monkeypatch):  # noqa: F811
+def test_ctrl_c_in_other_commands_is_one_line(run, data, monkeypatch):
     from tunefree.workflows import comparison
 
     def compare(*arguments):
@@ -85,7 +84,7 @@ def is_told_of_a_full_device(status, err):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
-def test_a_full_device_is_one_line(run, data, tmp_path, monkeypatch, capfd):  # noqa: F811
+def test_a_full_device_is_one_line(run, data, tmp_path, monkeypatch, capfd):
     model = tmp_path / "m"
     assert run("train", data, "-t", "rich", "-o", model, *QUICK, "-q")[0] == 0
     for command in (["predict", model, data], ["--help"]):
@@ -104,7 +103,7 @@ def test_a_full_device_is_one_line(run, data, tmp_path, monkeypatch, capfd):  # 
 
 
 @pytest.mark.parametrize(("labels", "advised"), [(["yes"], False), ([True], False), ([3], True), ([2.5], True)])
-def test_regression_is_advised_for_numbers_only(run, tmp_path, labels, advised):  # noqa: F811
+def test_regression_is_advised_for_numbers_only(run, tmp_path, labels, advised):
     table = pa.table({"x": np.arange(20.0), "y": labels * 20})
     csv.write_csv(table, tmp_path / "d.csv")
     status, _, err = run("train", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m", *QUICK)

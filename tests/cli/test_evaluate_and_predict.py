@@ -11,7 +11,6 @@ import pytest
 from pyarrow import csv, parquet
 from sklearn import metrics as sk
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 
 LEARNER = ("--learner", "scinol2")
@@ -26,19 +25,19 @@ def data(tmp_path):
 
 
 @pytest.fixture
-def model(run, data, tmp_path):  # noqa: F811
+def model(run, data, tmp_path):
     path = tmp_path / "people.model"
     assert run("train", data, "-t", "rich", "--ignore", "id", "-o", path, "-q", *LEARNER)[0] == 0
     return path
 
 
-def predicted(run, *arguments):  # noqa: F811
+def predicted(run, *arguments):
     status, out, err = run("predict", *arguments)
     assert status == 0, err
     return csv.read_csv(io.BytesIO(out.encode()), convert_options=csv.ConvertOptions(column_types={"id": pa.string()}))
 
 
-def test_metrics_of_classes(run, data, model):  # noqa: F811
+def test_metrics_of_classes(run, data, model):
     status, out, err = run("evaluate", model, data, "--json", "--by", "job")
     assert status == 0, err
     found, table = json.loads(out), predicted(run, model, data)
@@ -71,7 +70,7 @@ def test_metrics_of_classes(run, data, model):  # noqa: F811
     assert "class \\ predicted" in out and "18 to" in out
 
 
-def test_metrics_of_numbers_and_quantiles(run, tmp_path):  # noqa: F811
+def test_metrics_of_numbers_and_quantiles(run, tmp_path):
     parquet.write_table(pa.table(people(600)).drop_columns("rich"), tmp_path / "d.parquet")
     for loss, names in (("square", {"r2"}), ("quantile:0.9", {"coverage", "r2"})):
         model = tmp_path / "m"
@@ -88,12 +87,12 @@ def test_metrics_of_numbers_and_quantiles(run, tmp_path):  # noqa: F811
             assert "coverage" not in found
 
 
-def test_slices_of_what_is_not_there(run, data, model):  # noqa: F811
+def test_slices_of_what_is_not_there(run, data, model):
     status, _, err = run("evaluate", model, data, "--by", "jobs")
     assert status == 2 and "did you mean 'job'" in err
 
 
-def test_ids_come_first_and_as_they_are_written(run, data, model, tmp_path):  # noqa: F811
+def test_ids_come_first_and_as_they_are_written(run, data, model, tmp_path):
     text = data.read_text().splitlines()
     text[3] = text[3].replace(",", ",too,many,", 1)
     (tmp_path / "bad.csv").write_text("\n".join(text) + "\n")
@@ -115,7 +114,7 @@ def test_ids_come_first_and_as_they_are_written(run, data, model, tmp_path):  # 
     assert status == 2 and "no columns" in err
 
 
-def test_a_threshold_moves_the_prediction_only(run, data, model):  # noqa: F811
+def test_a_threshold_moves_the_prediction_only(run, data, model):
     plain, moved = predicted(run, model, data), predicted(run, model, data, "--threshold", 0.2)
     p = plain["probability[yes]"].to_numpy()
     assert [own == "yes" for own in moved["prediction"].to_pylist()] == (p >= 0.2).tolist()
@@ -125,7 +124,7 @@ def test_a_threshold_moves_the_prediction_only(run, data, model):  # noqa: F811
         assert run("predict", model, data, *wrong)[0] == 2
 
 
-def test_the_most_probable_classes(run, data, tmp_path):  # noqa: F811
+def test_the_most_probable_classes(run, data, tmp_path):
     model = tmp_path / "job.model"
     assert run("train", data, "-t", "job", "--ignore", "id", "-o", model, "-q", *LEARNER)[0] == 0
     plain, top = predicted(run, model, data), predicted(run, model, data, "--top", 2)
@@ -141,7 +140,7 @@ def test_the_most_probable_classes(run, data, tmp_path):  # noqa: F811
     assert found["auc"] == pytest.approx(sk.roc_auc_score(jobs, values, multi_class="ovr"))
 
 
-def test_contributions_add_up_to_the_margin(run, data, model, tmp_path):  # noqa: F811
+def test_contributions_add_up_to_the_margin(run, data, model, tmp_path):
     table = predicted(run, model, data, "--contributions", "--id", "age")
     assert table.column_names == [
         "age", "prediction", "probability[no]", "probability[yes]", "class", "margin", "(constant)", "age'", "job",

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 
 PAGE = (Path(__file__).parents[2] / "docs" / "everyday.md").read_text()
@@ -29,7 +28,7 @@ def test_there_are_thirty_things():
 
 
 @pytest.mark.slow
-def test_every_line_runs(tmp_path, monkeypatch, run):  # noqa: F811
+def test_every_line_runs(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     names = {"people": frame(600, 0), "new": frame(200, 1)}
     later = frame(300, 2)

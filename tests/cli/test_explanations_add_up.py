@@ -9,7 +9,6 @@ from pyarrow import csv
 from scipy import sparse
 
 import tunefree
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree import DataError
 
 POOL, QUICK = (), ("--learner", "scinol2")
@@ -48,7 +47,7 @@ def added_up(path):
 
 
 @pytest.mark.parametrize(("kind", "learner"), [("two", POOL), ("four", QUICK), ("numbers", POOL)])
-def test_the_files_of_the_command_line(run, tmp_path, kind, learner):  # noqa: F811
+def test_the_files_of_the_command_line(run, tmp_path, kind, learner):
     data, new, model = tmp_path / "data.csv", tmp_path / "new.csv", tmp_path / "m"
     csv.write_csv(pa.table(table(kind)), data)
     csv.write_csv(pa.table(strange(kind)), new)
@@ -80,28 +79,14 @@ def test_the_files_of_the_command_line(run, tmp_path, kind, learner):  # noqa: F
     np.testing.assert_allclose(added_up(tmp_path / "top.csv")[1], sums, rtol=1e-9, atol=1e-9)
 
 
-def test_an_id_that_is_not_there(run, tmp_path):  # noqa: F811
+def test_an_id_that_is_not_there(run, tmp_path):
     csv.write_csv(pa.table(table("two")), tmp_path / "data.csv")
     assert run("train", tmp_path / "data.csv", "-t", "y", "-o", tmp_path / "m", "--ignore", "id", *QUICK)[0] == 0
     status, _, err = run("explain", tmp_path / "m", tmp_path / "data.csv", "--id", "idd", "-o", tmp_path / "why.csv")
     assert status and "idd" in err and not (tmp_path / "why.csv").exists()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_python(kind, tmp_path):
-    model = tunefree.train(table(kind), target="y", ignore=["id"], text=["note"], learner="scinol2")
-    model.save(tmp_path / "m")
-    rows = {name: values for name, values in strange(kind).items() if name != "id"}
-    for one in (model, tunefree.load(tmp_path / "m")):
-        names, contributions = one.explain(rows)
-        assert names[:3] == ["(constant)", "a", "job"]
-        expected = one.predict(rows) if kind == "numbers" else one.decision_function(rows)
-        if kind == "four":
-            expected = expected - expected.mean(axis=1, keepdims=True)
-        np.testing.assert_allclose(contributions.sum(axis=1), expected, rtol=1e-9, atol=1e-9)
-
-
-def test_lines_of_svmlight(run, tmp_path):  # noqa: F811
+def test_lines_of_svmlight(run, tmp_path):
     rng, path = np.random.default_rng(0), tmp_path / "rows.svm"
     X = sparse.random(300, 20, 0.2, random_state=0, format="csr")
     y = np.where(X @ rng.normal(size=20) > 0, 1, -1)

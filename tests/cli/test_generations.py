@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 from tunefree.model_files.trained import Trained
 
@@ -63,7 +62,7 @@ REFUSED = [  # options that have no effect on the pool, and what the error says
 @pytest.mark.parametrize(
     ("options", "problem"), REFUSED, ids=lambda part: " ".join(part) if isinstance(part, tuple) else ""
 )
-def test_options_without_an_effect_are_refused(run, data, tmp_path, options, problem):  # noqa: F811
+def test_options_without_an_effect_are_refused(run, data, tmp_path, options, problem):
     status, out, err = run("train", data, "-t", "rich", "-o", tmp_path / "m", *options)
     assert (status, out) == (2, "")
     assert err.count("tunefree: ") == 1 and problem in err.replace("\n", " ")
@@ -85,7 +84,7 @@ EFFECTIVE = [
 ]
 
 
-def test_other_options_have_an_effect(run, data, tmp_path):  # noqa: F811
+def test_other_options_have_an_effect(run, data, tmp_path):
     found = {}
     for options in ((), *EFFECTIVE):
         path = tmp_path / "m"
@@ -97,7 +96,7 @@ def test_other_options_have_an_effect(run, data, tmp_path):  # noqa: F811
     assert found["--only-for-prediction",][1] < 0.8 * found[()][1]
 
 
-def test_checkpoints_reports_and_pages_on_the_way_change_no_model(run, data, tmp_path):  # noqa: F811
+def test_checkpoints_reports_and_pages_on_the_way_change_no_model(run, data, tmp_path):
     start = "train", data, "-t", "rich", "-q", "-o"
     assert run(*start, tmp_path / "whole")[0] == 0
     for options in (("--save-every", PIECE), ("--report", tmp_path / "r.html"), ("--live", "0"), ("--resume",)):
@@ -107,7 +106,7 @@ def test_checkpoints_reports_and_pages_on_the_way_change_no_model(run, data, tmp
     assert "Who learned" in (tmp_path / "r.html").read_text()
 
 
-def test_inspect_shows_the_members_that_predict(run, trained):  # noqa: F811
+def test_inspect_shows_the_members_that_predict(run, trained):
     for name in ("rich", "pay"):
         model = Trained.load(trained / f"{name}.model").model
         found = json.loads(run("inspect", trained / f"{name}.model", "--json")[1])
@@ -132,7 +131,7 @@ NO_ANSWER = [
 
 @pytest.mark.parametrize(("command", "problem"), NO_ANSWER, ids=lambda part: part[0] if isinstance(part, tuple) else "")
 @pytest.mark.parametrize("name", ["rich", "pay"])
-def test_what_cannot_be_told_of_trees_is_one_error(run, trained, tmp_path, name, command, problem):  # noqa: F811
+def test_what_cannot_be_told_of_trees_is_one_error(run, trained, tmp_path, name, command, problem):
     known = {"model": trained / f"{name}.model", "new": trained / f"{name}.new.csv", "folder": tmp_path}
     status, _, err = run(*(word.format(**known) for word in command))
     assert status == 2
@@ -140,7 +139,7 @@ def test_what_cannot_be_told_of_trees_is_one_error(run, trained, tmp_path, name,
     assert "Traceback" not in err and not list(tmp_path.iterdir())
 
 
-def test_certificates_say_nothing_of_the_mixture_of_members(run, trained):  # noqa: F811
+def test_certificates_say_nothing_of_the_mixture_of_members(run, trained):
     for name in ("rich", "pay"):
         found = json.loads(run("certify", trained / f"{name}.model", "--json")[1])
         progressive = Trained.load(trained / f"{name}.model").progress.progressive[0]
@@ -153,7 +152,7 @@ def test_certificates_say_nothing_of_the_mixture_of_members(run, trained):  # no
 
 
 @pytest.mark.parametrize("name", ["rich", "pay"])
-def test_reports_show_the_members_that_predict_and_no_weights(run, trained, tmp_path, name):  # noqa: F811
+def test_reports_show_the_members_that_predict_and_no_weights(run, trained, tmp_path, name):
     page = tmp_path / "r.html"
     status, _, err = run("report", trained / f"{name}.model", trained / f"{name}.new.csv", "-o", page)
     assert status == 0, err
@@ -163,7 +162,7 @@ def test_reports_show_the_members_that_predict_and_no_weights(run, trained, tmp_
     assert "Features of the linear members" not in text and "mixing cost" not in text
 
 
-def test_evaluate_agrees_with_predict(run, trained, tmp_path):  # noqa: F811
+def test_evaluate_agrees_with_predict(run, trained, tmp_path):
     model, new = trained / "rich.model", trained / "rich.new.csv"
     assert run("predict", model, new, "-o", tmp_path / "p.csv")[0] == 0
     wrong = np.mean(csv.read_csv(tmp_path / "p.csv")["prediction"].to_numpy() != csv.read_csv(new)["rich"].to_numpy())
@@ -171,7 +170,7 @@ def test_evaluate_agrees_with_predict(run, trained, tmp_path):  # noqa: F811
     assert found["error"] == pytest.approx(wrong) and wrong < 0.35
 
 
-def test_a_model_goes_on_with_further_rows(run, trained, tmp_path):  # noqa: F811
+def test_a_model_goes_on_with_further_rows(run, trained, tmp_path):
     status, _, err = run("train", trained / "rich.new.csv", "--from", trained / "rich.model", "-o", tmp_path / "m")
     assert status == 0, err
     model = Trained.load(tmp_path / "m").model
@@ -179,7 +178,7 @@ def test_a_model_goes_on_with_further_rows(run, trained, tmp_path):  # noqa: F81
     assert model.pool.members.growth.awake[0, "boosted"][0].rows == N + 200
 
 
-def test_a_model_for_prediction_predicts_as_the_whole_and_learns_no_more(run, data, tmp_path):  # noqa: F811
+def test_a_model_for_prediction_predicts_as_the_whole_and_learns_no_more(run, data, tmp_path):
     start = "train", data, "-t", "rich", "-q", "-o"
     assert run(*start, tmp_path / "whole")[0] == run(*start, tmp_path / "small", "--only-for-prediction")[0] == 0
     found = []

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree.cli import app as cli
 
 N = 300
@@ -49,7 +48,7 @@ def examples(name):
     return [line for line in lines if re.match(r"(tunefree|curl) \S", line)]
 
 
-def check(run, line):  # noqa: F811
+def check(run, line):
     status, _, err = run(*shlex.split(line)[1:])
     assert status == 0, (line, err)
 
@@ -58,7 +57,7 @@ def test_commands_have_examples():
     assert {name for name in cli.COMMANDS if not examples(name)} == {"certify", "demo"}
 
 
-def test_examples_run(run, folder):  # noqa: F811
+def test_examples_run(run, folder):
     check(run, "tunefree train people.csv --target income --learner scinol2 -o linear.model -q")
     check(run, "tunefree train people.csv --target age -o ages.model -q")
     for name in ("claims", "other"):
@@ -78,14 +77,14 @@ def test_examples_run(run, folder):  # noqa: F811
         assert (folder / name).stat().st_size
 
 
-def test_examples_of_paths_run(run, folder):  # noqa: F811
+def test_examples_of_paths_run(run, folder):
     check(run, "tunefree train people.csv --target income --learner early-stopping -o people.model -q")
     for line in examples("path"):
         check(run, line)
     assert (folder / "path.png").exists() and (folder / "earlier.model").exists()
 
 
-def test_examples_of_the_server_run(run, folder, monkeypatch):  # noqa: F811
+def test_examples_of_the_server_run(run, folder, monkeypatch):
     http = pytest.importorskip("tunefree.serving.http")
     csv.write_csv(people(9).select(["age", "job"]).append_column("rich", pa.array(["no", "yes"] * (N // 2))), "r.csv")
     check(run, "tunefree train r.csv --target rich --learner scinol2 -o people.model -q")
@@ -124,6 +123,6 @@ async def posted(server, path, body):
 
 
 @pytest.mark.slow
-def test_examples_of_reproductions_run(run, folder):  # noqa: F811
+def test_examples_of_reproductions_run(run, folder):
     for line in examples("reproduce"):
         check(run, line)

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 
 NUMBER, CATEGORY, DATE, TARGET = "[/bold]age", ":heart:", "date[weekday=3]", "[link=$x_{$]"
@@ -40,7 +39,7 @@ def data(tmp_path):
 
 
 @pytest.fixture
-def model(run, data):  # noqa: F811
+def model(run, data):
     path = data.parent / "[b]:rows:.model"
     status, out, err = run("train", data, "-t", TARGET, "-o", path, *LEARNER)
     assert status == 0, err
@@ -49,7 +48,7 @@ def model(run, data):  # noqa: F811
     return path
 
 
-def test_training(run, data, model, monkeypatch):  # noqa: F811
+def test_training(run, data, model, monkeypatch):
     status, _, err = run("train", data, "-t", TARGET, "-o", model, *LEARNER, "-v")
     assert status == 0 and CLASSES["no"] in err.splitlines()[-1] + err.splitlines()[-2]
     monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal: with a bar
@@ -57,7 +56,7 @@ def test_training(run, data, model, monkeypatch):  # noqa: F811
     assert status == 0 and shows(err, TARGET, *CLASSES.values())
 
 
-def test_early_stopping(run, data, model):  # noqa: F811
+def test_early_stopping(run, data, model):
     status, out, err = run("train", data, "-t", TARGET, "-o", model, "--learner", "early-stopping")
     assert status == 0 and shows(out, model, *CLASSES.values()), err
     status, out, err = run("inspect", model)
@@ -67,7 +66,7 @@ def test_early_stopping(run, data, model):  # noqa: F811
     assert status == 0, err
 
 
-def test_predictions_and_their_explanations(run, data, model):  # noqa: F811
+def test_predictions_and_their_explanations(run, data, model):
     output = data.parent / "[red]out.parquet"
     status, _, err = run("predict", model, data, "-o", output)
     assert status == 0 and str(output) in err
@@ -80,7 +79,7 @@ def test_predictions_and_their_explanations(run, data, model):  # noqa: F811
     assert status == 0 and "log-loss" in out, err
 
 
-def test_what_a_model_has_learned(run, data, model):  # noqa: F811
+def test_what_a_model_has_learned(run, data, model):
     status, out, err = run("inspect", model, "--top", 0, "--class", CLASSES["no"], "--rows", data)
     assert status == 0, err
     names = [f"{DATE}[weekday=3]", NUMBER, *(f"{CATEGORY}={category}" for category in CATEGORIES.values())]
@@ -91,7 +90,7 @@ def test_what_a_model_has_learned(run, data, model):  # noqa: F811
     assert status == 2 and "[/nobody]" in err
 
 
-def test_pictures(run, data, model):  # noqa: F811
+def test_pictures(run, data, model):
     pytest.importorskip("matplotlib")
     for arguments in (
         ("compare", data, "-t", TARGET, *LEARNER),
@@ -103,14 +102,14 @@ def test_pictures(run, data, model):  # noqa: F811
         assert (data.parent / "[i]plot.svg").read_bytes()
 
 
-def test_comparison(run, data, monkeypatch):  # noqa: F811
+def test_comparison(run, data, monkeypatch):
     status, _, err = run("compare", data, "-t", TARGET, *LEARNER)
     assert status == 0 and f"'{TARGET}'" in err
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert run("compare", data, "-t", TARGET, *LEARNER)[0] == 0
 
 
-def test_errors(run, data, model, tmp_path):  # noqa: F811
+def test_errors(run, data, model, tmp_path):
     status, _, err = run("train", data, "-t", "[/none]", "-o", model)
     assert status == 2 and "[/none]" in err and str(data) in err
     status, _, err = run("predict", model, tmp_path / "[/gone].csv")
@@ -122,7 +121,7 @@ def test_errors(run, data, model, tmp_path):  # noqa: F811
     assert status == 2 and repr(CATEGORY) in err
 
 
-def test_columns_that_name_the_rows(run, data, model):  # noqa: F811
+def test_columns_that_name_the_rows(run, data, model):
     table = parquet.read_table(data)
     rows = pa.array([f"[/row]{number}" for number in range(len(table))])
     parquet.write_table(table.append_column("[/id]", rows), data)
@@ -130,7 +129,7 @@ def test_columns_that_name_the_rows(run, data, model):  # noqa: F811
     assert status == 0 and "column '[/id]': 400 different" in out and "--ignore '[/id]'" in out, err
 
 
-def test_json(run, data, model):  # noqa: F811
+def test_json(run, data, model):
     status, out, err = run("inspect", model, "--json", "--top", 0)
     assert status == 0, err
     assert json.loads(out)["classes"] == list(CLASSES.values())

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.cli.test_cli import data, model, run  # noqa: F401 - fixtures
+from tests.cli.test_cli import data, model  # noqa: F401 - fixtures
 from tunefree import IterativeRegularizationRegressor
 from tunefree.core import storage
 
@@ -26,7 +26,7 @@ def test_all_arrays_are_listed_with_their_bytes(run, model):  # noqa: F811
     assert "encoder.keys" in out and "that of the plan" in out and "rich" in out
 
 
-def test_files_of_estimators_name_their_class(run, tmp_path):  # noqa: F811
+def test_files_of_estimators_name_their_class(run, tmp_path):
     X = np.arange(60.0)[:, None]
     IterativeRegularizationRegressor(max_iter=3).fit(X, X[:, 0]).save(tmp_path / "m")
     status, out, _ = run("inspect", tmp_path / "m", "--file")

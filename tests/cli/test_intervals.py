@@ -11,8 +11,6 @@ from pyarrow import csv, parquet
 
 from tunefree import load
 
-from .test_cli import run  # noqa: F401 - a fixture
-
 N = 700
 
 
@@ -28,7 +26,7 @@ def rows(tmp_path_factory):
 
 
 @pytest.fixture
-def model(rows, run):  # noqa: F811
+def model(rows, run):
     def of(name, *options):
         path = rows / f"{name}{len(options)}.model"
         if not path.exists():
@@ -39,7 +37,7 @@ def model(rows, run):  # noqa: F811
     return of
 
 
-def test_intervals_and_quantiles_are_columns(rows, model, run, tmp_path):  # noqa: F811
+def test_intervals_and_quantiles_are_columns(rows, model, run, tmp_path):
     out = tmp_path / "out.parquet"
     options = "--interval", "0.5,.9", "--quantiles", ".1,.95"
     status, _, err = run("predict", model("numbers"), rows / "numbers.csv", "-o", out, *options, "--id", "x")
@@ -54,7 +52,7 @@ def test_intervals_and_quantiles_are_columns(rows, model, run, tmp_path):  # noq
     np.testing.assert_array_equal(table["quantile[0.95]"].to_numpy(), expected[:, 1, 1])
 
 
-def test_sets_are_lists_of_labels(rows, model, run, tmp_path):  # noqa: F811
+def test_sets_are_lists_of_labels(rows, model, run, tmp_path):
     out = tmp_path / "out.csv"
     options = "--set", ".9", "--conditional", "class"
     status, _, err = run("predict", model("classes"), rows / "classes.csv", "-o", out, *options)
@@ -83,20 +81,20 @@ def test_sets_are_lists_of_labels(rows, model, run, tmp_path):  # noqa: F811
         ("classes", ["--set", ".9", "--conditional", "row"], "must be 'class', not 'row'"),
     ],
 )
-def test_what_cannot_be_written_is_told(rows, model, run, tmp_path, name, options, message):  # noqa: F811
+def test_what_cannot_be_written_is_told(rows, model, run, tmp_path, name, options, message):
     status, _, err = run("predict", model(name), rows / f"{name}.csv", "-o", tmp_path / "out.csv", *options)
     assert status == 2 and message in " ".join(err.split())
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_a_single_learner_has_no_evidence(rows, model, run, tmp_path):  # noqa: F811
+def test_a_single_learner_has_no_evidence(rows, model, run, tmp_path):
     path = model("numbers", "--learner", "scinol2")
     status, _, err = run("predict", path, rows / "numbers.csv", "-o", tmp_path / "out.csv", "--interval", ".9")
     assert status == 2 and "needs the evidence that the pool has" in err
 
 
 @pytest.mark.parametrize("name", ["numbers", "classes"])
-def test_certify_tells_how_often_the_next_row_was_covered(model, run, name):  # noqa: F811
+def test_certify_tells_how_often_the_next_row_was_covered(model, run, name):
     status, out, _ = run("certify", model(name), "--json")
     parts = json.loads(out)["coverage"]
     assert status == 0 and parts

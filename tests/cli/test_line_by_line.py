@@ -9,12 +9,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 
 
 @pytest.fixture
-def files(tmp_path, run):  # noqa: F811
+def files(tmp_path, run):
     """A model of one learner, and its rows as CSV and as JSON lines."""
     table = pa.table(people()).drop_columns("pay")
     csv.write_csv(table, tmp_path / "people.csv")
@@ -26,7 +25,7 @@ def files(tmp_path, run):  # noqa: F811
 
 
 @pytest.mark.parametrize("name", ["people.csv", "people.jsonl"])
-def test_each_line_is_answered_before_the_next_one_comes(files, name, run):  # noqa: F811
+def test_each_line_is_answered_before_the_next_one_comes(files, name, run):
     lines = (files / name).read_bytes().splitlines(keepends=True)[:20]
     (files / f"first-{name}").write_bytes(b"".join(lines))
     expected = run("predict", files / "people.model", files / f"first-{name}")[1].splitlines()

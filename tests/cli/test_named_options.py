@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import tunefree
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_names import file, table  # noqa: F401 - a fixture
 from tunefree.cli import app
 from tunefree.cli.app import options_of, worded

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.stream.notation import Notation, date_format_of, notation_of
@@ -48,7 +47,7 @@ def write(path, style, delimiter=",", missing="", gaps=()):
     return path
 
 
-def predictions(run, model, data, *more):  # noqa: F811
+def predictions(run, model, data, *more):
     status, out, err = run("predict", model, data, *more)
     assert status == 0, err
     return csv.read_csv(io.BytesIO(out.encode())).to_pydict()
@@ -59,7 +58,7 @@ def predictions(run, model, data, *more):  # noqa: F811
     [(GERMAN, ";", "-"), (AMERICAN, ",", "n.a."), (FRENCH, ";", "\u2013"), (GERMAN, "\t", "NA")],
     ids=["german", "american", "french", "tabs"],
 )
-def test_notations_are_learned_as_plain_numbers_and_dates_are(run, tmp_path, style, delimiter, missing):  # noqa: F811
+def test_notations_are_learned_as_plain_numbers_and_dates_are(run, tmp_path, style, delimiter, missing):
     plain = write(tmp_path / "plain.csv", PLAIN, gaps=(5, 70))
     written = write(tmp_path / "written.csv", style, delimiter, missing, gaps=(5, 70))
     found = []
@@ -72,7 +71,7 @@ def test_notations_are_learned_as_plain_numbers_and_dates_are(run, tmp_path, sty
     assert status == 0 and json.loads(out)["error"] < 0.4
 
 
-def test_one_dash_does_not_make_a_category(run, tmp_path):  # noqa: F811
+def test_one_dash_does_not_make_a_category(run, tmp_path):
     rows = [f"{x},{'yes' if x > 0.5 else 'no'}" for x in rng.random(N)]
     (tmp_path / "d.csv").write_text("\n".join(["x,y", *rows[:5], "-,no", *rows[5:]]) + "\n")
     status, out, err = run("train", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2")
@@ -83,7 +82,7 @@ def test_one_dash_does_not_make_a_category(run, tmp_path):  # noqa: F811
     assert found["columns"] == [{**found["columns"][0], "name": "x", "kind": "number", "why": "numbers, as 1,234.5"}]
 
 
-def test_what_is_said_holds_and_is_saved(run, tmp_path):  # noqa: F811
+def test_what_is_said_holds_and_is_saved(run, tmp_path):
     lines = ["zip,amount,when,code,y"]
     for k in range(N):
         amount = "gone" if k % 50 == 3 else f'"{k % 7},125"'
@@ -113,7 +112,7 @@ def test_what_is_said_holds_and_is_saved(run, tmp_path):  # noqa: F811
     assert status == 2 and "did you mean 'amount'" in err
 
 
-def test_words_that_are_said_to_be_missing(run, tmp_path):  # noqa: F811
+def test_words_that_are_said_to_be_missing(run, tmp_path):
     lines = [f"{'gone' if k % 9 == 1 else k},{-999 if k % 7 == 1 else k % 5},{LABELS[k]}" for k in range(N)]
     (tmp_path / "d.csv").write_text("\n".join(["a,b,y", *lines]) + "\n")
     said = ("--na-values", "gone", "--na-values", "-999")
@@ -127,7 +126,7 @@ def test_words_that_are_said_to_be_missing(run, tmp_path):  # noqa: F811
     assert table[0] == table[1] and table[2] == table[3]
 
 
-def test_targets_in_a_notation_are_numbers(run, tmp_path):  # noqa: F811
+def test_targets_in_a_notation_are_numbers(run, tmp_path):
     data = write(tmp_path / "d.csv", GERMAN, ";")
     status, _, err = run("train", data, "-t", "price", "-o", tmp_path / "m", "--learner", "scinol2")
     assert status == 0 and "regression of 'price'" in err
@@ -135,7 +134,7 @@ def test_targets_in_a_notation_are_numbers(run, tmp_path):  # noqa: F811
     assert found["rows"] == N and found["mean_absolute_error"] < PRICES.std()
 
 
-def test_large_integers_as_labels_stay_apart(run, tmp_path):  # noqa: F811
+def test_large_integers_as_labels_stay_apart(run, tmp_path):
     labels = [2**60 + 1 + k % 2 for k in range(N)]
     rows = {"x": [float(k % 2) for k in range(N)], "y": labels}
     csv.write_csv(pa.table(rows), tmp_path / "d.csv")
@@ -150,7 +149,7 @@ def test_large_integers_as_labels_stay_apart(run, tmp_path):  # noqa: F811
         assert json.loads(run("evaluate", tmp_path / "m", tmp_path / name, "--json")[1])["error"] == 0.0
 
 
-def test_short_texts_whose_values_do_not_repeat_are_texts(run, tmp_path):  # noqa: F811
+def test_short_texts_whose_values_do_not_repeat_are_texts(run, tmp_path):
     names = [f"{'Mr.' if k % 2 else 'Mrs.'} {k:x} Smith {chr(97 + k % 26)}{chr(97 + k % 25)}" for k in range(N)]
     parquet.write_table(pa.table({"name": names, "y": [str(k % 2) for k in range(N)]}), tmp_path / "d.parquet")
     status, out, err = run("train", tmp_path / "d.parquet", "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2")
@@ -193,7 +192,7 @@ def test_marks_that_make_no_sense_are_refused():
             Plan(**wrong)
 
 
-def test_query_numbers_are_not_dropped_in_silence(run, tmp_path):  # noqa: F811
+def test_query_numbers_are_not_dropped_in_silence(run, tmp_path):
     (tmp_path / "d.svm").write_text("".join(f"{k % 2} qid:{k // 10} 0:{k % 3} 7:1\n" for k in range(40)))
     status, out, err = run("train", tmp_path / "d.svm", "-o", tmp_path / "m", "--learner", "scinol2")
     assert status == 0 and "qid" in out, err

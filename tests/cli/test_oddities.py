@@ -12,10 +12,8 @@ import pytest
 from pyarrow import csv
 
 import tunefree
-from tests.cli.test_cli import run
 from tunefree.core.errors import DataWarning
 
-__all__ = ["run"]
 N = 600
 
 

@@ -16,7 +16,7 @@ from pyarrow import csv, parquet
 from typer.testing import CliRunner
 
 import tunefree
-from tests.cli.test_cli import data, run  # noqa: F401 - fixtures
+from tests.cli.test_cli import data  # noqa: F401 - fixtures
 from tests.workflows.test_training import people
 from tunefree.cli import app as cli
 from tunefree.cli.options import Files, Run, ungrouped
@@ -243,7 +243,7 @@ def test_parameters_of_a_group_become_a_commands_options():
     assert CliRunner().invoke(app, ["a.csv", "--passes", "2"]).exit_code == 2  # not among those named
 
 
-def test_the_bare_command_says_what_to_do_next(run):  # noqa: F811
+def test_the_bare_command_says_what_to_do_next(run):
     status, out, err = run()
     assert (status, err) == (0, "") and len(out.splitlines()) == 5
     for line in out.splitlines()[1:]:
@@ -254,7 +254,7 @@ def test_the_bare_command_says_what_to_do_next(run):  # noqa: F811
     ("words", "remedy"),
     [(("trian", "x.csv"), "'train'"), (("predct",), "'predict'"), (("train", "--tagret", "y"), "--target")],
 )
-def test_what_is_misspelt_proposes_the_nearest(run, words, remedy):  # noqa: F811
+def test_what_is_misspelt_proposes_the_nearest(run, words, remedy):
     status, _, err = run(*words)
     assert status == 2 and remedy in err
 
@@ -360,7 +360,7 @@ WITHOUT_EFFECT = [
 
 
 @pytest.mark.parametrize(("words", "problem"), WITHOUT_EFFECT)
-def test_what_has_no_effect_on_other_commands_is_an_error(run, models, monkeypatch, words, problem):  # noqa: F811
+def test_what_has_no_effect_on_other_commands_is_an_error(run, models, monkeypatch, words, problem):
     monkeypatch.chdir(models)
     before = sorted(models.iterdir())
     status, out, err = run(*words.split())
@@ -385,7 +385,7 @@ def test_what_has_no_effect_in_python_is_an_error(models):
             tunefree.open_source(table, **options)
 
 
-def test_early_stopping_is_a_learner_at_both_doors(run, models, tmp_path):  # noqa: F811
+def test_early_stopping_is_a_learner_at_both_doors(run, models, tmp_path):
     early = ("--learner", "early-stopping", "--kernel", "rbf", "-q")
     assert run("train", models / "classes.csv", "-t", "rich", *early, "-o", tmp_path / "m")[0] == 0
     model = tunefree.train(str(models / "classes.csv"), target="rich", learner="early-stopping", kernel="rbf")

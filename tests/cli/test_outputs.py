@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree.core.errors import DataError
 from tunefree.model_files.trained import Trained
 from tunefree.stream.files import check_not_read
@@ -49,7 +48,7 @@ OVERWRITING = [
 
 
 @pytest.mark.parametrize("command", OVERWRITING, ids=" ".join)
-def test_an_output_that_is_an_input_is_refused_and_stays(run, files, command):  # noqa: F811
+def test_an_output_that_is_an_input_is_refused_and_stays(run, files, command):
     before = contents(files)
     status, out, err = run(*command)
     assert (status, out) == (2, "")
@@ -57,7 +56,7 @@ def test_an_output_that_is_an_input_is_refused_and_stays(run, files, command):  
     assert contents(files) == before
 
 
-def test_a_checkpoint_does_not_replace_an_input(run, files):  # noqa: F811
+def test_a_checkpoint_does_not_replace_an_input(run, files):
     (files / "m.checkpoint").write_bytes(NOT_READ)
     status, _, err = run("train", "m.checkpoint", "-t", "y", "-o", "m")
     assert status == 2 and "m.checkpoint: would be written over" in err
@@ -96,7 +95,7 @@ WRITING = [
 
 @pytest.mark.parametrize("command", WRITING, ids=lambda command: command[0])
 @pytest.mark.parametrize("output", UNWRITABLE)
-def test_what_cannot_be_written_is_told_before_anything_is_read(run, files, command, output):  # noqa: F811
+def test_what_cannot_be_written_is_told_before_anything_is_read(run, files, command, output):
     before = contents(files)
     status, out, err = run(*command, output)
     assert (status, out) == (2, "")
@@ -105,7 +104,7 @@ def test_what_cannot_be_written_is_told_before_anything_is_read(run, files, comm
 
 
 @pytest.mark.parametrize("command", [("path", "data.csv"), ("compare", "data.csv")], ids=lambda command: command[0])
-def test_a_plot_that_cannot_be_written_is_told_before_anything_is_read(run, files, command):  # noqa: F811
+def test_a_plot_that_cannot_be_written_is_told_before_anything_is_read(run, files, command):
     status, _, err = run(*command, "-t", "y", "--plot", f"{READ_ONLY}/p.svg")
     assert status == 2 and "cannot be written" in err
 
@@ -113,7 +112,7 @@ def test_a_plot_that_cannot_be_written_is_told_before_anything_is_read(run, file
 @pytest.mark.parametrize(
     "command", [command for command in WRITING if command[0] in ("train", "serve", "report", "path")]
 )
-def test_what_is_not_written_to_standard_output_is_not_written_to_a_file_of_that_name(run, files, command):  # noqa: F811
+def test_what_is_not_written_to_standard_output_is_not_written_to_a_file_of_that_name(run, files, command):
     status, _, err = run(*command, "-")
     assert status == 2 and "not written to standard output" in err
     assert not (files / "-").exists()
@@ -123,20 +122,20 @@ def test_what_is_not_written_to_standard_output_is_not_written_to_a_file_of_that
     "command", [("demo",), ("reproduce", "scinol-fig1", "--quick")], ids=lambda command: command[0]
 )
 @pytest.mark.parametrize("folder", [READ_ONLY, f"{READ_ONLY}/new", "data.csv", "data.csv/new"])
-def test_a_folder_that_cannot_be_written_to_is_told_first(run, files, command, folder):  # noqa: F811
+def test_a_folder_that_cannot_be_written_to_is_told_first(run, files, command, folder):
     before = contents(files)
     status, out, err = run(*command, "-o", folder)
     assert status == 2 and len(err.splitlines()) == 1 and folder in err
     assert contents(files) == before
 
 
-def test_two_outputs_have_two_names(run, files):  # noqa: F811
+def test_two_outputs_have_two_names(run, files):
     status, _, err = run("path", "data.csv", "-t", "y", "-o", "new.svg", "--plot", "./new.svg")
     assert status == 2 and "two outputs" in err
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="open files have no names here")
-def test_a_model_is_written_through_a_pipe_where_there_is_no_place_for_a_checkpoint(run, tmp_path):  # noqa: F811
+def test_a_model_is_written_through_a_pipe_where_there_is_no_place_for_a_checkpoint(run, tmp_path):
     rows = (f"{i % 2} 1:{i % 7} 2:1" for i in range(200))
     (tmp_path / "rows.svm").write_text("\n".join(rows))
     begins, ends = os.pipe()

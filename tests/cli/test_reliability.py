@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree.workflows.metrics import Scored
 from tunefree.workflows.reliability import MOST_CLASSES, class_reliability
 
@@ -32,7 +31,7 @@ def write(path, table):
     return path
 
 
-def test_a_rare_class_that_is_never_predicted(run, tmp_path):  # noqa: F811
+def test_a_rare_class_that_is_never_predicted(run, tmp_path):
     data, model = write(tmp_path / "claims.csv", claims()), tmp_path / "m"
     assert run("train", data, "-t", "y", "-o", model, *QUICK)[0] == 0
     out = run("evaluate", model, data)[1]
@@ -59,7 +58,7 @@ def test_a_rare_class_that_is_never_predicted(run, tmp_path):  # noqa: F811
     assert "tenth of the rows, by probability of claim" in page
 
 
-def test_what_the_line_names_decides(run, tmp_path):  # noqa: F811
+def test_what_the_line_names_decides(run, tmp_path):
     for labels in (("none", "claim"), ("claim", "other")):
         data, model = write(tmp_path / "claims.csv", claims(labels=labels)), tmp_path / "m"
         assert run("train", data, "-t", "y", "-o", model, *QUICK)[0] == 0
@@ -69,7 +68,7 @@ def test_what_the_line_names_decides(run, tmp_path):  # noqa: F811
     assert "never predicted" not in run("evaluate", model, data)[1]
 
 
-def test_of_several_classes_the_rarest_come_first(run, tmp_path):  # noqa: F811
+def test_of_several_classes_the_rarest_come_first(run, tmp_path):
     rng, n = np.random.default_rng(1), 3000
     y = rng.choice(list("abcdefg"), n, p=[0.4, 0.3, 0.2, 0.05, 0.03, 0.015, 0.005])
     data, model = write(tmp_path / "rows.csv", {"x": rng.normal(size=n), "y": y}), tmp_path / "m"
@@ -82,7 +81,7 @@ def test_of_several_classes_the_rarest_come_first(run, tmp_path):  # noqa: F811
     assert [known["class"] for known in figures] == list("gfedc") and len(figures) == MOST_CLASSES
 
 
-def test_numbers_have_no_classes(run, tmp_path):  # noqa: F811
+def test_numbers_have_no_classes(run, tmp_path):
     data, model = write(tmp_path / "n.csv", {"x": np.arange(99.0), "y": np.arange(99.0) * 1.5}), tmp_path / "m"
     assert run("train", data, "-t", "y", "-o", model, *QUICK)[0] == 0
     assert "tenth" not in run("evaluate", model, data)[1]

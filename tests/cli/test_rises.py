@@ -12,7 +12,6 @@ import pytest
 from pyarrow import csv
 
 import tunefree
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree.model_files import trained as model_files
 
 QUICK = ("--learner", "scinol2")
@@ -33,7 +32,7 @@ def write(path, table, *, dropped="z"):
 
 
 @pytest.mark.parametrize("learner", [QUICK, ()], ids=["one learner", "pool"])
-def test_a_reversal_is_told_with_its_row_and_the_losses(run, tmp_path, learner):  # noqa: F811
+def test_a_reversal_is_told_with_its_row_and_the_losses(run, tmp_path, learner):
     data, model = write(tmp_path / "stream.csv", stream(change=1500)), tmp_path / "m"
     status, out, err = run("train", data, "-t", "y", "-o", model, *learner, "--json")
     assert status == 0, err
@@ -56,7 +55,7 @@ def test_a_reversal_is_told_with_its_row_and_the_losses(run, tmp_path, learner):
     assert "The loss rose at about row 1," in (tmp_path / "r.html").read_text()
 
 
-def test_independent_rows_are_told_nothing_of(run, tmp_path):  # noqa: F811
+def test_independent_rows_are_told_nothing_of(run, tmp_path):
     for seed in range(4):
         for noise in (0.0, 0.001, 0.5):
             data = write(tmp_path / "rows.csv", stream(1500, seed, noise=noise))
@@ -65,7 +64,7 @@ def test_independent_rows_are_told_nothing_of(run, tmp_path):  # noqa: F811
     assert json.loads(run("inspect", tmp_path / "m", "--json")[1])["drifts"] == []
 
 
-def test_numbers_too(run, tmp_path):  # noqa: F811
+def test_numbers_too(run, tmp_path):
     data = write(tmp_path / "numbers.csv", stream(2000, change=1200), dropped="y")
     err = run("train", data, "-t", "z", "-o", tmp_path / "m", *QUICK, "--holdout", "0.1")[2]
     row, place = re.search(r"loss rose at about row (1,\d+) \(\S+, row (\d+)\)", " ".join(err.split())).groups()
@@ -83,7 +82,7 @@ def test_python_warns_and_goes_on_where_another_training_ended():
         tunefree.train(stream(), **options)
 
 
-def test_nothing_depends_on_where_it_was_interrupted(run, tmp_path):  # noqa: F811
+def test_nothing_depends_on_where_it_was_interrupted(run, tmp_path):
     table = {name: list(values) for name, values in stream(change=1500).items()}
     first = write(tmp_path / "1.csv", {name: values[:1490] for name, values in table.items()})
     second = write(tmp_path / "2.csv", {name: values[1490:] for name, values in table.items()})
@@ -95,7 +94,7 @@ def test_nothing_depends_on_where_it_was_interrupted(run, tmp_path):  # noqa: F8
     assert more == whole and len(whole) == 1
 
 
-def test_rows_of_a_group_count_as_one(run, tmp_path):  # noqa: F811
+def test_rows_of_a_group_count_as_one(run, tmp_path):
     rng, n = np.random.default_rng(0), 4000
     table = stream(n, noise=0.0)
     table |= {"home": np.repeat(np.arange(n // 40), 40).astype(str)}
@@ -115,7 +114,7 @@ def dated(n=4000, change=2000):
     return table | {"when": times.astype(str), "c": later}
 
 
-def test_the_time_and_the_columns_that_changed_most_are_told(run, tmp_path):  # noqa: F811
+def test_the_time_and_the_columns_that_changed_most_are_told(run, tmp_path):
     data, model = write(tmp_path / "stream.csv", dated()), tmp_path / "m"
     status, _, err = run("train", data, "-t", "y", "-o", model, *QUICK)
     line = " ".join(err.split())
@@ -131,7 +130,7 @@ def test_the_time_and_the_columns_that_changed_most_are_told(run, tmp_path):  # 
     assert tunefree.load(model).drifts_ == [{key: rise[key] for key in tunefree.load(model).drifts_[0]}]
 
 
-def test_what_changed_is_compared_when_enough_rows_have_come(run, tmp_path):  # noqa: F811
+def test_what_changed_is_compared_when_enough_rows_have_come(run, tmp_path):
     table = {name: list(values) for name, values in dated().items()}
     parts = [{name: values[a:b] for name, values in table.items()} for a, b in ((0, 2025), (2025, 4000))]
     first, second = (write(tmp_path / f"{k}.csv", part) for k, part in enumerate(parts))
@@ -145,7 +144,7 @@ def test_what_changed_is_compared_when_enough_rows_have_come(run, tmp_path):  # 
     assert more == whole and whole[0]["rows_compared"][1] == 512
 
 
-def test_columns_are_compared_for_the_largest_and_the_latest_rises(run, tmp_path):  # noqa: F811
+def test_columns_are_compared_for_the_largest_and_the_latest_rises(run, tmp_path):
     n = 9600
     table = stream(n, noise=0.1)
     is_turned = np.arange(n) // 800 % 2 == 1  # again and again
@@ -166,7 +165,7 @@ def test_columns_are_compared_for_the_largest_and_the_latest_rises(run, tmp_path
     assert [(one["row"], one["changed"]) for one in again] == [(one["row"], one["changed"]) for one in known]
 
 
-def test_a_column_that_disappears_is_named_missing(run, tmp_path):  # noqa: F811
+def test_a_column_that_disappears_is_named_missing(run, tmp_path):
     table = stream(4000, noise=0.1)
     rows = [{"a": a, "b": b, "y": y} for a, b, y in zip(table["a"], table["b"], table["y"], strict=True)]
     for row in rows[2000:]:
@@ -176,7 +175,7 @@ def test_a_column_that_disappears_is_named_missing(run, tmp_path):  # noqa: F811
     assert status == 0 and "'a' ((missing): 0 % of the rows before, 100 % after)" in " ".join(err.split()), err
 
 
-def test_a_sorted_table_has_a_rise_where_the_class_changes(run, tmp_path):  # noqa: F811
+def test_a_sorted_table_has_a_rise_where_the_class_changes(run, tmp_path):
     table = stream(2000)
     order = np.argsort(table["y"], kind="stable")
     data = write(tmp_path / "sorted.csv", {name: values[order] for name, values in table.items()})
@@ -186,7 +185,7 @@ def test_a_sorted_table_has_a_rise_where_the_class_changes(run, tmp_path):  # no
     assert ("y", "values") in [(one["column"], one["of"]) for one in rise["changed"]]
 
 
-def test_an_exit_code_on_request(run, tmp_path):  # noqa: F811
+def test_an_exit_code_on_request(run, tmp_path):
     changed, steady = write(tmp_path / "a.csv", stream(change=1500)), write(tmp_path / "b.csv", stream(1500))
     on_drift = "--exit-code-on-drift", "9"
     assert run("train", changed, "-t", "y", "-o", tmp_path / "a", *QUICK, *on_drift)[0] == 9

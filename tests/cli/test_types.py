@@ -13,7 +13,6 @@ import pytest
 from pyarrow import csv, parquet
 
 import tunefree
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.stream.tabular import chunk_of
 from tunefree.core.errors import DataError, DataWarning
 from tunefree.model_files.trained import Trained
@@ -45,13 +44,13 @@ def write(path, z, rows=N):
     return path
 
 
-def columns(run, model):  # noqa: F811
+def columns(run, model):
     """The kinds of the columns of a model."""
     found = json.loads(run("inspect", model, "--json", "--top", 0)[1])
     return {column["name"]: column["kind"] for column in found["columns"]}
 
 
-def train(run, data, model, *options, stdin=b""):  # noqa: F811
+def train(run, data, model, *options, stdin=b""):
     return run("train", data, "-t", "y", "-o", model, *LEARNER, *options, stdin=stdin)
 
 
@@ -85,7 +84,7 @@ SPREAD = {
 
 
 @pytest.mark.parametrize("case", SPREAD)
-def test_types_come_from_places_all_over_a_file(run, tmp_path, small_samples, case):  # noqa: F811
+def test_types_come_from_places_all_over_a_file(run, tmp_path, small_samples, case):
     z, kind, note = SPREAD[case]
     data, model = write(tmp_path / "d.csv", z), tmp_path / "m"
     assert len(data.read_bytes()) > 2 * 4096
@@ -98,14 +97,14 @@ def test_types_come_from_places_all_over_a_file(run, tmp_path, small_samples, ca
     assert status == 0 and len(out.splitlines()) == N + 1, err
 
 
-def test_quotes_that_hold_line_ends_do_not_confuse_the_sample(run, tmp_path, small_samples):  # noqa: F811
+def test_quotes_that_hold_line_ends_do_not_confuse_the_sample(run, tmp_path, small_samples):
     data = write(tmp_path / "d.csv", lambda k: f'"{k % 7}\n{k},a,b"' if k > 500 else f'"{k % 7}"')
     status, _, err = train(run, data, tmp_path / "m")
     assert status == 2 and "is not a number" in err and "--categorical z" in err
     assert train(run, data, tmp_path / "m", "--categorical", "z")[0] == 0
 
 
-def test_a_stream_gives_an_empty_column_its_type_with_its_first_value(run, tmp_path, small_samples, monkeypatch):  # noqa: F811
+def test_a_stream_gives_an_empty_column_its_type_with_its_first_value(run, tmp_path, small_samples, monkeypatch):
     data = write(tmp_path / "d.csv", lambda k: "" if k < 400 else k % 7)
     models = []
     for block in (300, 4096, 1 << 21):
@@ -120,7 +119,7 @@ def test_a_stream_gives_an_empty_column_its_type_with_its_first_value(run, tmp_p
 
 
 @pytest.mark.parametrize("block", [400, 1 << 21])
-def test_words_that_come_late_in_numbers(run, tmp_path, small_samples, monkeypatch, block):  # noqa: F811
+def test_words_that_come_late_in_numbers(run, tmp_path, small_samples, monkeypatch, block):
     monkeypatch.setattr(tables, "Options", partial(Options, block_size=block))
     dash = write(tmp_path / "dash.csv", lambda k: "-" if k in (490, 550) else k % 7).read_bytes()
     status, out, err = train(run, "-", tmp_path / "m", stdin=dash)
@@ -137,7 +136,7 @@ def test_words_that_come_late_in_numbers(run, tmp_path, small_samples, monkeypat
     assert status == 0 and "598" in out
 
 
-def test_what_is_of_no_use_cannot_be_wrong(run, tmp_path, small_samples):  # noqa: F811
+def test_what_is_of_no_use_cannot_be_wrong(run, tmp_path, small_samples):
     data = write(tmp_path / "d.csv", lambda k: k % 7).read_bytes()
     late = write(tmp_path / "l.csv", lambda k: "word" if k == 550 else k % 7).read_bytes()
     assert train(run, "-", tmp_path / "m", "--ignore", "z", stdin=late)[0] == 0
@@ -146,7 +145,7 @@ def test_what_is_of_no_use_cannot_be_wrong(run, tmp_path, small_samples):  # noq
     assert train(run, "-", tmp_path / "m", "--ignore", "z", stdin=data)[0] == 0
 
 
-def test_a_random_order_reads_what_is_said_of_columns(run, tmp_path):  # noqa: F811
+def test_a_random_order_reads_what_is_said_of_columns(run, tmp_path):
     data = write(tmp_path / "d.csv", lambda k: f"0{k % 7}")
     assert train(run, data, tmp_path / "m", "--shuffle", "--categorical", "z")[0] == 0
     features = {
@@ -175,14 +174,14 @@ def prices(path, style, missing="", target="y"):
     return path
 
 
-def predictions(run, model, data, *options):  # noqa: F811
+def predictions(run, model, data, *options):
     status, out, err = run("predict", model, data, *options)
     assert status == 0, err
     return csv.read_csv(io.BytesIO(out.encode())).to_pydict(), [line for line in err.splitlines() if "note" in line]
 
 
 @pytest.mark.parametrize("trained", ["plain", "german", "american"])
-def test_files_of_other_habits_are_read_as_they_are_written(run, tmp_path, trained):  # noqa: F811
+def test_files_of_other_habits_are_read_as_they_are_written(run, tmp_path, trained):
     files = {
         style: prices(tmp_path / f"{style}.csv", style, missing)
         for style, missing in (("plain", ""), ("german", "-"), ("american", "n.a."))
@@ -204,7 +203,7 @@ def test_files_of_other_habits_are_read_as_they_are_written(run, tmp_path, train
     assert len(losses) == 1
 
 
-def test_three_decimals_and_thousands_are_told_apart_by_the_rest_of_the_file(run, tmp_path):  # noqa: F811
+def test_three_decimals_and_thousands_are_told_apart_by_the_rest_of_the_file(run, tmp_path):
     model = tmp_path / "m"
     assert train(run, prices(tmp_path / "d.csv", "plain"), model)[0] == 0
     plain, continental, alone = tmp_path / "plain.csv", tmp_path / "continental.csv", tmp_path / "alone.csv"
@@ -229,7 +228,7 @@ def test_three_decimals_and_thousands_are_told_apart_by_the_rest_of_the_file(run
     assert of_thousands == predictions(run, model, alone)[0] and notes == []
 
 
-def test_options_of_columns_of_new_files(run, tmp_path):  # noqa: F811
+def test_options_of_columns_of_new_files(run, tmp_path):
     data = tmp_path / "d.csv"
     data.write_text("day,z,y\n" + "".join(f"{dates(k)},{k % 9},{LABELS[k]}\n" for k in range(N)))
     model = tmp_path / "m"
@@ -258,7 +257,7 @@ def test_options_of_columns_of_new_files(run, tmp_path):  # noqa: F811
     assert status == 2 and "leave --decimal and --thousands out" in err
 
 
-def test_targets_and_weights_in_other_notations(run, tmp_path):  # noqa: F811
+def test_targets_and_weights_in_other_notations(run, tmp_path):
     files = {}
     for style in ("plain", "german"):
         rows = [f'"{price(PRICES[k], style)}";"{price(TAXES[k] + 1, style)}";"{price(X[k], style)}"' for k in range(N)]
@@ -278,7 +277,7 @@ def answers_of(model, rows):
         return service.predict(rows)
 
 
-def test_requests_have_numbers_and_strings_of_numbers(run, tmp_path):  # noqa: F811
+def test_requests_have_numbers_and_strings_of_numbers(run, tmp_path):
     expected, model, data = [], tmp_path / "m", tmp_path / "d.csv"
     for style in ("plain", "german"):
         assert train(run, prices(data, style, "-" if style == "german" else ""), model)[0] == 0
@@ -298,7 +297,7 @@ def test_requests_have_numbers_and_strings_of_numbers(run, tmp_path):  # noqa: F
         assert service.learn([{"price": "1.868,5", "tax": 2, "y": "no"}]) == {"learned": 1}
 
 
-def test_a_model_goes_on_with_a_file_of_other_habits(run, tmp_path):  # noqa: F811
+def test_a_model_goes_on_with_a_file_of_other_habits(run, tmp_path):
     first, german, plain = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "c.csv"
     prices(first, "plain")
     prices(german, "german")
@@ -312,7 +311,7 @@ def test_a_model_goes_on_with_a_file_of_other_habits(run, tmp_path):  # noqa: F8
     assert losses[0] == losses[1]
 
 
-def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_path, monkeypatch):  # noqa: F811
+def test_a_resumed_training_counts_what_was_odd_as_one_that_was_not(run, tmp_path, monkeypatch):
     def z(k):
         return "" if k < 100 else "-" if k in (300, 550) else f"{k % 7}" if k < 400 else f"{k % 7}.5"
 

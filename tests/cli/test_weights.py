@@ -10,8 +10,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
-
 QUICK = ("--learner", "scinol2")
 
 
@@ -25,7 +23,7 @@ def weighted(tmp_path):
     return tmp_path
 
 
-def test_evaluate_uses_the_weights_of_the_model_and_says_so(run, weighted):  # noqa: F811
+def test_evaluate_uses_the_weights_of_the_model_and_says_so(run, weighted):
     data, model = weighted / "w.csv", weighted / "m"
     status, out, err = run("train", data, "-t", "y", "--weight", "w", "-o", model, *QUICK)
     assert status == 0 and "weighted by           column 'w'" in out, out + err
@@ -45,7 +43,7 @@ def test_evaluate_uses_the_weights_of_the_model_and_says_so(run, weighted):  # n
     assert re.search("rows +400 *\nweighted by +column 'w'", said)
 
 
-def test_a_file_without_the_weights_is_judged_with_equal_ones(run, weighted):  # noqa: F811
+def test_a_file_without_the_weights_is_judged_with_equal_ones(run, weighted):
     model = weighted / "m"
     run("train", weighted / "w.csv", "-t", "y", "--weight", "w", "-o", model, *QUICK)
     status, out, err = run("evaluate", model, weighted / "bare.csv")
@@ -57,7 +55,7 @@ def test_a_file_without_the_weights_is_judged_with_equal_ones(run, weighted):  #
     assert status and "there is no weight column 'w'" in err
 
 
-def test_what_is_wrong_with_rows_is_not_counted_twice(run, weighted):  # noqa: F811
+def test_what_is_wrong_with_rows_is_not_counted_twice(run, weighted):
     model, bad = weighted / "m", weighted / "bad.csv"
     run("train", weighted / "w.csv", "-t", "y", "--weight", "w", "-o", model, *QUICK)
     bad.write_text("a,y\n1,yes\nx,no\n2,no\n1,yes\n")
@@ -65,12 +63,12 @@ def test_what_is_wrong_with_rows_is_not_counted_twice(run, weighted):  # noqa: F
     assert status == 0 and "rows count equally (3 rows, the first:" in err, err
 
 
-def test_unweighted_rows_have_no_new_line(run, weighted):  # noqa: F811
+def test_unweighted_rows_have_no_new_line(run, weighted):
     out = run("train", weighted / "bare.csv", "-t", "y", "-o", weighted / "m", *QUICK)[1]
     assert "weighted by" not in out + run("evaluate", weighted / "m", weighted / "bare.csv")[1]
 
 
-def test_importances_of_vowpal_wabbit(run, tmp_path):  # noqa: F811
+def test_importances_of_vowpal_wabbit(run, tmp_path):
     path = tmp_path / "rows.vw"
     path.write_text("".join(f"{1 if k % 2 else -1} {1 + k % 3} | x:{k % 2}\n" for k in range(60)))
     assert run("train", path, "-o", tmp_path / "m", *QUICK)[0] == 0

@@ -19,6 +19,7 @@ from safetensors.numpy import load_file
 from tests.fuzz import raw
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
+from tunefree.core.locks import only_writer
 
 SHAPES = arrays_of.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=5)
 ARRAYS = st.dictionaries(
@@ -178,3 +179,10 @@ def test_checksums_are_checked(tmp_path):
     (tmp_path / "model").write_bytes((tmp_path / "model").read_bytes()[:-1] + b"\1")
     with pytest.raises(ModelError, match="damaged"):
         storage.load(tmp_path / "model")
+
+
+def test_a_lock_names_its_holder_and_nothing_that_a_killed_one_left(tmp_path):
+    (tmp_path / "lock").write_text("process 4194304, which was killed")
+    with only_writer(tmp_path / "lock", tmp_path / "m"):
+        assert (tmp_path / "lock").read_text() == f"process {os.getpid()}"
+    assert not (tmp_path / "lock").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from scipy import sparse
 
 from tests.distributed.data import parquet_of, people, shards
-from tunefree.cli import app
 from tunefree.core.errors import DataError, ModelError
 from tunefree.distributed import (
     DaskTuneFreeClassifier,
@@ -40,24 +38,6 @@ def client():
 @pytest.fixture(autouse=True)
 def small_sample(monkeypatch):
     monkeypatch.setattr(phases, "SAMPLE", 200)  # so that shards have rows beside it
-
-
-@pytest.fixture
-def run_cli(monkeypatch, capfd):
-    """Run the command line in this process: status, output and errors."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["tunefree", *map(str, arguments)])
-        capfd.readouterr()
-        try:
-            app.main()
-            status = 0
-        except SystemExit as end:
-            status = end.code or 0
-        sys.stdout.flush()
-        return status, *capfd.readouterr()
-
-    return call
 
 
 def bytes_of(trained, folder, name="some.model"):
@@ -190,19 +170,19 @@ def test_a_shard_of_one_class_and_an_empty_one_are_learned(client):
     )
 
 
-def test_the_command_line_learns_on_a_cluster_that_is_there(run_cli, tmp_path, monkeypatch):
+def test_the_command_line_learns_on_a_cluster_that_is_there(run, tmp_path, monkeypatch):
     monkeypatch.setitem(dask_training.train.__kwdefaults__, "shard_rows", 1)
     path, model = parquet_of(tmp_path, people(600), 3), tmp_path / "some.model"
     settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(protocol="tcp://", **settings) as cluster:
         options = ["--scheduler", cluster.scheduler_address, "--checkpoint"]
-        status, out, err = run_cli("train", path, "-t", "rich", "-o", model, *options)
+        status, out, err = run("train", path, "-t", "rich", "-o", model, *options)
     assert status == 0 and "progressive log-loss" in out
     assert "read 600 rows in 3 shards" in err and "1 workers" in err
     assert not (tmp_path / "some.model.checkpoint").exists()
     here = phases.learn(Engine(), phases.Parts(shards(path), [[]] * 3), Plan(target="rich"), lambda line: None)
     assert Trained.load(model).model.save_state()[1] == here.model.save_state()[1]
-    status, out, _ = run_cli("certify", model)
+    status, out, _ = run("certify", model)
     assert status == 0 and "each predicted before it was learned" in out
     for wrong, problem in (
         (["--workers", "0"], "--workers must be at least 1"),
@@ -212,5 +192,5 @@ def test_the_command_line_learns_on_a_cluster_that_is_there(run_cli, tmp_path, m
         (["--workers", "1", "--passes", "2"], "name a learner by --learner, on one machine"),
         (["--workers", "1", "--on-bad-shard", "mend"], "--on-bad-shard must be 'error' or 'skip'"),
     ):
-        status, _, err = run_cli("train", path, "-t", "rich", "-o", model, *wrong)
+        status, _, err = run("train", path, "-t", "rich", "-o", model, *wrong)
         assert status == 2 and problem in err, err

@@ -46,7 +46,6 @@ OTHER_SETTINGS = [
 # Checks whose outcome depends on how rows are learned. The others ask what a class says of itself, which errors it
 # raises and what it accepts, through code that its settings do not change.
 OF_LEARNING = {
-    "check_classifiers_train",
     "check_classifiers_one_label_sample_weights",
     "check_estimators_pickle",
     "check_fit2d_1sample",
@@ -58,7 +57,7 @@ OF_LEARNING = {
 # Rows are read by the same code for both tasks, and for kernels as for the pool.
 OF_READING = {"check_estimator_sparse_array", "check_estimator_sparse_matrix", "check_class_weight_classifiers"}
 READ_ALIKE = (TuneFreeRegressor, KernelPiSTOLClassifier, IterativeRegularizationRegressor)
-VARIANTS_OF_INPUT = {"readonly_memmap", "X_dtype"}  # of the same check
+VARIANTS_OF_INPUT = {"readonly_memmap", "X_dtype"}  # of the same check; quick are those of one estimator
 
 
 def is_quick(estimator, check):
@@ -66,8 +65,9 @@ def is_quick(estimator, check):
     name, is_variant = check.func.__name__, VARIANTS_OF_INPUT & set(check.keywords)
     if estimator in OTHER_SETTINGS:
         return name in OF_LEARNING and not is_variant
-    is_read_alike = isinstance(estimator, READ_ALIKE) and (name in OF_READING or is_variant)
-    return estimator in ESTIMATORS and not is_read_alike
+    if is_variant:
+        return isinstance(estimator, ScInOLClassifier)
+    return estimator in ESTIMATORS and not (isinstance(estimator, READ_ALIKE) and name in OF_READING)
 
 
 CHECKS = [

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import parquet
 from sklearn.metrics import log_loss, mean_absolute_error
 
-from tests.cli.test_cli import FILES, data, model, run  # noqa: F401 - fixtures
+from tests.cli.test_cli import FILES, data, model  # noqa: F401 - fixtures
 from tests.workflows.test_training import people
 from tunefree import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.core import storage
@@ -63,7 +63,7 @@ def early(run, data, tmp_path):  # noqa: F811
 
 
 @pytest.mark.parametrize(("kind", "form"), [("two", "rbf"), ("three", "weights"), ("number", "rbf")])
-def test_predictions_are_those_of_the_estimator(run, tmp_path, kind, form):  # noqa: F811
+def test_predictions_are_those_of_the_estimator(run, tmp_path, kind, form):
     columns, X, y = table(kind)
     parquet.write_table(pa.table(columns), tmp_path / "d.parquet")
     made = ("train", tmp_path / "d.parquet", "-t", "y", "--learner", "early-stopping", *KERNELS[form])
@@ -104,7 +104,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "loss"), CASES)
-def test_losses_that_are_no_log_loss(run, tmp_path, loss, kind):  # noqa: F811
+def test_losses_that_are_no_log_loss(run, tmp_path, loss, kind):
     columns, X, y = table(kind)
     parquet.write_table(pa.table(columns), tmp_path / "d.parquet")
     made = ("train", tmp_path / "d.parquet", "-t", "y", "--learner", "early-stopping", "--loss", loss)
@@ -120,7 +120,7 @@ def test_losses_that_are_no_log_loss(run, tmp_path, loss, kind):  # noqa: F811
     assert figures["error"] == pytest.approx(np.mean(estimator.predict(X) != y))
 
 
-def test_what_inspect_tells(run, early, tmp_path):  # noqa: F811
+def test_what_inspect_tells(run, early, tmp_path):
     status, out, _ = run("inspect", early, "--json", "--top", "2")
     told = json.loads(out)
     assert status == 0
@@ -202,7 +202,7 @@ def test_little_memory_changes_no_bit(tmp_path):
 
 
 @pytest.mark.parametrize("dense", [True, False])
-def test_features_and_labels_that_were_never_seen(run, tmp_path, dense, monkeypatch):  # noqa: F811
+def test_features_and_labels_that_were_never_seen(run, tmp_path, dense, monkeypatch):
     if not dense:
         monkeypatch.setattr(preparation, "DENSE_BYTES", 0)
     rng = np.random.default_rng(0)
@@ -286,14 +286,14 @@ def test_early_stopping_that_cannot_be(run, data, tmp_path, options, message):  
     assert not (tmp_path / "m").exists()
 
 
-def test_one_class_is_named(run, tmp_path):  # noqa: F811
+def test_one_class_is_named(run, tmp_path):
     (tmp_path / "d.csv").write_text("x,y\n1,sun\n2,sun\n")
     status, _, err = run("train", tmp_path / "d.csv", "-t", "y", "--learner", "early-stopping", "-o", tmp_path / "m")
     assert status == 2 and "one class only, 'sun'" in err
 
 
 @pytest.mark.parametrize("t", [0, 501, -1])
-def test_iterations_that_are_not_on_the_path(run, early, tmp_path, t):  # noqa: F811
+def test_iterations_that_are_not_on_the_path(run, early, tmp_path, t):
     status, _, err = run("path", early, "--at", t, "-o", tmp_path / "m")
     assert status == 2 and f"no iteration {t} to stop at; choose one from 1 to 500" in err
     assert not (tmp_path / "m").exists()
@@ -303,7 +303,7 @@ def test_iterations_that_are_not_on_the_path(run, early, tmp_path, t):  # noqa: 
     "options",
     [("--target", "rich"), ("--kernel", "rbf"), ("--iterations", 20), ("--on-bad-row", "skip"), ("--hash-bits", 3)],
 )
-def test_a_model_takes_no_options_of_data(run, early, options):  # noqa: F811
+def test_a_model_takes_no_options_of_data(run, early, options):
     status, _, err = run("path", early, *options)
     assert status == 2 and f"{options[0]} is for data" in err
 

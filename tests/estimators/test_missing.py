@@ -11,7 +11,7 @@ from scipy import sparse
 
 import tunefree
 from tunefree import river
-from tunefree.core.errors import DataError, DataWarning
+from tunefree.core.errors import DataWarning
 
 N = 120
 
@@ -99,15 +99,6 @@ def test_a_gap_where_none_was_learned_is_told():
     table = {"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100}
     with pytest.warns(DataWarning, match="'age'"):
         tunefree.train(table, target="rich", learner="scinol2").predict({"age": [None, 60.0]})
-
-
-@pytest.mark.parametrize("door", ["fit", "partial_fit", "predict"])
-def test_an_infinite_number_is_an_error_with_its_place(door):
-    X, labels, _ = numbers()
-    model = tunefree.TuneFreeClassifier().fit(X, labels)
-    X[7, 2] = np.inf
-    with pytest.raises(DataError, match="X, row 8, column 'x2': the number is infinite"):
-        getattr(model, door)(*((X,) if door == "predict" else (X, labels)))
 
 
 @pytest.mark.parametrize("name", ["ScInOLClassifier", "PiSTOLClassifier", "KernelSGDClassifier", "OnlineClassifier"])

@@ -26,7 +26,6 @@ from tunefree import (
     ScInOLClassifier,
     ScInOLRegressor,
     TuneFreeClassifier,
-    TuneFreeRegressor,
     open_source,
 )
 from tunefree.core.errors import DataError, DataWarning
@@ -143,16 +142,6 @@ def test_numbers_that_are_first_missing_later():
         for _ in range(20):
             model.partial_fit(holes, holes.a.isna())
         assert model.score(holes, holes.a.isna()) == 1.0
-
-
-def test_a_stream_of_numbers_is_the_stream_of_their_array():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 3)) * [1.0, 1e-3, 1e3]
-    y = X[:, 0] * X[:, 1] + rng.normal(size=400)
-    table = pd.DataFrame(X, columns=["a", "b", "c"])
-    for cls in (ScInOLRegressor, TuneFreeRegressor):
-        one, other = cls().partial_fit(X, y), cls().partial_fit(table, y)
-        np.testing.assert_array_equal(one.predict(X), other.predict(table))
 
 
 def test_rows_of_a_table_in_any_order_are_the_same_rows():

@@ -9,7 +9,6 @@ import pytest
 from pyarrow import csv
 
 from tests.browsing import browser, invalid, printed, said, show, violations  # noqa: F401 - a fixture
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 from tunefree.model_files.plan import Plan
 from tunefree.report import page
@@ -64,7 +63,7 @@ def pages(tmp_path_factory):
     return folder
 
 
-def test_reports_are_valid_html(pages, run):  # noqa: F811
+def test_reports_are_valid_html(pages, run):
     csv.write_csv(pa.table(people(600)).drop_columns("pay"), pages / "people.csv")
     compared, learners = pages / "compared.html", ("--learner", "scinol2", "--learner", "adagrad")
     status, _, errors = run("compare", pages / "people.csv", "-t", "rich", *learners, "--report", compared, "-q")

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.report.test_page import check_page
 from tests.waiting import NEVER, until
 from tests.workflows.test_training import model_bytes, people
@@ -86,7 +85,7 @@ def test_nothing_else_is_reachable():
     assert client.get(f"/{TOKEN}", headers={"host": "localhost:8000"}).status_code == 200
 
 
-def test_a_port_in_use_is_refused_before_anything_is_learned(run, tmp_path):  # noqa: F811
+def test_a_port_in_use_is_refused_before_anything_is_learned(run, tmp_path):
     (tmp_path / "d.csv").write_text("a,y\n" + "1,no\n2,yes\n" * 50)
     arguments = ("train", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m", "--learner", "scinol2", "-q")
     with socket.create_server(("127.0.0.1", 0)) as taken:

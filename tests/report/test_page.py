@@ -13,7 +13,6 @@ import pytest
 from pyarrow import csv
 
 import tunefree
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 from tunefree.core.errors import DataError
 from tunefree.model.targets import RunningMetrics
@@ -97,7 +96,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def written(folder, run):  # noqa: F811
+def written(folder, run):
     """A model, and its report with test data as text."""
     model, output = folder / "people.model", folder / "people.html"
     if not output.exists():
@@ -107,7 +106,7 @@ def written(folder, run):  # noqa: F811
     return model, check_page(output.read_text())
 
 
-def test_every_number_is_the_one_that_commands_print(written, folder, run):  # noqa: F811
+def test_every_number_is_the_one_that_commands_print(written, folder, run):
     model, read = written
     result = json.loads(run("evaluate", model, folder / "new.csv", "--json")[1])
     for name in ("log_loss", "error", "balanced_error", "brier", "f1", "auc", "average_precision"):
@@ -138,7 +137,7 @@ def test_every_number_is_the_one_that_commands_print(written, folder, run):  # n
     assert not missing
 
 
-def test_a_report_says_how_to_make_the_model_again(written, folder, run):  # noqa: F811
+def test_a_report_says_how_to_make_the_model_again(written, folder, run):
     model, read = written
     command = re.search(r"tunefree (train DATA --target rich --holdout 0.1) -o MODEL", read.text)
     again = folder / "again.model"
@@ -251,7 +250,7 @@ def test_hostile_names_are_text(tmp_path):
     assert "<script>alert(1)</script>" in read.text
 
 
-def test_a_comparison_has_a_report(folder, run):  # noqa: F811
+def test_a_comparison_has_a_report(folder, run):
     output = folder / "compared.html"
     learners = ("--learner", "scinol2", "--learner", "adagrad", "--learner", "pool")
     status, printed, errors = run("compare", folder / "people.csv", "-t", "rich", *learners, "--report", output, "-q")
@@ -261,7 +260,7 @@ def test_a_comparison_has_a_report(folder, run):  # noqa: F811
     assert not missing
 
 
-def test_reports_that_cannot_be_made_leave_nothing(folder, written, run, tmp_path):  # noqa: F811
+def test_reports_that_cannot_be_made_leave_nothing(folder, written, run, tmp_path):
     model, _ = written
     status, _, errors = run("report", model, folder / "new.csv", "-o", model)
     assert status == 2 and "report" not in errors.split("tunefree:")[0]

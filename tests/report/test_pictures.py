@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.explanation.models import trained
 from tests.workflows.test_training import people
 from tunefree import CurveDisplay
@@ -87,7 +86,7 @@ def test_the_same_comparison_is_the_same_file(tmp_path, name):
     assert len(written) == 1
 
 
-def test_the_picture_on_the_command_line(run, data, tmp_path):  # noqa: F811
+def test_the_picture_on_the_command_line(run, data, tmp_path):
     pytest.importorskip("matplotlib")
     status, _, err = run("compare", data, "-t", "rich", "--learner", "scinol2", "--plot", tmp_path / "plot.pdf", "-q")
     assert status == 0, err
@@ -95,7 +94,7 @@ def test_the_picture_on_the_command_line(run, data, tmp_path):  # noqa: F811
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.parquet", "plot.pdf"]
 
 
-def test_without_matplotlib_the_remedy_is_told_at_once(run, data, tmp_path, monkeypatch):  # noqa: F811
+def test_without_matplotlib_the_remedy_is_told_at_once(run, data, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "find_spec", lambda name: None)
     status, out, err = run("compare", data, "-t", "rich", "--plot", tmp_path / "plot.png")
     assert (status, out) == (2, "")
@@ -189,7 +188,7 @@ def test_no_words_of_bars_cover_each_other(ends, labels, n_outputs):
     assert 1 <= len(figure.axes[0].get_xticks()) <= 5
 
 
-def test_curves_on_the_command_line(run, tmp_path):  # noqa: F811
+def test_curves_on_the_command_line(run, tmp_path):
     pytest.importorskip("matplotlib")
     trained("mood").save(tmp_path / "m")
     status, _, err = run("inspect", tmp_path / "m", "--plot", tmp_path / "plot.pdf", "--class", "fair")

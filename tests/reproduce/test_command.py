@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree.reproduce import NAMES, running
 
 
-def test_without_a_name_it_lists_what_there_is(run, tmp_path, monkeypatch):  # noqa: F811
+def test_without_a_name_it_lists_what_there_is(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     status, out, _ = run("reproduce")
     assert status == 0
@@ -16,7 +15,7 @@ def test_without_a_name_it_lists_what_there_is(run, tmp_path, monkeypatch):  # n
     assert not list(tmp_path.iterdir())
 
 
-def test_a_figure_is_written(run, tmp_path):  # noqa: F811
+def test_a_figure_is_written(run, tmp_path):
     status, _, err = run("reproduce", "sgd-fig1", "--quick", "-o", tmp_path / "out")
     assert status == 0
     assert "sgd-fig1: Nitanda, Suzuki 2019" in err and "sgd-fig1.svg" in err
@@ -30,12 +29,12 @@ def test_a_figure_is_written(run, tmp_path):  # noqa: F811
         (["sgd-fig1", "--all"], "--all and sgd-fig1 contradict each other"),
     ],
 )
-def test_mistakes_are_named(run, tmp_path, arguments, message):  # noqa: F811
+def test_mistakes_are_named(run, tmp_path, arguments, message):
     status, _, err = run("reproduce", *arguments, "-o", tmp_path)
     assert status == 2 and message in err
 
 
-def test_missing_data_end_with_status_2_after_the_rest(run, tmp_path, monkeypatch):  # noqa: F811
+def test_missing_data_end_with_status_2_after_the_rest(run, tmp_path, monkeypatch):
     monkeypatch.delenv("TUNEFREE_DATA", raising=False)
     monkeypatch.setattr(running, "NAMES", ("sgd-fig1", "scinol-table2"))
     status, _, err = run("reproduce", "--all", "--quick", "-q", "-o", tmp_path)
@@ -43,7 +42,7 @@ def test_missing_data_end_with_status_2_after_the_rest(run, tmp_path, monkeypatc
     assert (tmp_path / "sgd-fig1.md").exists()
 
 
-def test_an_interrupted_run_says_what_is_kept(run, tmp_path, monkeypatch):  # noqa: F811
+def test_an_interrupted_run_says_what_is_kept(run, tmp_path, monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 

@@ -27,14 +27,14 @@ def grouped(start, stop, length=7):
 def test_requests_that_cut_a_group(tmp_path, learner):
     whole = table(0, N) | {"home": [f"h{place // 7}" for place in range(N)]}
     train(open_source(whole), plan(learner=learner, group="home")).save(tmp_path / "m")
-    keeping = Keeping(keep_versions=10**6, save_every=100)
+    keeping = Keeping(keep_versions=10**6, save_every=40)
     with Service(Trained.load(tmp_path / "m"), tmp_path / "s", keeping=keeping) as service:
         (tmp_path / "s" / "incoming" / "new.model").write_bytes((tmp_path / "m").read_bytes())
         service.challenge("new.model")
-        sent = [service.learner.submit(Request(grouped(start, start + 5))) for start in range(N, N + 300, 5)]
+        sent = [service.learner.submit(Request(grouped(start, start + 5))) for start in range(N, N + 100, 5)]
         assert all(future.result(NEVER) == {"learned": 5} for future in sent)
         state = caught_up(service)
         assert state["rows compared"] > 0
-    assert len(check_store(tmp_path / "s", tmp_path / "u")) == 300
-    assert learned_from(tmp_path / "s", Trained.load(tmp_path / "m"), 0, tmp_path / "u") == 300
+    assert len(check_store(tmp_path / "s", tmp_path / "u")) == 100
+    assert learned_from(tmp_path / "s", Trained.load(tmp_path / "m"), 0, tmp_path / "u") == 100
     assert (tmp_path / "u").read_bytes() == Place.read(tmp_path / "s").file(tmp_path / "s").read_bytes()

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.serving.model import N, rows
 from tests.serving.undisturbed import check_store
 from tests.waiting import NEVER, until
@@ -137,7 +136,7 @@ def test_a_full_disk_is_503_and_what_is_sent_again_is_learned_once(file, serve, 
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == N * len(statuses)
 
 
-def test_a_second_server_and_a_training_are_told_who_writes(file, serve, run, tmp_path):  # noqa: F811
+def test_a_second_server_and_a_training_are_told_who_writes(file, serve, run, tmp_path):
     server = serve(file, "-o", tmp_path / "s")
     status, _, err = run("serve", tmp_path / "s", "--port", 0)
     assert status == 2 and f"process {server.process.pid} writes it" in err
@@ -159,7 +158,7 @@ def test_a_second_server_and_a_training_are_told_who_writes(file, serve, run, tm
     assert [version["n_rows"] for version in server.ask("GET", "/versions")[1]] == [N, N + 10, N + 60]
 
 
-def test_two_trainings_of_one_file(file, run, tmp_path):  # noqa: F811
+def test_two_trainings_of_one_file(file, run, tmp_path):
     """The first waits for its rows; the second is told, and does not undo what the first learned."""
     train = [
         sys.executable,
@@ -315,13 +314,13 @@ def test_who_may_ask(file, serve, tmp_path):
         (["--id", "rich"], "--id rich: 'rich' is the target, the weight or the group of the model; name another"),
     ],
 )
-def test_options_that_cannot_be(file, run, options, message):  # noqa: F811
+def test_options_that_cannot_be(file, run, options, message):
     words = [option.format(file=file, folder=file.parent) for option in options]
     status, _, err = run("serve", file, "--port", 0, *words)
     assert status == 2 and message in " ".join(err.split()), err
 
 
-def test_a_port_that_is_taken(file, run):  # noqa: F811
+def test_a_port_that_is_taken(file, run):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         status, _, err = run("serve", file, "--port", taken.getsockname()[1])
     assert status == 2 and "cannot be listened on" in err and "Traceback" not in err
@@ -374,7 +373,7 @@ def test_what_is_told(file, serve, tmp_path):
     assert server.ask("POST", "/explain?class=no", {"age": 3.0, "job": "pilot"})[1]["class"] == "no"
 
 
-def test_a_server_that_keeps_nothing_says_so(file, run, tmp_path, monkeypatch):  # noqa: F811
+def test_a_server_that_keeps_nothing_says_so(file, run, tmp_path, monkeypatch):
     monkeypatch.setattr("tunefree.serving.http.serve", lambda service, limits: service.close())
     status, _, err = run("serve", file)
     assert status == 0 and "is lost when the server ends; --output" in err

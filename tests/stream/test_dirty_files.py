@@ -8,7 +8,6 @@ import warnings
 import pytest
 
 import tunefree
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.stream.dirty_files import DIRTY, Dirty
 from tests.stream.tabular import named_rows
 from tunefree.core.errors import DataWarning, TunefreeError
@@ -60,7 +59,7 @@ def options_of(dirty: Dirty) -> list[str]:
     return [] if dirty.encoding is None else ["--encoding", dirty.encoding]
 
 
-def train_on_the_command_line(run, dirty: Dirty, path: str, model: str):  # noqa: F811 - the fixture
+def train_on_the_command_line(run, dirty: Dirty, path: str, model: str):
     said = [*options_of(dirty), *dirty.options, "--learner", "scinol2", "-o", model]
     status, out, err = run("train", path, "-t", dirty.target, *said)
     notes = dict.fromkeys(line for line in (out + err).splitlines() if line.startswith("note: "))  # columns' come twice
@@ -68,7 +67,7 @@ def train_on_the_command_line(run, dirty: Dirty, path: str, model: str):  # noqa
 
 
 @pytest.mark.parametrize("name", [name for name, dirty in BY_NAME.items() if not dirty.error])
-def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, name):  # noqa: F811
+def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, name):
     from tunefree.serving.service import Service
 
     dirty, model = BY_NAME[name], str(tmp_path / "m.model")
@@ -92,7 +91,7 @@ def test_dirty_files_are_read_as_they_are_meant(run, tmp_path, name):  # noqa: F
 
 
 @pytest.mark.parametrize("name", [name for name, dirty in BY_NAME.items() if dirty.error])
-def test_dirty_files_that_cannot_be_read_are_errors_that_tell_where(run, tmp_path, name):  # noqa: F811
+def test_dirty_files_that_cannot_be_read_are_errors_that_tell_where(run, tmp_path, name):
     dirty = BY_NAME[name]
     path = written(dirty, tmp_path)
     with pytest.raises(TunefreeError) as raised:

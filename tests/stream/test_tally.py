@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.interruptions import Stop
 from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan
@@ -68,7 +67,7 @@ def test_a_checkpoint_knows_of_no_row_that_comes_after_it(damaged, tmp_path, mon
     assert (tmp_path / "whole").read_bytes() == (tmp_path / "resumed").read_bytes()
 
 
-def test_the_command_and_the_report_say_why(damaged, tmp_path, run):  # noqa: F811
+def test_the_command_and_the_report_say_why(damaged, tmp_path, run):
     options = ("-t", "y", "--weight", "w", "--learner", "scinol2", "--on-bad-row", "skip")
     status, out, err = run("train", damaged, *options, "-o", tmp_path / "m", "--report", tmp_path / "r.html")
     assert status == 0, err

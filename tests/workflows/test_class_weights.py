@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 from tunefree.model_files.trained import Trained
 
@@ -34,7 +33,7 @@ def weights_of(path):
     return header, {name: array.tobytes() for name, array in arrays.items()}
 
 
-def test_balanced_weights_are_those_of_a_column(files, run):  # noqa: F811
+def test_balanced_weights_are_those_of_a_column(files, run):
     folder, yes, no = files
     given = ("--class-weight", f"yes={yes!r}", "--class-weight", f"no={no!r}")
     for data, name, options in (
@@ -62,14 +61,22 @@ def test_balanced_weights_are_those_of_a_column(files, run):  # noqa: F811
         (("-t", "age", "--task", "regression", "--class-weight", "39=2"), "leave it out"),
     ],
 )
-def test_weights_that_make_no_sense(files, run, options, message):  # noqa: F811
+def test_weights_that_make_no_sense(files, run, options, message):
     folder, *_ = files
     status, _, err = run("train", folder / "rare.csv", "-o", folder / "m", *QUICK, *options)
     assert status == 2 and message in err, err
     assert not (folder / "m").exists()
 
 
-def test_standard_input_is_read_once(files, run):  # noqa: F811
+def test_rows_of_a_class_of_weight_0_are_not_learned(files, run):
+    folder, *_ = files
+    status, _, err = run("train", folder / "rare.csv", "-o", folder / "m", *QUICK, "--class-weight", "no=0")
+    assert status == 0, err
+    n_learned = csv.read_csv(folder / "rare.csv")["rich"].to_pylist().count("yes")
+    assert Trained.load(folder / "m").progress.progressive[0].weight == n_learned
+
+
+def test_standard_input_is_read_once(files, run):
     folder, *_ = files
     rows = (folder / "rare.csv").read_bytes()
     balanced = ("--class-weight", "balanced")

@@ -10,7 +10,6 @@ import pytest
 from pyarrow import csv
 
 import tunefree
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -37,7 +36,7 @@ def odd_file(tmp_path):
     return tmp_path / "odd.csv"
 
 
-def test_a_row_of_another_class_is_a_bad_row(odd_file, run):  # noqa: F811
+def test_a_row_of_another_class_is_a_bad_row(odd_file, run):
     output = odd_file.parent / "a.model"
     status, _, err = run("train", odd_file, "-o", output, *QUICK, *CLASSES)
     assert status == 2 and not output.exists()
@@ -50,7 +49,7 @@ def test_a_row_of_another_class_is_a_bad_row(odd_file, run):  # noqa: F811
     assert trained.progress.skipped == 1 and trained.progress.first_rows == 1199
 
 
-def test_a_closed_set_leaves_the_weights_of_the_other_rows(odd_file, run):  # noqa: F811
+def test_a_closed_set_leaves_the_weights_of_the_other_rows(odd_file, run):
     folder, table = odd_file.parent, pa.table(rows())
     csv.write_csv(table.filter(pa.array(table["label"].to_numpy() != "goo")), folder / "clean.csv")
     skip = ("--classes", "no", "--classes", "yes", "--on-bad-row", "skip")
@@ -60,7 +59,7 @@ def test_a_closed_set_leaves_the_weights_of_the_other_rows(odd_file, run):  # no
     assert {name: a.tobytes() for name, a in arrays[0].items()} == {name: a.tobytes() for name, a in arrays[1].items()}
 
 
-def test_a_model_that_goes_on_keeps_its_classes(odd_file, run):  # noqa: F811
+def test_a_model_that_goes_on_keeps_its_classes(odd_file, run):
     folder = odd_file.parent
     assert (
         run(
@@ -89,7 +88,7 @@ def test_a_model_that_goes_on_keeps_its_classes(odd_file, run):  # noqa: F811
         ("code", ["0", "0.0"], "once"),
     ],
 )
-def test_names_that_are_no_set_of_classes(target, classes, message, tmp_path, run):  # noqa: F811
+def test_names_that_are_no_set_of_classes(target, classes, message, tmp_path, run):
     table = rows() | {"code": np.arange(1200) % 2}
     csv.write_csv(pa.table(table), tmp_path / "t.csv")
     words = [word for label in classes for word in ("--classes", label)]
@@ -123,7 +122,7 @@ def test_all_rows_of_the_first_batch_may_be_of_other_classes():
 
 
 @pytest.mark.parametrize(("odd", "places"), [((700,), "row 701"), ((700, 900), "rows 701 and 901")])
-def test_rare_classes_are_reported(odd, places, tmp_path, run):  # noqa: F811
+def test_rare_classes_are_reported(odd, places, tmp_path, run):
     csv.write_csv(pa.table(rows(odd=odd)), tmp_path / "odd.csv")
     status, out, _ = run("train", tmp_path / "odd.csv", "-o", tmp_path / "m", *QUICK)
     lines = [line for line in out.splitlines() if "'goo'" in line]

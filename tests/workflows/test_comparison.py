@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.workflows.test_training import people
 from tunefree.cli.display import comparison as display
 from tunefree.core.errors import DataError, ModelError
@@ -153,7 +152,7 @@ def test_what_cannot_be_compared(change, plan, learners, message):
         compare(open_source(people() | change), plan, learners)
 
 
-def test_json_on_the_command_line(run, data):  # noqa: F811
+def test_json_on_the_command_line(run, data):
     status, out, err = run("compare", data, "-t", "rich", "--ignore", "pay", "--json", "-q")
     figures = json.loads(out)
     assert (status, err) == (0, "")
@@ -168,7 +167,7 @@ def test_json_on_the_command_line(run, data):  # noqa: F811
     assert figures["sweep"][0] == {**figures["sweep"][0], "way": "learners", "passes": len(ALL)}
 
 
-def test_table_on_the_command_line(run, data):  # noqa: F811
+def test_table_on_the_command_line(run, data):
     few = [word for name in FEW for word in ("--learner", name)]
     status, out, err = run("compare", data, "-t", "pay", "--ignore", "rich", *few, "--learner", "perceptron")
     assert status == 0, err
@@ -186,7 +185,7 @@ def test_table_on_the_command_line(run, data):  # noqa: F811
         assert words in out
 
 
-def test_every_option_of_compare(run, tmp_path):  # noqa: F811
+def test_every_option_of_compare(run, tmp_path):
     words = ["a plain note", "rich and rich again", "nothing"]
     table = people(300) | {"note": [words[i % 3] for i in range(300)], "h": [1.0 + i % 2 for i in range(300)]}
     parquet.write_table(pa.table(table), tmp_path / "d.parquet")
@@ -208,7 +207,7 @@ def test_every_option_of_compare(run, tmp_path):  # noqa: F811
         (["--loss", "x"], "unknown loss"),
     ],
 )
-def test_wrong_options(run, data, options, message):  # noqa: F811
+def test_wrong_options(run, data, options, message):
     status, out, err = run("compare", data, "-t", "rich", *options)
     assert (status, out) == (2, "")
     assert message in err
@@ -234,5 +233,5 @@ def test_models_that_are_large_are_announced(monkeypatch, capfd):
     assert compared.bytes >= pool.nbytes + sum(state.coordinates.nbytes for state in states) > 14 * 2**10 * 8
 
 
-def test_the_command_has_an_example_in_its_help(run):  # noqa: F811
+def test_the_command_has_an_example_in_its_help(run):
     assert "tunefree compare" in run("compare", "--help")[1]

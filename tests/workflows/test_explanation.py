@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.explanation.models import features, margins_of, rows_of, trained
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
@@ -94,7 +93,7 @@ def test_columns_are_told_from_what_stands_beside_them(tmp_path):
     assert len(set(names)) == len(names) and {"margin'", "class'"} < set(names)
 
 
-def test_on_the_command_line(run, tmp_path):  # noqa: F811
+def test_on_the_command_line(run, tmp_path):
     trained("mood").save(tmp_path / "m")
     data = features(50, seed=1, target="mood")
     csv.write_csv(pa.table(data).drop_columns("mood"), tmp_path / "d.csv")
@@ -121,7 +120,7 @@ def test_bad_rows_are_counted_once(tmp_path):
         explanation.sample_of(trained("rich"), open_source({"age": []}), BadRows())
 
 
-def test_what_a_model_has_learned_is_told(run, tmp_path):  # noqa: F811
+def test_what_a_model_has_learned_is_told(run, tmp_path):
     trained("mood").save(tmp_path / "m")
     status, out, _ = run("inspect", tmp_path / "m", "--top", 3)
     assert status == 0
@@ -132,7 +131,7 @@ def test_what_a_model_has_learned_is_told(run, tmp_path):  # noqa: F811
     assert of_one["terms"] != json.loads(run("inspect", tmp_path / "m", "--json")[1])["terms"]
 
 
-def test_a_model_without_a_sample_is_looked_at_over_given_rows(run, tmp_path):  # noqa: F811
+def test_a_model_without_a_sample_is_looked_at_over_given_rows(run, tmp_path):
     trained("rich", learner="scinol2").save(tmp_path / "m")
     parquet.write_table(pa.table(features(300, target="rich")), tmp_path / "d.parquet")
     assert "standard error" not in run("inspect", tmp_path / "m")[1]

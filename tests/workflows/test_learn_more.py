@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.interruptions import Stop
 from tests.workflows.test_training import people, written
 from tunefree import Plan, open_source
@@ -35,7 +34,7 @@ def days(tmp_path):
 
 
 @pytest.mark.parametrize("options", [QUICK, (*QUICK, "--holdout", "0.3"), (*QUICK, "--hash-bits", "6")], ids=" ".join)
-def test_further_rows_are_learned_as_if_they_had_come_in_one_stream(run, days, tmp_path, options):  # noqa: F811
+def test_further_rows_are_learned_as_if_they_had_come_in_one_stream(run, days, tmp_path, options):
     assert run("train", *days, "-t", "rich", "-o", tmp_path / "whole", *options)[0] == 0
     model = tmp_path / "m"
     assert run("train", days[0], "-t", "rich", "-o", model, *options)[0] == 0
@@ -100,7 +99,7 @@ def test_further_rows_are_resumed_to_the_byte(days, tmp_path, small_blocks):
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-def test_what_a_model_cannot_go_on_with(run, days, tmp_path):  # noqa: F811
+def test_what_a_model_cannot_go_on_with(run, days, tmp_path):
     model = tmp_path / "m"
     assert run("train", days[0], "-t", "rich", "-o", model, *QUICK)[0] == 0
     before = model.read_bytes()

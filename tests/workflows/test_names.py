@@ -9,7 +9,6 @@ import pytest
 
 import tunefree
 import tunefree.distributed
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree import Plan
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model.targets import place_of
@@ -77,7 +76,7 @@ def test_a_column_has_one_role(options):
         Plan(target="rich", **options)
 
 
-def test_an_ignored_column_that_is_none_is_an_error_or_told(run, tmp_path, file):  # noqa: F811
+def test_an_ignored_column_that_is_none_is_an_error_or_told(run, tmp_path, file):
     command = ["train", "-t", "rich", "--learner", "scinol2", "-o", tmp_path / "m"]
     status, _, err = run(*command, file, "--ignore", "identity")
     assert status == 2 and "no ignored column 'identity'" in err
@@ -117,7 +116,7 @@ def test_weights_find_labels_that_are_no_strings(labels, weights):
     assert tunefree.train(rows, class_weight=weights, task="classification", **OF_ALL).classes_.tolist() == labels
 
 
-def test_a_weight_of_no_class_is_an_error(run, tmp_path, file):  # noqa: F811
+def test_a_weight_of_no_class_is_an_error(run, tmp_path, file):
     command = ["train", file, "-t", "rich", "--learner", "scinol2", "-o", tmp_path / "m"]
     for label, remedy in (("yess", "did you mean 'yes'"), ("pauper", "the classes are 'no', 'yes'")):
         status, _, err = run(*command, "--class-weight", f"{label}=5")
@@ -127,7 +126,7 @@ def test_a_weight_of_no_class_is_an_error(run, tmp_path, file):  # noqa: F811
         tunefree.train(table(), class_weight={"maybe": 2}, classes=["no", "yes"], **OF_ALL)
 
 
-def test_what_probabilities_refer_to_is_told(run, tmp_path, file):  # noqa: F811
+def test_what_probabilities_refer_to_is_told(run, tmp_path, file):
     command = ["train", file, "-t", "rich", "--learner", "scinol2", "-o", tmp_path / "m"]
     assert "--class-weight" not in run(*command)[2]
     status, _, err = run(*command, "--class-weight", "balanced")
@@ -177,7 +176,7 @@ def test_labels_are_found_as_they_are_written():
             place_of(label, labels)
 
 
-def test_labels_of_an_evaluation_that_the_model_does_not_know(run, tmp_path, file):  # noqa: F811
+def test_labels_of_an_evaluation_that_the_model_does_not_know(run, tmp_path, file):
     model, text = tmp_path / "m", file.read_text()
     assert run("train", file, "-t", "rich", "--learner", "scinol2", "-o", model, "-q")[0] == 0
     assert "note" not in run("evaluate", model, file)[2]

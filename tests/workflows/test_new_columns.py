@@ -9,7 +9,6 @@ import pytest
 from pyarrow import csv, parquet
 
 import tunefree
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.interruptions import Stop
 from tunefree import Plan, open_source
 from tunefree.model_files.trained import Trained
@@ -39,7 +38,7 @@ def days(tmp_path, monkeypatch):
     return [str(tmp_path / f"{day}.jsonl") for day in range(2)]
 
 
-def test_new_columns_are_learned_said_and_shown(run, days, tmp_path):  # noqa: F811
+def test_new_columns_are_learned_said_and_shown(run, days, tmp_path):
     model = tmp_path / "m"
     status, out, err = run("train", *days, "-t", "y", "--learner", "scinol2", "-o", model)
     assert status == 0, err

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tunefree import Plan, open_source
 from tunefree.model.targets import RunningMean, RunningMetrics
 from tunefree.model_files.progress import Progress
@@ -75,7 +74,7 @@ def test_losses_of_nothing_are_left_out():
     assert metrics == RunningMetrics(3, 2.0, 3.0, 2.0)
 
 
-def test_what_is_counted_is_said(run, tmp_path):  # noqa: F811
+def test_what_is_counted_is_said(run, tmp_path):
     parquet.write_table(pa.table(years()), tmp_path / "d.parquet")
     options = ("-t", "year", "-o", tmp_path / "m", "--learner", "scinol2")
     status, out, err = run("train", tmp_path / "d.parquet", *options)

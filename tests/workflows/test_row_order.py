@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import compute, parquet
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.interruptions import Stop
 from tests.workflows.test_training import people
 from tunefree import Plan, open_source
@@ -35,11 +34,11 @@ def adult(tmp_path_factory):
     return folder
 
 
-def error(run, model, path):  # noqa: F811
+def error(run, model, path):
     return json.loads(run("evaluate", model, path, "--json")[1])["error"]
 
 
-def test_sorted_census_data(run, adult, tmp_path):  # noqa: F811
+def test_sorted_census_data(run, adult, tmp_path):
     model = tmp_path / "m"
     status, out, err = run("train", adult / "sorted.parquet", "-t", "income", "-o", model, *QUICK)
     assert status == 0, err
@@ -58,14 +57,14 @@ def test_sorted_census_data(run, adult, tmp_path):  # noqa: F811
     assert wrong < json.loads(run("certify", model, "--json")[1])["risk"]["error"] < 0.18
 
 
-def test_census_data_in_their_own_order(run, adult, tmp_path):  # noqa: F811
+def test_census_data_in_their_own_order(run, adult, tmp_path):
     status, out, _ = run("train", adult / "own.parquet", "-t", "income", "-o", tmp_path / "m", *QUICK)
     assert status == 0 and "warning" not in out
     assert "risk" in json.loads(run("certify", tmp_path / "m", "--json")[1])
     assert "warning" not in run("inspect", tmp_path / "m")[1]
 
 
-def test_numbers_that_are_sorted_or_drift(run, tmp_path):  # noqa: F811
+def test_numbers_that_are_sorted_or_drift(run, tmp_path):
     rng = np.random.default_rng(0)
     x = rng.normal(size=3000)
     pay = x + rng.normal(size=3000)
@@ -88,7 +87,7 @@ def test_shuffled_training_is_resumed_to_the_byte(tmp_path, monkeypatch):
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-def test_shuffling_is_seeded_and_refused_where_it_means_nothing(run, tmp_path):  # noqa: F811
+def test_shuffling_is_seeded_and_refused_where_it_means_nothing(run, tmp_path):
     parquet.write_table(pa.table(people(400)).drop_columns("pay"), tmp_path / "d.parquet")
     models = []
     for number, seed in enumerate((7, 7, 8)):
@@ -105,7 +104,7 @@ def test_shuffling_is_seeded_and_refused_where_it_means_nothing(run, tmp_path): 
         assert status == 2 and word in err and "tunefree-shuffle" not in err
 
 
-def test_standard_input_is_shuffled_and_rows_skipped_are_counted(run, tmp_path):  # noqa: F811
+def test_standard_input_is_shuffled_and_rows_skipped_are_counted(run, tmp_path):
     lines = ["age,job,rich", *(f"{20 + i % 50},cook,{'yes' if i % 50 > 20 else 'no'}" for i in range(300))]
     lines[8], lines[9] = "inf,cook,no", "1,cook,no,too many"
     text = "\n".join(lines).encode()

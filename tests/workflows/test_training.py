@@ -175,7 +175,7 @@ def test_saved_and_loaded_models_predict_the_same(tmp_path):
 @pytest.fixture
 def stream(tmp_path):
     path = tmp_path / "people.parquet"
-    parquet.write_table(pa.table(people(30_000)), path, row_group_size=3000)
+    parquet.write_table(pa.table(people(12_000)), path, row_group_size=3000)
     return path
 
 
@@ -210,13 +210,13 @@ def test_a_resumed_model_is_the_same_to_the_byte(tmp_path, monkeypatch, suffix, 
     monkeypatch.setattr("tunefree.stream.tables.CHUNK_ROWS", 1000)
     monkeypatch.setattr("tunefree.stream.tables.read_tables", partial(read_tables, block_size=20_000))
     monkeypatch.setattr("tunefree.stream.source.read_lines", partial(read_lines, block_size=20_000))
-    stream = written(pa.table(people(30_000)), tmp_path / f"people.{suffix}")
+    stream = written(pa.table(people(12_000)), tmp_path / f"people.{suffix}")
     named = {"target": "rich", "ignore": ("pay",)} if suffix not in ("vw", "svm") else {}
     plan = Plan(**named, learner=learner, passes=passes, holdout=0.1, average=learner == "scinol2")
     whole = model_bytes(train(open_source(stream), plan), tmp_path / "whole")
     checkpoint = tmp_path / "model.checkpoint"
 
-    trained, saves = resumed(open_source(stream), plan, checkpoint, 5000, each=2)
+    trained, saves = resumed(open_source(stream), plan, checkpoint, 2000, each=2)
     assert len(saves) >= 4 * passes
     assert model_bytes(trained, tmp_path / "resumed") == whole
 
@@ -259,6 +259,7 @@ def killed_and_resumed(arguments, output, n_kills):
     yield
 
 
+@pytest.mark.slow  # the pool is killed and resumed by `test_generations.py`
 def test_killed_at_any_moment_and_resumed(stream, tmp_path):
     """SIGKILL at random moments, then --resume, until it is done: the bytes of an uninterrupted run."""
     arguments = ["train", str(stream), "--target", "rich", "--learner", "scinol2", "--passes", "3"]

@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from tests.cli.test_cli import run  # noqa: F401 - a fixture
 from tests.interruptions import Stop
 from tunefree import Plan, open_source
 from tunefree.model_files.trained import Trained
@@ -36,7 +35,7 @@ def write(folder, kind, skipped, name):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_skipped_rows_leave_the_model_as_if_they_had_not_been_there(run, tmp_path, kind):  # noqa: F811
+def test_skipped_rows_leave_the_model_as_if_they_had_not_been_there(run, tmp_path, kind):
     given, without = write(tmp_path, kind, False, "given"), write(tmp_path, kind, True, "without")
     options = [*([] if kind == "vw" else ["-t", "y"]), "--learner", "scinol2"]
     status, _, err = run("train", given, *options, "-o", tmp_path / "m")
@@ -73,7 +72,7 @@ def test_the_count_is_resumed(tmp_path, monkeypatch):
     assert train(source, plan, None, checkpoint, 20, resume=True).progress.unlabelled == sum(WITHOUT)
 
 
-def test_what_it_cannot_be(run, tmp_path):  # noqa: F811
+def test_what_it_cannot_be(run, tmp_path):
     given = write(tmp_path, "csv", False, "given")
     status, _, err = run("train", given, "-t", "y", "-o", tmp_path / "m", "--unlabelled", "learn")
     assert status == 2 and "--unlabelled must be 'error' or 'skip'" in err
