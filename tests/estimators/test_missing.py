@@ -127,3 +127,13 @@ def test_gaps_in_river():
             model.learn_one({name: gap if value is None else value for name, value in row.items()}, i % 2)
         predictions.append(model.predict_proba_one({"x": 1.0, "job": gap, "y": gap}))
     assert predictions[0] == predictions[1] == predictions[2] == predictions[3]
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
+@pytest.mark.parametrize("table", [np.asarray, pd.DataFrame])
+def test_a_missing_label_is_named_by_its_row(missing, table):
+    X = table(np.arange(12.0).reshape(6, 2))
+    with pytest.raises(ValueError, match=r"Input y contains NaN: y\[4\] is missing; leave the row out"):
+        tunefree.TuneFreeClassifier().fit(X, np.array(["a", "b", "a", "b", missing, "a"], object))
+    with pytest.raises(ValueError, match=r"Input y contains NaN: y\[4\] is missing; leave the row out"):
+        tunefree.TuneFreeRegressor().fit(X, np.array([1.0, 2.0, 3.0, 4.0, np.nan, 5.0]))

@@ -101,6 +101,7 @@ def labelled(
     ``stream`` says that more rows are to come.
     """
     if tables.is_for_encoder(estimator, X, reset):
+        _check_known(y)
         X = tables.encode(estimator, X, learning=True, reset=reset, as_array=not stream)
         with quiet():
             y = check_X_y(np.zeros((X.shape[0], 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
@@ -110,9 +111,29 @@ def labelled(
         estimator._is_sparse = sparse.issparse(X)
     elif _is_sound(estimator, X) and _are_sound(y, len(X), y_numeric):
         return tables.as_learned(estimator, X), y
+    _check_known(y)
     with quiet():
         X, y = _validated(estimator, X, y, reset=reset, y_numeric=y_numeric)
         return tables.as_learned(estimator, canonical(X)), _complete(y, y_numeric)
+
+
+def _check_known(y: Any) -> None:
+    """Raise unless all targets are known; scikit-learn's errors name no row, or what cannot be sorted."""
+    labels = np.asarray(y)
+    if labels.ndim != 1 or labels.dtype.kind not in "fO":
+        return
+    values = labels.tolist() if labels.dtype.kind == "O" else []
+    is_missing = np.array([_is_missing(value) for value in values]) if values else labels != labels
+    if is_missing.any():
+        row = int(np.argmax(is_missing))
+        raise ValueError(f"Input y contains NaN: y[{row}] is missing; leave the row out")
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a label is None, NaN, or what pandas has for it."""
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
 
 
 def _complete(y: np.ndarray, is_numeric: bool) -> np.ndarray:
