@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -64,11 +65,11 @@ def test_rows_alone_have_the_bits_of_rows_together(make: Any) -> None:
     frame, new = frame_of(N, 0), frame_of(60, 1)
     y = (frame["width"] + (frame["colour"] == "red") > 0.3).to_numpy()
     model = make().fit(frame, y)
-    before = dict(vars(model))
+    before, pickled = dict(vars(model)), pickle.dumps(model)
     predict = model.predict_proba if hasattr(model, "predict_proba") else model.predict
     alone = np.concatenate([predict(new[i : i + 1]) for i in range(60)])
     assert alone.tobytes() == predict(new).tobytes()
-    assert vars(model) == before
+    assert vars(model) == before and pickle.dumps(model) == pickled
     assert all(tables.of_one_row(model, new[i : i + 1]) is not None for i in range(60))
 
 

@@ -217,10 +217,10 @@ class Number(Column):
 
 
 class _Remembered(dict[tuple[Any, ...], Categories]):
-    """What single values were converted to, which a copy does without."""
+    """What single values were converted to, which copies and pickles do without."""
 
-    def __deepcopy__(self, copied: dict[int, Any]) -> _Remembered:
-        return _Remembered()
+    def __reduce__(self) -> tuple[type[_Remembered], tuple[()]]:
+        return _Remembered, ()
 
 
 class Category(Column):

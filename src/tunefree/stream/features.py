@@ -113,6 +113,9 @@ class TableEncoder:
         self.cells: Any = None  # that are remembered of rows that are predicted one at a time
         self.profile, self.observes = Profile(len(self.columns)), True  # not in a second pass over the same rows
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"cells": None}
+
     @classmethod
     def infer(
         cls,
