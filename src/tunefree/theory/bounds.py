@@ -194,12 +194,7 @@ def log_phi(x: float) -> float:
 
 
 def paper_bound(
-    state: Any,
-    objective: Any,
-    weights: ArrayLike,
-    *,
-    first: ArrayLike | None = None,
-    drift: float | None = None,
+    state: Any, objective: Any, weights: ArrayLike, *, first: ArrayLike | None = None, drift: float | None = None
 ) -> float:
     """Bound on a learner's regret against fixed weights, from the learner's own theorem and its state.
 
