@@ -11,6 +11,7 @@ import pytest
 from tests.extending import run_page
 from tunefree import losses
 from tunefree.core.errors import ModelError
+from tunefree.losses.contract import loss_class
 
 
 @pytest.fixture
@@ -70,6 +71,12 @@ def test_names_that_make_no_loss(task, name, message):
         losses.loss_of(task, name)
 
 
+class Bare(NamedTuple):
+    lipschitz: float = 0.0
+    smoothness: float = 0.0
+
+
+@loss_class
 class Zero(NamedTuple):
     lipschitz: float = 0.0
     smoothness: float = 0.0
@@ -80,6 +87,9 @@ def test_a_loss_is_registered_for_its_tasks():
     losses.register("zero", Zero, "classification", "regression")
     assert losses.names("classification")[-1] == losses.names("regression")[-1] == "zero"
     assert losses.loss_of("regression", "zero") == Zero()
+    losses.register("bare", Bare, "regression")
+    with pytest.raises(ModelError, match="put @loss_class of tunefree.losses.contract before the class"):
+        losses.loss_of("regression", "bare")
     with pytest.raises(ModelError, match="the zero loss has no parameter"):
         losses.loss_of("regression", "zero:3")
     for arguments, message in (

@@ -35,12 +35,7 @@ def allow_deaths(most: int, dask_scheduler: Any = None) -> None:
 
 
 class OnDask(Engine):
-    """Calls functions on a cluster.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    """
+    """Calls functions on the cluster of a client."""
 
     def __init__(self, client: Any) -> None:
         self.client, self.run = client, uuid4().hex[:8]

@@ -70,18 +70,8 @@ def prepared(
 ) -> Prepared:
     """Number features and classes as all shards do, and take apart what others learn.
 
-    Parameters
-    ----------
-    local : LocalRows
-    united : Beginning
-        With the encoder of all shards, and the weights of classes.
-    classes : sequence of labels
-        Of all shards.
-    offset : int
-        Rows before those of this shard.
-    sizes : Sizes
-    shard, frames
-        What ``local`` was read from.
+    ``united`` has the encoder of all shards, and the weights of classes; ``offset`` rows are in the shards before.
+    ``local`` was read from the shard, or its frames.
     """
     ids = encoder_of(united.kind).restore(*united.encoder).ids_absorbed(*local.encoder)
     if ids is None and local.X is not None:  # it knew other columns, so its numbers mean other things

@@ -103,16 +103,7 @@ def begun(shard: Shard, plan: Plan, frames: Sequence[Any] = ()) -> Beginning | N
 
 
 def read(shard: Shard, beginning: Beginning, skips: bool, frames: Sequence[Any] = ()) -> LocalRows:
-    """Read the rows of a shard.
-
-    Parameters
-    ----------
-    shard : Shard
-    beginning : Beginning
-    skips : bool
-        Whether a shard that cannot be read is left out.
-    frames : sequence of tables
-        Those of a shard without files.
+    """Read the rows of a shard, or the tables of one without files; ``skips`` leaves out a shard that cannot be read.
 
     Raises
     ------

@@ -47,19 +47,9 @@ Tell = Callable[[str], None]
 def learn(
     engine: Engine, parts: Parts, plan: Plan, tell: Tell, skips: bool = False, journal: Journal | None = None
 ) -> Trained:
-    """Learn a model from shards.
+    """Learn a model from shards; ``skips`` leaves out those that cannot be read.
 
-    Parameters
-    ----------
-    engine : Engine
-    parts : Parts
-    plan : Plan
-    tell : function
-        Called with a line after each round.
-    skips : bool
-        Whether shards that cannot be read are left out.
-    journal : Journal, optional
-        Keeps the sums of each round.
+    ``tell`` is called with a line after each round, and the journal keeps the sums of each.
     """
     check(plan)
     journal, tell = journal or Journal(), _with_bytes(engine, tell)

@@ -92,15 +92,9 @@ def metrics_of(passed: Start | Passed) -> RunningMetrics:
 
 
 def started(blank_model: Blank, sample: Sequence[Encoded], is_all: bool) -> Start:
-    """The common start.
+    """The common start, from the parts of the sample that the shards have.
 
-    Parameters
-    ----------
-    blank_model : Blank
-    sample : sequence of Encoded
-        The part that each shard has.
-    is_all : bool
-        Whether the sample is all rows. If so, they keep their order, and the pass is that of one machine.
+    Where the sample is all rows, they keep their order, and the pass is that of one machine.
     """
     classes = list(blank_model.classes[: blank_model.n_first_classes] if is_all else blank_model.classes)
     model = PoolModel(blank_model.task, "pool", blank_model.loss, classes=classes, n_features=blank_model.n_features)

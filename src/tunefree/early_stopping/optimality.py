@@ -10,17 +10,7 @@ def least_error(path: np.ndarray, radius: float) -> float:
 
     The error is convex, so it is at least the mean, with weights eta_t, of its tangents in f_1, ..., f_{T-1}; and the
     mean of the subgradients is -f_T / sum eta_t. Of all T the best bound is taken. Lemma 14 of the paper is this with
-    the inner product <f_T, f> bounded by (||f_T||^2 + ||f||^2) / 2.
-
-    Parameters
-    ----------
-    path : (T,) array of ``PATH``
-    radius : float
-
-    Returns
-    -------
-    float
-        At least 0, below which no loss falls.
+    the inner product <f_T, f> bounded by (||f_T||^2 + ||f||^2) / 2. No loss is below 0.
     """
     mass = np.cumsum(path["step"])[:-1]
     tangents = np.cumsum(path["step"] * (path["training_loss"] - path["inner"]))[:-1]

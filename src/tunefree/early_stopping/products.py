@@ -12,20 +12,7 @@ from tunefree.kernel.backends import check_device
 
 
 def gram_of(kernel: Any, rows: Any, held: Any, budget: int, device: str | None = None) -> Gram:
-    """The products where they are asked for.
-
-    Parameters
-    ----------
-    kernel, rows, held, budget
-        As in :class:`Gram`.
-    device : str or None
-        None for NumPy on the processor; ``"cuda"``, ``"cuda:1"`` or ``"cpu"`` for PyTorch there.
-
-    Raises
-    ------
-    ModelError
-        If PyTorch is not installed, or knows no such device.
-    """
+    """A :class:`Gram` on the processor, or by PyTorch on a device, such as ``"cuda:1"`` or ``"cpu"``."""
     if device is None:
         return Gram(kernel, rows, held, budget)
     check_device(device)

@@ -152,14 +152,8 @@ def largest_eigenvalue(space: Space, weight: np.ndarray, start: np.ndarray, prod
     """An estimate of the largest eigenvalue of f -> sum_j weight_j f(x_j) K_{x_j}, by the power method, plus a tenth.
 
     Times the smoothness of the loss it is the smoothness of the empirical error, which the theorems bound by kappa^2.
-
-    Parameters
-    ----------
-    space : Space
-    weight : (n,) array
-        Weights of the rows, of sum 1.
-    start : (n,) array
-        A function of the rows to start from. Power steps do not depend on how equal rows are written down.
+    Weights (n,) of the rows have the sum 1, and ``start`` (n,) is a function of the rows: power steps do not depend on
+    how equal rows are written down.
     """
     roots, largest = np.sqrt(weight)[:, None], 0.0
     vector = roots * start[:, None]

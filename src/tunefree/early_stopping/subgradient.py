@@ -47,15 +47,7 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(problem: Problem, coefficients: np.ndarray, held: bool = True) -> Evaluation:
-    """Evaluate f on the rows that are learned, and on those held out if they are asked for and watched.
-
-    Parameters
-    ----------
-    problem : Problem
-    coefficients : (p, K) array
-        Of f.
-    held : bool, default True
-    """
+    """Evaluate f on the rows that are learned, and on those held out if they are asked for and watched."""
     space, objective, rows = problem.space, problem.objective, problem.learned
     margins = np.empty((len(rows.y), problem.n_outputs))
     slopes, losses = np.empty_like(margins), np.empty(len(rows.y))

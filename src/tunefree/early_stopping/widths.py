@@ -11,14 +11,7 @@ LEAST, MOST = -2, 6  # log2 of multiples of the median rule's gamma: the ladder'
 def best_gamma(gamma: float, validation_loss: Callable[[float], float]) -> float:
     """The multiple of gamma by a power of two, from a quarter to 64, with the least validation loss.
 
-    Every second one is evaluated, then the neighbours of the best of them.
-
-    Parameters
-    ----------
-    gamma : float
-        Of the median rule.
-    validation_loss : function
-        The loss at a gamma.
+    Every second one is evaluated, then the neighbours of the best of them. ``gamma`` is that of the median rule.
 
     Examples
     --------

@@ -37,15 +37,7 @@ class Bins(NamedTuple):
 
 
 def bins_of(columns: np.ndarray, is_categorical: np.ndarray, scores: np.ndarray) -> Bins:
-    """Bins of some rows.
-
-    Parameters
-    ----------
-    columns : (n, c) array
-        NaN is missing.
-    is_categorical : (c,) array of bool
-    scores : (n,) array
-        By whose means categories are ordered.
+    """Bins of some rows (n, c), where NaN is missing; categories are ordered by their mean scores (n,).
 
     Examples
     --------

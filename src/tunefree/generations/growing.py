@@ -21,15 +21,9 @@ LEAST_WEIGHT = 1e-30  # over the largest, so that it is above 0 in single precis
 
 
 def grow(kind: str, problem: Problem, seed: int) -> Trees | Linear | None:
-    """A model of a problem; None where the kind is not for such rows.
+    """A model of a problem, of a kind in ``KINDS``; None where the kind is not for such rows.
 
-    Parameters
-    ----------
-    kind : str
-        A name in ``KINDS``.
-    problem : Problem
-    seed : int
-        The same model comes of the same problem and seed, whatever the number of threads.
+    The same model comes of the same problem and seed, whatever the number of threads.
     """
     return KINDS[kind](problem if problem.binned else prepared(problem), seed)
 

@@ -181,11 +181,7 @@ class LivingLeaves(HasObjective):
     def call_on(self, leaves: np.ndarray, *rows: np.ndarray) -> Call:
         """The call that predicts and learns rows, right until there is one more class.
 
-        Parameters
-        ----------
-        leaves : (n, trees) int32 array
-        *rows : arrays
-            Offsets (n, K), targets (n,) and weights (n,), and the predictions (n, K), which are written.
+        ``rows`` are offsets (n, K), targets (n,) and weights (n,), and the predictions (n, K), which are written.
         """
         codes, scratch = leaves.view(np.uint32), np.zeros((3, padded(self.state.n_outputs)))
         follow = following(type(self.state), self.state.n_outputs == 1)

@@ -135,11 +135,7 @@ def _features(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
 def grow_linear(problem: Problem, seed: int = 0) -> Linear | None:
     """Linear models of a problem; None if they would have too many weights, or for losses of numbers that have none.
 
-    Parameters
-    ----------
-    problem : Problem
-    seed : int
-        Of no effect: nothing is drawn.
+    The seed has no effect: nothing is drawn.
 
     Examples
     --------

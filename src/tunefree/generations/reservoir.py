@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 MOST_ROWS = 2**17  # kept, if they are not too wide
+ARRAYS = ("columns", "targets", "weights", "digests")
 WIDE = 2**7  # columns beyond which fewer rows are kept, but one of so many however wide they are
 
 
@@ -59,7 +60,7 @@ class Reservoir:
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays."""
-        return self.columns.nbytes + self.targets.nbytes + self.weights.nbytes + self.digests.nbytes
+        return sum(getattr(self, name).nbytes for name in ARRAYS)
 
     def add(
         self, columns: np.ndarray, targets: np.ndarray, weights: np.ndarray, digests: np.ndarray, fills: list[float]
@@ -87,8 +88,7 @@ class Reservoir:
         order: Any = slice(min(self.rows, self.capacity))
         if latest:
             order = np.arange(max(self.rows - latest, 0), self.rows) % self.capacity
-        arrays = {"columns": self.columns, "targets": self.targets, "weights": self.weights, "digests": self.digests}
-        return {name: array[order].copy() for name, array in arrays.items()}
+        return {name: getattr(self, name)[order].copy() for name in ARRAYS}
 
     def _widen(self, n_columns: int, fills: list[float]) -> None:
         before = self.columns.shape[1]
@@ -97,8 +97,8 @@ class Reservoir:
             wider[:, :before] = self.columns
             self.columns = wider
             if len(self.columns) > self.capacity:  # wider rows, of which fewer are kept
-                self.columns, self.targets = self.columns[: self.capacity], self.targets[: self.capacity]
-                self.weights, self.digests = self.weights[: self.capacity], self.digests[: self.capacity]
+                for name in ARRAYS:
+                    setattr(self, name, getattr(self, name)[: self.capacity])
 
     def _reserve(self, rows: int) -> None:
         before = len(self.targets)
@@ -115,5 +115,5 @@ class Reservoir:
     def restore(self, arrays: dict[str, np.ndarray], rows: int) -> None:
         """Take over what :meth:`save_state` gave after so many rows."""
         self.rows = rows
-        for name in ("columns", "targets", "weights", "digests"):
+        for name in ARRAYS:
             setattr(self, name, np.array(arrays[name]))

@@ -236,18 +236,9 @@ def joined(
 
 
 def arrays_of(arrays: dict[str, np.ndarray], kinds: dict[str, tuple[str, int]]) -> dict[str, np.ndarray]:
-    """The arrays of a file under some names.
+    """The arrays of a file under some names; ModelError if one is missing, or of another kind.
 
-    Parameters
-    ----------
-    arrays : dict
-    kinds : dict
-        Characters of the data types that an array may have, and its number of axes, under its name.
-
-    Raises
-    ------
-    ModelError
-        If one is missing, or of another kind.
+    ``kinds`` has the characters of the data types that an array may have, and its number of axes, under its name.
 
     Examples
     --------

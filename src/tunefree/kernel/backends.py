@@ -9,12 +9,7 @@ from tunefree.kernel.backend import Backend
 
 
 def backend_of(device: str | None) -> Backend:
-    """The backend of a device.
-
-    Parameters
-    ----------
-    device : str or None
-        None for compiled code on the processor; ``"cuda"``, ``"cuda:1"`` or ``"cpu"`` for PyTorch there.
+    """The backend of a device: compiled code on the processor for None, PyTorch for ``"cuda:1"`` or ``"cpu"``.
 
     Raises
     ------

@@ -252,14 +252,7 @@ LEARNING = Loop(learning_of)
 
 
 def learning(learner: type[KernelLearner], has_one_output: bool) -> Kernel:
-    """The kernel of a learner, for all losses that have a name by now.
-
-    Parameters
-    ----------
-    learner : class
-    has_one_output : bool
-        If not, it is one for any number of several outputs.
-    """
+    """The kernel of a learner, of one output or of several, for all losses that have a name by now."""
     kind = f"{learner.__module__}.{learner.__name__}".removeprefix("tunefree.")
     name = f"learn.{kind}.{'one' if has_one_output else 'several'}"
     lengths = {"padded": 1, "outputs": 1} if has_one_output else {}

@@ -145,11 +145,7 @@ class Expansion:
     def averaged(self, clocks: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (M, K, n) of the averages of the functions, and those of the open block (M, K, BLOCK).
 
-        Parameters
-        ----------
-        clocks : (M, K) array
-        shares : (M,) array
-            See :class:`tunefree.kernel.contract.KernelLearner`.
+        Clocks (M, K) and shares (M,) are those of :class:`tunefree.kernel.contract.KernelLearner`.
         """
         parts = []
         for coefficients, lags in self._both():

@@ -35,8 +35,7 @@ C_LAST = (2.08757232129817482790e-09, -1.13596475577881948265e-11)
 
 
 SPECTRAL_DISTRIBUTIONS = Registry(
-    "spectral distribution",
-    {"normal": "tunefree.kernel.fourier:normal", "cauchy": "tunefree.kernel.fourier:cauchy"},
+    "spectral distribution", {"normal": "tunefree.kernel.fourier:normal", "cauchy": "tunefree.kernel.fourier:cauchy"}
 )
 
 

@@ -27,17 +27,9 @@ def in_precision(
     states: Mapping[str, type[Any]] | None = None,
     lengths: Mapping[str, int] | None = None,
 ) -> Kernel:
-    """A kernel of a plain function in one of the precisions.
+    """A :class:`tunefree.core.kernels.Kernel` of a plain function in one of the precisions, a name in ``DTYPES``.
 
-    Parameters
-    ----------
-    function : function
-        ``real`` stands in its annotations for the type of the numbers.
-    dtype : str
-        One of ``DTYPES``.
-    name : str
-    states, lengths : mapping, optional
-        See :class:`tunefree.core.kernels.Kernel`.
+    ``real`` stands in the annotations of the function for the type of the numbers.
     """
     copy = FunctionType(function.__code__, function.__globals__, function.__name__, None, function.__closure__)
     copy.__module__ = function.__module__

@@ -150,9 +150,13 @@ def loss_of(task: str, name: str | None) -> Any:
     if len(parameters) > len(expected):
         raise ModelError(f"loss {name!r} has too many parameters; write {':'.join([kind, *expected])}")
     try:
-        return LOSSES[kind](*map(float, parameters))
+        loss = LOSSES[kind](*map(float, parameters))
     except (TypeError, ValueError) as error:
         raise ModelError(f"loss {name!r}: {error}") from None
+    if not hasattr(loss, "has_log_link"):
+        remedy = "put @loss_class of tunefree.losses.contract before the class"
+        raise ModelError(f"{type(loss).__name__} has not the functions of all losses; {remedy}")
+    return loss
 
 
 def __getattr__(name: str) -> Any:

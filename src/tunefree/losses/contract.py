@@ -36,7 +36,7 @@ class Growth(NamedTuple):
 
 
 class Loss:
-    """What a loss has that does not define it. It needs ``value``, ``slope`` and ``curvature``.
+    """What a loss has by default; ``value``, ``slope`` and ``curvature`` it defines itself.
 
     Examples
     --------

@@ -20,16 +20,7 @@ import numpy as np
 
 from tunefree.core.numbers import LARGEST, LARGEST_EXPONENT, bounded, clip, finite, power_below, power_of_two
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.places import (
-    CENTRE,
-    GRAIN,
-    IS_LOG,
-    LIPSCHITZ,
-    MARGIN,
-    MASS,
-    SPREAD,
-    UNIT,
-)
+from tunefree.losses.places import CENTRE, GRAIN, IS_LOG, LIPSCHITZ, MARGIN, MASS, SPREAD, UNIT
 from tunefree.losses.rates import logarithm_of_few
 
 LEAST_RATIO = 1e-300  # of two means

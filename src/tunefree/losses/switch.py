@@ -93,11 +93,7 @@ def no_loss(loss, numbers, y, prediction):
 def switch(name: str, classes: Sequence[type]) -> Callable[..., float]:
     """A function of the contract as a plain function (loss, numbers, y, prediction) of the number of a loss.
 
-    Parameters
-    ----------
-    name : str
-        ``value``, ``slope``, ``curvature`` or ``left_slope``.
-    classes : sequence of class
+    It is called ``value``, ``slope``, ``curvature`` or ``left_slope``.
 
     Examples
     --------

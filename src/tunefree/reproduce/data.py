@@ -99,14 +99,7 @@ class Prepared(NamedTuple):
 
 
 def locate(name: str, folder: Path | None) -> Path:
-    """Find the file of a data set.
-
-    Parameters
-    ----------
-    name : str
-        A name in ``ALL`` or ``OTHERS``.
-    folder : Path, optional
-        Folder of the data files; by default the value of the environment variable ``TUNEFREE_DATA``.
+    """The file of a data set, a name in ``ALL`` or ``OTHERS``, in a folder, by default that of ``TUNEFREE_DATA``.
 
     Raises
     ------
@@ -126,17 +119,7 @@ def locate(name: str, folder: Path | None) -> Path:
 
 @cache
 def prepare(name: str, path: Path, train_rows: int = 0, test_rows: int = 0) -> Prepared:
-    """Read a data set; the result is cached in each process.
-
-    Parameters
-    ----------
-    name : str
-        A name in ``ALL``.
-    path : Path
-        Its file.
-    train_rows, test_rows : int, default 0
-        Number of rows, drawn at random; 0 for all.
-    """
+    """Read a data set in ``ALL``, so many rows drawn at random or all (0); the result is cached in each process."""
     content, classes, labels, is_train = _read(ALL[name], path)
     rows, n_features = _features(content, ALL[name])
     random = np.random.default_rng(SPLIT_SEED)

@@ -40,21 +40,9 @@ class Style(NamedTuple):
 
 
 def write(draw: Callable[[Any], None], inches: tuple[float, float], base: Path) -> list[Path]:
-    """Write a figure as PNG and SVG; the same data give the same bytes.
+    """Write a figure of some width and height as PNG and SVG, and return the files; the same data give the same bytes.
 
-    Parameters
-    ----------
-    draw : function
-        Draws on the matplotlib figure that it is called with.
-    inches : tuple of two floats
-        Width and height.
-    base : Path
-        Path of the files without suffix.
-
-    Returns
-    -------
-    paths : list of Path
-        The files written.
+    ``draw`` draws on a figure of matplotlib; ``base`` is the path of the files without suffix.
     """
     require_matplotlib()
     import matplotlib as mpl

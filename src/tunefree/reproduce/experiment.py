@@ -93,12 +93,7 @@ def compute(
 ) -> Results:
     """Compute all parts of an experiment that are not cached; the results of all, by name.
 
-    Parameters
-    ----------
-    experiment : Experiment
-    request : Request
-    progress : function, optional
-        Called with how many parts are finished, of how many, and how many of these in an earlier run.
+    ``progress`` is called with how many parts are finished, of how many, and how many of these in an earlier run.
     """
     settings, files = settings_of(experiment, request), files_of(experiment, request)
     store = store_of(experiment, request)

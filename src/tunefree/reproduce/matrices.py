@@ -82,17 +82,7 @@ class Matrices(NamedTuple):
 
 @cache
 def prepare(source: str, path: Path, train_rows: int = 0, test_rows: int = 0) -> Matrices:
-    """Read a data set; the result is cached in each process.
-
-    Parameters
-    ----------
-    source : str
-        The source of a case.
-    path : Path
-        Its file.
-    train_rows, test_rows : int, default 0
-        Maximum numbers of rows; 0 for those of the paper.
-    """
+    """Read the source of a case, at most so many rows or those of the paper (0); cached in each process."""
     return {"a9a": _a9a, "Covertype": _covertype, "20 Newsgroups": _newsgroups}[source](path, train_rows, test_rows)
 
 

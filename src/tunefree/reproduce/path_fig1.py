@@ -63,13 +63,7 @@ def parts(settings: Settings, results: Results) -> list[Part]:
 
 
 def work(
-    files: dict[str, Path],
-    trial: int,
-    thetas: list[float],
-    eta: float,
-    rows: int,
-    test_rows: int,
-    iterations: int,
+    files: dict[str, Path], trial: int, thetas: list[float], eta: float, rows: int, test_rows: int, iterations: int
 ) -> Arrays:
     """Training and test errors (thetas, iterations), and exact errors (thetas, some iterations)."""
     random = np.random.default_rng(trial)

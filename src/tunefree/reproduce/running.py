@@ -39,18 +39,9 @@ def from_command_line(names: list[str], everything: bool, request: Request, afre
 def reproduce(
     names: list[str], request: Request, display: Display, afresh: bool = False, without_missing: bool = False
 ) -> list[str]:
-    """Run experiments; a message for each that was skipped.
+    """Run experiments, all parts ``afresh`` or those that no earlier run has left; a message for each that was skipped.
 
-    Parameters
-    ----------
-    names : list of str
-    request : Request
-        Folders, size and number of processes.
-    display : Display
-    afresh : bool, default False
-        Compute all parts again, also those cached by an earlier run.
-    without_missing : bool, default False
-        Skip experiments whose data files are missing, instead of raising DataError before any is run.
+    Skipped are those whose data files are missing; unless ``without_missing`` a DataError is raised before any is run.
     """
     drawing.require_matplotlib()
     make_folder(request.output)

@@ -19,15 +19,7 @@ from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Resu
 from tunefree.reproduce.methods import Method
 
 FEATURES = 21
-PAPER = (
-    methods.SGD,
-    methods.ADAGRAD,
-    methods.ADAM,
-    methods.NAG,
-    methods.SFMD,
-    methods.SCINOL1,
-    methods.SCINOL2,
-)
+PAPER = (methods.SGD, methods.ADAGRAD, methods.ADAM, methods.NAG, methods.SFMD, methods.SCINOL1, methods.SCINOL2)
 OURS = (methods.STEADY, methods.POOL)
 LABELS = ["0", "1"]
 OURS_INTERVAL = 5  # factor of the rounds between evaluations of our methods, which take longer

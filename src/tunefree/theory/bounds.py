@@ -194,12 +194,7 @@ def log_phi(x: float) -> float:
 
 
 def paper_bound(
-    state: Any,
-    objective: Any,
-    weights: ArrayLike,
-    *,
-    first: ArrayLike | None = None,
-    drift: float | None = None,
+    state: Any, objective: Any, weights: ArrayLike, *, first: ArrayLike | None = None, drift: float | None = None
 ) -> float:
     """Bound on a learner's regret against fixed weights, from the learner's own theorem and its state.
 
@@ -269,8 +264,9 @@ def paper_bound(
             bound = lipschitz * _bound_for_numbers(objective, state, u, drift)
         else:
             begun = None if first is None else np.asarray(first, np.float64)[:, None]
-            late = float(-u[:, 0] @ _gradients(state).sum(axis=1)) if isinstance(objective, Multinomial) else 0.0
-            bound = lipschitz * (_bound_of_learner(state, u, begun) + late)
+            bound = lipschitz * _bound_of_learner(state, u, begun)
+            if isinstance(objective, Multinomial):
+                bound += float(-u[:, 0] @ _gradients(state).sum(axis=1))
     return bound if math.isfinite(bound) else math.inf
 
 
@@ -343,24 +339,14 @@ def _bound_of_learner(state: Any, u: np.ndarray, first: np.ndarray | None) -> fl
     raise TypeError(f"{type(state).__name__} has no regret bound")
 
 
-@singledispatch
 def _gradients(state: Any) -> np.ndarray:
     """Minus the sums of gradients (d, K), in the data's units."""
-    raise TypeError(f"{type(state).__name__} has no regret bound")
-
-
-@singledispatch
-def _left_of_wealth(state, u):
-    """The linearised regret of the margins against u, where the learner's wealth determines it; else infinite."""
-    return math.inf
-
-
-for scinol in (ScInOL1, ScInOL2):
-
-    @_gradients.register(scinol)
-    def _gradients_of_scinol(state):
-        seen = state.inverse[:, None] > 0.0
-        return np.where(seen, state["gradients"] / state.inverse[:, None], 0.0)
+    if isinstance(state, PiSTOL):
+        return state["gradients"] * state.unit[0]
+    if isinstance(state, CoordinatePiSTOL):
+        return state["gradients"] * state.largest[:, None]
+    seen = state.inverse[:, None] > 0.0
+    return np.where(seen, state["gradients"] / state.inverse[:, None], 0.0)
 
 
 @_bound_of_learner.register(ScInOL1)
@@ -382,8 +368,10 @@ def _bound_of_scinol2(state, u, first):
     return sum(scinol2_bound(u[seen, k], scales[:, k], first[seen, 0], state.epsilon[0]) for k in columns)
 
 
-@_left_of_wealth.register(ScInOL2)
-def _left_of_wealth_of_scinol2(state, u):
+def _left_of_wealth(state, u):
+    """The linearised regret of the margins against u, which the wealth of ScInOL2 determines; infinite for others."""
+    if not isinstance(state, ScInOL2):
+        return math.inf
     seen = state.inverse > 0.0
     linear = np.sign(u[seen]) * _scaled(state, u) * state["gradients"][seen]
     return float((state.epsilon[0] * state["wealth_scale"][seen, None] - state["wealth"][seen] + linear).sum())
@@ -400,11 +388,6 @@ def _scaled(state, u):
     return np.minimum(np.abs(u[seen]) / state.inverse[seen, None], LARGEST)
 
 
-@_gradients.register(PiSTOL)
-def _gradients_of_pistol(state):
-    return state["gradients"] * state.unit[0]
-
-
 @_bound_of_learner.register(PiSTOL)
 def _bound_of_pistol(state, u, first):
     largest, slopes = state.largest[0], state["slopes"]
@@ -413,11 +396,6 @@ def _bound_of_pistol(state, u, first):
     norms = np.sqrt(((u * state.unit[0]) ** 2).sum(0))
     bounds = growing_pistol_bound(norms * largest, slopes / largest, slopes / state.first[0], state.a[0], state.b[0])
     return float(bounds.sum())
-
-
-@_gradients.register(CoordinatePiSTOL)
-def _gradients_of_coordinate_pistol(state):
-    return state["gradients"] * state.largest[:, None]
 
 
 @_bound_of_learner.register(CoordinatePiSTOL)

@@ -393,7 +393,7 @@ class Certificate:
 
 
 def certify(evidence: Evidence, objective: Any) -> Certificate:
-    """Compute the certificate of the evidence so far.
+    """The certificate of the evidence so far.
 
     Parameters
     ----------

@@ -134,13 +134,7 @@ class LossRises:
         self.start = np.zeros(4)  # the least gain so far, and the sums then
         self.place = NOWHERE  # of the row after that
 
-    def add(
-        self,
-        losses: np.ndarray,
-        weight: np.ndarray,
-        scale: np.ndarray,
-        place: Callable[[int], Place],
-    ) -> Outcome:
+    def add(self, losses: np.ndarray, weight: np.ndarray, scale: np.ndarray, place: Callable[[int], Place]) -> Outcome:
         """Add losses in the order of their rows; nothing depends on how rows are divided into batches.
 
         Parameters
