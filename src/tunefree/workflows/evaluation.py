@@ -20,6 +20,7 @@ from tunefree.stream.source import Source
 from tunefree.training.rates import as_learned
 from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of
+from tunefree.training.training import learn_batch
 from tunefree.workflows.count_metrics import Decile, double_lift, lift
 from tunefree.workflows.interval_metrics import Covered, IntervalScores
 from tunefree.workflows.metrics import MOST_SCORES, Measure, Metrics, Scored, measures
@@ -182,7 +183,7 @@ def evaluate(
     metrics, scores = RunningMetrics(), _Scores(model, loss_of(model.task, trained.plan.loss))
     bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
     intervals = _interval_scores(model, interval, progressive)
-    for batch, predictions in predict(trained, source, bad, True, kept, progressive):
+    for batch, predictions in predict(trained, source, bad, True, kept, learn_batch if progressive else None):
         weight = batch.weight
         batch, y = as_learned(trained.plan, batch, target_of(model.task, batch))
         exposure = weight if batch.exposure is None else weight * batch.exposure

@@ -28,9 +28,9 @@ from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
 from tunefree.stream.whole_groups import whole_groups
+from tunefree.training.pieces import Step
 from tunefree.training.reading import ahead, encoded, in_its_notation
 from tunefree.training.resuming import check_kind
-from tunefree.training.training import learn_batch
 
 CONFORMAL = ("interval", "quantiles", "set")  # what is written of how sure predictions are
 
@@ -48,35 +48,35 @@ def predict(
     bad: BadRows,
     labelled: bool = False,
     kept: Sequence[str] = (),
-    progressive: bool = False,
+    learn: Callable[[Trained, Batch], Step] | None = None,
 ) -> Iterator[Predicted]:
     """Predict the rows of a source, batch by batch.
 
     ``labelled``: whether each row must have a target.
     ``kept``: columns that batches keep as they were read, whether the model knows them or not.
-    ``progressive``: whether each row, which must have a target, is learned after it was predicted. The model and the
-    encoder are changed.
+    ``learn``: such as :func:`tunefree.training.training.learn_batch`, by which batches, whose rows must have a target,
+    are predicted and learned instead. The model and the encoder are changed.
     Raises a DataError if the source is of another kind than what the model was trained on, a row cannot be used, or
     there is no such column, and a ModelError if a checkpoint is to go on.
 
     >>> from tunefree import Plan, open_source
-    >>> from tunefree.training.training import train
+    >>> from tunefree.training.training import learn_batch, train
     >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
     >>> trained = train(source, Plan(target="rich", learner="scinol2"))
-    >>> [len(batch.predictions) for batch in predict(trained, source, BadRows(), progressive=True)]
+    >>> [len(batch.predictions) for batch in predict(trained, source, BadRows(), learn=learn_batch)]
     [200]
     """
     check_kind(trained, source)
     kept = names_in(kept)
     if kept and source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
-    encoder, chunks = in_its_notation(source, trained.encoder, bad, kept, grows=progressive)
-    if progressive and trained.plan.group is not None:
+    learns = learn is not None
+    encoder, chunks = in_its_notation(source, trained.encoder, bad, kept, grows=learns)
+    if learns and trained.plan.group is not None:
         chunks = whole_groups(chunks, trained.plan.group)
-    going = continued(replace(trained, encoder=encoder)) if progressive else None
-    is_labelled = labelled or progressive
-    for batch in ahead(encoded(encoder, chunks, bad, progressive, is_labelled, kept, is_live=source.is_live)):
-        predictions = trained.model.predict(batch.rows) if going is None else learn_batch(going, batch).predictions
+    going = continued(replace(trained, encoder=encoder)) if learns else trained
+    for batch in ahead(encoded(encoder, chunks, bad, learns, labelled or learns, kept, is_live=source.is_live)):
+        predictions = trained.model.predict(batch.rows) if learn is None else learn(going, batch).predictions
         yield Predicted(batch, predictions)
 
 
