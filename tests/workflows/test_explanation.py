@@ -117,7 +117,7 @@ def test_bad_rows_are_counted_once(tmp_path):
     assert (told[0], bad.count) == (1, 1)
     assert csv.read_csv(tmp_path / "why.csv")["row"].to_pylist() == [1]
     with pytest.raises(DataError, match="no rows"):
-        explanation.sample_of(trained("rich"), open_source({"age": []}), BadRows())
+        explanation.sample_of(trained("rich"), open_source({"age": []}))
 
 
 def test_what_a_model_has_learned_is_told(run, tmp_path):

@@ -19,6 +19,7 @@ from tunefree.stream.columns import decoded
 from tunefree.stream.source import Source
 from tunefree.training.reading import no_rows
 from tunefree.training.targets import target_of
+from tunefree.training.training import learn_batches
 from tunefree.training.usable_targets import as_learned
 from tunefree.workflows.count_metrics import Decile, double_lift, lift
 from tunefree.workflows.interval_metrics import Covered, IntervalScores
@@ -182,7 +183,7 @@ def evaluate(
     metrics, scores = RunningMetrics(), _Scores(model, loss_of(model.task, trained.plan.loss))
     bad.target, bad.loss = trained.plan.target, trained.plan.loss  # rows with targets that it cannot have are bad
     intervals = _interval_scores(model, interval, progressive)
-    for batch, predictions in predict(trained, source, bad, True, kept, progressive):
+    for batch, predictions in predict(trained, source, bad, True, kept, learn_batches if progressive else None):
         weight = batch.weight
         batch, y = as_learned(trained.plan, batch, target_of(model.task, batch))
         exposure = weight if batch.exposure is None else weight * batch.exposure

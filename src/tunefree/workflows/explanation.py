@@ -53,7 +53,7 @@ def terms_of(trained: Trained, data: Any = None) -> Decomposition | None:
     if trained.model.kind == "path":
         return None
     if data is not None:
-        return decomposition_of(trained, sample_of(trained, open_source(data), BadRows()))
+        return decomposition_of(trained, sample_of(trained, open_source(data)))
     try:
         decomposition = decomposition_of(trained)
     except ModelError:  # kernels alone
@@ -69,10 +69,10 @@ def picture_of(trained: Trained, decomposition: Decomposition | None, label: Any
     return picture(decomposition, target=label, name=trained.plan.target)
 
 
-def sample_of(trained: Trained, source: Source, bad: BadRows) -> Any:
+def sample_of(trained: Trained, source: Source) -> Any:
     """Evenly spaced rows of a source, as a block of rows."""
     blocks: list[Any] = []
-    for batch, _ in predict(trained, source, bad):
+    for batch, _ in predict(trained, source, BadRows()):
         blocks.append(batch.rows)
         if sum(map(n_rows, blocks)) > MOST_KEPT:
             rows = together(blocks)

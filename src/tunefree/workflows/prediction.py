@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,9 +27,9 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.columns import decoded
 from tunefree.stream.formats import TABLE
 from tunefree.stream.source import Source
+from tunefree.training.pieces import Step
 from tunefree.training.reading import ahead, encoded, in_its_notation
 from tunefree.training.resuming import check_kind
-from tunefree.training.training import learn_batches
 
 CONFORMAL = ("interval", "quantiles", "set")  # what is written of how sure predictions are
 
@@ -47,33 +47,33 @@ def predict(
     bad: BadRows,
     labelled: bool = False,
     kept: Sequence[str] = (),
-    progressive: bool = False,
+    learn: Callable[[Trained, Iterable[Batch]], Iterator[Step]] | None = None,
 ) -> Iterator[Predicted]:
     """Predict the rows of a source, batch by batch.
 
     ``labelled``: whether each row must have a target.
     ``kept``: columns that batches keep as they were read, whether the model knows them or not.
-    ``progressive``: whether each row, which must have a target, is learned after it was predicted. The model and the
-    encoder are changed.
+    ``learn``: such as :func:`tunefree.training.training.learn_batches`, by which batches, whose rows must have a target,
+    are predicted and learned instead. The model and the encoder are changed.
     Raises a DataError if the source is of another kind than what the model was trained on, a row cannot be used, or
     there is no such column, and a ModelError if a checkpoint is to go on.
 
     >>> from tunefree import Plan, open_source
-    >>> from tunefree.training.training import train
+    >>> from tunefree.training.training import learn_batches, train
     >>> source = open_source({"age": [20.0, 60.0] * 100, "rich": ["no", "yes"] * 100})
     >>> trained = train(source, Plan(target="rich", learner="scinol2"))
-    >>> [len(batch.predictions) for batch in predict(trained, source, BadRows(), progressive=True)]
+    >>> [len(batch.predictions) for batch in predict(trained, source, BadRows(), learn=learn_batches)]
     [200]
     """
     check_kind(trained, source)
     kept = names_in(kept)
     if kept and source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns", source.name, remedy=f"leave out {', '.join(kept)}")
-    encoder, chunks = in_its_notation(source, trained.encoder, bad, kept, grows=progressive)
-    is_labelled = labelled or progressive
-    batches = ahead(encoded(encoder, chunks, bad, progressive, is_labelled, kept, is_live=source.is_live))
-    if progressive:
-        for step in learn_batches(continued(replace(trained, encoder=encoder)), batches):
+    learns = learn is not None
+    encoder, chunks = in_its_notation(source, trained.encoder, bad, kept, grows=learns)
+    batches = ahead(encoded(encoder, chunks, bad, learns, labelled or learns, kept, is_live=source.is_live))
+    if learn is not None:
+        for step in learn(continued(replace(trained, encoder=encoder)), batches):
             yield Predicted(step.piece.read.batch, step.predictions)
         return
     for batch in batches:
