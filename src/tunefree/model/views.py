@@ -193,6 +193,7 @@ def _transforming(cls: Any) -> Kernel:
         shown_numbers: Annotated[np.ndarray, "float64[rows, columns]"],
         shown_entries: Annotated[np.ndarray, "float64[entries]"],
     ) -> None:
+        """Write how rows are shown; those where ``learns`` is above 0 are observed before."""
         for i in range(len(numbers)):
             size = mean_size(entries[pointers[i] : pointers[i + 1]])
             if learns[i] > 0.0:
@@ -215,21 +216,7 @@ def all_kernels() -> list[Kernel]:
 
 
 def transform_rows(view: Any, *arrays: np.ndarray) -> None:
-    """Write how a view shows numbers and entries.
-
-    Parameters
-    ----------
-    view : view
-    learns : (n,) array
-        Rows where it is above 0 are observed before they are shown.
-    numbers : (n, p) array
-    pointers : (n + 1,) array
-        Into the entries.
-    entries : (e,) array
-    shown_numbers : (n, p) array
-        Written to, as is the last.
-    shown_entries : (e,) array
-    """
+    """Write how a view shows numbers and entries; the arrays are those of its kernel."""
     KERNELS[type(view)](view, *arrays)
 
 

@@ -458,22 +458,15 @@ def valid_utf8(array: Array, column: str, faults: Faults) -> Array:
     return strings
 
 
-_FAMILIES: tuple[tuple[str, Callable[[Any], bool]], ...] = (
-    ("null", pa.types.is_null),
-    ("boolean", pa.types.is_boolean),
-    ("number", pa.types.is_integer),
-    ("number", pa.types.is_floating),
-    ("number", pa.types.is_decimal),
-    ("string", pa.types.is_string),
-    ("string", pa.types.is_large_string),
-    ("string", pa.types.is_string_view),
-    ("moment", pa.types.is_date),
-    ("moment", pa.types.is_timestamp),
-    ("time", pa.types.is_time),
-    ("duration", pa.types.is_duration),
-)
-
-
+_FAMILIES: dict[str, tuple[Callable[[Any], bool], ...]] = {
+    "null": (pa.types.is_null,),
+    "boolean": (pa.types.is_boolean,),
+    "number": (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal),
+    "string": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+    "moment": (pa.types.is_date, pa.types.is_timestamp),
+    "time": (pa.types.is_time,),
+    "duration": (pa.types.is_duration,),
+}
 _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 _OF_LISTS = {"string": "strings", "null": "strings", "number": "numbers"}
 
@@ -495,4 +488,4 @@ def family(arrow_type: Any) -> str:
         return of_values if of_values in ("string", "nested") else "category"
     if any(test(arrow_type) for test in _LISTS):
         return _OF_LISTS.get(family(arrow_type.value_type), "nested")
-    return next((name for name, test in _FAMILIES if test(arrow_type)), "nested")
+    return next((name for name, tests in _FAMILIES.items() if any(test(arrow_type) for test in tests)), "nested")

@@ -168,14 +168,8 @@ def tokenize(
             break
         longs = longs._replace(values=np.array([_exact(data, place) for place in longs.places[1 : n_longs + 1]]))
     rows_read, entries_read, errors = sizes.tolist()
-    return Output(
-        output.reals[:rows_read],
-        output.integers[:rows_read],
-        output.keys[:entries_read],
-        output.values[:entries_read],
-        output.places[:entries_read],
-        output.errors[:errors],
-    )
+    lengths = rows_read, rows_read, entries_read, entries_read, entries_read, errors
+    return Output(*(array[:n] for array, n in zip(output, lengths, strict=True)))
 
 
 def _exact(data: np.ndarray, place: int) -> float:
