@@ -63,8 +63,9 @@ class FeatureIds:
     """The ids and names of the features that a table's one-hot codes and words have.
 
     Where their number is limited, some are forgotten before the first row for whose features there is no room: those
-    of the least evidence, which are the rows that had the feature, which are worth less after each time that features are
-    forgotten. So age counts as well as frequency, as in Einziger, Friedman, Manes: TinyLFU (ACM Transactions on Storage 2017, 3.3).
+    of the least evidence. That is the rows that had the feature, each of which is worth less after features were
+    forgotten. So age counts as well as frequency, as in Einziger, Friedman, Manes: TinyLFU (ACM Transactions on Storage
+    2017, 3.3).
     Of as much evidence the older ids are forgotten. What is forgotten depends on the rows and their order alone.
 
     Parameters
