@@ -194,7 +194,7 @@ class FeatureIds:
         """The places of the features of the least evidence, ascending, as many as are forgotten at a time."""
         used = np.delete(np.arange(self.keys.count), self._free)
         order = np.argsort(self._evidence[used], kind="stable")
-        kept = (self.most or 0) - (self.most or 0) // FORGOTTEN
+        kept = (self.most or 0) - max((self.most or 0) // FORGOTTEN, 1)
         return np.sort(used[order[: max(len(used) - kept, 0)]])
 
     def _of_rows(
