@@ -14,7 +14,7 @@ MEMORY = Path(__file__).parents[2] / "benchmarks" / "memory.py"
 
 @pytest.mark.slow
 def test_a_stream_of_new_categories_takes_little_memory_and_loses_little():
-    command = [sys.executable, str(MEMORY), "--endless", "300000", "10M", "none"]
+    command = [sys.executable, str(MEMORY), "--endless", "300000", "8M", "none"]
     table = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     cells = [[cell.strip().replace(",", "") for cell in line.strip("|").split("|")] for line in table[2:]]
     (_, _, peak, loss, known, forgotten), (_, _, _, unlimited_loss, all_known, _) = cells

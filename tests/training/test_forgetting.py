@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.training.test_stopping import Asking
-from tunefree.core import storage
+from tunefree.core import machine, storage
 from tunefree.core.errors import ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -148,3 +149,16 @@ def test_tables_of_numbers_leave_no_room_to_categories(tmp_path):
     again.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "other").read_bytes()
     assert summary(again, tmp_path / "again")
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells what of a process is in memory")
+def test_pages_of_code_are_given_back_and_come_again():
+    def of_files():
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("RssFile"))
+
+    numbers = np.random.default_rng(0).normal(size=(200, 200))
+    before, inverse = of_files(), np.linalg.inv(numbers)
+    machine.give_back_memory()
+    assert of_files() < before / 2
+    assert np.array_equal(np.linalg.inv(numbers), inverse)

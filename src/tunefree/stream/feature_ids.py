@@ -16,7 +16,8 @@ from tunefree.stream.names import FeatureNames, Names, in_order, of_strings
 
 MOST_SHARES = 64  # codes of a column that stand for one that is new
 PIECE = 2**20  # bytes of texts whose words are there at a time
-FORGOTTEN = 4  # one part of so many of the features is forgotten at a time
+FORGOTTEN = 8  # one part of so many of the features is forgotten at a time
+AGED = 0.5**0.5  # what is left of evidence each time: as features come and go, a quarter of them halves it
 
 Located = tuple[int, Codes]  # the number of the column that the codes come from, and the codes
 LocatedBags = tuple[int, Bags]
@@ -65,8 +66,9 @@ class FeatureIds:
     """The ids and names of the features that a table's one-hot codes and words have.
 
     Where their number is limited, some are forgotten before the first row for whose features there is no room: those
-    of the least evidence, which are the rows that had the feature, halved each time that features are forgotten. So
-    age counts as well as frequency, as in Einziger, Friedman, Manes: TinyLFU (ACM Transactions on Storage 2017, 3.3).
+    of the least evidence. That is the rows that had the feature, each of which is worth less after features were
+    forgotten. So age counts as well as frequency, as in Einziger, Friedman, Manes: TinyLFU (ACM Transactions on Storage
+    2017, 3.3).
     Of as much evidence the older ids are forgotten. What is forgotten depends on the rows and their order alone.
 
     Parameters
@@ -181,7 +183,7 @@ class FeatureIds:
         self.names.put(places, of_strings([""] * len(places)), np.full(len(places), -1, np.int32))
         self._free = np.union1d(self._free, places)
         self._evidence[places] = 0.0
-        self._evidence /= 2.0
+        self._evidence *= AGED
         self.n_forgotten += len(places)
         self._events.append(Forgotten(row, self.keys.first + places))
 
@@ -189,7 +191,7 @@ class FeatureIds:
         """The places of the features of the least evidence, ascending, as many as are forgotten at a time."""
         used = np.delete(np.arange(self.keys.count), self._free)
         order = np.argsort(self._evidence[used], kind="stable")
-        kept = (self.most or 0) - (self.most or 0) // FORGOTTEN
+        kept = (self.most or 0) - max((self.most or 0) // FORGOTTEN, 1)
         return np.sort(used[order[: max(len(used) - kept, 0)]])
 
     def _of_rows(

@@ -85,7 +85,8 @@ def _cut(trained: Trained, read: Read, interval: int, is_over: bool = False) -> 
         if trained.progress.rows == 0:
             check_several(batch.groups, batch.file, trained.plan.group, is_all=False)
         piece = piece_of(trained, read)
-        stop = n_complete(trained.model, piece.y, piece.weight, digests(batch.groups), edges)
+        assert piece.groups is not None
+        stop = n_complete(trained.model, piece.y, piece.weight, piece.groups, edges)
         trained.held = batch.part(stop, n) if stop < n else None
     edges = [0, *(edge for edge in edges if 0 < edge < stop), stop]
     for start, end in pairwise(edges):
