@@ -27,7 +27,7 @@ from tunefree.pool.published import published, remember
 from tunefree.pool.single_row import LIKE
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
 from tunefree.serving.place import CHAMPION_SINCE
-from tunefree.serving.requests import Counts, Request, Work, checked, works_of
+from tunefree.serving.requests import Counts, Request, Work, checked, without_frames, works_of
 from tunefree.serving.rows import Reader, going_on, is_cut
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Store
@@ -415,4 +415,4 @@ def _answer(due: _Due) -> None:
     try:
         due.answer.set_result(due.function())
     except Exception as error:
-        due.answer.set_exception(error)
+        due.answer.set_exception(without_frames(error))
