@@ -20,9 +20,8 @@ from tunefree.pool.published import remembered
 from tunefree.serving.journal import Journal, Row, StoreError, Waiting
 from tunefree.serving.learner import Published, Tell
 from tunefree.serving.requests import Counts, without_frames
-from tunefree.serving.rows import Reader, answers_of
+from tunefree.serving.rows import Reader, add_sureness, answers_of
 from tunefree.serving.settings import Keeping
-from tunefree.serving.sureness import add_sureness
 from tunefree.stream.batch import Refused
 from tunefree.workflows.prediction import PLAIN, OutputColumns
 
