@@ -93,7 +93,7 @@ def test_examples_of_the_server_run(run, folder, monkeypatch):  # noqa: F811
     answers = []
 
     def answer(service, limits):
-        app = http.Application(service, limits, http.Refusals()).app
+        app = http.Application(service, limits, http.Refusals())
         with service:
             for line in requests:
                 body, path = re.search(r"--json '(.*)' localhost:8000(/\w+)", line).groups()
