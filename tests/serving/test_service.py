@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from contextlib import suppress
 from dataclasses import replace
 
@@ -472,3 +474,23 @@ def test_options_of_no_effect_and_values_that_cannot_be(file):
     ):
         with pytest.raises(ModelError, match="must be"):
             group(**values)
+
+
+def test_models_that_were_published_are_not_kept_by_errors(service):
+    """Without a look for garbage, which is long in coming: each refused request would keep a model."""
+    one, kept = service(), []
+    gc.disable()
+    try:
+        for _ in range(3):
+            one.learn(rows(N, N + 5))
+            one.settle()
+            kept.append(weakref.ref(one.learner.published.model))
+            for ask in (one.predict, one.explain, one.learn, one.label):
+                with pytest.raises(DataError):
+                    ask([{"age": "old", "job": None, "rich": "no", "id": 1, "more": 2}])
+        one.learn(rows(N, N + 5))
+        one.settle()
+        one.predict(rows(N, N + 1))
+        assert [model() for model in kept] == [None] * 3
+    finally:
+        gc.enable()

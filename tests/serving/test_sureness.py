@@ -13,10 +13,12 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.serving.openapi import description
 from tunefree.serving.service import Service
-from tunefree.serving.sureness import NAMES, asked_for
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
 from tunefree.workflows.prediction import OutputColumns
+
+http = pytest.importorskip("tunefree.serving.http")
+asked_for, NAMES = http.asked_for, http.SURENESS
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -53,7 +53,8 @@ def lower_priority() -> None:
     """Let this thread, and those that work for it, give way to others of the process; on Linux, where threads can."""
     if sys.platform == "linux":
         lower = min(os.getpriority(os.PRIO_PROCESS, 0) + LOWER, 19)  # 0 is this thread, 19 the lowest there is
-        os.setpriority(os.PRIO_PROCESS, 0, lower)
+        with suppress(OSError):  # where a sandbox does not allow it
+            os.setpriority(os.PRIO_PROCESS, 0, lower)
         _here.is_lower = True
 
 

@@ -8,7 +8,7 @@ import json
 import secrets
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,9 +28,7 @@ from tunefree.serving.openapi import description
 from tunefree.serving.rows import MOST_LETTERS
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
-from tunefree.serving.sureness import NAMES as SURENESS
-from tunefree.serving.sureness import asked_for
-from tunefree.workflows.prediction import PLAIN
+from tunefree.workflows.prediction import CONFORMAL, PLAIN, OutputColumns
 
 SWITCH = 0.0001  # seconds after which Python lets another thread go on: a prediction lets go some forty times
 SMALL = 1 << 16  # bytes of a request that are parsed at once; larger ones in another thread
@@ -39,6 +37,7 @@ MOST_BODIES = 8  # largest requests that may be in memory at a time
 MOST_EXPLAINED = 100  # rows
 MOST_DIGITS = 1000  # of a whole number, which may be one of a floating-point number
 NAME = "idempotency-key"  # header with the name of a request
+SURENESS = (*CONFORMAL, "conditional")  # parameters of a query, for what is added to predictions
 PARAMETERS = {"/predict": SURENESS, "/explain": ("class",)}  # of the query
 OF_METRICS = "text/plain; version=0.0.4"
 Answer = tuple[int, Any]
@@ -233,6 +232,28 @@ def _check_parameters(path: str, names: list[str]) -> None:
             raise ModelError(f"?{name} is there twice; send all its numbers at once, with commas between them")
 
 
+def asked_for(parameters: Mapping[str, str]) -> OutputColumns:
+    """What the parameters of a request ask for.
+
+    Raises
+    ------
+    ModelError
+        If a value makes no sense.
+
+    Examples
+    --------
+    >>> asked_for({"interval": "0.5,0.9"}).interval
+    (0.5, 0.9)
+    """
+    parts: dict[str, Any] = {}
+    for name, text in parameters.items():
+        try:
+            parts[name] = tuple(map(float, text.split(","))) if name in CONFORMAL else text
+        except ValueError:
+            raise ModelError(f"`{name}` takes numbers with commas between them, not {text!r}") from None
+    return OutputColumns(**parts)
+
+
 def _in_words_of_http(error: TunefreeError) -> str:
     """What an error says, with the parameters of a query, or else the options of the server, by their names."""
 
@@ -248,21 +269,16 @@ def _parsed(body: bytearray) -> Any:
         return _READER.decode(text)
     except (ValueError, RecursionError) as error:
         place = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
-        problem = str(error) if isinstance(error, _RefusedError) else f"the request is not JSON{place}"
-        raise _RequestError(400, f"{problem}; send an object or an array of objects") from None
-
-
-class _RefusedError(ValueError):
-    """What a parser takes, and means nothing."""
+        raise _RequestError(400, f"the request is not JSON{place}; send an object or an array of objects") from None
 
 
 def _no_number(name: str) -> None:
-    raise _RefusedError(f"the request is not JSON: {name} is no number")
+    raise _RequestError(400, f"the request is not JSON: {name} is no number; send null where it is not known")
 
 
 def _whole(digits: str) -> int:
     if len(digits) > MOST_DIGITS:
-        raise _RefusedError(f"a number has {len(digits)} digits")
+        raise _RequestError(400, f"a number has {len(digits)} digits; send at most {MOST_DIGITS}")
     return int(digits)
 
 
@@ -272,7 +288,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(read) < len(pairs):
         names = [name for name, _ in pairs]
         name = next(name for place, name in enumerate(names) if name in names[:place])
-        raise _RefusedError(f"an object has the name {name[:MOST_LETTERS]!r} twice")
+        raise _RequestError(400, f"an object has the name {name[:MOST_LETTERS]!r} twice; leave one of them out")
     return read
 
 

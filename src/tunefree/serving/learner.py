@@ -27,7 +27,7 @@ from tunefree.pool.published import published, remember
 from tunefree.pool.single_row import LIKE
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
 from tunefree.serving.place import CHAMPION_SINCE
-from tunefree.serving.requests import Counts, Request, Work, checked, works_of
+from tunefree.serving.requests import Counts, Request, Work, checked, without_frames, works_of
 from tunefree.serving.rows import Reader, going_on, is_cut
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Store
@@ -312,22 +312,18 @@ class Learner:
         """Learning failed halfway: the model in memory is of no use any more, that of the store is whole."""
         self.broken = f"learning failed ({error!r}); the server has to be started again, and goes on from the journal"
         self._tell("broken", problem=self.broken)
+        target = self.trained.encoder.target
         try:
             with self.store.journal.transaction():  # they are not acknowledged, and would fail again
                 self.store.journal.remove(work.sequence for work in works if work.sequence)
-                for work in works:
-                    self._wait_again(work)
+                for work in works:  # whose rows wait for their labels again
+                    rows = [{name: cell for name, cell in row.items() if name != target} for row in work.rows]
+                    waiting = [Waiting(id, row, None) for id, row in zip(work.ids, rows, strict=False)]
+                    self.store.journal.keep_waiting(waiting, self._keeping.remember)
         except StoreError as problem:
             self._tell("not written", problem=str(problem))
         for work in works:
             work.request.answer.set_exception(StoreError(self.broken))
-
-    def _wait_again(self, work: Work) -> None:
-        """Let rows wait for their labels that were not learned after all."""
-        target = self.trained.encoder.target
-        rows = [{name: cell for name, cell in row.items() if name != target} for row in work.rows]
-        waiting = [Waiting(id, row, None) for id, row in zip(work.ids, rows, strict=False)]
-        self.store.journal.keep_waiting(waiting, self._keeping.remember)
 
     def _publish(self) -> None:
         """Let predictions know what was learned, and rest much longer than that takes."""
@@ -415,4 +411,4 @@ def _answer(due: _Due) -> None:
     try:
         due.answer.set_result(due.function())
     except Exception as error:
-        due.answer.set_exception(error)
+        due.answer.set_exception(without_frames(error))

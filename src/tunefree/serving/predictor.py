@@ -19,10 +19,9 @@ from tunefree.core.errors import TunefreeError
 from tunefree.pool.published import remembered
 from tunefree.serving.journal import Journal, Row, StoreError, Waiting
 from tunefree.serving.learner import Published, Tell
-from tunefree.serving.requests import Counts
-from tunefree.serving.rows import Reader, answers_of
+from tunefree.serving.requests import Counts, without_frames
+from tunefree.serving.rows import Reader, add_sureness, answers_of
 from tunefree.serving.settings import Keeping
-from tunefree.serving.sureness import add_sureness
 from tunefree.stream.batch import Refused
 from tunefree.workflows.prediction import PLAIN, OutputColumns
 
@@ -165,7 +164,7 @@ class Predictor:
                 for asked in group:
                     self._predict([asked])
                 return
-            group[0].error = error
+            group[0].error = without_frames(error)
             if not isinstance(error, TunefreeError):
                 self._tell("not predicted", problem=repr(error))
 

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from tunefree.core.errors import DataError
+from tunefree.core.errors import DataError, TunefreeError
 from tunefree.model_files.trained import Trained
 from tunefree.pool.published import Remembered
 from tunefree.serving.journal import Journal, Row, StoreError
@@ -44,6 +44,17 @@ def begun() -> Future[Any]:
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
     return future
+
+
+def without_frames(error: Exception) -> Exception:
+    """An error of this package without the functions that raised it, whose variables are models.
+
+    What holds the error, such as a future, is one of these variables, so that all of them would stay in memory until
+    garbage is looked for.
+    """
+    if isinstance(error, TunefreeError):
+        error.__traceback__ = error.__context__ = None
+    return error
 
 
 @dataclass(eq=False)
@@ -130,7 +141,7 @@ def checked(works: list[Work], trained: Trained, reader: Reader, counts: Counts)
 
 def _refuse(request: Request, error: Exception, counts: Counts) -> None:
     counts.refused += 1
-    request.answer.set_exception(error)
+    request.answer.set_exception(without_frames(error))
 
 
 def _joined(request: Request, trained: Trained, reader: Reader, journal: Journal) -> Work:

@@ -7,6 +7,7 @@ mistake than news. Either can be opened.
 from __future__ import annotations
 
 import copy
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import DataError, listed, nearest
+from tunefree.core.rows import part
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model_files.trained import Trained, continued
@@ -29,7 +31,7 @@ from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.spelling import renamed
 from tunefree.training.targets import labels_of
 from tunefree.training.usable_targets import of_usable_targets
-from tunefree.workflows.prediction import numbers_of
+from tunefree.workflows.prediction import OutputColumns, numbers_of, sureness
 
 REQUEST, JOURNAL = "the request", "the journal"  # what messages and records call the source of rows
 MOST_NAMES, MOST_LETTERS = 1000, 200  # of what clients send, that are remembered; letters of a name
@@ -56,34 +58,27 @@ class Reader:
         self._usual = set[tuple[str, ...]]()  # names of rows that were taken as they are
         self._cells: Cells | None = None
 
-    def id_of(self, row: Row, place: int) -> str | None:
-        """The id of a row as text, so that 1 and "1" are one; None if it has none.
-
-        Raises
-        ------
-        DataError
-            If it is neither a string nor a whole number.
-        """
-        id = row.get(self.id_name)
-        if isinstance(id, str) and any("\ud800" <= letter <= "\udfff" for letter in id):
-            raise DataError("half of a surrogate pair is no letter", REQUEST, place, self.id_name)
-        if id is None or isinstance(id, str):
-            return id
-        if isinstance(id, bool) or not isinstance(id, int):
-            raise DataError(f"an id is a string or a whole number, not {id!r}", REQUEST, place, self.id_name)
-        return str(id)
-
     def ids_of(self, rows: list[Row], needed: bool = False) -> list[str | None]:
-        """The ids of rows, no two of which are the same, and each of which has one if it is needed."""
-        ids, places = [self.id_of(row, place) for place, row in enumerate(rows, 1)], dict[str, int]()
-        for place, id in enumerate(ids, 1):
+        """The ids of rows as text, so that 1 and "1" are one: no two are the same, and no row lacks one if needed."""
+        ids, places = list[str | None](), dict[str, int]()
+        for place, row in enumerate(rows, 1):
+            id: Any = row.get(self.id_name)
+            problem, remedy = "", None
+            if isinstance(id, int) and not isinstance(id, bool):
+                id = str(id)
             if id is None and needed:
-                raise DataError("there is no id", REQUEST, place, self.id_name, f"send {self.id_name!r}, too")
-            if id is not None and id in places:
-                problem = f"the id {id!r} is that of row {places[id]}, too"
-                raise DataError(problem, REQUEST, place, self.id_name, "send each row once")
+                problem, remedy = "there is no id", f"send {self.id_name!r}, too"
+            elif id is not None and not isinstance(id, str):
+                problem = f"an id is a string or a whole number, not {id!r}"
+            elif id is not None and any("\ud800" <= letter <= "\udfff" for letter in id):
+                problem = "half of a surrogate pair is no letter"
+            elif id in places:
+                problem, remedy = f"the id {id!r} is that of row {places[id]}, too", "send each row once"
+            if problem:
+                raise DataError(problem, REQUEST, place, self.id_name, remedy)
             if id is not None:
                 places[id] = place
+            ids.append(id)
         return ids
 
     def batch(self, trained: Any, rows: list[Row], odd: Refused) -> tuple[Batch, list[list[str]]]:
@@ -287,6 +282,31 @@ def is_cut(trained: Trained, reader: Reader, events: Sequence[Event], unknown_co
     if len(events) < 2 or trained.encoder.group is not None:
         return len(events) > 1
     return unknown_columns == LEARN and any(reader.has_new_columns(trained, event.rows) for event in events)
+
+
+def add_sureness(
+    answers: list[Row], model: Any, batch: Batch, predictions: np.ndarray, rows: slice, layout: OutputColumns
+) -> None:
+    """Add to the answers of some rows of a batch what a layout has; an infinite end of an interval is null.
+
+    Raises
+    ------
+    ModelError
+        If the model has no such thing, or too little evidence for it.
+    """
+    layout.check(model)
+    exposure = None if batch.exposure is None else batch.exposure[rows]
+    of_rows = part(batch.rows, rows.start, rows.stop), predictions[rows], exposure
+    for name, level, values in sureness(model, *of_rows, layout):
+        for answer, value in zip(answers[rows], map(_finite, values), strict=True):
+            answer.setdefault(name, {})[f"{level:g}"] = value
+
+
+def _finite(value: Any) -> Any:
+    """Numbers as JSON has them."""
+    if isinstance(value, np.ndarray):
+        return list(map(_finite, value.tolist()))
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def answers_of(model: Any, predictions: Any, batch: Batch) -> list[Row]:

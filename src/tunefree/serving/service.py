@@ -188,10 +188,11 @@ class Service:
         self.learner.settle()
         published = self.learner.published
         trained = replace(self.learner.trained, model=published.model, encoder=published.encoder)
+        batch, _ = self._readers[0].batch(trained, rows, Refused(target=trained.encoder.target))
         if self._explained is None or self._explained[0] is not published:
+            self._explained = None  # which has the memory that the next one needs
             self._explained = published, decomposition_of(trained)
         model, decomposition = trained.model, self._explained[1]
-        batch, _ = self._readers[0].batch(trained, rows, Refused(target=trained.encoder.target))
         explained = Explainer(trained, decomposition, label).of(Predicted(batch, model.predict(batch.rows)))
         answers: list[Row] = []
         for k, margin in enumerate(explained.margins.tolist()):
