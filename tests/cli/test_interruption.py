@@ -34,6 +34,7 @@ def test_while_the_program_is_loaded(name):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("heard")
 def test_while_it_learns(tmp_path):
     x = np.random.default_rng(0).normal(size=40_000)
     (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{a:.5f},{a > 0}\n" for a in x))

@@ -85,16 +85,20 @@ OF_LEARNERS = set(OTHER_OPTIONS) - {"earlier"}  # which follow a learner's name
 
 def named(path):
     """Parameters in the strings of a file that are no docstrings."""
-    tree = ast.parse(path.read_text())
+    nodes = list(ast.walk(ast.parse(path.read_text())))
     docstrings = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module)) and isinstance(node.body[0], ast.Expr)
     }
-    strings = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    texts = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
-    texts += [node.value for node in strings if id(node) not in docstrings | inside]
+    joined = [node for node in nodes if isinstance(node, ast.JoinedStr)]
+    inside = {id(part) for node in joined for part in node.values}
+    texts, left_out = [ast.unparse(node) for node in joined], docstrings | inside
+    texts += [
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out
+    ]
     return {match[1] for text in texts for match in re.finditer(r"(?<!`)`([a-z][a-z_]*)(?:=[^`]*)?`(?!`)", text)}
 
 

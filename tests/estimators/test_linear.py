@@ -215,6 +215,15 @@ def test_shuffled_weights_are_copies_in_any_order(cls, seed, in_sparse):
     assert_same(cls().fit(rows, y, weight), cls().fit(X[copies], y[copies]), X)
 
 
+@of_both
+def test_of_equal_rows_of_other_weights_the_order_does_not_matter(cls):
+    X, y = table(30)
+    again = np.r_[np.arange(30), np.arange(30)]
+    weight = np.r_[np.full(30, 0.5), np.full(30, 1.5)]
+    one = cls().fit(X[again], y[again], weight)
+    assert_same(one, cls().fit(X[again[::-1]], y[again[::-1]], weight[::-1]), X)
+
+
 def test_heavy_weights_do_not_make_endless_rounds():
     X, y = table(1000)
     weight = np.full(1000, 1e9)

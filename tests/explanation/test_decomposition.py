@@ -193,6 +193,10 @@ def test_importance_needs_rows():
     assert columns.names[0] == "x0" and columns.rows == len(X)
     np.testing.assert_allclose(columns.sizes, sizes.mean(axis=0)[columns.terms - 1])
     np.testing.assert_allclose(columns.errors, sizes.std(axis=0)[columns.terms - 1] / np.sqrt(len(X)))
+    many = dense(np.sort(np.exp(2.0 * numbers(5000)), axis=0))  # of which some are looked at
+    decomposition = Decomposition(model, layout(4), many)
+    columns, sizes = importance(decomposition), np.abs(decomposition.contributions(many)[:, 1, 0])
+    assert columns.rows == 512 and columns.sizes[0] == pytest.approx(sizes.mean(), rel=0.15)
 
 
 class Wave:

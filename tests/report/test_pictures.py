@@ -149,7 +149,7 @@ def test_the_same_curves_are_the_same_file(tmp_path, target):
     assert len(written) == 1
 
 
-@pytest.mark.parametrize("target", ["rich", "mood", "pay"])
+@pytest.mark.parametrize("target", ["mood", *(pytest.param(name, marks=pytest.mark.slow) for name in ("rich", "pay"))])
 def test_no_words_of_curves_cover_each_other(target):
     pytest.importorskip("matplotlib").use("agg")
     from matplotlib.figure import Figure

@@ -153,6 +153,15 @@ def test_what_is_told_of_weights_does_not_depend_on_batches():
     assert sums[0] == sums[1] and source.rewindable
 
 
+def test_what_is_told_of_weights_counts_rows_by_their_weights():
+    sums = []
+    for weight in (1.0, 2.0):
+        source = tunefree.open_source(table() | {"w": [weight] * 400})
+        plan = Plan(class_weight={"yes": 5}, weight="w", **OF_ALL)
+        sums.append([seen.predicted for seen in tunefree.training.training.train(source, plan).progress.occurrences])
+    assert sums[1] == pytest.approx([2.0 * predicted for predicted in sums[0]], rel=0.1)
+
+
 @pytest.mark.parametrize("name", ["power:1.5", "power"])
 def test_losses_that_others_have_are_errors_that_say_what_is_nearest(name):
     rows = {"x": np.arange(50.0), "y": np.arange(50.0)}
