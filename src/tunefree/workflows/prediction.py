@@ -53,8 +53,8 @@ def predict(
 
     ``labelled``: whether each row must have a target.
     ``kept``: columns that batches keep as they were read, whether the model knows them or not.
-    ``learn``: such as :func:`tunefree.training.training.learn_batches`, by which batches, whose rows must have a target,
-    are predicted and learned instead. The model and the encoder are changed.
+    ``learn``: such as :func:`tunefree.training.training.learn_batches`, by which batches, whose rows must have a
+    target, are predicted and learned instead. The model and the encoder are changed.
     Raises a DataError if the source is of another kind than what the model was trained on, a row cannot be used, or
     there is no such column, and a ModelError if a checkpoint is to go on.
 
