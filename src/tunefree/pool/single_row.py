@@ -35,7 +35,7 @@ from tunefree.pool.slots import Slot
 
 ROOM = 64  # for codes and words at least
 LIKE = 2  # rows that are predicted like others before arrays are made
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 Named = tuple[int, str, int, Generation]  # clock, kind, age, and generation
 
 
@@ -362,8 +362,8 @@ class SingleRows:
 
         return None if pool.members.ensemble.linear.meetings else self._use(pool, X, of_row)
 
-    def _use(self, pool: Any, X: Block, of_row: Callable[[SingleRow], Made]) -> Made | None:
-        """What is made of the arrays for this row; None if there are none, or another thread is using them."""
+    def _use(self, pool: Any, X: Block, of_row: Callable[[SingleRow], Result]) -> Result | None:
+        """What a function makes of the arrays for this row; None if there are none, or another thread is using them."""
         if not self._lock.acquire(blocking=False):
             return None
         try:
