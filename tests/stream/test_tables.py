@@ -355,7 +355,9 @@ def test_positions_name_the_file():
 
 
 @pytest.mark.skipif(not (DATA / "adult.parquet").exists(), reason="set TUNEFREE_DATA to the folder of data sets")
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize(  # `WRITERS` of small tables are all quick
+    "name", [pytest.param(name, marks=[] if name in ("t.csv", "t.jsonl") else [pytest.mark.slow]) for name in WRITERS]
+)
 def test_adult_gives_the_same_model_columns_in_every_format(tmp_path, name):
     adult = pa.parquet.read_table(DATA / "adult.parquet").drop(["split"]).slice(0, 1500)
     WRITERS[name](adult, tmp_path / name)
