@@ -76,9 +76,13 @@ def with_arguments(descriptions: Mapping[str, str]) -> Callable[[Described], Des
     """
 
     def decorated(method: Any) -> Any:
-        sections = sections_of(method.__doc__)
-        present = [descriptions[name] for name in inspect.signature(method).parameters if name in descriptions]
-        sections["Parameters"] = "\n".join([*present, *filter(None, [sections.get("Parameters")])])
+        sections, names = sections_of(method.__doc__), list(inspect.signature(method).parameters)
+        written = re.split(r"(?m)^(?=\w+ : )", sections.get("Parameters", ""))
+        present = [
+            *(descriptions[name] for name in names if name in descriptions),
+            *filter(None, map(str.rstrip, written)),
+        ]
+        sections["Parameters"] = "\n".join(sorted(present, key=lambda text: names.index(text.split(" : ")[0])))
         if inspect.signature(method).return_annotation in ("Self", Self):
             sections["Returns"] = "self"
         method.__doc__ = _joined(sections)

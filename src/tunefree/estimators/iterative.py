@@ -141,7 +141,8 @@ class IterativeRegularization(Saving, PathParameters):
         kernel, to_learn, others = self._kernel_of(features, targets, keys), features[~held], features[held]
         learned, beside = Rows(targets.y[~held], share), Rows(targets.y[held], preparation.shares(weight[held]))
         targets = targets.some(kept[:0])
-        if self.gamma in (None, "ladder") and kernel.distance is not None and held.any():
+        has_width = kernel is not None and kernel.distance is not None
+        if has_width and self.gamma in (None, "ladder") and held.any():
             first = np.argsort(keys[~held], kind="stable")[:TRIED]
             some = Rows(learned.y[first], preparation.shares(share[first]))
             kernel = self._best_kernel(targets, to_learn[first], some, others, beside)

@@ -108,7 +108,12 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
 
     @documented
     def predict(self, X: Any, exposure: Any = None) -> np.ndarray:
-        """Predict the target of each row, with the loss of a count or amount its mean."""
+        """Predict the target of each row, with the loss of a count or amount its mean.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         predictions = self._predictions(X)  # which needs a fitted estimator
         rates = self._learned.model.responses(predictions)
         exposures = self._checked_exposures(exposure, len(rates))

@@ -221,7 +221,10 @@ class FeatureIds:
         """Know new keys in the order of their first appearance; ids that are free are taken first."""
         if not len(unknown.rows):
             return
-        order = np.lexsort((unknown.places, unknown.rows)) if len(unknown.sources) > 1 else np.arange(len(unknown.rows))
+        is_in_order = len(unknown.sources) == 1 and bool(
+            (np.diff(unknown.rows) >= 0).all()
+        )  # as of words, not of codes
+        order = np.arange(len(unknown.rows)) if is_in_order else np.lexsort((unknown.places, unknown.rows))
         order = order[_first_of(unknown.keys[order])]
         places, added = self._free[: len(order)], order[len(self._free) :]
         if len(places):
