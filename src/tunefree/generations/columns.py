@@ -154,6 +154,15 @@ def _mixed(bits):
     return bits ^ (bits >> np.uint64(31))
 
 
+def digests_of_words(X: Block) -> np.ndarray:
+    """A 64-bit digest of the words of each row, the same in whatever order they are."""
+    keys = X.features.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    sums = np.append(
+        np.uint64(0), np.cumsum(np.where(X.values != 0.0, _mixed(X.values.view(np.uint64) ^ keys), np.uint64(0)))
+    )
+    return sums[X.pointers[1:]] - sums[X.pointers[:-1]]
+
+
 @kernel
 def _write_digests(
     matrix: Annotated[np.ndarray, "float64[rows, columns]"],

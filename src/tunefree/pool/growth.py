@@ -11,7 +11,7 @@ import numpy as np
 from tunefree.core import threads
 from tunefree.generations import clocks
 from tunefree.generations.clocks import AGES, Event
-from tunefree.generations.columns import Columns, digests_of
+from tunefree.generations.columns import Columns, digests_of, digests_of_words
 from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.reservoir import Reservoir
 from tunefree.generations.seen import Seen
@@ -86,7 +86,12 @@ class Growth:
     def observe(self, X: Any, learned: np.ndarray | None = None) -> Observed:
         """Rows of a block as generations see them, of which some (n,) are learned, or none."""
         matrix = self.columns.matrix(X, learned)
-        return Observed(matrix, digests_of(matrix, self.columns.keys))
+        return Observed(matrix, self.digests(X, matrix))
+
+    def digests(self, X: Any, matrix: np.ndarray) -> np.ndarray:
+        """Digests (n,) of the observations of rows: what generations see (n, c), and words that they do not see."""
+        digests = digests_of(matrix, self.columns.keys)
+        return digests + digests_of_words(X) if X.is_table and len(X.values) else digests
 
     def event(self) -> int:
         """Rows learned at the next birth or takeover."""

@@ -15,7 +15,6 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import power_below, scaled
 from tunefree.core.rows import copied, n_rows, part, together
-from tunefree.generations.columns import digests_of
 from tunefree.generations.seen import Seen
 from tunefree.intervals.conformal_record import ConformalRecord, Judged
 from tunefree.intervals.learning_curve import LearningCurve
@@ -187,15 +186,15 @@ class Pool:
             rows = part(X, start, min(start + PIECE, n_rows(X)))
             matrix = self.members.matrix(rows)
             predictions = self.members.predict(rows, self.rows, matrix)
-            self.wait(matrix, predictions)
+            self.wait(rows, matrix, predictions)
             mixed.append(self._mixed(predictions))
         return self._as_targets(np.concatenate(mixed), self.offset)
 
-    def wait(self, matrix: np.ndarray, predictions: np.ndarray) -> None:
-        """Remember what members predict, (n, M, K), of rows (n, c) whose targets may still come."""
+    def wait(self, X: Any, matrix: np.ndarray, predictions: np.ndarray) -> None:
+        """Remember what members predict, (n, M, K), of rows, which generations see as ``matrix``; targets may come."""
         growth = self.members.growth
         if growth is not None and not (self.has_finished or self.members.has_groups):
-            self.waiting.keep(digests_of(matrix, growth.columns.keys), predictions)
+            self.waiting.keep(growth.digests(X, matrix), predictions)
 
     def _mixed(self, predictions: np.ndarray) -> np.ndarray:
         """What is made of members' predictions (n, M, K) of rows to come, in the unit of the targets."""

@@ -343,7 +343,7 @@ class SingleRows:
         def of_row(row: SingleRow) -> np.ndarray:
             matrix = pool.members.matrix(X)
             row.predict(X, matrix)
-            pool.wait(matrix, row.written)
+            pool.wait(X, matrix, row.written)
             return row.mixed.copy()
 
         return self._use(pool, X, of_row)

@@ -1,0 +1,70 @@
+"""Rows of tables with words: an observation is all of a row, also the words that trees do not see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+import tunefree
+from tunefree import TuneFreeClassifier
+from tunefree.generations.columns import digests_of_words
+from tunefree.pool.model import PoolModel
+
+N = 300
+WORDS = [f"word{k}" for k in range(200)]
+
+
+def texts(seed=0, n=N):
+    rng = np.random.default_rng(seed)
+    words = rng.integers(0, 200, (n, 12))
+    y = (words < 60).sum(axis=1) + rng.normal(size=n) > 3.6
+    return pa.table({"text": [" ".join(WORDS[k] for k in of_row) for of_row in words]}), np.where(y, "yes", "no")
+
+
+def pool_of(model) -> PoolModel:
+    return model._learned.model
+
+
+def test_texts_are_no_copies_of_one_another():
+    X, y = texts()
+    pool = pool_of(TuneFreeClassifier().partial_fit(X, y, classes=["no", "yes"])).pool
+    assert pool.members.growth is not None and not pool.members.growth.columns.keys
+    assert pool.members.seen.n_repeats == 0 and pool.mixture.base.rounds[0] == N
+
+
+def test_texts_that_are_copies_are_no_evidence_and_reported():
+    X, y = texts()
+    twice = pa.concat_tables([X, X])
+    model = TuneFreeClassifier().partial_fit(twice, np.concatenate([y, y]), classes=["no", "yes"])
+    assert pool_of(model).repeats() == (N, 2 * N) and pool_of(model).pool.mixture.base.rounds[0] == N
+
+
+def test_rows_of_one_category_with_other_texts_are_no_copies():
+    X, y = texts()
+    X = X.append_column("shop", pa.array([f"shop{k % 3}" for k in range(N)]))
+    assert pool_of(TuneFreeClassifier().fit(X, y)).pool.members.seen.n_repeats == 0
+
+
+def test_what_was_predicted_of_a_text_is_not_taken_for_another_text():
+    X, y = texts()
+    first, second = (TuneFreeClassifier().partial_fit(X, y, classes=["no", "yes"]) for _ in range(2))
+    first.predict_proba(X.slice(0, 1))  # a row whose target never comes
+    rest, labels = texts(seed=1, n=40)
+    for model in (first, second):
+        model.partial_fit(rest, labels)
+    np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
+
+
+def test_train_does_not_say_that_texts_are_alike(tmp_path, capsys):
+    X, y = texts()
+    with np.errstate(all="ignore"):
+        model = tunefree.train(X.append_column("y", pa.array(y)), target="y")
+    assert pool_of(model).n_alike == 0 and "rows of their own" not in capsys.readouterr().out
+
+
+def test_digests_of_words_do_not_depend_on_their_order():
+    from tunefree.core.rows import sparse
+
+    pointers, values = np.array([0, 2, 4, 5]), np.array([1.0, 2.0, 2.0, 1.0, 1.0])
+    one, other, third = digests_of_words(sparse(pointers, np.array([3, 4, 4, 3, 3], np.int32), values)).tolist()
+    assert one == other != third
