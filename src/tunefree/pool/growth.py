@@ -186,7 +186,8 @@ class Growth:
 
     def reduce(self) -> None:
         """Keep what predicts: generations that learn no more, and no rows."""
-        self.pending, self.whole, self.recent = [], Reservoir(), Reservoir(max(LENGTHS))
+        self.pending, self.seen = [], Seen()
+        self.whole, self.recent = Reservoir(), Reservoir(max(LENGTHS))
         self.awake = {key: [generation.frozen() for generation in of_kind] for key, of_kind in self.awake.items()}
 
     def _give_birth(self, clock: int, event: Event, at_last: bool = False) -> None:
