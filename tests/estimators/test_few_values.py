@@ -66,3 +66,15 @@ def test_a_stream_of_few_values_does_not_depend_on_how_it_is_cut():
             model.partial_fit(X[start : start + size], y[start : start + size], classes=[0, 1])
         predictions.append(model.predict_proba(X))
     np.testing.assert_array_equal(*predictions)
+
+
+def test_columns_of_categories_alone_have_importances(tmp_path, run):
+    X, _, effect = cells(600)
+    y = np.random.default_rng(1).random(600) < 1 / (1 + np.exp(-effect))
+    path = tmp_path / "cells.csv"
+    X.assign(y=y).to_csv(path, index=False)
+    assert run("train", path, "--target", "y", "-o", tmp_path / "m")[0] == 0
+    for command in ("inspect", "explain"):
+        status, out, _ = run(command, tmp_path / "m", *([path] if command == "explain" else []))
+        assert status == 0 and "b" in out
+    assert run("report", tmp_path / "m", "-o", tmp_path / "page.html")[0] == 0

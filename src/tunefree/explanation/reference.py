@@ -53,13 +53,13 @@ def evenly_spaced(n: int, most: int = MOST_ROWS) -> np.ndarray:
 def _block(columns: Columns, matrix: np.ndarray, is_sparse: bool, of_table: bool) -> Block:
     """Rows (r, c) under the keys of columns as the block of rows that they came from."""
     keys, known = np.array(columns.keys, np.int64), np.nan_to_num(matrix)
-    if is_sparse:
-        row, place = np.nonzero(known)
-        pointers = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(known)))])
-        return sparse(pointers, keys[place], known[row, place])
-    if not of_table:
+    if of_table:
+        codes = np.flatnonzero(keys < 0)
+        codes = codes[np.argsort(-1 - keys[codes])]
+        numbers = np.flatnonzero(keys > 0)
+        return table(known[:, numbers], keys[numbers], known[:, codes], None, -1 - keys[codes])
+    if not is_sparse:
         return dense(known[:, np.argsort(keys)])
-    codes = np.flatnonzero(keys < 0)
-    codes = codes[np.argsort(-1 - keys[codes])]
-    numbers = np.flatnonzero(keys > 0)
-    return table(known[:, numbers], keys[numbers], known[:, codes], None, -1 - keys[codes])
+    row, place = np.nonzero(known)
+    pointers = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(known)))])
+    return sparse(pointers, keys[place], known[row, place])
