@@ -16,9 +16,7 @@ from tests.strategies import KINDS
 from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
 from tunefree.core.errors import ModelError
 from tunefree.kernel import fourier, kernel_sums, kernels
-from tunefree.kernel.kernels import (
-    kernel_of,
-)
+from tunefree.kernel.kernels import kernel_of
 from tunefree.kernel.pairs import DotProduct, L1Distance
 from tunefree.kernel.points import BLOCK, points, selected
 
@@ -36,8 +34,10 @@ by_kernel = pytest.mark.parametrize("name", [*(name for name in kernels.ALL if n
 
 @pytest.fixture(autouse=True)
 def with_one_from_outside(monkeypatch):
-    monkeypatch.setattr(kernels, "ALL", copy.deepcopy(kernels.ALL))
-    kernels.register(OUTSIDE, Matern)
+    package = copy.deepcopy(PACKAGE)
+    monkeypatch.setattr(kernels, "ALL", package)
+    monkeypatch.setattr(kernels, "register", package.register)
+    package.register(OUTSIDE, Matern)
 
 
 def drawn(seed, n, d=4):
