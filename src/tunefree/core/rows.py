@@ -97,6 +97,19 @@ def n_rows(X: Block) -> int:
     return len(X.numbers)
 
 
+def row_sums(entries: np.ndarray, pointers: np.ndarray) -> np.ndarray:
+    """Sums (n,) over the entries of each sparse row, unsigned whole numbers that may wrap around.
+
+    Examples
+    --------
+    >>> row_sums(np.array([3, 4, 5], np.uint64), np.array([0, 2, 2, 3]))
+    array([7, 0, 5], dtype=uint64)
+    """
+    sums = np.append(np.uint64(0), np.cumsum(entries, dtype=np.uint64))
+    of_rows: np.ndarray = sums[pointers[1:]] - sums[pointers[:-1]]
+    return of_rows
+
+
 def reach(X: Block) -> int:
     """One more than the highest feature of a block."""
     return 1 + max((int(features.max()) for features in (X.columns, X.codes, X.features) if features.size), default=0)

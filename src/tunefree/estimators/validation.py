@@ -137,7 +137,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _complete(y: np.ndarray, is_numeric: bool) -> np.ndarray:
-    """Targets, of which none is missing: scikit-learn makes NaN of None, and does not look at it again."""
+    """Targets that are finite: of objects scikit-learn makes numbers, and does not look at these again."""
     if is_numeric:
         assert_all_finite(y, input_name="y")
     return y
@@ -326,7 +326,7 @@ def _digests(X: Any) -> np.ndarray:
 
 @_digests.register(sparse.sparray)
 def _digests_of_sparse(X: Any) -> np.ndarray:
-    return _sums(_mixed(X.data, X.indices), X.indptr)
+    return rows.row_sums(_mixed(X.data, X.indices), X.indptr)
 
 
 @_digests.register(EncodedRows)
@@ -335,18 +335,12 @@ def _digests_of_encoded(X: EncodedRows) -> np.ndarray:
     total = _digests_of_numbers(block.numbers, keys[block.columns])
     for codes in block.codes.T:
         total += _mixed((codes > 0).astype(np.float64), keys[codes])
-    return total + _sums(_mixed(block.values, keys[block.features]), block.pointers)
+    return total + rows.row_sums(_mixed(block.values, keys[block.features]), block.pointers)
 
 
 def _digests_of_numbers(X: np.ndarray, columns: np.ndarray) -> np.ndarray:
     parts = [_mixed(X[i : i + BLOCK // 8], columns).sum(axis=1) for i in range(0, len(X), BLOCK // 8)]
     return np.concatenate(parts)
-
-
-def _sums(entries: np.ndarray, pointers: np.ndarray) -> np.ndarray:
-    """Sums over the entries of each sparse row."""
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries)])
-    return sums[pointers[1:]] - sums[pointers[:-1]]
 
 
 def _mixed(values: np.ndarray, columns: Any) -> np.ndarray:

@@ -14,7 +14,8 @@ import numpy as np
 
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import MOST, clip
-from tunefree.core.rows import Block, n_rows
+from tunefree.core.rows import Block, n_rows, row_sums
+from tunefree.generations.reservoir import hashed_values
 
 MOST_COLUMNS = 1024  # beyond which rows are too wide for trees
 TURN = 2**31  # beyond all ids of features
@@ -156,11 +157,7 @@ def _mixed(bits):
 
 def digests_of_words(X: Block) -> np.ndarray:
     """A 64-bit digest of the words of each row, the same in whatever order they are."""
-    keys = X.features.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    sums = np.append(
-        np.uint64(0), np.cumsum(np.where(X.values != 0.0, _mixed(X.values.view(np.uint64) ^ keys), np.uint64(0)))
-    )
-    return sums[X.pointers[1:]] - sums[X.pointers[:-1]]
+    return row_sums(hashed_values(X.features, X.values), X.pointers)
 
 
 @kernel

@@ -23,6 +23,13 @@ def hashed(numbers: np.ndarray) -> np.ndarray:
     return bits ^ (bits >> np.uint64(31))
 
 
+def hashed_values(features: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Pseudo-random 64-bit numbers of values of features; 0 of a value that is 0."""
+    known = np.ascontiguousarray(values + 0.0)  # -0.0 is 0.0
+    keys = hashed(features.astype(np.int64).view(np.uint64))
+    return np.where(known == 0.0, np.uint64(0), hashed(known.view(np.uint64) + keys))
+
+
 class Reservoir:
     """Some rows of a stream, with their targets, weights and digests.
 

@@ -17,7 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from tunefree.core.rows import Block, n_rows
-from tunefree.generations.reservoir import hashed
+from tunefree.generations.columns import digests_of_words
+from tunefree.generations.reservoir import hashed, hashed_values
 
 PENALTY = 0.1  # with more, sets are smaller, and rows that are hard are covered less often than others
 
@@ -49,16 +50,8 @@ def draws_of(X: Block) -> np.ndarray:
     >>> bool(first == third), bool(first == second)
     (True, False)
     """
-    bits = _hashed_values(X.columns, X.numbers).sum(axis=1, dtype=np.uint64)
-    bits += _hashed_values(-1 - X.code_columns, X.codes.astype(np.float64)).sum(axis=1, dtype=np.uint64)
-    of_words = np.append(np.uint64(0), np.cumsum(_hashed_values(X.features, X.values), dtype=np.uint64))
-    bits += of_words[X.pointers[1:]] - of_words[X.pointers[:-1]]
+    bits = hashed_values(X.columns, X.numbers).sum(axis=1, dtype=np.uint64)
+    bits += hashed_values(-1 - X.code_columns, X.codes.astype(np.float64)).sum(axis=1, dtype=np.uint64)
+    bits += digests_of_words(X)
     draws: np.ndarray = (hashed(bits) >> np.uint64(11)).astype(np.float64) / 2.0**53
     return draws.reshape(n_rows(X))
-
-
-def _hashed_values(features: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Pseudo-random 64-bit numbers of values of features; 0 of a value that is 0."""
-    known = np.ascontiguousarray(values + 0.0)  # -0.0 is 0.0
-    keys = hashed(features.astype(np.int64).view(np.uint64))
-    return np.where(known == 0.0, np.uint64(0), hashed(known.view(np.uint64) + keys))

@@ -47,14 +47,14 @@ OF_CHALLENGER = {
 }
 
 
-def number_of(metric: str, told: Any) -> float:
-    """The number of a metric; NaN where nothing is told."""
+def number_of(metric: str, state: Any) -> float:
+    """The number of a metric, of what :meth:`Service.state` has for it; NaN of None."""
     match metric:
         case "can_learn" | "can_save":
-            return float(told is None)
+            return float(state is None)
         case "is_better" | "is_worse":
-            return float(told is (metric == "is_better"))
-    return math.nan if told is None else float(told)
+            return float(state is (metric == "is_better"))
+    return math.nan if state is None else float(state)
 
 
 class Metrics:
@@ -90,12 +90,12 @@ class Metrics:
             number = getattr(self._service.counts, of.name)
             yield CounterMetricFamily(f"tunefree_{of.metadata['metric']}", of.metadata["meaning"], number)
         state = self._service.state()
-        for name, told in GAUGES.items():
-            yield GaugeMetricFamily(f"tunefree_{name}", f"{told!r} of /model.", number_of(name, state[told]))
+        for name, key in GAUGES.items():
+            yield GaugeMetricFamily(f"tunefree_{name}", f"{key!r} of /model.", number_of(name, state[key]))
         challenger = state["challenger"]
-        for name, told in OF_CHALLENGER.items() if challenger is not None else ():
-            meaning = f"{told!r} of the challenger in /model."
-            yield GaugeMetricFamily(f"tunefree_challenger_{name}", meaning, number_of(name, challenger[told]))
+        for name, key in OF_CHALLENGER.items() if challenger is not None else ():
+            meaning = f"{key!r} of the challenger in /model."
+            yield GaugeMetricFamily(f"tunefree_challenger_{name}", meaning, number_of(name, challenger[key]))
         ended = CounterMetricFamily("tunefree_connections_ended", "Because of a limit.", labels=["limit"])
         for limit, count in vars(self._refusals).items():
             ended.add_metric([limit], count)
