@@ -212,7 +212,7 @@ def of_mixing(data: Rows) -> None:
     """The mixture of the pool against its base, both predicting each row before it is learned."""
     model = PoolModel("classification", n_features=data.X.shape[1])
     model.learn(rows.dense(data.X[:, 1:]), Labels.of(data.y.astype(int).astype(str)), np.ones(len(data.y)))
-    mixture = model.pool.mixture
+    mixture = model.pool.contexts[0].mixture
     base, mixed = mixture.account.losses
     row(data, "pool, cost of mixing", float(mixed - base), mixing_excess(mixture.account, int(mixture.top.rounds[0])))
 

@@ -58,7 +58,7 @@ class Passed(NamedTuple):
 
     rows: int  # with a weight above 0
     mass: float  # their weights, in the unit of the pool
-    n_repeats: int  # of these whose observation was learned before
+    n_known: int  # of these that were known
     metrics: dict[str, Any]
     learners: dict[str, Statistics]
     proved: Proved | None  # None where there are no rows
@@ -67,7 +67,7 @@ class Passed(NamedTuple):
         """The sums over the shards of both."""
         if self.proved is None or other.proved is None:
             return other if self.proved is None else self
-        counts = self.rows + other.rows, self.mass + other.mass, self.n_repeats + other.n_repeats
+        counts = self.rows + other.rows, self.mass + other.mass, self.n_known + other.n_known
         metrics = {name: value + other.metrics[name] for name, value in self.metrics.items()}
         known = [name for name in self.learners if name in other.learners]  # not of shards with rows too wide for trees
         learners = {name: self.learners[name].plus(other.learners[name]) for name in known}
@@ -125,7 +125,7 @@ def following(start: Start) -> ModelState:
         growth.only_newest()
         for *_, generation in list(growth.generations())[1:]:
             generation.observations = generation.observations[:0]  # all kinds were grown on the same rows
-    model.pool.frozen.forget()
+    model.pool.copies.forget()
     return model.save_state()
 
 
@@ -139,11 +139,11 @@ def learned(shard: Prepared, state: ModelState) -> Passed:
         growth.only_newest()
     pool, known = model.pool, RunningMean(**asdict(model.record.targets))
     pool.only_members_learn = True
-    begun = pool.rows, pool.relative.mass, pool.n_repeats
+    begun = pool.rows, pool.relative.mass, pool.n_known
     before = joining.begin(model)
     with threads.at_most(1), threads.one_for_products():
         _learn(model, rows, model.classes, metrics)
-    counts = pool.rows - begun[0], pool.relative.mass - begun[1], pool.n_repeats - begun[2]
+    counts = pool.rows - begun[0], pool.relative.mass - begun[1], pool.n_known - begun[2]
     sums = evidence.proved(model.record, model.n_features, known)
     return Passed(*counts, asdict(metrics), joining.learned(model, before, max(counts[0], 1)), sums)
 
@@ -176,7 +176,7 @@ def _end(start: Start, total: Passed, rows: Encoded, adds_sums: bool) -> tuple[P
         pool = model.pool
         pool.relative.rows += total.rows
         pool.relative.mass += total.mass
-        pool.n_repeats += total.n_repeats
+        pool.n_known += total.n_known
     for growth in _growths(model):
         growth.stop()
     _learn(model, rows, model.classes, metrics)

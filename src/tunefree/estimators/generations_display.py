@@ -75,7 +75,7 @@ class GenerationsDisplay:
 
     def plot(self, *, figure: Any = None) -> GenerationsDisplay:
         """Draw; ``figure`` as of :meth:`from_estimator`."""
-        if len(self.model.pool.record.rows) < 2:
+        if len(self.model.pool.context.record.rows) < 2:
             raise ModelError(f"the model has recorded too few rows: the first generations come after {clocks.FIRST}")
         if figure is None:
             figure = pyplot("GenerationsDisplay").figure(figsize=INCHES, layout="constrained")

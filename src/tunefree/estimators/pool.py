@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
@@ -23,7 +22,6 @@ from tunefree.intervals.conformal import checked_parts
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model_files.plan import check_kernel
-from tunefree.pool.model import are_many
 
 
 @estimator
@@ -95,7 +93,7 @@ class Pooled(OnlineEstimator):
         """A pass over the rows, and its end."""
         self._go_on()
         if self.shuffle:
-            rounds = validation.merged(X, y, weight, group)
+            rounds = validation.ordered(X, y, weight, group)
             rounds = validation.drawn(rounds, check_random_state(self.random_state))
         else:
             rounds = validation.as_given(weight, group)
@@ -104,16 +102,6 @@ class Pooled(OnlineEstimator):
             self._learned.progress.end_pass()
             self._end(1)
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
-        self._warn_of_repeats(int(np.count_nonzero(weight)) - len(rounds.row), group is not None)
-
-    def _warn_of_repeats(self, n_merged: int, has_groups: bool) -> None:
-        """Warn where many rows repeat; those that were merged with a copy did, too."""
-        repeats, rows = (count + n_merged for count in self._learned.model.repeats())
-        if not are_many(repeats, rows):
-            return
-        problem = f"{repeats:,} of {rows:,} rows repeat earlier ones, or are of earlier groups, and are no evidence"
-        remedy = "keep the rows of a group together" if has_groups else "if rows belong to one subject, pass groups="
-        warnings.warn(f"{problem}; {remedy}", stacklevel=5)
 
     def _at(
         self, name: str, levels: Any, X: Any, of_rows: Callable[[Any, Any, np.ndarray, np.ndarray], np.ndarray]

@@ -18,7 +18,6 @@ from tunefree.core import rows
 from tunefree.core.errors import nearest
 from tunefree.estimators import tables
 from tunefree.estimators.tables import EncodedRows
-from tunefree.generations.seen import Seen, without_copies
 from tunefree.pool.groups import digests as digests_of_labels
 
 BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
@@ -262,29 +261,11 @@ def spread(X: Any, y: np.ndarray, weight: np.ndarray) -> Rounds:
     return Rounds(row[order], share[order], np.zeros(len(order)))
 
 
-def merged(X: Any, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None = None) -> Rounds:
-    """Rounds in an order that depends on the weighted set of rows alone, where copies are no evidence.
-
-    A row and its copies in its group make one round, whose weight is the sum of theirs, so a row of weight 3 is three
-    of them. What is a copy is as in the pass (:mod:`tunefree.generations.seen`).
-    """
+def ordered(X: Any, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None) -> Rounds:
+    """One round a row, in an order that depends on the set of weighted rows alone, not on how it is written down."""
     rounds = as_given(weight, group)
-    observations = _digests(X)[rounds.row]
-    keys = observations + _of_targets(y[rounds.row]) + (0 if rounds.group is None else rounds.group)
-    rounds = rounds.at(order := np.lexsort((rounds.weight, keys)))
-    if rounds.group is None and _are_separate(observations[order], y[rounds.row]):
-        return rounds
-    kept, total = without_copies(keys[order], rounds.weight)
-    order = np.lexsort((total, keys[order][kept]))
-    return rounds.at(kept[order])._replace(weight=total[order], counts=total[order])
-
-
-def _are_separate(observations: np.ndarray, y: np.ndarray) -> bool:
-    """Whether rows that are alike are no copies, as the pass would judge in a random order."""
-    order = np.random.default_rng(0).permutation(len(y))
-    seen = Seen()
-    seen.add(observations[order], y[order].astype(np.float64), np.ones(len(order)))
-    return seen.are_separate
+    keys = _digests(X)[rounds.row] + _of_targets(y[rounds.row]) + (0 if rounds.group is None else rounds.group)
+    return rounds.at(np.lexsort((rounds.weight, keys)))
 
 
 def drawn(rounds: Rounds, random: np.random.RandomState) -> Rounds:

@@ -15,19 +15,20 @@ so that contributions add up to the margin.
 
 from __future__ import annotations
 
-from functools import singledispatch
-from typing import Any
+from functools import partial, singledispatch
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import scaled
-from tunefree.core.rows import n_rows, part
+from tunefree.core.rows import n_rows, part, rows_at
 from tunefree.explanation.members import LinearTerms, Member, Part, PoolTerms, unit_of
 from tunefree.explanation.reference import Reference
 from tunefree.losses.objectives import Multinomial
 from tunefree.mixing.gradients import Rule
 from tunefree.model.model import Model
+from tunefree.pool.contexts import KNOWN, NEW, by_context
 from tunefree.pool.frozen import FOLLOWING
 from tunefree.stream.layout import Layout
 
@@ -75,15 +76,11 @@ class Decomposition:
             )
             return
         pool: Any = model.pool  # type: ignore[attr-defined]
-        is_frozen = pool.has_finished and pool.frozen.choice != FOLLOWING
-        places = pool.frozen.places if is_frozen else list(range(len(pool.members.names)))
-        mixture = pool.frozen.mixture if is_frozen else pool.mixture
-        rule = Rule.of(mixture, pool.has_finished, is_frozen and pool.frozen.choice == 1)
-        awake = [k for k, place in enumerate(places) if place in pool.members.places_awake]
-        self._places, self._rule = [places[k] for k in awake], rule.of_awake(awake)
+        self._rules = [ContextRule.of(pool, number) for number in (NEW, KNOWN)]
+        places = sorted({place for rule in self._rules for place in rule.places})
         n_terms = len(self.names) + 1
         terms_of = self.term_of_feature, self._of_keys, n_terms
-        self._pool_terms = PoolTerms(pool, self._places, *terms_of, self.reference)
+        self._pool_terms = PoolTerms(pool, places, *terms_of, self.reference)
         self.names += [KERNELS] if self._pool_terms.others else []
 
     @property
@@ -107,10 +104,23 @@ class Decomposition:
         if not self.model.options.is_pool:
             return identified(self.model.objective, self.model.predict(X))
         pool = self.model.pool  # type: ignore[attr-defined]
-        pieces = [part(X, start, start + PIECE) for start in range(0, n_rows(X), PIECE)]
-        members = [pool.members.predict(piece, pool.rows)[:, self._places] for piece in pieces]
-        margins = np.concatenate([np.empty((0, self.model.n_outputs)), *map(self._rule.margins, members)])
-        return margins + pool.offset if self._rule.is_log else pool.unit * margins
+        pieces = [np.empty((0, self.model.n_outputs))]
+        for start in range(0, n_rows(X), PIECE):
+            piece = part(X, start, start + PIECE)
+            predictions = pool.members.predict(piece, pool.rows)
+            pieces.append(by_context(self._contexts(piece), partial(self._margins_by, predictions)))
+        margins = np.concatenate(pieces)
+        return margins + pool.offset if pool.members.predicts_logarithms else pool.unit * margins
+
+    def _margins_by(self, predictions: np.ndarray, number: int, rows: Any) -> np.ndarray:
+        """The margins (n, K) of some rows of a context."""
+        rule = self._rules[number]
+        return rule.rule.margins(predictions[rows][:, rule.places])
+
+    def _contexts(self, X: Any) -> np.ndarray:
+        """The contexts (n,) of rows."""
+        members = self.model.pool.members  # type: ignore[attr-defined]
+        return members.contexts_of(members.digests(X, members.matrix(X)), n_rows(X))
 
     def contributions(self, X: Any) -> np.ndarray:
         """What each term contributes to the margins of rows, (n, terms, K)."""
@@ -127,17 +137,42 @@ class Decomposition:
         return identified(self.model.objective, margins.terms)
 
     def _of_pool(self, X: Any) -> np.ndarray:
+        contexts = self._contexts(X)
+        pool, contributions = self.model.pool, by_context(contexts, partial(self._of_context, X))  # type: ignore[attr-defined]
+        if pool.members.predicts_logarithms:
+            contributions[:, 0] += pool.offset
+            return contributions
+        return scaled(contributions, pool.unit)
+
+    def _of_context(self, X: Any, number: int, rows: Any) -> np.ndarray:
+        """Contributions (n, terms, K) to the margins of some rows of a context."""
+        X, (places, rule) = X if isinstance(rows, slice) else rows_at(X, rows), self._rules[number]
         parts, members = self._pool_terms.parts(X)
-        line = Line(self._rule, self._places, parts, members)
+        line = Line(rule, places, parts, [member for member in members if member.place in places])
         contributions = np.zeros((n_rows(X), self._pool_terms.n_terms, self.model.n_outputs))
         for of_part, derivatives in zip(parts, line.integrals(), strict=True):
             contributions += np.einsum("ntk,nqk->ntq", of_part.terms, derivatives, optimize=True)
         contributions[:, 0] = line.margins_at(np.arange(n_rows(X)), np.zeros(n_rows(X)))
-        pool, contributions = self.model.pool, contributions[:, : len(self.names)]  # type: ignore[attr-defined]
-        if self._rule.is_log:
-            contributions[:, 0] += pool.offset
-            return contributions
-        return scaled(contributions, pool.unit)
+        return contributions[:, : len(self.names)]
+
+
+class ContextRule(NamedTuple):
+    """How the rows of a context are predicted from members that are awake."""
+
+    places: list[int]  # of these members
+    rule: Rule
+
+    @classmethod
+    def of(cls, pool: Any, number: int) -> ContextRule:
+        """Of the context of this number of a pool."""
+        context, is_over = pool.predicting(number), pool.has_finished
+        is_base, context = context is None, pool.contexts[NEW] if context is None else context
+        is_frozen = not is_base and is_over and context.frozen.choice != FOLLOWING
+        places = context.frozen.places if is_frozen else list(range(len(pool.members.names)))
+        mixture = context.frozen.mixture if is_frozen else context.mixture
+        rule = Rule.of(mixture, is_over, is_base or (is_frozen and context.frozen.choice == 1))
+        awake = [k for k, place in enumerate(places) if place in pool.members.places_awake]
+        return cls([places[k] for k in awake], rule.of_awake(awake))
 
 
 class Line:

@@ -19,6 +19,7 @@ from tunefree.generations.reservoir import hashed_values
 
 MOST_COLUMNS = 1024  # beyond which rows are too wide for trees
 TURN = 2**31  # beyond all ids of features
+NOTHING = np.uint64(0x2545F4914F6CDD1D)  # digest of a row without values; 0 is an empty place of a table
 
 
 class Columns:
@@ -167,7 +168,7 @@ def _write_digests(
     digests: Annotated[np.ndarray, "uint64[rows]"],
 ) -> None:
     for i in range(len(matrix)):
-        total = np.uint64(0)
+        total = NOTHING
         for c in range(len(keys)):
             if matrix[i, c] < 0.0 or matrix[i, c] > 0.0:  # neither 0 nor missing
                 bits = np.float64(clip(matrix[i, c], MOST)).view(np.uint64)

@@ -21,8 +21,6 @@ from tunefree.generations.columns import is_categorical
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.linear import Linear
 from tunefree.generations.problem import Problem, Rates
-from tunefree.generations.reservoir import hashed
-from tunefree.generations.seen import without_copies
 from tunefree.generations.trees import Trees
 from tunefree.losses.contract import has_log_link
 
@@ -38,18 +36,14 @@ class Birth:
     weights: np.ndarray  # (n,) above 0, at most 1
     digests: np.ndarray  # (n,) uint64 of the observations, or of the rows' groups
     n_classes: int  # 0 for numbers
-    has_copies: bool  # whether rows of the same digest and target are copies
     loss: Any  # of numbers; None for classes
     lock: threading.Lock = field(default_factory=threading.Lock)  # of problem, which the first of the kinds computes
 
     @cached_property
     def problem(self) -> Problem:
-        """The rows without copies of others."""
-        rows, weights = np.arange(len(self.targets)), self.weights
-        if self.has_copies:
-            rows, weights = without_copies(self.digests + hashed((self.targets + 0.0).view(np.uint64)), weights)
-        of_rows = self.columns[rows], is_categorical(self.keys), self.targets[rows], weights
-        return growing.prepared(Problem(*of_rows, self.n_classes, self.loss))
+        """The rows as growers get them."""
+        rows = self.columns, is_categorical(self.keys), self.targets, self.weights
+        return growing.prepared(Problem(*rows, self.n_classes, self.loss))
 
 
 class Generation:
@@ -157,7 +151,7 @@ class Generation:
         empty = np.empty(0)
         nothing = empty.reshape(0, 0), empty, empty, np.empty(0, np.uint64)
         keys = np.array(arrays["keys"], np.int64)
-        birth = Birth(header["rows"], keys, *nothing, header["n_classes"], False, loss)
+        birth = Birth(header["rows"], keys, *nothing, header["n_classes"], loss)
         model = (Linear if header["kind"] == "linear" else Trees).restored(under("model.", arrays), len(keys))
         generation = cls(birth, header["kind"], model)
         generation.observations = np.array(arrays["observations"], np.uint64)

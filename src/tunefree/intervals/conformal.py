@@ -68,12 +68,23 @@ def check_enough(asked: str, level: float, evidence: float) -> None:
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: coverage 0.9 takes the evidence of 19 rows, and there is that of 12; learn more ...
     """
-    extreme = max(level, 1.0 - level)
-    least = extreme / (1.0 - extreme) * (1.0 - 1e-9)  # as rounded numbers have it
+    least = evidence_for(level)
     if evidence < least:
         least = math.ceil(least)
         rows = f"{least} row{'s' * (least > 1)}"
         raise ModelError(f"{asked} takes the evidence of {rows}, and there is that of {int(evidence)}; {MORE}")
+
+
+def evidence_for(level: float) -> float:
+    """The rows that a quantile of this level takes at least.
+
+    Examples
+    --------
+    >>> round(evidence_for(0.95), 6)
+    19.0
+    """
+    extreme = max(level, 1.0 - level)
+    return extreme / (1.0 - extreme) * (1.0 - 1e-9)  # as rounded numbers have it
 
 
 def quantile(scores: np.ndarray, weights: np.ndarray, level: float) -> float:

@@ -25,7 +25,7 @@ from tunefree.core.numbers import CEILING, LOG_CEILING, within
 from tunefree.core.states import under
 from tunefree.generations.reservoir import Reservoir
 from tunefree.intervals.adaptive import Adaptive, follow, most_missed
-from tunefree.intervals.conformal import check_enough, quantile, recency
+from tunefree.intervals.conformal import check_enough, evidence_for, quantile, recency
 from tunefree.intervals.learning_curve import LearningCurve
 from tunefree.intervals.sets import class_scores
 from tunefree.intervals.widths import Widths
@@ -204,14 +204,24 @@ class ConformalRecord:
         if not is_over and code is None:
             check_enough(asked, level, self.adaptive.n_latest)
             return self.adaptive.quantile(level)
+        scores, weights = self._weighted(code)
+        check_enough(asked, level, float(weights.sum()))
+        of_stream = quantile(scores, weights, level)
+        return of_stream if curve is None else of_stream * float(curve.factors(np.array([self.rows]))[0])
+
+    def has_enough(self, levels: list[float], is_over: bool, code: int | None = None) -> bool:
+        """Whether there are scores enough for quantiles of these levels."""
+        evidence = float(self._weighted(code)[1].sum()) if is_over or code is not None else self.adaptive.n_latest
+        return all(evidence >= evidence_for(level) for level in levels)
+
+    def _weighted(self, code: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """The scores kept, of a class or of all rows, and how much each counts once the stream is over."""
         kept = self.scores.kept()
         weights = kept["weights"] * recency(kept["digests"].astype(np.float64), self.rows)
         counts = weights > 0.0
         if code is not None:
             counts &= kept["columns"][:, 0] == code if len(weights) else False
-        check_enough(asked, level, float(weights[counts].sum()))
-        of_stream = quantile(kept["targets"][counts], weights[counts], level)
-        return of_stream if curve is None else of_stream * float(curve.factors(np.array([self.rows]))[0])
+        return kept["targets"][counts], weights[counts]
 
     def followed(self) -> dict[float, tuple[float, float]]:
         """By coverages that are followed on the stream: the part of the rows so far that was covered, each before it

@@ -91,9 +91,10 @@ class Mixture:
         nothing = None if is_over else np.zeros(len(members))
         return self._mix(members, nothing, nothing)
 
-    def mean(self, members: np.ndarray) -> np.ndarray:
+    def mean(self, members: np.ndarray, is_over: bool = True) -> np.ndarray:
         """Predict rows to come by the base alone."""
-        return self._mix(members, top=BASE_ONLY)
+        nothing = None if is_over else np.zeros(len(members))
+        return self._mix(members, nothing, nothing, BASE_ONLY)
 
     def _mix(self, members: np.ndarray, y: Any = None, weight: Any = None, top: Any = None) -> np.ndarray:
         mixed, nothing = np.empty((len(members), members.shape[2])), np.zeros(len(members))

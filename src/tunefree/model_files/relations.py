@@ -12,6 +12,7 @@ from tunefree.generations.leaves import FrozenLeaves
 from tunefree.kernel.points import BLOCK, DensePoints
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model_files.column_samples import SAMPLE
+from tunefree.pool.contexts import NAMES as CONTEXTS
 from tunefree.pool.frozen import N_CHOICES
 from tunefree.pool.model import PoolModel
 from tunefree.pool.slots import LINEAR, TREES, WHOLE
@@ -98,7 +99,7 @@ def _check_pool(pool: Any) -> None:
     _fit(len(members.online_places) == len(members.ensemble.members), "online members have not a place each")
     _fit(all(place < n_online for place in members.online_places), "a place of an online member is that of another")
     _fit(members.loss is not None or pool.unit == 1.0, "classes have no unit")
-    copy = pool.frozen.copy
+    copy = pool.copies.copy
     _fit(copy is None or members.growth is not None, "there is a copy of trees that are not there")
     if copy is not None:
         n_linear, linear = len(members.ensemble.linear.members), copy.linear
@@ -108,10 +109,15 @@ def _check_pool(pool: Any) -> None:
             _fit(weights.shape == of_features, "a copy has not the weights of its members")
     shape = len(members.names), max(n_classes, 1)
     _fit(all(of_row.shape == shape for of_row in pool.waiting.rows.values()), "rows that wait have other members")
-    for of_rows in pool.frozen.predicted:
-        _fit(len({len(part) for part in of_rows}) == 1, "rows that judge a copy lack parts")
-        _fit(of_rows[0].shape[1:] == (len(pool.frozen.places) + 1, shape[1]), "a copy predicted for other members")
-    _check_conformal(pool.conformal, pool, n_classes)
+    for rows in pool.copies.predicted:
+        _fit(len({len(part) for part in rows}) == 1, "rows that judge a copy lack parts")
+        n_predicted = len(members.places_as_born) + 1
+        _fit(rows.predicted.shape[1:] == (n_predicted, shape[1]), "a copy predicted for other members")
+        _fit(int(rows.contexts.max(initial=0)) < len(pool.contexts), "rows that judge a copy are of no context")
+    _fit(copy is None or len(copy.mixtures) <= len(pool.contexts), "a copy has more contexts than the pool")
+    _fit(0 < len(pool.contexts) <= len(CONTEXTS), "there are not as many contexts as there can be")
+    for context in pool.contexts:
+        _check_conformal(context, pool)
     if members.growth is not None:
         _check_growth(members.growth, pool, n_classes)
 
@@ -125,18 +131,18 @@ def _check_balance(balance: Any, model: Any) -> None:
         _fit(all(len(view.centres) == X.numbers.shape[1] for view in views), "rows of a sample have other columns")
 
 
-def _check_conformal(conformal: Any, pool: Any, n_classes: int) -> None:
+def _check_conformal(context: Any, pool: Any) -> None:
     """Widths have columns that rows have, and scores follow levels that are followed."""
-    growth = pool.members.growth
+    growth, conformal, frozen = pool.members.growth, context.conformal, context.frozen
     n_columns = 0 if growth is None else len(growth.columns.keys)
     widths = conformal.widths
     _fit(widths is None or widths.n_columns <= n_columns + 1, "widths have other columns than the rows")
     _fit(widths is None or widths.trees is None or widths.trees.n_outputs == 1, "widths are not of a number")
     _fit(conformal.residuals.columns.shape[1] <= n_columns + 1, "residuals kept have other columns")
     _fit(conformal.rows <= pool.rows, "there are scores of more rows than were learned")
-    n_choices = pool.frozen.scores.columns.shape[1]
-    _fit(n_choices == N_CHOICES or not len(pool.frozen.scores.columns), "scores are not of all choices")
-    for kept in (conformal.scores, conformal.residuals, pool.frozen.scores):
+    n_choices = frozen.scores.columns.shape[1]
+    _fit(n_choices == N_CHOICES or not len(frozen.scores.columns), "scores are not of all choices")
+    for kept in (conformal.scores, conformal.residuals, frozen.scores):
         _check_kept(kept, "scores")
     adaptive = conformal.adaptive
     expected = type(conformal)(conformal.loss).adaptive.targets
@@ -172,7 +178,7 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
         _fit(0 <= window.failures <= MOST_FAILURES, "a window has failed more often than it can")
     _fit(growth.event() > pool.rows or pool.only_predicts, "what is due lies behind the rows learned")
     awake = [generation for *_, generation in growth.generations()]
-    of_copy = [] if pool.frozen.copy is None else [generation for *_, generation in pool.frozen.copy.generations]
+    of_copy = [] if pool.copies.copy is None else [generation for *_, generation in pool.copies.copy.generations]
     for generation in [*awake, *of_copy, *pending]:
         _fit(keys >= set(generation.keys.tolist()), "a generation has other columns than the rows")
         known, born = generation.n_classes, generation.n_classes - generation.n_late

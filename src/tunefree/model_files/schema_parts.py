@@ -17,6 +17,7 @@ from tunefree.mixing.bases import N_CANDIDATES
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model.views import ALL as VIEWS
 from tunefree.model_files.plan import Plan
+from tunefree.pool.contexts import NAMES as CONTEXTS
 from tunefree.pool.slots import TREES
 from tunefree.pool.windows import LENGTHS
 
@@ -125,15 +126,7 @@ GENERATION = {
         {"objective": Mapping(Number()), "scalars": Optional(Mapping(Number())), "largest": Optional(SIZE)}, 8
     ),
 }
-POOL = {
-    "unit": Number(1),
-    "n_repeats": COUNT,
-    "relative": RELATIVE,
-    "has_groups": Flag(),
-    "has_finished": Flag(),
-    "only_predicts": Flag(),
-    "online_places": Sequence(COUNT, MOST_MEMBERS),
-    "rises": Mapping(Number()),
+CONTEXT = {
     "conformal": {
         "rows": COUNT,
         "next": TIME,
@@ -141,13 +134,25 @@ POOL = {
         "residuals": COUNT,
         "widths": Optional({"mean": SIZE, "n_columns": Number(0, MOST_FEATURES, whole=True)}, may_be_none=True),
     },
+    "frozen": {"scores": COUNT},
+}
+POOL = {
+    "unit": Number(1),
+    "n_known": COUNT,
+    "relative": RELATIVE,
+    "has_groups": Flag(),
+    "has_finished": Flag(),
+    "only_predicts": Flag(),
+    "online_places": Sequence(COUNT, MOST_MEMBERS),
+    "rises": Mapping(Number()),
+    "contexts": Sequence(CONTEXT, len(CONTEXTS)),
     "balance": Optional({"step": Number(1, 2**62, whole=True), "shift": FINITE}),
-    "frozen": {
+    "copies": {
         "next": TIME,
-        "scores": COUNT,
         "copy": Optional(
             {
                 "rows": COUNT,
+                "mixtures": Number(1, len(CONTEXTS), whole=True),
                 "linear": SNAPSHOT,
                 "generations": Sequence({**GENERATION, "age": COUNT}, MOST_MEMBERS),
             },
@@ -214,19 +219,19 @@ POOL_ARRAYS = {
     "model.pool.*.columns": Array("float64", ("n", None), may_be_infinite=True, may_be_missing=True),
     "model.pool.*.digests": Array("uint64", ("n",)),
     "model.pool.waiting.predictions": Array("float64", ("n", None, None), may_be_infinite=True, may_be_missing=True),
-    "model.pool.seen.latest": Array("float64", (1,)),
-    "model.pool.seen.numbers": Array("int64", (4,), 0),
+    "model.pool.latest": Array("int64", (2, 2), 0),
     "model.pool.*.targets": Array("float64", ("n",)),
-    "model.pool.frozen.predicted": Array("float64", ("n", None, None), may_be_infinite=True, may_be_missing=True),
-    "model.pool.frozen.numbers": Array("uint64", ("n",)),
-    "model.pool.frozen.losses": Array("float64", (3,), 0),
-    "model.pool.frozen.squares": Array("float64", (2,), 0),
-    "model.pool.conformal.adaptive.latest": Array("float64", (LATEST,)),
-    "model.pool.conformal.adaptive.ordered": Array("float64", (LATEST,)),
-    "model.pool.conformal.adaptive.rows": Array("float64", (1,), 0),
-    "model.pool.conformal.adaptive.levels": Array("float64", ("t", N_STEPS)),
-    "model.pool.conformal.adaptive.weights": Array("float64", ("t", N_STEPS), 0),
-    "model.pool.conformal.adaptive.*": Array("float64", ("t",)),
+    "model.pool.copies.predicted": Array("float64", ("n", None, None), may_be_infinite=True, may_be_missing=True),
+    "model.pool.copies.numbers": Array("uint64", ("n",)),
+    "model.pool.copies.contexts": Array("uint8", ("n",), 0, len(CONTEXTS)),
+    "model.pool.*.frozen.losses": Array("float64", (3,), 0),
+    "model.pool.*.frozen.squares": Array("float64", (2,), 0),
+    "model.pool.*.adaptive.latest": Array("float64", (LATEST,)),
+    "model.pool.*.adaptive.ordered": Array("float64", (LATEST,)),
+    "model.pool.*.adaptive.rows": Array("float64", (1,), 0),
+    "model.pool.*.adaptive.levels": Array("float64", ("t", N_STEPS)),
+    "model.pool.*.adaptive.weights": Array("float64", ("t", N_STEPS), 0),
+    "model.pool.*.adaptive.*": Array("float64", ("t",)),
     "model.pool.balance.sums": Array("float64", (4,), 0),
     "model.pool.block": Array("float64", (2,)),
     "model.pool.turns": Array("int64", (None,), 0, 2**21),

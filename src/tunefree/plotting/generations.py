@@ -75,7 +75,7 @@ def _online(pool: Pool) -> list[int]:
 
 def draw_weights(axes: Any, pool: Pool) -> None:
     """Draw stacked areas of weights, and above them a triangle where generations of all rows took over."""
-    record, groups = pool.record, groups_of(pool)
+    record, groups = pool.context.record, groups_of(pool)
     heights = [record.weights[:, group.places].sum(axis=1) for group in groups]
     edges = np.cumsum([np.zeros(len(record.rows)), *heights], axis=0)
     for group, bottom, top in zip(groups, edges[:-1], edges[1:], strict=True):
@@ -124,7 +124,7 @@ def draw_losses(axes: Any, pool: Pool, loss_name: str) -> None:
 
 def _blocks(pool: Pool) -> tuple[np.ndarray, np.ndarray]:
     """Middles of blocks of rows, and weighted mean losses (T, M + 1) in them; NaN of members that mostly slept."""
-    record = pool.record
+    record = pool.context.record
     before = np.concatenate([[0], record.rows[:-1]])
     starts = np.unique(BLOCKS * before // record.rows[-1], return_index=True)[1]
     totals, weights = np.moveaxis(np.add.reduceat(record.losses[:, :2], starts, axis=0), 1, 0)
@@ -135,7 +135,7 @@ def _blocks(pool: Pool) -> tuple[np.ndarray, np.ndarray]:
 
 def _best(pool: Pool, places: list[int]) -> int | None:
     """Of the members at these places that with the least mean loss over the mixture's, where it was awake."""
-    losses, means = pool.record.losses, pool.record.means()
+    losses, means = pool.context.record.losses, pool.context.record.means()
     weights = losses[:, 1, places]
     excess = np.sum(losses[:, 0, places] - np.nan_to_num(means[:, -1:]) * weights, axis=0)
     rows = weights.sum(axis=0)

@@ -105,8 +105,8 @@ class Growth:
                 yield clock, kind, age, generation
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
-        """Which rows (n,) some generation awake may remember."""
-        known = np.zeros(len(digests), bool)
+        """Which rows (n,) some generation awake may remember, or are among the latest that were learned."""
+        known = self.seen.knows(digests)
         births = {(clock, of.rows): of for clock, _, _, of in self.generations() if len(of.observations)}
         for generation in births.values():  # those of one birth remember the same rows
             known |= generation.knows(digests)
@@ -184,11 +184,15 @@ class Growth:
                 self._give_birth(WHOLE, Event(rows, rows), at_last=True)
         self._take_over(rows)
 
-    def reduce(self) -> None:
-        """Keep what predicts: generations that learn no more, and no rows."""
-        self.pending, self.seen = [], Seen()
-        self.whole, self.recent = Reservoir(), Reservoir(max(LENGTHS))
+    def reduce(self, knows_rows: bool) -> None:
+        """Keep what predicts: generations that learn no more, and no rows; of these their digests if they are known."""
+        observations = [generation.observations for *_, generation in self.generations()]
+        self.pending, self.whole, self.recent = [], Reservoir(), Reservoir(max(LENGTHS))
         self.awake = {key: [generation.frozen() for generation in of_kind] for key, of_kind in self.awake.items()}
+        if not knows_rows:
+            self.seen.table = self.seen.table[:0]
+        elif observations:
+            next(self.generations())[3].observations = np.unique(np.concatenate(observations))
 
     def _give_birth(self, clock: int, event: Event, at_last: bool = False) -> None:
         """Begin to grow a generation of each kind."""
@@ -201,8 +205,7 @@ class Growth:
         columns, keys = np.ascontiguousarray(columns[:, order]), np.array(self.columns.keys, np.int64)[order]
         of_rows = columns, rows["targets"], rows["weights"] / rows["weights"].max(), rows["digests"]
         kinds = (*self.kinds, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
-        has_copies = not (self.has_groups or self.seen.are_separate)
-        birth = Birth(event.birth, keys, *of_rows, self.n_classes, has_copies, self.loss)
+        birth = Birth(event.birth, keys, *of_rows, self.n_classes, self.loss)
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
         grown = {kind: begin(Generation.grown, birth, kind) for kind in kinds}
         self.pending.append(Pending(*event, clock, grown))

@@ -21,7 +21,7 @@ from tunefree.model.members import name_of
 from tunefree.model.pool import OF_TABLES, OF_TEXTS, settings_of_members
 from tunefree.pool.groups import starts_of_runs
 from tunefree.pool.growth import Growth, Observed
-from tunefree.pool.slots import Slot, slots_of
+from tunefree.pool.slots import WHOLE, Slot, slots_of
 from tunefree.pool.windows import LENGTHS
 
 LARGEST_LOSS = 1e300
@@ -103,6 +103,11 @@ class Members:
         return self.online_places[: len(self.ensemble.linear.members)]
 
     @property
+    def places_as_born(self) -> list[int]:
+        """The places in the mixture of generations of all rows as they were born."""
+        return [place for slot, place in self.slots.items() if slot.clock == WHOLE and slot.is_as_born]
+
+    @property
     def places_awake(self) -> list[int]:
         """The places in the mixture of members that predict."""
         awake = self.growth.awake if self.growth is not None else {}
@@ -131,23 +136,24 @@ class Members:
         """Predict rows of groups (n,) that follow so many, and take note of the groups of those of a weight above 0."""
         starts = starts_of_runs(groups)
         of_runs = groups[starts]
-        is_known, _ = self.seen.add(of_runs, np.zeros(len(starts)), np.maximum.reduceat(weight, starts))
-        if self.growth is not None:
-            is_known |= self.growth.knows(of_runs)
+        is_known = np.zeros(len(starts), bool) if self.growth is None else self.growth.knows(of_runs)
+        is_known |= self.seen.add(of_runs, np.maximum.reduceat(weight, starts))
         lengths = np.diff(np.append(starts, len(groups)))
         return Ahead(self.predict(X, rows), np.repeat(is_known, lengths), groups)
 
-    def observe(
-        self, X: Any, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None = None
-    ) -> tuple[Observed, np.ndarray, int]:
-        """See rows that are learned next: as generations see them, which (n,) members may know, and how many repeat.
+    def observe(self, X: Any, weight: np.ndarray, ahead: Ahead | None = None) -> tuple[Observed, np.ndarray]:
+        """See rows that are learned next: as generations see them, and which (n,) are known.
 
-        Rows of groups are those of which something was predicted ``ahead``.
+        Rows of groups were predicted ``ahead``.
         """
-        observed = Observed(np.empty((n_rows(X), 0)), np.empty(0, np.uint64))
+        observed = Observed(np.empty((n_rows(X), 0)), np.zeros(n_rows(X), np.uint64))
         observed = observed if self.growth is None else self.growth.observe(X, weight > 0.0)
-        observed = observed if ahead is None else observed._replace(digests=ahead.groups)
-        return observed, *self._known(observed.digests, y, weight, ahead)
+        if ahead is not None:
+            return observed._replace(digests=ahead.groups), ahead.is_known
+        if self.growth is None:
+            return observed, np.zeros(len(weight), bool)
+        is_known = self.growth.knows(observed.digests)
+        return observed, is_known | self.seen.add(observed.digests, weight)
 
     def learn(
         self, X: Any, y: np.ndarray, relative: np.ndarray, evidence: np.ndarray, matrix: np.ndarray, rows: int
@@ -171,18 +177,6 @@ class Members:
             learned: Any = slice(None) if weight.all() else weight > 0.0  # all: no copy
             self.growth.add(Observed(*(array[learned] for array in observed)), y[learned], weight[learned])
 
-    def _known(
-        self, digests: np.ndarray, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None
-    ) -> tuple[np.ndarray, int]:
-        """Which rows (n,) members may remember, by the digests of their observations, and how many rows repeat."""
-        if ahead is not None:
-            return ahead.is_known, int(np.count_nonzero(ahead.is_known & (weight > 0.0)))
-        if self.growth is None:
-            return np.zeros(len(weight), bool), 0
-        before = self.seen.n_repeats
-        is_seen, is_separate = self.seen.add(digests, y, weight)
-        return (self.growth.knows(digests) | is_seen) & ~is_separate, self.seen.n_repeats - before
-
     def predict(self, X: Any, rows: int, matrix: np.ndarray | None = None) -> np.ndarray:
         """What all predict of rows to come, (n, M, K), after so many were learned; generations see ``matrix``."""
         predictions = self.asleep(n_rows(X))
@@ -195,6 +189,16 @@ class Members:
     def matrix(self, X: Any) -> np.ndarray:
         """Rows to come (n, c) as generations see them; without columns where there are none."""
         return np.empty((n_rows(X), 0)) if self.growth is None else self.growth.columns.matrix(X)
+
+    def digests(self, X: Any, matrix: np.ndarray) -> np.ndarray | None:
+        """Digests (n,) of the observations of rows to come; None where groups are remembered, or nothing is."""
+        return None if self.growth is None or self.has_groups else self.growth.digests(X, matrix)
+
+    def contexts_of(self, digests: np.ndarray | None, n: int) -> np.ndarray:
+        """The contexts (n,) of rows to come: 1 of known rows, 0 of new ones, as those of groups are taken to be."""
+        if digests is None or self.growth is None:
+            return np.zeros(n, np.uint8)
+        return self.growth.knows(digests).astype(np.uint8)
 
     def asleep(self, n: int) -> np.ndarray:
         """Predictions (n, M, K) where all sleep."""

@@ -22,14 +22,13 @@ from tunefree.model.pool import POOLS
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import join_margins
 from tunefree.pool import saving
+from tunefree.pool.contexts import by_context
 from tunefree.pool.members import Members
 from tunefree.pool.pool import Pool
 from tunefree.pool.weights_record import Selection
 from tunefree.theory.evidence import Certificate
 
 FEWEST_FEATURES = 2  # of a record of no row
-
-MANY_REPEATS = 0.05  # part of the rows
 
 
 class PoolModel(Model):
@@ -150,7 +149,7 @@ class PoolModel(Model):
     def intervals(
         self, X: Any, predictions: np.ndarray, coverages: np.ndarray, exposure: np.ndarray | None = None
     ) -> np.ndarray:
-        """Intervals (n, c, 2) for the targets of such rows: quantiles with as much below as above.
+        """Intervals (n, c, 2) for the targets of such rows: quantiles with as much below as above, and the prediction.
 
         Raises
         ------
@@ -159,7 +158,10 @@ class PoolModel(Model):
         """
         levels = np.stack([(1.0 - coverages) / 2.0, (1.0 + coverages) / 2.0], axis=1).ravel()
         asked = [f"coverage {coverage:g}" for coverage in np.repeat(coverages, 2).tolist()]
-        return self.pool.quantiles(X, predictions[:, 0], levels, asked, exposure).reshape(len(predictions), -1, 2)
+        bounds = self.pool.quantiles(X, predictions[:, 0], levels, asked, exposure).reshape(len(predictions), -1, 2)
+        middles = predictions[:, 0] if exposure is None else predictions[:, 0] + np.log(exposure)
+        middles = np.asarray(self._pool.members.loss.response(middles))[:, None]
+        return np.stack([np.minimum(bounds[:, :, 0], middles), np.maximum(bounds[:, :, 1], middles)], axis=2)
 
     def has_intervals(self, coverage: float) -> bool:
         """Whether there are intervals of this coverage: targets are numbers, and there is evidence enough."""
@@ -186,11 +188,19 @@ class PoolModel(Model):
             return np.ones((len(margins), len(coverages), len(self.classes)), bool)
         scores = class_scores(np.log(np.maximum(self.probabilities(margins), LEAST)), draws_of(X))
         codes: list[int | None] = [*range(len(self.classes))] if by_class else [None]
-        sets = []
-        for coverage in coverages.tolist():
-            names = [f"coverage {coverage:g}" + self._of_class(code) for code in codes]
-            sets.append(scores <= [self.pool.quantile(coverage, *of) for of in zip(names, codes, strict=True)])
-        return np.stack(sets, axis=1)
+        members = self.pool.members
+        contexts = members.contexts_of(members.digests(X, members.matrix(X)), n_rows(X))
+
+        def bounds(number: int, rows: Any) -> np.ndarray:
+            """The largest scores (n, c, K or 1) of classes in the sets of rows of a context."""
+            asked = [f"coverage {coverage:g}" for coverage in coverages.tolist()]
+            quantiles = [
+                [self.pool.quantile(coverage, name + self._of_class(code), code, number) for code in codes]
+                for coverage, name in zip(coverages.tolist(), asked, strict=True)
+            ]
+            return np.tile(np.array(quantiles), (len(contexts[rows]), 1, 1))
+
+        return scores[:, None] <= by_context(contexts, bounds)
 
     def _of_class(self, code: int | None) -> str:
         return "" if code is None else f" of class {self.classes[code]!r}"
@@ -218,17 +228,9 @@ class PoolModel(Model):
         """What decided how it predicts."""
         return self.pool.selection()
 
-    def repeats(self) -> tuple[int, int]:
-        """Rows learned that are copies of earlier ones, or whose group was learned before; and all rows learned."""
-        members = self.pool.members
-        are_copies = members.has_groups or not members.seen.are_separate
-        return are_copies * self.pool.n_repeats, self.pool.rows
-
-    @property
-    def n_alike(self) -> int:
-        """Rows learned whose observation was learned before, where these are no copies but rows of their own."""
-        members = self.pool.members
-        return 0 if members.has_groups or not members.seen.are_separate else members.seen.n_repeats
+    def known_rows(self) -> tuple[int, int]:
+        """Rows learned whose observation, or group, was known; and all rows learned."""
+        return self.pool.n_known, self.pool.rows
 
     def reduce(self) -> None:
         """Keep what predicts, and leave out all that learning, certificates and what decided need."""
@@ -272,7 +274,7 @@ class PoolModel(Model):
         """Go on without the member of the least weight; returns its name, None if it is the last one."""
         if len(self.members) < 2:
             return None
-        least = int(np.argmin(self.pool.mixture.base.weights[self.pool.members.online_places]))
+        least = int(np.argmin(self.pool.context.mixture.base.weights[self.pool.members.online_places]))
         name: str = self.members[least].name
         self.pool.members.keep([m for m in range(len(self.members)) if m != least])
         return name
@@ -288,17 +290,6 @@ class PoolModel(Model):
         assert isinstance(model, PoolModel)
         saving.restore(model.pool, under("pool.", arrays), header["pool"])
         return model
-
-
-def are_many(repeats: int, rows: int) -> bool:
-    """Whether so many rows of all repeat earlier ones that it has to be reported; fewer do so by chance.
-
-    Examples
-    --------
-    >>> are_many(0, 0), are_many(4, 100), are_many(5, 100)
-    (False, False, True)
-    """
-    return repeats > 0 and repeats >= MANY_REPEATS * rows
 
 
 def class_of(learner: str) -> type[Model]:

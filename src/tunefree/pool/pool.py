@@ -15,23 +15,21 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import power_below, scaled
 from tunefree.core.rows import copied, n_rows, part, together
-from tunefree.generations.seen import Seen
-from tunefree.intervals.conformal_record import ConformalRecord, Judged
+from tunefree.intervals.conformal_record import Judged
 from tunefree.intervals.learning_curve import LearningCurve
 from tunefree.intervals.sets import draws_of
 from tunefree.losses.rates import logarithm_of_few
-from tunefree.mixing.mixture import Mixture
 from tunefree.model.record import TOGETHER
 from tunefree.model.relative import RelativeWeights
 from tunefree.pool.balance import Balance, write_before_events
-from tunefree.pool.frozen import FOLLOWING, Frozen
+from tunefree.pool.contexts import KNOWN, NEW, Context, by_context
+from tunefree.pool.copies import Copies
 from tunefree.pool.groups import chunks, of_one_row, starts_of_runs
 from tunefree.pool.growth import Observed
 from tunefree.pool.members import Ahead, Members
 from tunefree.pool.single_row import SingleRows
-from tunefree.pool.slots import WHOLE
 from tunefree.pool.waiting import Waiting
-from tunefree.pool.weights_record import Selection, WeightsRecord, running
+from tunefree.pool.weights_record import Selection, running
 from tunefree.pool.windows import BLOCK, Rises
 
 PIECE = 2048  # rows that members learn at a time, but
@@ -49,9 +47,10 @@ class LearnedRows(NamedTuple):
     mixed: np.ndarray  # (n, K) of the mixture
     y: np.ndarray  # (n,)
     weight: np.ndarray  # (n,)
-    evidence: np.ndarray  # (n,) weights of rows that judge members
+    relative: np.ndarray  # (n,) weights relative to those before
     judging: np.ndarray  # (n,) those of rows that judge the mixture: one row of a group
     numbers: np.ndarray  # (n,) rows learned with each
+    contexts: np.ndarray  # (n,) uint8, see tunefree.pool.contexts
 
     @classmethod
     def joined(cls, parts: list[LearnedRows]) -> LearnedRows:
@@ -72,16 +71,14 @@ class Pool:
     ----------
     unit : float
         Of numbers to predict, as members and mixture see them.
-    n_repeats : int
-        Rows learned whose observation, or group, was learned before.
-    mixture : Mixture
-        Of the members as they learn.
-    frozen : Frozen
-        Of generations as they were born, and what is known of predicting rows to come.
-    record : WeightsRecord
-        Weights and losses of the members over the rows, as long as there are generations.
-    conformal : ConformalRecord
-        How far off the mixture was on rows that are evidence.
+    contexts : list of Context
+        Of new rows, and from the first known row on of known rows.
+    copies : Copies
+        How the pool as it was predicts later rows.
+    n_known : int
+        Rows learned that were known.
+    latest : (2, 2) array of int
+        Rows, and known rows, in the last whole block and in the present one.
     balance : Balance or None
         Of a loss with a logarithmic link.
     has_finished : bool
@@ -95,12 +92,10 @@ class Pool:
     def __init__(self, members: Members) -> None:
         self.members = members
         self.unit, self.only_members_learn = 1.0, False
-        self.relative, self.n_repeats, self.has_finished, self.only_predicts = RelativeWeights(), 0, False, False
-        self.mixture = self.new_mixture()
-        self.frozen = self._new_frozen()
+        self.relative, self.n_known, self.has_finished, self.only_predicts = RelativeWeights(), 0, False, False
+        self.contexts, self.copies = [Context(members)], Copies()
+        self.latest = np.zeros((2, 2), np.int64)
         self.waiting, self.single_rows = Waiting(), SingleRows()
-        self.record = WeightsRecord(len(self.members.names))
-        self.conformal = ConformalRecord(self.members.loss)
         self.balance = Balance() if members.predicts_logarithms else None
         self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
         self.unrecorded: list[LearnedRows] = []  # single rows
@@ -110,21 +105,26 @@ class Pool:
         """Rows learned."""
         return self.relative.rows
 
-    def new_mixture(self) -> Mixture:
-        """A mixture of all members that knows nothing."""
-        return Mixture(len(self.members.names), self.members.width, self.members.loss)
+    @property
+    def known_share(self) -> float:
+        """The part of the latest rows that were known, of a thousand rows or two."""
+        rows, known = self.latest.sum(axis=0).tolist()
+        return known / max(rows, 1)
 
-    def _new_frozen(self) -> Frozen:
-        born = [place for slot, place in self.members.slots.items() if slot.clock == WHOLE and slot.is_as_born]
-        return Frozen(born, self.members.width, self.members.loss)
+    @property
+    def context(self) -> Context:
+        """The context of most of the latest rows."""
+        return self.contexts[KNOWN if self.known_share > 0.5 else NEW]
 
     def give_up_trees(self) -> None:
         """Go on without generations, and without what is known of them; online members predict from here on."""
         self.settle()
-        self.members.growth, self.frozen = None, self._new_frozen()
+        self.members.growth, self.copies = None, Copies()
         if self.balance is not None:
             self.balance.forget()
-        self.conformal.give_up_trees()
+        for context in self.contexts:
+            context.forget_trees(self.members)
+            context.conformal.give_up_trees()
 
     def learn(
         self, X: Any, y: np.ndarray, weight: np.ndarray, groups: np.ndarray | None = None
@@ -164,14 +164,16 @@ class Pool:
             within, ahead, mixed_ahead = slice(first, last), None, None
             if groups is not None:
                 ahead = self.members.ahead(part(X, first, last), weight[within], groups[within], self.rows)
-                mixed_ahead = self.mixture.predict(ahead.predictions, is_over=False)
+                mixed_ahead = self._mixed(ahead.predictions, ahead.is_known.astype(np.uint8), is_over=False)
                 mixed_ahead += self.offset if self.has_no_events else 0.0
             for start, stop in self._pieces(part(X, first, last), weight[within]):
-                piece = slice(first + start, first + stop)
-                of_rows = part(X, piece.start, piece.stop), np.asarray(y[piece], np.float64) / self.unit, weight[piece]
-                mixed = self._learn_piece(*of_rows, None if ahead is None else ahead.part(start, stop))
-                mixed = mixed if mixed_ahead is None else mixed_ahead[start:stop]
-                yield piece, self._as_targets(mixed, math.log(self.unit))
+                whole = slice(first + start, first + stop)
+                rows = part(X, whole.start, whole.stop), np.asarray(y[whole], np.float64) / self.unit, weight[whole]
+                for some, mixed in self._learn_piece(*rows, None if ahead is None else ahead.part(start, stop)):
+                    if mixed_ahead is not None:
+                        mixed = mixed_ahead[start + some.start : start + some.stop]
+                    piece = slice(whole.start + some.start, whole.start + some.stop)
+                    yield piece, self._as_targets(mixed, math.log(self.unit))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict rows to come: log-probabilities (n, classes), or numbers (n, 1).
@@ -186,21 +188,36 @@ class Pool:
             rows = part(X, start, min(start + PIECE, n_rows(X)))
             matrix = self.members.matrix(rows)
             predictions = self.members.predict(rows, self.rows, matrix)
-            self.wait(rows, matrix, predictions)
-            mixed.append(self._mixed(predictions))
+            digests = self.members.digests(rows, matrix)
+            self.wait(digests, predictions)
+            mixed.append(self._mixed(predictions, self.members.contexts_of(digests, len(matrix)), self.has_finished))
         return self._as_targets(np.concatenate(mixed), self.offset)
 
-    def wait(self, X: Any, matrix: np.ndarray, predictions: np.ndarray) -> None:
-        """Remember what members predict, (n, M, K), of rows, which generations see as ``matrix``; targets may come."""
-        growth = self.members.growth
-        if growth is not None and not (self.has_finished or self.members.has_groups):
-            self.waiting.keep(growth.digests(X, matrix), predictions)
+    def wait(self, digests: np.ndarray | None, predictions: np.ndarray) -> None:
+        """Remember the predictions of members (n, M, K) of rows whose targets may come."""
+        if digests is not None and not self.has_finished:
+            self.waiting.keep(digests, predictions)
 
-    def _mixed(self, predictions: np.ndarray) -> np.ndarray:
-        """What is made of members' predictions (n, M, K) of rows to come, in the unit of the targets."""
-        if self.has_finished and self.frozen.choice != FOLLOWING:
-            return self.frozen.predict(predictions)
-        return self.mixture.predict(predictions, self.has_finished)
+    def _mixed(self, predictions: np.ndarray, contexts: np.ndarray, is_over: bool) -> np.ndarray:
+        """Predictions (n, K) of rows from those of members (n, M, K), in the unit of the targets."""
+
+        def of_rows(number: int, rows: Any) -> np.ndarray:
+            some = np.ascontiguousarray(predictions[rows])
+            context = self.predicting(number)
+            if context is None:
+                return self.contexts[NEW].mixture.mean(some, is_over)
+            return context.predict(some, is_over)
+
+        return by_context(contexts, of_rows)
+
+    def predicting(self, number: int) -> Context | None:
+        """The context that predicts the rows of one; None if the other one's base does, as no such row was learned."""
+        if number >= len(self.contexts):
+            return None
+        context = self.contexts[number]
+        if self.balance is not None and not context.has_events:  # which knows no unit of the targets
+            return next((other for other in self.contexts if other.has_events), context)
+        return context
 
     def quantiles(
         self, X: Any, predictions: np.ndarray, levels: np.ndarray, asked: list[str], exposure: np.ndarray | None = None
@@ -210,36 +227,53 @@ class Pool:
         ``asked`` says of each level, in the message of an error, what was asked for. With the losses of counts and
         amounts logarithms are predicted, targets are at least 0, and rows may have exposures (n,).
         """
-        named = zip(levels.tolist(), asked, strict=True)
-        curve = self._curve() if self.has_finished else None
-        scores = np.array([self.quantile(level, name, curve=curve) for level, name in named])
         exposure, loss = np.ones(len(predictions)) if exposure is None else exposure, self.members.loss
         if self.members.predicts_logarithms:
             predictions, weights, least = predictions - math.log(self.unit), exposure ** (2.0 - loss.power), 0.0
         else:
             predictions, weights, least = predictions / self.unit, exposure, -math.inf
-        units = self.conformal.units.of(self.members.matrix(X), predictions, weights)
+        matrix = self.members.matrix(X)
+
+        def scores(number: int, rows: Any) -> np.ndarray:
+            """Quantiles of the scores in the units of the rows, (n, L)."""
+            context = self._scoring(number, levels.tolist())
+            named = zip(levels.tolist(), asked, strict=True)
+            quantiles = [self._quantile(context, level, name) for level, name in named]
+            units = context.conformal.units.of(matrix[rows], predictions[rows], weights[rows])
+            return units[:, None] * np.array(quantiles)
+
+        contexts = self.members.contexts_of(self.members.digests(X, matrix), len(matrix))
         means = np.asarray(loss.response(predictions))
         order, bounds = np.argsort(levels, kind="stable"), np.empty((len(predictions), len(levels)))
         with np.errstate(over="ignore"):
             scale = (exposure * self.unit)[:, None]
-            bounds[:, order] = np.sort((means[:, None] + units[:, None] * scores) * scale, axis=1)
+            bounds[:, order] = np.sort((means[:, None] + by_context(contexts, scores)) * scale, axis=1)
         return np.maximum(bounds, least)
 
-    def _curve(self) -> LearningCurve:
+    def _scoring(self, number: int, levels: list[float], code: int | None = None) -> Context:
+        """The context whose scores bound those of rows of one: the other one's, if it alone has enough of them."""
+        order = sorted(range(len(self.contexts)), key=lambda other: other != number)
+        contexts = [self.contexts[other] for other in order]
+        enough = (one for one in contexts if one.conformal.has_enough(levels, self.has_finished, code))
+        return next(enough, contexts[0])
+
+    def _curve(self, context: Context) -> LearningCurve:
         """How scores become smaller, or larger, along the rows; without trees there is nothing that lags behind."""
-        curve = self.conformal.curve()
+        curve = context.conformal.curve()
         return curve if self.members.growth is not None else curve._replace(slope=0.0, is_known=False)
 
-    def quantile(self, level: float, asked: str, code: int | None = None, curve: LearningCurve | None = None) -> float:
-        """The quantile of the scores of rows to come, of all or of one class, unless there is too little evidence.
+    def quantile(self, level: float, asked: str, code: int | None = None, number: int = NEW) -> float:
+        """The quantile of the scores of rows to come of a context, unless there is too little evidence.
 
-        Scores are how far off numbers are, or those of classes (:mod:`tunefree.intervals.sets`).
+        Scores are how far off numbers are, or those of classes (:mod:`tunefree.intervals.sets`), of all or of one.
         """
+        return self._quantile(self._scoring(number, [level], code), level, asked, code)
+
+    def _quantile(self, context: Context, level: float, asked: str, code: int | None = None) -> float:
         if not self.has_finished:
-            return self.conformal.quantile(level, False, asked, code)
-        curve = self._curve() if curve is None else curve
-        return self.frozen.quantile(level, self.conformal.quantile(level, True, asked, code, curve), curve, code)
+            return context.conformal.quantile(level, False, asked, code)
+        curve = self._curve(context)
+        return context.frozen.quantile(level, context.conformal.quantile(level, True, asked, code, curve), curve, code)
 
     def _as_targets(self, mixed: np.ndarray, offset: float) -> np.ndarray:
         """Numbers in the unit of the targets, logarithms with an offset, or log-probabilities as they are."""
@@ -264,16 +298,17 @@ class Pool:
     @property
     def has_no_events(self) -> bool:
         """Whether logarithms are predicted, and all targets so far that are evidence were 0."""
-        return self.balance is not None and not self.mixture.range.highest[0] > 0.0
+        return self.balance is not None and not any(context.has_events for context in self.contexts)
 
     def finish(self) -> None:
         """End a pass: the last generation is grown on all rows kept, and predicts from here on."""
         self.has_finished, self.waiting = True, Waiting()
-        self.frozen.learn(self.members)
+        self.copies.learn(self.members, self.contexts)
         if self.members.growth is not None and not self.only_predicts:
             self.members.growth.finish(self.rows)
         if self.balance is not None and not (self.only_predicts or self.has_no_events):
-            self.balance.finish(self.members, self.rows, self._mixed)
+            new = self.contexts[NEW]
+            self.balance.finish(self.members, self.rows, lambda predictions: new.predict(predictions, True))
 
     def shares(self) -> dict[str, float]:
         """The weights of the members awake in the base of the mixture that predicts rows to come; their sum is 1."""
@@ -281,10 +316,7 @@ class Pool:
 
     def _weights_awake(self) -> dict[int, float]:
         """Weights by the places of the members awake."""
-        weights = self.mixture.base.means if self.has_finished else self.mixture.base.weights
-        if self.has_finished and self.frozen.choice != FOLLOWING:
-            weights = np.zeros(len(self.members.names))
-            weights[self.frozen.places] = self.frozen.mixture.base.means
+        weights = self.context.weights(self.has_finished)
         awake = [place for place in self.members.places_awake if weights[place] > 0.0]
         total = weights[awake].sum()
         return {place: float(weights[place] / total) for place in awake}
@@ -294,34 +326,36 @@ class Pool:
         weights = self._weights_awake()
         places = sorted(weights, key=lambda place: -weights[place])
         names = [self.members.names[place] for place in places]
-        losses, standard_errors, rows = (array[places] for array in self.record.totals())
+        record = self.context.record
+        losses, standard_errors, rows = (array[places] for array in record.totals())
         of_members = names, np.array([weights[place] for place in places]), losses, standard_errors, rows
-        return Selection(*of_members, self.record.rows, self.record.weights[:, places])
+        return Selection(*of_members, record.rows, record.weights[:, places])
 
     def add_class(self, n_outputs: int) -> None:
         """Know one more class, of so many outputs."""
         self.members.add_class(n_outputs)
         self.waiting = Waiting()  # what it remembers does not know the class
         if self.members.n_classes > 2:
-            self.mixture.add_class()
-            self.frozen.add_class()
+            self.copies.forget()  # the next one will know the class
+            for context in self.contexts:
+                context.add_class()
 
     def forget(self, features: np.ndarray) -> None:
         """Know nothing of some features, whose numbers others may have from here on."""
-        self.frozen.forget_features(features)
+        self.copies.forget_features(features)
         if self.members.growth is not None:
             self.members.growth.columns.forget(features)
 
     def reduce(self) -> None:
         """Keep what predicts, and leave out all that learning needs."""
         self.only_predicts, self.waiting = True, Waiting()
-        self.frozen.forget()
-        self.members.seen = Seen()
-        self.conformal.reduce()
+        self.copies.forget()
+        for context in self.contexts:
+            context.conformal.reduce()
         if self.balance is not None:
             self.balance.forget()
         if self.members.growth is not None:
-            self.members.growth.reduce()
+            self.members.growth.reduce(knows_rows=len(self.contexts) > 1)
 
     def _pieces(self, X: Any, weight: np.ndarray) -> Iterator[tuple[int, int]]:
         """Cut rows at events, and into pieces; an event is over when the next piece is asked for."""
@@ -341,34 +375,54 @@ class Pool:
             yield start, stop
             start = stop
 
-    def _learn_piece(self, X: Any, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None) -> np.ndarray:
+    def _learn_piece(
+        self, X: Any, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Learn rows, in two parts where the second one begins with the first row that is known."""
+        observed, is_known = self.members.observe(X, weight, ahead)
+        contexts, first = is_known.astype(np.uint8), 0
+        if len(self.contexts) == 1 and not self.only_members_learn:
+            known = np.flatnonzero(is_known & (weight > 0.0))
+            first = int(known[0]) if len(known) else 0
+        for start, stop in ((0, first), (first, len(y))) if first else ((0, len(y)),):
+            rows = slice(start, stop)
+            some = Observed(*(array[rows] for array in observed))
+            part_ahead = None if ahead is None else ahead.part(start, stop)
+            yield (
+                rows,
+                self._learn_observed(part(X, start, stop), y[rows], weight[rows], some, contexts[rows], part_ahead),
+            )
+
+    def _learn_observed(
+        self, X: Any, y: np.ndarray, weight: np.ndarray, observed: Observed, contexts: np.ndarray, ahead: Ahead | None
+    ) -> np.ndarray:
+        """Learn rows of which the first one may be the first that is known."""
         before, has_no_events = self.rows, self.has_no_events
         sums = self._sums_of_targets if has_no_events else (0.0, 0.0)
+        self._count(contexts[weight > 0.0])
         relative = self.relative.of(weight)
-        observed, is_known, n_repeats = self.members.observe(X, y, weight, ahead)
-        evidence = np.where(is_known, 0.0, relative)
-        self.n_repeats += n_repeats
-        judging = evidence if ahead is None else of_one_row(ahead.groups, evidence)
+        evidence = np.where(contexts == KNOWN, 0.0, relative)
+        judging = relative if ahead is None else of_one_row(ahead.groups, relative)
         is_alone = len(y) == 1 and ahead is None and weight[0] > 0.0 and not self.only_members_learn
         learned = None
         if is_alone:
-            learned = self.single_rows.learn(self, X, float(y[0]), float(relative[0]), float(evidence[0]), observed)
+            learned = self.single_rows.learn(self, X, float(y[0]), float(relative[0]), observed, int(contexts[0]))
         if learned is None:
             predictions = self.members.learn(X, y, relative, evidence, observed.matrix, before)
             if self.only_members_learn:
                 self.members.keep_rows(observed, y, weight)
-                return self.mixture.predict(predictions, is_over=False)
+                return self._mixed(predictions, contexts, is_over=False)
             if ahead is None:
                 self.waiting.put_back(observed.digests, predictions)
             else:
                 predictions = ahead.predictions
-            mixed = self.mixture.learn(predictions, y, judging)
+            mixed = self._mix(predictions, y, judging, contexts)
         else:
             predictions, mixed = learned
         if has_no_events:
             write_before_events(sums, y, weight, judging, mixed)
         numbers = before + np.cumsum(weight > 0.0)
-        rows = LearnedRows(X, observed, predictions, mixed, y, weight, evidence, judging, numbers)
+        rows = LearnedRows(X, observed, predictions, mixed, y, weight, relative, judging, numbers, contexts)
         is_event = self.rows % BLOCK == 0 or self.rows == self.next_event
         if is_alone and self.members.ensemble.linear.meetings is None:
             self._record_later(rows)
@@ -379,6 +433,26 @@ class Pool:
             self.settle()
             self._let_happen(predictions[-1])
         return mixed
+
+    def _count(self, contexts: np.ndarray) -> None:
+        """Count rows that are learned next, and begin the context of known rows at the first one."""
+        n_known = int(np.count_nonzero(contexts == KNOWN))
+        if n_known and len(self.contexts) == 1 and not self.only_members_learn:
+            self.settle()
+            self.contexts.append(self.contexts[NEW].begun())
+        self.n_known += n_known
+        self.latest[1] += len(contexts), n_known
+
+    def _mix(self, predictions: np.ndarray, y: np.ndarray, weight: np.ndarray, contexts: np.ndarray) -> np.ndarray:
+        """Predictions (n, K) of rows by the mixtures of their contexts, each of which then learns its rows."""
+
+        def of_rows(number: int, rows: Any) -> np.ndarray:
+            some = np.ascontiguousarray(predictions[rows])
+            if number == len(self.contexts):  # rows without weight, before the first known one
+                return self.contexts[NEW].mixture.mean(some, is_over=False)
+            return self.contexts[number].mixture.learn(some, y[rows], weight[rows])
+
+        return by_context(contexts, of_rows)
 
     @property
     def next_event(self) -> int:
@@ -402,22 +476,22 @@ class Pool:
 
     def _record(self, rows: LearnedRows, groups: np.ndarray | None) -> None:
         """Keep rows, and judge what was predicted of them; ``groups`` (n,) are digests of their groups."""
-        X, observed, predictions, mixed, y, weight, evidence, judging, numbers = rows
+        X, observed, _, mixed, y, weight, _, judging, numbers, contexts = rows
         growth = self.members.growth
         self.members.keep_rows(observed, y, weight)
         columns = ([], []) if growth is None else (growth.columns.keys, growth.columns.fills)
         draws = draws_of(X) if self.members.loss is None else np.zeros(len(y))
         if self.balance is not None:
-            self.balance.judge(mixed[:, 0], y, weight, judging, numbers)
+            self.balance.judge(mixed[:, 0], y, weight, np.where(contexts == NEW, judging, 0.0), numbers)
             if growth is not None:
                 self.balance.observe(X, weight, numbers, len(growth.columns.keys))
-        units = self.conformal.units  # of these rows; after the last of them other widths may be grown
-        self.conformal.observe(Judged(observed.matrix, mixed, y, judging, numbers, draws, weight), *columns)
+        units = [context.conformal.units for context in self.contexts]  # later other widths may be grown
+        for number, context in enumerate(self.contexts):
+            weights = np.where(contexts == number, judging, 0.0) if len(self.contexts) > 1 else judging
+            context.conformal.observe(Judged(observed.matrix, mixed, y, weights, numbers, draws, weight), *columns)
         if growth is not None:
-            self.frozen.judge(self.members, X, y, judging, numbers, weight, units)
-            judged: Any = slice(None) if evidence.all() else evidence > 0.0  # all: no copy of the predictions
-            of_judged = None if groups is None else groups[judged]
-            self._judge(predictions[judged], mixed[judged], y[judged], evidence[judged], of_judged)
+            self.copies.judge(self.members, X, y, judging, numbers, weight, (contexts, units))
+            self._judge(rows, groups)
 
     def _let_happen(self, predictions: np.ndarray) -> None:
         """Let happen what is due after the latest row, of which members predicted this, (M, K)."""
@@ -428,20 +502,31 @@ class Pool:
             for window in growth.windows if self.rises.add(self.block[0] / self.block[1]) else ():
                 window.wake(self.rows)
             self.block = np.zeros(2)
-        weights = np.where(np.isnan(predictions[:, 0]), np.nan, self.mixture.base.weights)
+        of_contexts = [
+            np.where(np.isnan(predictions[:, 0]), np.nan, context.mixture.base.weights) for context in self.contexts
+        ]
         if self.rows % BLOCK == 0 or self.rows == growth.event():
-            self.record.add(self.rows, weights)
-        if growth.advance(self.rows, weights) and self.rows >= self.frozen.next:
-            self.frozen.take(self.members, self.mixture, self.rows)
+            for context, weights in zip(self.contexts, of_contexts, strict=True):
+                context.record.add(self.rows, weights)
+        latest = of_contexts[self.contexts.index(self.context)]
+        if growth.advance(self.rows, latest) and self.rows >= self.copies.next:
+            self.copies.take(self.members, self.contexts, self.rows)
+        if self.rows % BLOCK == 0:
+            self.latest = np.stack([self.latest[1], np.zeros(2, np.int64)])
 
-    def _judge(
-        self, predictions: np.ndarray, mixed: np.ndarray, y: np.ndarray, weight: np.ndarray, groups: np.ndarray | None
-    ) -> None:
-        """Record how members and the mixture predicted."""
-        losses = self.members.losses(mixed[:, None], y)
-        starts = None if groups is None else starts_of_runs(groups)
-        self.record.observe(np.column_stack([self.members.losses(predictions, y), losses]), weight, starts)
-        self.block = running(self.block, np.column_stack([losses, np.ones(len(y))]))
+    def _judge(self, rows: LearnedRows, groups: np.ndarray | None) -> None:
+        """Record how members and mixtures predicted."""
+        judged = np.flatnonzero(rows.relative > 0.0)
+        if not len(judged):
+            return
+        y, mixed = rows.y[judged], rows.mixed[judged]
+        of_mixture = self.members.losses(mixed[:, None], y)
+        losses = np.column_stack([self.members.losses(rows.predictions[judged], y), of_mixture])
+        for number, context in enumerate(self.contexts):
+            some = rows.contexts[judged] == number
+            starts = None if groups is None else starts_of_runs(groups[judged][some])
+            context.record.observe(losses[some], rows.relative[judged][some], starts)
+        self.block = running(self.block, np.column_stack([of_mixture, np.ones(len(y))]))
 
     @property
     def nbytes(self) -> int:
@@ -449,4 +534,4 @@ class Pool:
         growth = self.members.growth
         of_growth = growth.nbytes if growth is not None else 0
         of_balance = 0 if self.balance is None else self.balance.nbytes
-        return of_growth + of_balance + self.mixture.nbytes + self.frozen.nbytes + self.conformal.nbytes
+        return of_growth + of_balance + self.copies.nbytes + sum(context.nbytes for context in self.contexts)

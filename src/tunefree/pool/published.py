@@ -53,15 +53,15 @@ def published(model: Model) -> Model:
     other.classes = list(model.classes)
     other._pool = copy.deepcopy(model.pool, {id(part): part for part in _shared(model.pool)})
     other.pool.waiting = Waiting()
-    other.pool.frozen.forget()  # which judges rows that are learned
+    other.pool.copies.forget()  # which judge rows that are learned
     other.ensemble = other.pool.members.ensemble
     return other
 
 
 def _shared(pool: Pool) -> Iterator[Any]:
     """The parts of a pool that are not copied."""
-    yield from (pool.members.seen, pool.record, pool.members.ensemble.options, pool.waiting)
-    yield from (pool.frozen.copy, pool.frozen.waiting, pool.frozen.predicted)
+    yield from (pool.members.ensemble.options, pool.waiting, *(context.record for context in pool.contexts))
+    yield from (pool.copies.copy, pool.copies.waiting, pool.copies.predicted)
     growth = pool.members.growth
     if growth is not None:
         yield from (growth.whole, growth.recent, growth.pending)

@@ -12,27 +12,29 @@ from tunefree.generations import clocks
 from tunefree.generations.columns import Columns
 from tunefree.generations.generation import restored_all, save_all
 from tunefree.model.relative import RelativeWeights
+from tunefree.pool.contexts import Context
 from tunefree.pool.growth import Growth, Pending
 from tunefree.pool.pool import Pool
 
 _OF_MEMBERS = ("online_places", "has_groups")
 State = tuple[dict[str, np.ndarray], dict[str, Any]]
-_OF_POOL = ("unit", "n_repeats", "has_finished", "only_predicts")
+_OF_POOL = ("unit", "n_known", "has_finished", "only_predicts")
 
 
 def save_state(pool: Pool, n_features: int) -> State:
     """Arrays and a header of all but the online members; generations that are being grown are waited for."""
-    arrays = {f"mixture.{name}": array for name, array in pool.mixture.save_state().items()} | {"block": pool.block}
+    arrays, contexts = {"block": pool.block, "latest": pool.latest}, list[dict[str, Any]]()
+    for number, context in enumerate(pool.contexts):
+        of_context, saved = context.save_state()
+        arrays |= {f"context{number}.{name}": array for name, array in of_context.items()}
+        contexts.append(saved)
     header: dict[str, Any] = {name: getattr(pool, name) for name in _OF_POOL} | {"rises": dict(vars(pool.rises))}
-    header["relative"] = pool.relative.saved()
+    header |= {"relative": pool.relative.saved(), "contexts": contexts}
     header |= {name: getattr(pool.members, name) for name in _OF_MEMBERS}
     arrays |= pool.members.seen.save_state()
-    arrays |= {f"record.{name}": array for name, array in pool.record.save_state().items()}
     arrays |= {f"waiting.{name}": array for name, array in pool.waiting.save_state().items()}
-    of_scores, header["conformal"] = pool.conformal.save_state()
-    arrays |= {f"conformal.{name}": array for name, array in of_scores.items()}
-    of_frozen, header["frozen"] = pool.frozen.save_state(n_features)
-    arrays |= {f"frozen.{name}": array for name, array in of_frozen.items()}
+    of_copies, header["copies"] = pool.copies.save_state(n_features)
+    arrays |= {f"copies.{name}": array for name, array in of_copies.items()}
     if pool.balance is not None:
         of_balance, header["balance"] = pool.balance.save_state()
         arrays |= {f"balance.{name}": array for name, array in of_balance.items()}
@@ -56,15 +58,16 @@ def restore(pool: Pool, arrays: dict[str, np.ndarray], header: dict[str, Any]) -
     pool.block = np.array(arrays["block"])
     members.seen.restore(arrays)
     pool.waiting.restore(under("waiting.", arrays))
-    pool.record.restore(under("record.", arrays))
-    pool.conformal.restore(under("conformal.", arrays), header["conformal"])
-    pool.mixture.restore(under("mixture.", arrays))
+    pool.latest = np.array(arrays["latest"])
+    pool.contexts = [Context(members) for _ in header["contexts"]]
+    for number, (context, saved) in enumerate(zip(pool.contexts, header["contexts"], strict=True)):
+        context.restore(under(f"context{number}.", arrays), saved)
     if pool.balance is not None:
         pool.balance.restore(under("balance.", arrays), header["balance"])
     if members.growth is not None:
         members.growth.has_groups = members.has_groups
         _restore_growth(members.growth, arrays, header["growth"], pool.rows)
-    pool.frozen.restore(members, pool.new_mixture(), under("frozen.", arrays), header["frozen"])
+    pool.copies.restore(members, Context(members).mixture, under("copies.", arrays), header["copies"])
 
 
 def _state_of_growth(growth: Growth) -> State:

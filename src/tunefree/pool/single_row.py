@@ -28,6 +28,7 @@ from tunefree.model.linear_group import LinearGroup
 from tunefree.model.members import with_offsets
 from tunefree.model.passes import score_rows
 from tunefree.model.views import KERNELS
+from tunefree.pool.contexts import KNOWN, NEW
 from tunefree.pool.frozen import FOLLOWING
 from tunefree.pool.growth import Observed
 from tunefree.pool.members import Members
@@ -261,42 +262,47 @@ class SingleRow:
         self.generations = GenerationsRow(members, awake, self.predicted[len(group.members) :])
         self.placed = np.full((1, nowhere + 1, max(members.width, 1)), np.nan)
         self.written = self.placed[:, :nowhere]
-        self.mixed, frozen = np.empty((1, self.written.shape[2])), pool.frozen
+        self.mixed, self.places_born = np.empty((1, self.written.shape[2])), members.places_as_born
+        self.born = np.empty((1, len(self.places_born), self.written.shape[2]))  # predictions of generations as born
         self.target, self.weight = np.zeros(1), np.zeros(1)
-        self.born: np.ndarray | None = None  # predictions of generations as they were born
-        call = pool.mixture.call_on(self.written, self.mixed, pool.has_finished)
-        if pool.has_finished and frozen.choice != FOLLOWING:
-            self.born, self.places_born = np.empty((1, len(frozen.places), self.written.shape[2])), frozen.places
-            call = frozen.mixture.call_on(self.born, self.mixed, is_base=frozen.choice != 0)
-        self.mixing = Program([call])
+        self.mixing = [Program([self._predicting(pool, number)]) for number in (NEW, KNOWN)]
         of_row = self.target, self.weight
-        self.mixing_learned = Program([pool.mixture.call_on(self.written, self.mixed, False, learned=of_row)])
+        calls = [context.mixture.call_on(self.written, self.mixed, False, learned=of_row) for context in pool.contexts]
+        self.mixing_learned = [Program([call]) for call in calls]
 
-    def predict(self, X: Block, matrix: np.ndarray) -> None:
-        """Write what members predict, and the mixture of that."""
+    def _predicting(self, pool: Any, number: int) -> Call:
+        """The call that predicts a row of a context."""
+        context = pool.predicting(number)
+        if context is None:
+            return pool.contexts[NEW].mixture.call_on(self.written, self.mixed, pool.has_finished, is_base=True)
+        if pool.has_finished and context.frozen.choice != FOLLOWING:
+            return context.frozen.mixture.call_on(self.born, self.mixed, is_base=context.frozen.choice != 0)
+        return context.mixture.call_on(self.written, self.mixed, pool.has_finished)
+
+    def predict(self, X: Block, matrix: np.ndarray, context: int) -> None:
+        """Write the predictions of members and of the mixture of the row's context."""
         self.linear.predict(X)
         self.generations.follow(matrix)
         self._write()
-        if self.born is not None:
-            self.born[:] = self.written[:, self.places_born]
-        self.mixing.run()
+        self.born[:] = self.written[:, self.places_born]
+        self.mixing[context].run()
 
     def learn(
-        self, X: Block, y: float, weight: float, evidence: float, matrix: np.ndarray, waited: np.ndarray | None
+        self, X: Block, y: float, weight: float, matrix: np.ndarray, context: int, waited: np.ndarray | None
     ) -> None:
-        """Let members learn a row, generations and mixture with its weight as evidence; write what was predicted.
+        """Let members and the mixture of the row's context learn a row; write their predictions.
 
-        That is what members predicted of a row that ``waited``, (M, K), or predict before they learn it.
+        These are the ones of before it is learned, or those of a row that ``waited``, (M, K).
         """
         has_two = self.members.loss is None and self.linear.group.n_outputs == 1
         self.linear.learn(X, (1.0 if y == 1.0 else -1.0) if has_two else y, weight)
-        self.generations.follow(matrix, y, evidence)
+        self.generations.follow(matrix, y, weight if context == NEW else 0.0)
         if waited is None:
             self._write()
         else:
             self.written[0] = waited
-        self.target[0], self.weight[0] = y, evidence
-        self.mixing_learned.run()
+        self.target[0], self.weight[0] = y, weight
+        self.mixing_learned[context].run()
 
     def _write(self) -> None:
         """Write down what all members predict at their places."""
@@ -342,22 +348,23 @@ class SingleRows:
 
         def of_row(row: SingleRow) -> np.ndarray:
             matrix = pool.members.matrix(X)
-            row.predict(X, matrix)
-            pool.wait(X, matrix, row.written)
+            digests = pool.members.digests(X, matrix)
+            row.predict(X, matrix, int(pool.members.contexts_of(digests, 1)[0]))
+            pool.wait(digests, row.written)
             return row.mixed.copy()
 
         return self._use(pool, X, of_row)
 
     def learn(
-        self, pool: Any, X: Block, y: float, weight: float, evidence: float, observed: Observed
+        self, pool: Any, X: Block, y: float, weight: float, observed: Observed, context: int
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """What members, (1, M, K), and mixture, (1, K), predict of a row, which they learn then; None if not here.
 
-        ``weight`` is relative to those of rows before; ``evidence`` is the same, or 0 where a member may know the row.
+        ``weight`` is relative to those of rows before.
         """
 
         def of_row(row: SingleRow) -> tuple[np.ndarray, np.ndarray]:
-            row.learn(X, y, weight, evidence, observed.matrix, next(pool.waiting.taken(observed.digests), None))
+            row.learn(X, y, weight, observed.matrix, context, next(pool.waiting.taken(observed.digests), None))
             return row.written.copy(), row.mixed.copy()
 
         return None if pool.members.ensemble.linear.meetings else self._use(pool, X, of_row)
@@ -404,5 +411,6 @@ def _held(pool: Any) -> list[Any]:
     linear, growth = pool.members.ensemble.linear, pool.members.growth
     generations = () if growth is None else growth.awake.values()  # lists that are replaced where one takes over
     states = (part for member in linear.members for part in (member.state, member.arrays))
-    of_pool = pool.mixture.corrections, pool.frozen.losses, linear.members, growth
+    of_contexts = (part for context in pool.contexts for part in (context.mixture.corrections, context.frozen.losses))
+    of_pool = *of_contexts, linear.members, growth
     return [*of_pool, *states, *linear.views.values(), *generations]

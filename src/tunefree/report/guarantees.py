@@ -93,7 +93,7 @@ def _mixing(certified: dict[str, Any]) -> list[Block]:
         return []
     mixing = certified["mixing"]
     facts = [
-        Fact("rows that are evidence", mixing["rows"], COUNT, "rows"),
+        Fact("rows that were mixed", mixing["rows"], COUNT, "rows"),
         Fact("mean loss on these", mixing["loss"], SIX, "loss"),
         Fact("the members' average on these", mixing["base"], SIX, "base"),
         Fact("theorem of mixing: mean loss at most", mixing["loss_at_most"], SIX, "loss_at_most"),

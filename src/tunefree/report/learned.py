@@ -49,7 +49,7 @@ MOST_CLASSES = 12  # that are named
 
 def learned(trained: Trained) -> Section:
     """What was learned, of which rows."""
-    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_repeats(trained)]
+    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained)]
     return Section("learned", "What was learned", [Facts(facts), *table_of_columns(trained, MOST)])
 
 
@@ -78,7 +78,7 @@ def story(trained: Trained, top: int) -> list[Block]:
 
     ``top``: columns that people see; 0 for all.
     """
-    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_repeats(trained), *losses(trained)]
+    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained), *losses(trained)]
     blocks: list[Block] = [Facts([*facts, *facts_of_drifts(trained)]), *tables_of_passes(trained)]
     blocks += [] if trained.model.kind == "path" else [*warnings_of(trained), *blocks_of_drifts(trained)]
     return [*blocks, *table_of_columns(trained, top)]
@@ -127,14 +127,14 @@ def facts_of_stop(model: Any) -> list[Fact]:
     return [Fact("iterations", n, COUNT), stop]
 
 
-def _repeats(trained: Trained) -> list[Fact]:
-    """Rows of a pool that are no evidence."""
+def _known_rows(trained: Trained) -> list[Fact]:
+    """Rows of a pool that were known."""
     model = trained.model
     if not isinstance(model, PoolModel) or model.only_predicts:
         return []
-    repeated, rows = model.repeats()
-    title = "rows that repeat earlier ones, and are no evidence"
-    return [Fact(title, repeated, lambda n: f"{n:,} of {rows:,}", "rows_that_repeat")]
+    known, rows = model.known_rows()
+    title = "rows whose group was known" if model.pool.members.has_groups else "rows whose columns equal earlier ones"
+    return [Fact(title, known, lambda n: f"{n:,} of {rows:,}", "known_rows")]
 
 
 def losses(trained: Trained) -> list[Fact]:

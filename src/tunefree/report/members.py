@@ -18,8 +18,9 @@ from tunefree.report.formats import COUNT, TENTHS_OF_PERCENT, digits, with_error
 POINTS = 5  # of the stream that are listed
 JUDGED = (
     "Weight: in the mean of the members that the mixture corrects, for rows to come. Loss: mean over the rows that"
-    " judge the member, those whose observation, or group, it had not learned; ±: its standard error. Members are"
-    " judged by different rows, since not all were there from the first row on."
+    " judge the member; ±: its standard error. Members are judged by different rows, since not all were there from the"
+    " first row on. New rows and rows that were known, whose columns or group had been learned, are judged apart; the"
+    " kind of most of the latest rows is shown."
 )
 ALONG = "Per cent, after so many rows, of the weights in the mean that follows the stream."
 CANDIDATES = (
@@ -82,11 +83,11 @@ def _along(model: PoolModel) -> list[Block]:
 
 def _charts(model: PoolModel) -> list[Block]:
     """Weights and losses over the stream; none of too few rows."""
-    pool = model.pool
-    if len(pool.record.rows) < 2:
+    pool, record = model.pool, model.pool.context.record
+    if len(record.rows) < 2:
         return []
     groups = generations.groups_of(pool)
-    last = [(group.name, pool.record.weights[-1, group.places].sum()) for group in groups]
+    last = [(group.name, record.weights[-1, group.places].sum()) for group in groups]
     described = "Weights at the end: " + ", ".join(f"{name} {100 * weight:.1f} %" for name, weight in last) + "."
 
     def draw_weights(figure: Any) -> None:
@@ -103,7 +104,7 @@ def _charts(model: PoolModel) -> list[Block]:
 
     title = "Weights in the base mixture along the stream"
     losses = "Losses along the stream"
-    means = pool.record.means()[:, -1]
+    means = record.means()[:, -1]
     means = means[np.isfinite(means)]  # of a last point without rows there is none
     course = (
         f"The mixture's loss goes from {means[0]:.4g} to {means[-1]:.4g}." if len(means) else "No losses are known."
@@ -127,12 +128,13 @@ def choice_of_rows_to_come(pool: Pool) -> str:
     >>> choice_of_rows_to_come(PoolModel("classification").pool)
     'Rows to come are predicted by the mixture that follows the stream.'
     """
-    losses, choice = pool.frozen.losses, pool.frozen.choice if pool.has_finished else FOLLOWING
+    frozen = pool.context.frozen
+    losses, choice = frozen.losses, frozen.choice if pool.has_finished else FOLLOWING
     said = f"Rows to come are predicted by {CANDIDATES[choice]}."
     if not losses[FOLLOWING] > 0.0:
         return said
     following = losses[FOLLOWING]
-    of_frozen = zip(CANDIDATES, losses[:FOLLOWING] / following, np.sqrt(pool.frozen.squares) / following, strict=False)
+    of_frozen = zip(CANDIDATES, losses[:FOLLOWING] / following, np.sqrt(frozen.squares) / following, strict=False)
     ratios = " and ".join(f"{name} {with_error(ratio, error)}" for name, ratio, error in of_frozen)
     return (
         f"{said} Copies of the pool were taken along the stream, did not learn on, and predicted rows after that: on"

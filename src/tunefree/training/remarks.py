@@ -9,13 +9,13 @@ import numpy as np
 from tunefree.model.targets import FEWEST_ROWS, MANY_ROWS
 from tunefree.model_files.progress import Occurrences
 from tunefree.model_files.trained import Trained
-from tunefree.pool.model import are_many
 from tunefree.stream.batch import Origin
 from tunefree.stream.columns import OF_WORDS, RARE_WORD
 from tunefree.stream.notation import EXACT, ZEROS
 from tunefree.stream.tally import Reason
 from tunefree.training.pieces import Step
 
+MANY_KNOWN = 0.05  # of the latest rows, from which on this is reported
 _DECISIONS = {
     ZEROS: "`numeric={name!r}` reads numbers",
     EXACT: "`numeric={name!r}` reads rounded numbers, `ignore={name!r}` leaves it out",
@@ -109,8 +109,8 @@ def _places(rows: list[tuple[str, int]]) -> str:
     )
 
 
-def remark_on_repeats(trained: Any) -> list[str]:
-    """A line where rows repeat earlier ones, or groups are not contiguous; none otherwise.
+def remark_on_known_rows(trained: Any) -> list[str]:
+    """A line where many rows to come would be known, or groups are not contiguous; none otherwise.
 
     Parameters
     ----------
@@ -120,19 +120,14 @@ def remark_on_repeats(trained: Any) -> list[str]:
     plan = trained.plan
     if not trained.model.options.is_pool:
         return []
-    repeated, rows = trained.model.repeats()
-    if plan.group is not None and repeated:
-        return [
-            f"{repeated:,} of {rows:,} rows are of groups that came before, and only the first run of a group is "
-            f"evidence; sort the rows by {plan.group}"
-        ]
-    n_alike = trained.model.n_alike
-    remedy = "; if rows belong together, name the column by `group`" if trained.kind == "table" else ""
-    if are_many(repeated, rows):
-        return [f"{repeated:,} of {rows:,} rows repeat earlier ones and are no evidence{remedy}"]
-    if are_many(n_alike, rows):
-        return [f"{n_alike:,} of {rows:,} rows have the features of earlier ones, and are rows of their own{remedy}"]
-    return []
+    known, rows = trained.model.known_rows()
+    if plan.group is not None:
+        text = f"{known:,} of {rows:,} rows are of groups that came before; sort the rows by {plan.group}"
+        return [text] if known else []
+    share = trained.model.pool.known_share
+    remedy = "; if rows belong to subjects, name their column by `group`" if trained.kind == "table" else ""
+    text = f"{share:.0%} of the latest rows have the columns of earlier ones{remedy}"
+    return [text] if share >= MANY_KNOWN else []
 
 
 def remark_on_weights(trained: Any) -> list[str]:

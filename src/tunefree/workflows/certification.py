@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -50,8 +51,8 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         - ``kernels``: for each kernel learner its mean loss and, for each norm, a lower bound on the mean loss of
           every function of that norm; ``theorem``, the bound on the regret of the learner's own theorem for each norm,
           where it covers the learner's parameters.
-        - ``mixing``: of several members that are mixed: ``rows`` that are evidence, which no generation awake was grown
-          on; the mean ``loss`` of the mixture on these, where a row counts as its weight over the mean of those so far;
+        - ``mixing``: of several members that are mixed: ``rows`` that the mixtures of new and of known rows learned;
+          the mean ``loss`` on these, where a row counts as its weight over the mean of those so far;
           that of its ``base``, the average of the members; and ``loss_at_most``, the bound that
           :mod:`tunefree.theory.mixing` gives from it.
         - ``order``: what the order of the rows tells about the targets (:func:`order_of`).
@@ -81,9 +82,10 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     }
     if weights is not None:
         certified["weights"] = of_weights(trained, read_weights(trained, weights))
-    certified |= _of_mixing(model.pool.mixture if isinstance(model, PoolModel) else model.aggregation.mixture)
+    contexts = model.pool.contexts if isinstance(model, PoolModel) else [model.aggregation]
+    certified |= _of_mixing([context.mixture for context in contexts if context.mixture is not None])
     if isinstance(model, PoolModel):
-        certified |= _of_intervals(model.pool.conformal)
+        certified |= _of_intervals([context.conformal for context in contexts])
     if kernels := _of_kernels(trained):
         certified["kernels"] = kernels
     risks = {name: risk.bound(DELTA) for name, risk in model.record.risks.items() if risk.rows}
@@ -108,23 +110,36 @@ def order_of(trained: Trained) -> dict[str, Any]:
     return {"order": order | finding._asdict()}
 
 
-def _of_mixing(mixture: Mixture | None) -> dict[str, Any]:
-    """What mixing cost; empty where no row is evidence, or one member predicts alone."""
-    rounds = 0 if mixture is None else int(mixture.top.rounds[0])
-    if mixture is None or rounds == 0:
+def _of_mixing(mixtures: Sequence[Mixture]) -> dict[str, Any]:
+    """What mixing cost, summed over the contexts; empty where no row was mixed, or one member predicts alone."""
+    mixtures = [mixture for mixture in mixtures if mixture.top.rounds[0] > 0]
+    if not mixtures:
         return {}
-    account = mixture.account
-    base, loss = (float(total / account.weight[0]) for total in account.losses)
-    at_most = base + mixing_excess(account, rounds) / float(account.weight[0])
+    accounts = [(mixture.account, int(mixture.top.rounds[0])) for mixture in mixtures]
+    weight = sum(float(account.weight[0]) for account, _ in accounts)
+    base, loss = (sum(float(account.losses[level]) for account, _ in accounts) / weight for level in range(2))
+    at_most = base + sum(mixing_excess(account, rounds) for account, rounds in accounts) / weight
+    rounds = sum(rounds for _, rounds in accounts)
     return {"mixing": {"rows": rounds, "loss": loss, "base": base, "loss_at_most": at_most}}
 
 
-def _of_intervals(conformal: ConformalRecord) -> dict[str, Any]:
-    """How often intervals, or sets, that followed the stream covered the next row; empty where no row has a score."""
-    rows = int(conformal.adaptive.rows[0])
+def _of_intervals(records: Sequence[ConformalRecord]) -> dict[str, Any]:
+    """How often intervals, or sets, that followed the stream covered the next row, over all contexts.
+
+    Empty where no row has a score.
+    """
+    counts = [int(record.adaptive.rows[0]) for record in records]
+    rows = sum(counts)
     if not rows:
         return {}
-    coverages = {asked: {"covered": part, "at_least": bound} for asked, (part, bound) in conformal.followed().items()}
+    followed = [record.followed() for record in records]
+    shares = [count / rows for count in counts]
+    coverages = {}
+    for asked in followed[0]:
+        covered, bound = (
+            sum(share * of[asked][part] for share, of in zip(shares, followed, strict=True)) for part in range(2)
+        )
+        coverages[asked] = {"covered": covered, "at_least": bound}
     return {"coverage": {"rows": rows, "asked": coverages}}
 
 

@@ -1,0 +1,152 @@
+"""Contexts: known rows and new rows, each with a mixture of the same members.
+
+A row is *known* if a generation awake was grown on its observation, or its observation is among the latest that were
+learned; else it is *new*. Members may remember the target of a known row, so they are judged on the two kinds apart:
+the mixture of new rows learns new rows, and that of known rows learns known ones. A row to come is predicted by the
+mixture of its kind. Where rows are copies of one another, rows to come are new, and copies did not mislead their
+mixture. Where a table has few values, rows to come are known, and their mixture has learned many such rows. Where rows
+belong to groups, a row is known if its group is.
+
+The context of known rows begins at the first known row with the members' weights of the other one, and without its
+corrections. Before, known rows are predicted by these weights alone: on rows that members remember, corrections that
+were learned from other rows may be wrong for certain.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tunefree.core.states import under
+from tunefree.intervals.conformal_record import ConformalRecord
+from tunefree.mixing.bases import Account, CandidateWeights
+from tunefree.mixing.mixture import BASE_ONLY, Mixture
+from tunefree.pool.frozen import FOLLOWING, FrozenMixture
+from tunefree.pool.members import Members
+from tunefree.pool.weights_record import WeightsRecord
+
+NEW, KNOWN = 0, 1
+NAMES = ("new rows", "known rows")
+
+
+def by_context(contexts: np.ndarray, of_rows: Callable[[int, Any], np.ndarray]) -> np.ndarray:
+    """Results (n, ...) of a function of a context and its rows, in the order of the rows, whose contexts are (n,).
+
+    Examples
+    --------
+    >>> by_context(np.array([0, 1, 0]), lambda number, rows: 10 * number + np.arange(3)[rows])
+    array([ 0, 11,  2])
+    """
+    is_known = contexts == KNOWN
+    if is_known.all() or not is_known.any():
+        return of_rows(KNOWN if len(contexts) and is_known[0] else NEW, slice(None))
+    places = np.flatnonzero(~is_known), np.flatnonzero(is_known)
+    parts = [of_rows(number, rows) for number, rows in enumerate(places)]
+    results = np.empty((len(contexts), *parts[0].shape[1:]), parts[0].dtype)
+    for rows, part in zip(places, parts, strict=True):
+        results[rows] = part
+    return results
+
+
+def predict_by(
+    mixtures: Sequence[Mixture], predictions: np.ndarray, contexts: np.ndarray, is_over: bool = True
+) -> np.ndarray:
+    """Predictions (n, K) of rows by the mixtures of their contexts, from those of members (n, M, K)."""
+
+    def of_rows(number: int, rows: Any) -> np.ndarray:
+        some = np.ascontiguousarray(predictions[rows])
+        if number < len(mixtures):
+            return mixtures[number].predict(some, is_over)
+        return mixtures[NEW].mean(some, is_over)
+
+    return by_context(contexts, of_rows)
+
+
+class Context:
+    """A mixture of the members for rows of one kind, and records of how these were predicted.
+
+    Parameters
+    ----------
+    members : Members
+
+    Attributes
+    ----------
+    mixture : Mixture
+        Of the members as they learn.
+    frozen : FrozenMixture
+        Of generations as they were born.
+    record : WeightsRecord
+        Weights and losses of the members over the rows, as long as there are generations.
+    conformal : ConformalRecord
+        How far off the mixture was.
+    """
+
+    def __init__(self, members: Members) -> None:
+        self.mixture = Mixture(len(members.names), members.width, members.loss)
+        self.forget_trees(members)
+        self.record = WeightsRecord(len(members.names))
+        self.conformal = ConformalRecord(members.loss)
+
+    def forget_trees(self, members: Members) -> None:
+        """Know nothing of generations as they were born."""
+        self.frozen = FrozenMixture(members.places_as_born, members.width, members.loss)
+
+    def begun(self) -> Context:
+        """A context that begins with the weights of this one's members, and without its corrections."""
+        other = copy.copy(self)
+        other.mixture = self.mixture.copied()
+        other.mixture.account, other.mixture.top = Account.create(), CandidateWeights.create()
+        for weights, base_alone in zip(other.mixture.top[:2], BASE_ONLY, strict=False):
+            weights[:] = base_alone
+        other.frozen, other.conformal = copy.deepcopy((self.frozen, self.conformal))
+        other.record = WeightsRecord(self.mixture.n_members)
+        return other
+
+    def predict(self, predictions: np.ndarray, is_over: bool) -> np.ndarray:
+        """Predictions (n, K) of rows to come from those of the members (n, M, K)."""
+        if is_over and self.frozen.choice != FOLLOWING:
+            return self.frozen.predict(predictions)
+        return self.mixture.predict(predictions, is_over)
+
+    def weights(self, is_over: bool) -> np.ndarray:
+        """The weights (M,) of the members in the base of the mixture that predicts rows to come."""
+        weights = self.mixture.base.means if is_over else self.mixture.base.weights
+        if is_over and self.frozen.choice != FOLLOWING:
+            weights = np.zeros(len(weights))
+            weights[self.frozen.places] = self.frozen.mixture.base.means
+        return weights
+
+    @property
+    def has_events(self) -> bool:
+        """Whether a target above 0 was learned, where logarithms are predicted."""
+        return bool(self.mixture.range.highest[0] > 0.0)
+
+    def add_class(self) -> None:
+        """Know one more class."""
+        self.mixture.add_class()
+        self.frozen.mixture.add_class()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+        return self.mixture.nbytes + self.frozen.nbytes + self.conformal.nbytes
+
+    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restore` makes the same."""
+        arrays = {f"mixture.{name}": array for name, array in self.mixture.save_state().items()}
+        arrays |= {f"record.{name}": array for name, array in self.record.save_state().items()}
+        header: dict[str, Any] = {}
+        for name, part in (("conformal", self.conformal), ("frozen", self.frozen)):
+            of_part, header[name] = part.save_state()
+            arrays |= {f"{name}.{key}": array for key, array in of_part.items()}
+        return arrays, header
+
+    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Take over what :meth:`save_state` gave."""
+        self.mixture.restore(under("mixture.", arrays))
+        self.record.restore(under("record.", arrays))
+        self.conformal.restore(under("conformal.", arrays), header["conformal"])
+        self.frozen.restore(under("frozen.", arrays), header["frozen"])
