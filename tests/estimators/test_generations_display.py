@@ -64,7 +64,7 @@ def test_areas_hold_all_members_once_and_fill_the_axes(classifier):
 def test_lines_are_the_losses_recorded(classifier):
     display = GenerationsDisplay.from_estimator(classifier)
     mixture, *others = display.axes_[1].lines
-    record = display.model.pool.record
+    record = display.model.pool.context.record
     assert mixture.get_ydata()[-1] == pytest.approx(record.means()[-1, -1])
     assert [line.get_label().split(":")[0] for line in others] == ["online linear", "all rows"]
     linear, trees = (np.nanmean(line.get_ydata()) for line in others)

@@ -63,20 +63,11 @@ def test_blocks_end_where_groups_do(cls, learned, monkeypatch):
 
 
 @of_both
-def test_the_model_does_not_depend_on_how_rows_are_ordered_or_copied(cls):
+def test_the_model_does_not_depend_on_how_rows_are_ordered(cls):
     fitted = cls().fit(X, Y, groups=PEOPLE)
-    order = np.random.default_rng(1).permutation(np.tile(np.arange(120), 2))
+    order = np.random.default_rng(1).permutation(120)
     other = cls().fit(X[order], Y[order], groups=PEOPLE[order])
     assert other.predict(X).tobytes() == fitted.predict(X).tobytes()
-    assert other.t_ == fitted.t_ == 120
-
-
-@of_both
-def test_copies_in_other_groups_are_rows_of_their_own(cls):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # half of the rows repeat others
-        groups = np.concatenate([PEOPLE, [f"twin of {name}" for name in PEOPLE]])
-        assert cls().fit(np.tile(X, (2, 1)), np.tile(Y, 2), groups=groups).t_ == 240
 
 
 @of_both
@@ -137,44 +128,3 @@ def test_metadata_is_routed_through_pipelines_and_cross_validation(cls, learned)
         cross_validate(pipeline, X, Y, params={"groups": PEOPLE}, cv=GroupKFold(3), error_score="raise")
     of_folds = [set(groups.tolist()) for groups in learned]
     assert len(of_folds) == 3 and all(len(known) == 10 for known in of_folds)
-
-
-@of_both
-@pytest.mark.parametrize("has_groups", [False, True])
-def test_many_repeated_rows_are_reported(cls, has_groups, monkeypatch):
-    groups = PEOPLE if has_groups else None
-    remedy = "keep the rows of a group together" if has_groups else "if rows belong to one subject, pass groups="
-    monkeypatch.setattr(PoolModel, "repeats", lambda model: (6, 120))
-    with pytest.warns(UserWarning, match=f"6 of 120 rows repeat earlier ones.* no evidence; {remedy}") as warned:
-        cls().fit(X, Y, groups=groups)
-    assert warned[0].filename == __file__
-    monkeypatch.setattr(PoolModel, "repeats", lambda model: (5, 120))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        cls().fit(X, Y, groups=groups)
-
-
-def test_rows_that_differ_in_their_labels_alone_repeat():
-    rows, y = np.repeat(X, 2, axis=0), np.tile([0, 1], 120)
-    with pytest.warns(UserWarning, match="120 of 240 rows repeat earlier ones"):
-        TuneFreeClassifier().fit(rows, y)
-
-
-@pytest.mark.parametrize("learn", ["fit", "partial_fit"])
-def test_rows_of_few_values_repeat_nothing(learn):
-    rng = np.random.default_rng(0)
-    rows, y = rng.integers(0, 2, (1000, 2)).astype(float), rng.integers(0, 2, 1000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = getattr(TuneFreeClassifier(), learn)(rows, y)
-    assert model._learned.model.repeats() == (0, 1000)
-
-
-@of_both
-def test_copies_that_are_merged_are_reported_as_rows_that_repeat(cls):
-    rows, y = np.concatenate([X, X[:12]]), np.concatenate([Y, Y[:12]])
-    with pytest.warns(UserWarning, match="12 of 132 rows repeat earlier ones"):
-        cls().fit(rows, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        cls().fit(np.concatenate([X, X[:3]]), np.concatenate([Y, Y[:3]]))

@@ -102,12 +102,12 @@ def test_contributions_to_a_frozen_mixture_add_up():
     X = numbers(1500)
     model = learned(X, labels_of(X, 3))
     model.freeze()
-    frozen, margins = model.pool.frozen, []
+    frozen, margins = model.pool.contexts[0].frozen, []
     for choice in (0, 1):
         frozen.losses, frozen.squares = np.where(np.arange(3) == choice, 0.1, 1.0), np.full(2, 1e-6)
         assert frozen.choice == choice
-        assert_adds_up(Decomposition(model, layout(4)), dense(X[:100]))
-        margins.append(model.predict(dense(X[:100])))
+        assert_adds_up(Decomposition(model, layout(4)), dense(X[:100] + 0.01))
+        margins.append(model.predict(dense(X[:100] + 0.01)))
     assert (margins[0] != margins[1]).any()
 
 

@@ -149,7 +149,7 @@ def leave_out_units(arrays, header):
 
 
 def broadcast(arrays, header):
-    arrays["model.pool.mixture.base.weights"] = arrays["model.pool.mixture.base.means"] = np.ones(1)
+    arrays["model.pool.context0.mixture.base.weights"] = arrays["model.pool.context0.mixture.base.means"] = np.ones(1)
 
 
 @pytest.mark.parametrize(

@@ -119,17 +119,21 @@ def test_weights_are_relative():
 def test_one_row_of_a_group_counts_and_copies_count_once():
     X, y = numbers(600)
     groups = np.repeat(np.arange(120), 5)
-    record = TuneFreeRegressor().fit(X, y, groups=groups).trained_.model.pool.conformal
+    record = TuneFreeRegressor().fit(X, y, groups=groups).trained_.model.pool.contexts[0].conformal
     assert record.scores.rows <= 150  # runs are cut where generations are born
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        copies = in_pieces(TuneFreeRegressor(), np.tile(X, (3, 1)), np.tile(y, 3), 300).trained_.model.pool.conformal
+        copies = (
+            in_pieces(TuneFreeRegressor(), np.tile(X, (3, 1)), np.tile(y, 3), 300)
+            .trained_.model.pool.contexts[0]
+            .conformal
+        )
     assert copies.scores.rows == 600 - FIRST
 
 
 def test_what_is_kept_is_bounded():
     X, y = np.random.default_rng(0).normal(size=(MOST_SCORES + 3000, 1)), np.arange(MOST_SCORES + 3000.0)
-    record = in_pieces(TuneFreeRegressor(), X, y, 2000).trained_.model.pool.conformal
+    record = in_pieces(TuneFreeRegressor(), X, y, 2000).trained_.model.pool.contexts[0].conformal
     assert len(record.scores.kept()["targets"]) == MOST_SCORES
 
 
@@ -163,7 +167,7 @@ def test_a_stream_is_covered_while_it_changes():
             is_covered += ((low <= y[rows]) & (y[rows] <= high)).tolist()
         model.partial_fit(X[rows], y[rows])
     assert np.mean(is_covered) == pytest.approx(0.9, abs=0.02)
-    part, at_least = model.trained_.model.pool.conformal.followed()[0.9]
+    part, at_least = model.trained_.model.pool.contexts[0].conformal.followed()[0.9]
     assert part == pytest.approx(0.9, abs=0.01) and at_least <= part
 
 
@@ -172,7 +176,7 @@ def test_after_a_pass_in_the_order_of_time_rows_far_ahead_are_covered():
     X, time = rng.normal(size=(n, 3)), np.arange(n) / n
     y = X[:, 0] * np.cos(6.0 * time) + X[:, 1] * np.sin(6.0 * time) + 0.3 * rng.normal(size=n)
     model = TuneFreeRegressor(shuffle=False).fit(X[:4000], y[:4000])
-    record = model.trained_.model.pool.conformal
+    record = model.trained_.model.pool.contexts[0].conformal
     as_of_the_next_row = record.quantile(0.95, True, "")
     assert model.trained_.model.pool.quantile(0.95, "") > 1.2 * as_of_the_next_row
 

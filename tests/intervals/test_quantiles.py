@@ -43,7 +43,7 @@ def test_upper_and_lower_tails_are_mirrored():
 
 
 def test_later_scores_count_more():
-    assert (np.diff(recency(np.arange(1, 50), 49)) > 0.0).all() and recency(np.array([49]), 49) == 1.0
+    assert (np.diff(recency(np.arange(1, 50))) > 0.0).all() and recency(np.array([49])) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_learning_curve_is_the_power_law_of_its_rows_less_a_standard_error():
     means = (rows_learned(numbers) / 6000.0) ** -0.1
     for noise, most in ((0.0, 0.01), (0.5, 0.06)):
         roots = means * np.maximum(1.0 + noise * rng.normal(size=len(means)), 0.0)
-        curve = LearningCurve.fitted(numbers, roots, recency(numbers, 6000), 6000)
+        curve = LearningCurve.fitted(numbers, roots, recency(numbers), 6000)
         factor, expected = curve.factors(np.array([6000]))[0], (6000 / 4096) ** -0.1
         assert expected - 0.01 < factor < expected + most
         np.testing.assert_allclose(curve.factors(np.array([33]))[0] < factor, True)
@@ -201,7 +201,7 @@ def test_a_learning_curve_is_the_power_law_of_its_rows_less_a_standard_error():
 
 def test_a_learning_curve_is_flat_where_chance_explains_it_and_rises_where_the_world_changes():
     rng, numbers = np.random.default_rng(8), np.arange(33, 4001)
-    weights, even = recency(numbers, 4000), np.abs(rng.normal(size=len(numbers)))
+    weights, even = recency(numbers), np.abs(rng.normal(size=len(numbers)))
     flat = [LearningCurve.fitted(numbers, rng.permutation(even), weights, 4000).slope == 0.0 for _ in range(100)]
     assert 50 < sum(flat) < 86  # 68 are expected
     rising = LearningCurve.fitted(numbers, (1.0 + numbers / 4000.0) * even, weights, 4000)

@@ -13,6 +13,7 @@ from tunefree.model_files.plan import Plan
 from tunefree.report.document import Facts
 from tunefree.report.guarantees import certificates, guarantees
 from tunefree.stream.source import open_source
+from tunefree.theory.mixing import mixing_excess
 from tunefree.training.training import train
 from tunefree.workflows.certification import findings
 
@@ -43,7 +44,7 @@ def of_labels():
 
 def test_what_is_said_of_mixing_is_true_and_printed(of_labels, capsys):
     found = findings(of_labels)
-    mixing, account = found["mixing"], of_labels.model.pool.mixture.account
+    mixing, account = found["mixing"], of_labels.model.pool.contexts[0].mixture.account
     assert "pool" not in found  # what the other mixture cost
     assert mixing["rows"] == N and account.weight == N
     assert mixing["loss"] == pytest.approx(found["loss"], rel=1e-6)  # all rows are evidence, of weight 1
@@ -63,11 +64,14 @@ def test_no_linear_model_is_below_what_is_certified_of_generations(of_labels, fa
     assert factor > 0.5 or bound > 0.75 * findings(of_labels)["loss"]  # and it says something
 
 
-def test_copies_of_rows_that_generations_know_are_no_evidence():
+def test_the_bound_on_mixing_is_the_sum_over_new_and_known_rows():
     table = {"a": np.tile(X[:300, 0], 3), "b": np.tile(X[:300, 1], 3), "label": np.tile(LABELS[:300], 3)}
     model = train(open_source(table), Plan(target="label"))
     mixing = findings(model)["mixing"]
-    assert 300 <= mixing["rows"] < 900 and mixing["loss"] <= mixing["loss_at_most"]
+    accounts = [(context.mixture.account, context.mixture.top.rounds[0]) for context in model.model.pool.contexts]
+    assert [rounds for _, rounds in accounts] == [300, 600] and mixing["rows"] == 900
+    excess = sum(account.losses[0] + mixing_excess(account, rounds) for account, rounds in accounts)
+    assert mixing["loss_at_most"] == pytest.approx(excess / 900) and mixing["loss"] <= mixing["loss_at_most"]
 
 
 def test_numbers_have_a_bound_too():
@@ -100,5 +104,5 @@ def test_weights_times_a_power_of_two_are_the_same_weights():
     for exponent in (0, 5, -30):
         table = {"a": X[:300, 0], "b": X[:300, 1], "w": np.ldexp(WEIGHT[:300], exponent), "label": LABELS[:300]}
         model = train(open_source(table), Plan(target="label", weight="w"))
-        states.append({k: v.tobytes() for k, v in model.model.pool.mixture.save_state().items()})
+        states.append({k: v.tobytes() for k, v in model.model.pool.contexts[0].mixture.save_state().items()})
     assert states[0] == states[1] == states[2]

@@ -59,7 +59,9 @@ def test_rows_of_a_group_are_predicted_before_any_of_them_is_learned():
     model, other = (learned(X[:-8], y[:-8], digests[:-8]) for _ in range(2))
     expected = other.pool.predict(dense(X[-8:]))
     model.pool.has_finished = other.pool.has_finished = False
-    expected = other.pool.mixture.predict(other.pool.members.predict(dense(X[-8:]), other.pool.rows), is_over=False)
+    expected = other.pool.contexts[0].mixture.predict(
+        other.pool.members.predict(dense(X[-8:]), other.pool.rows), is_over=False
+    )
     margins, _ = model.learn(dense(X[-8:]), Labels.of([CLASSES[k] for k in y[-8:]]), np.ones(8), groups=digests[-8:])
     assert np.array_equal(margins[:, 0], expected[:, 1] - expected[:, 0])
 
@@ -69,9 +71,11 @@ def test_a_group_that_comes_again_is_no_evidence():
     digests = groups.digests(group)
     once = learned(X, y, digests)
     again = learned(np.tile(X, (2, 1)), np.tile(y, 2), np.tile(digests, 2))
-    assert once.repeats() == (0, 400) and again.repeats() == (400, 800)
+    assert once.known_rows() == (0, 400) and again.known_rows() == (400, 800)
     assert (again.selection().rows <= 400).all()
-    assert again.pool.mixture.base.rounds == once.pool.mixture.base.rounds <= 60
+    new, known = again.pool.contexts
+    assert new.mixture.base.rounds == once.pool.contexts[0].mixture.base.rounds <= 60
+    assert 50 <= known.mixture.top.rounds <= 60  # one row of each group that came again
 
 
 def test_blocks_that_end_with_groups_only_decide_how_many_runs_are_predicted_together():
@@ -98,10 +102,10 @@ def test_groups_of_rows_too_wide_for_trees():
     X = sparse(np.arange(0, 5 * n + 1, 5), features.ravel(), np.ones(5 * n), True)
     model, y = PoolModel("classification", classes=CLASSES), Labels.of(["no", "yes"] * (n // 2))
     model.learn(X, y, np.ones(n), groups=groups.digests(group))
-    assert model.pool.members.growth is None and model.repeats() == (0, n)
+    assert model.pool.members.growth is None and model.known_rows() == (0, n)
     for number in range(1, 41):  # it is known however often it comes
         model.learn(part(X, 0, 4), Labels.of(["no"] * 4), np.ones(4), groups=groups.digests(group[:4]))
-        assert model.repeats() == (4 * number, n + 4 * number)
+        assert model.known_rows() == (4 * number, n + 4 * number)
 
 
 def test_a_pool_with_groups_is_restored_to_the_bit_and_goes_on():
@@ -169,4 +173,4 @@ def test_rows_of_weight_0_do_not_judge_in_place_of_the_others_of_their_group():
     digests, weight = groups.digests(group), np.tile([1.0, 0.0, 1.0], 40)
     model = PoolModel("classification", classes=CLASSES)
     model.learn(dense(X), Labels.of([CLASSES[k] for k in y]), weight, groups=digests)
-    assert model.pool.mixture.base.rounds >= 40
+    assert model.pool.contexts[0].mixture.base.rounds >= 40

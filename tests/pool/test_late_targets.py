@@ -35,8 +35,8 @@ def learned_late(predicts):
 
 def test_evidence_is_what_was_predicted_then():
     late, at_once = (learned_late(predicts)._learned.model.pool for predicts in (True, False))
-    assert late.rows == at_once.rows and late.mixture.base.rounds == at_once.mixture.base.rounds
-    assert (late.mixture.base.weights != at_once.mixture.base.weights).any()
+    assert late.rows == at_once.rows and late.contexts[0].mixture.base.rounds == at_once.contexts[0].mixture.base.rounds
+    assert (late.contexts[0].mixture.base.weights != at_once.contexts[0].mixture.base.weights).any()
     name = "boosted, newest, nag"  # leaves learn the same, whatever is evidence
     X, _ = blocks(1)
     predictions = [pool.members.predict(dense(X), pool.rows) for pool in (late, at_once)]

@@ -7,9 +7,8 @@ import pytest
 
 from tests.pool.rows import KINDS, Stream, differences, learned, stream
 from tunefree.core.rows import dense, n_rows, rows_at
-from tunefree.generations.seen import FREQUENT, Seen, without_copies
 from tunefree.model.targets import Labels
-from tunefree.pool.frozen import FOLLOWING, Frozen
+from tunefree.pool.frozen import FOLLOWING, FrozenMixture
 from tunefree.pool.model import PoolModel
 
 N = 100  # rows of most streams
@@ -114,13 +113,13 @@ def test_copies_of_rows_are_no_evidence():
     assert losses[1] < np.log(2.0)
 
 
-def test_the_rows_that_generations_know_judge_no_member():
+def test_known_rows_judge_members_apart():
     X, y = noisy(64, 0)
     model = PoolModel("classification", n_features=7, classes=[0, 1])
     for _ in range(3):
         model.learn(dense(X), Labels.of(y.tolist()), np.ones(len(X)))
     assert model.pool.rows == 3 * n_rows(dense(X))
-    assert int(model.pool.mixture.base.rounds[0]) == len(X)
+    assert int(model.pool.contexts[0].mixture.base.rounds[0]) == len(X)
 
 
 @pytest.mark.parametrize(
@@ -133,78 +132,6 @@ def test_the_rows_that_generations_know_judge_no_member():
     ],
 )
 def test_what_stood_still_predicts_only_where_it_is_much_better_and_that_is_sure(losses, squares, choice):
-    frozen = Frozen([0, 1], 2, None)
+    frozen = FrozenMixture([0, 1], 2, None)
     frozen.losses, frozen.squares = np.array(losses), np.array(squares)
     assert frozen.choice == choice
-
-
-def few_values(n: int = 400, cells: int = 40) -> tuple[np.ndarray, np.ndarray]:
-    """Digests of rows, ten of each, and their targets, which are 1 more often the larger the digest."""
-    rng = np.random.default_rng(0)
-    digests = rng.permutation(np.arange(n) % cells + 1).astype(np.uint64)
-    return digests, (rng.random(n) < digests / (cells + 1.0)) * 1.0
-
-
-def test_rows_that_are_alike_are_separate_where_their_targets_differ():
-    digests, y = few_values()
-    seen = Seen()
-    is_seen, is_separate = seen.add(digests, y, np.ones(400))
-    assert seen.are_separate and is_seen.sum() == seen.n_repeats == 360
-    assert not is_separate[:50].any() and is_separate[-100:].all()
-
-
-@pytest.mark.parametrize("times", [2, 5, 40])
-def test_copies_are_not_separate_even_if_some_rows_are_alike(times):
-    rng = np.random.default_rng(1)
-    digests, y = np.arange(1, 401, dtype=np.uint64), rng.integers(0, 2, 400) * 1.0
-    digests[:40] = digests[40:80]  # a fifth of the rows
-    order = rng.permutation(400 * times)
-    seen = Seen()
-    seen.add(np.tile(digests, times)[order], np.tile(y, times)[order], np.ones(len(order)))
-    assert seen.n_repeats >= 400 * (times - 1) and seen.are_separate == (times > FREQUENT)
-
-
-def test_rows_that_differ_in_their_targets_alone_are_not_separate_as_of_copies_that_were_merged():
-    seen, rows = Seen(), np.repeat(np.arange(1, 201, dtype=np.uint64), 2)
-    order = np.random.default_rng(2).permutation(400)
-    seen.add(rows[order], (np.arange(400) % 2 * 1.0)[order], np.ones(400))
-    assert not seen.are_separate
-
-
-def test_many_rows_of_each_observation_are_separate_whatever_their_targets():
-    seen = Seen()
-    _, is_separate = seen.add(np.tile(np.array([5, 6], np.uint64), 40), np.tile([0.0, 1.0], 40), np.ones(80))
-    assert is_separate.tolist() == [False] * 2 * FREQUENT + [True] * (80 - 2 * FREQUENT)
-
-
-def test_rows_without_weight_are_not_seen():
-    digests, y = few_values()
-    seen, other = Seen(), Seen()
-    weight = np.arange(400) % 3 > 0
-    seen.add(digests, y, weight * 1.0)
-    other.add(digests[weight], y[weight], np.ones(weight.sum()))
-    assert all(
-        np.array_equal(a, b) for a, b in zip(seen.save_state().values(), other.save_state().values(), strict=True)
-    )
-
-
-def test_what_was_seen_does_not_depend_on_how_rows_are_cut_nor_on_a_file():
-    digests, y = few_values()
-    seen, other = Seen(), Seen()
-    whole = seen.add(digests, y, np.ones(400))
-    parts = []
-    for start in range(0, 400, 7):
-        parts.append(
-            other.add(digests[start : start + 7], y[start : start + 7], np.ones(len(digests[start : start + 7])))
-        )
-        restored = Seen()
-        restored.restore(other.save_state())
-        other = restored
-    assert all(
-        np.array_equal(np.concatenate(part), array) for part, array in zip(zip(*parts, strict=True), whole, strict=True)
-    )
-
-
-def test_copies_of_any_number_are_one_row_of_their_total_weight():
-    kept, weights = without_copies(np.repeat([7, 8], [50, 1]), np.ones(51))
-    assert kept.tolist() == [0, 50] and weights.tolist() == [50.0, 1.0]

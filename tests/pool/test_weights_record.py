@@ -78,7 +78,7 @@ def test_a_pool_records_the_same_however_rows_come_and_after_it_was_saved():
             stop = min(start + size, n)
             model.learn(part(X, start, stop), Labels.of(y[start:stop]), np.ones(stop - start))
             model = PoolModel.restore(*model.save_state()) if is_saved else model
-        records.append(model.pool.record)
+        records.append(model.pool.contexts[0].record)
     whole, cut = records
     assert whole.rows[:4].tolist() == [16, 23, 32, 45]
     assert {1024, 2048} < set(whole.rows.tolist())

@@ -29,20 +29,20 @@ def test_texts_are_no_copies_of_one_another():
     X, y = texts()
     pool = pool_of(TuneFreeClassifier().partial_fit(X, y, classes=["no", "yes"])).pool
     assert pool.members.growth is not None and not pool.members.growth.columns.keys
-    assert pool.members.seen.n_repeats == 0 and pool.mixture.base.rounds[0] == N
+    assert pool.n_known == 0 and pool.contexts[0].mixture.base.rounds[0] == N
 
 
-def test_texts_that_are_copies_are_no_evidence_and_reported():
+def test_texts_that_are_copies_are_known():
     X, y = texts()
     twice = pa.concat_tables([X, X])
     model = TuneFreeClassifier().partial_fit(twice, np.concatenate([y, y]), classes=["no", "yes"])
-    assert pool_of(model).repeats() == (N, 2 * N) and pool_of(model).pool.mixture.base.rounds[0] == N
+    assert pool_of(model).known_rows() == (N, 2 * N) and pool_of(model).pool.contexts[0].mixture.base.rounds[0] == N
 
 
 def test_rows_of_one_category_with_other_texts_are_no_copies():
     X, y = texts()
     X = X.append_column("shop", pa.array([f"shop{k % 3}" for k in range(N)]))
-    assert pool_of(TuneFreeClassifier().fit(X, y)).pool.members.seen.n_repeats == 0
+    assert pool_of(TuneFreeClassifier().fit(X, y)).pool.n_known == 0
 
 
 def test_what_was_predicted_of_a_text_is_not_taken_for_another_text():
@@ -59,7 +59,7 @@ def test_train_does_not_say_that_texts_are_alike(tmp_path, capsys):
     X, y = texts()
     with np.errstate(all="ignore"):
         model = tunefree.train(X.append_column("y", pa.array(y)), target="y")
-    assert pool_of(model).n_alike == 0 and "rows of their own" not in capsys.readouterr().out
+    assert pool_of(model).known_rows()[0] == 0 and "columns of earlier ones" not in capsys.readouterr().out
 
 
 def test_digests_of_words_do_not_depend_on_their_order():

@@ -126,7 +126,7 @@ def test_every_number_is_the_one_that_commands_print(written, folder, run):
         loss = f"{digits(4)(own['loss'])} {digits(2)(own['standard_error'])}"
         assert f"{own['member']} {100 * own['weight']:.1f} % {loss} {own['rows']:,}" in read.text
     assert [note for note in known["notes"] if "Rows to come" in note and note in read.text]
-    assert f"no evidence {known['rows_that_repeat']:,} of" in read.text
+    assert f"earlier ones {known['known_rows']:,} of" in read.text
     proved = json.loads(run("certify", model, "--json")[1])
     for row in proved["lower_bounds"]:
         assert f"{row['radius']:g} {row['bound']:.6g}" in read.text

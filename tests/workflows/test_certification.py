@@ -98,7 +98,7 @@ def test_risk_and_mixing_on_the_census_data():
     assert certified["loss"] == pytest.approx(metrics.mean_loss(), rel=1e-9)
     assert metrics.mean_error() < certified["risk"]["error"] < metrics.mean_error() + 0.03
     mixing = certified["mixing"]
-    assert mixing["rows"] <= 8000 - trained.model.repeats()[0] and mixing["loss"] <= mixing["loss_at_most"]
+    assert mixing["rows"] == 8000 and mixing["loss"] <= mixing["loss_at_most"]
 
 
 def test_kernels_of_every_width_have_the_theorem_of_mixing():
@@ -159,15 +159,15 @@ def test_members_are_shown_with_what_they_were_judged_by(tmp_path):
     known = json.loads(CliRunner().invoke(app, ["inspect", str(path), "--json"]).output)
     assert [member["member"] for member in known["members"]] == selection.members
     assert sum(member["weight"] for member in known["members"]) == pytest.approx(1.0)
-    assert known["weights_along"]["rows"] == selection.points.tolist() and known["rows_that_repeat"] == 0
+    assert known["weights_along"]["rows"] == selection.points.tolist() and known["known_rows"] == 0
 
 
 def test_what_predicts_rows_to_come_is_told_with_the_losses_that_decided():
     pool = train(open_source(numbers()), Plan(target="label")).model.pool
     for losses, words in (([0.9, 0.95, 1.0], CANDIDATES[0]), ([0.99, 0.96, 1.0], CANDIDATES[1])):
-        pool.frozen.losses, pool.frozen.squares = np.array(losses), np.full(2, 1e-6)
+        pool.contexts[0].frozen.losses, pool.contexts[0].frozen.squares = np.array(losses), np.full(2, 1e-6)
         assert choice_of_rows_to_come(pool).startswith(f"Rows to come are predicted by {words}. ")
-    pool.frozen.losses, pool.frozen.squares = np.array([1.8, 3.0, 2.0]), np.array([0.04, 0.04])
+    pool.contexts[0].frozen.losses, pool.contexts[0].frozen.squares = np.array([1.8, 3.0, 2.0]), np.array([0.04, 0.04])
     said = choice_of_rows_to_come(pool)  # better by one standard error only
     assert CANDIDATES[2] in said and f"{CANDIDATES[0]} 0.9 ± 0.1 and {CANDIDATES[1]} 1.5 ± 0.1 times the loss" in said
 

@@ -134,7 +134,7 @@ LIES = {
     "too few places": told([0], "online_places"),
     "a takeover that is over": told([[True, 0, 5], [False, 0, 32768]], "growth", "windows"),
     "trials without end": told([[False, 10**9, 10**9], [False, 0, 32768]], "growth", "windows"),
-    "a copy that is never taken": told(0, "frozen", "next"),
+    "a copy that is never taken": told(0, "copies", "next"),
     "rows that are not there": told(10**9, "growth", "kept"),
     "columns that are not there": told([1], "growth", "keys"),
     "a generation of no kind": told("magic", "growth", "awake", 0, "kind"),
@@ -142,7 +142,7 @@ LIES = {
     "a column of another generation": put("awake0.keys", 0, 77),
     "a class that is none": put("whole.targets", 3, 7.0),
     "a leaf that is not there": put("awake0.model.nodes", (-1, 1), 10**6),
-    "a weight that is no number": put("mixture.base.means", 0, np.nan),
+    "a weight that is no number": put("context0.mixture.base.means", 0, np.nan),
 }
 
 

@@ -15,6 +15,7 @@ from tests.workflows.test_training import model_bytes, people
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.pool.model import PoolModel
+from tunefree.pool.pool import Pool
 from tunefree.report.words import order_warning
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
@@ -150,11 +151,12 @@ def test_plans_in_which_groups_have_no_effect(options, problem):
         replace(PLAN, **options)
 
 
-def test_groups_that_come_again_and_copies_are_told(monkeypatch):
-    monkeypatch.setattr(PoolModel, "repeats", lambda self: (70, 600))
+def test_groups_that_come_again_and_known_rows_are_reported(monkeypatch):
+    monkeypatch.setattr(PoolModel, "known_rows", lambda self: (70, 600))
+    monkeypatch.setattr(Pool, "known_share", 70 / 600)
     with pytest.warns(UserWarning, match=r"70 of 600 rows are of groups that came before, .* sort the rows by home"):
         train(open_source(homes()), PLAN)
-    with pytest.warns(UserWarning, match="70 of 600 rows repeat earlier ones and are no evidence; .* by `group`"):
+    with pytest.warns(UserWarning, match="12% of the latest rows have the columns of earlier ones; .* by `group`"):
         train(open_source(homes()), replace(PLAN, group=None, ignore=("home", "pay")))
 
 

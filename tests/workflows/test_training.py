@@ -106,7 +106,7 @@ def test_held_out_rows_are_not_learned():
     trained = [train(open_source(data), plan) for data, plan in zip((table, without), plans, strict=True)]
     for one, other in zip(*(model.model.ensemble.linear.weights() for model in trained), strict=True):
         np.testing.assert_array_equal(one[0], other[0])
-    np.testing.assert_array_equal(*(model.model.pool.mixture.base.means for model in trained))
+    np.testing.assert_array_equal(*(model.model.pool.contexts[0].mixture.base.means for model in trained))
     assert trained[0].progress.held_out[0].rows == 500
     assert trained[0].progress.progressive[0] == trained[1].progress.progressive[0]
 

@@ -26,15 +26,15 @@ SURE, SURE_BY_CURVE = 3.0, 1.0  # standard errors; the latter where scores follo
 MORE = "learn more rows, or ask for less"
 
 
-def recency(numbers: np.ndarray, rows: int) -> np.ndarray:
-    """How much scores (n,) count by the numbers of their rows, from 1, of so many.
+def recency(numbers: np.ndarray) -> np.ndarray:
+    """How much scores (n,) count by the numbers of their rows, from 1, relative to the latest one.
 
     Examples
     --------
-    >>> recency(np.array([5, 10]), 10)
+    >>> recency(np.array([5, 10]))
     array([0.25, 1.  ])
     """
-    return (np.minimum(numbers, rows) / max(rows, 1)) ** HASTE
+    return (numbers / np.max(numbers, initial=1)) ** HASTE
 
 
 def checked_parts(name: str, parts: object) -> np.ndarray:

@@ -166,7 +166,7 @@ class ConformalRecord:
             return LearningCurve(0.0, 0.0, self.rows, is_known=False)
         numbers = kept["digests"].astype(np.float64)
         roots = np.sqrt(np.abs(kept["targets"])) * np.sqrt(kept["columns"][:, 0])
-        weights = kept["weights"] * recency(numbers, self.rows)
+        weights = kept["weights"] * recency(numbers)
         return LearningCurve.fitted(numbers, roots, weights, self.rows)
 
     def give_up_trees(self) -> None:
@@ -204,24 +204,29 @@ class ConformalRecord:
         if not is_over and code is None:
             check_enough(asked, level, self.adaptive.n_latest)
             return self.adaptive.quantile(level)
-        scores, weights = self._weighted(code)
+        scores, weights = self._weighted(code, level)
         check_enough(asked, level, float(weights.sum()))
         of_stream = quantile(scores, weights, level)
         return of_stream if curve is None else of_stream * float(curve.factors(np.array([self.rows]))[0])
 
     def has_enough(self, levels: list[float], is_over: bool, code: int | None = None) -> bool:
         """Whether there are scores enough for quantiles of these levels."""
-        evidence = float(self._weighted(code)[1].sum()) if is_over or code is not None else self.adaptive.n_latest
-        return all(evidence >= evidence_for(level) for level in levels)
+        if not is_over and code is None:
+            return all(self.adaptive.n_latest >= evidence_for(level) for level in levels)
+        return all(self._weighted(code, level)[1].sum() >= evidence_for(level) for level in levels)
 
-    def _weighted(self, code: int | None) -> tuple[np.ndarray, np.ndarray]:
-        """The scores kept, of a class or of all rows, and how much each counts once the stream is over."""
+    def _weighted(self, code: int | None, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """The scores kept, of a class or of all rows, and how much each counts once the stream is over.
+
+        Later ones count more, unless there are too few for the level then.
+        """
         kept = self.scores.kept()
-        weights = kept["weights"] * recency(kept["digests"].astype(np.float64), self.rows)
+        weights = kept["weights"]
         counts = weights > 0.0
         if code is not None:
             counts &= kept["columns"][:, 0] == code if len(weights) else False
-        return kept["targets"][counts], weights[counts]
+        late = (weights * recency(kept["digests"].astype(np.float64)))[counts]
+        return kept["targets"][counts], late if late.sum() >= evidence_for(level) else weights[counts]
 
     def followed(self) -> dict[float, tuple[float, float]]:
         """By coverages that are followed on the stream: the part of the rows so far that was covered, each before it

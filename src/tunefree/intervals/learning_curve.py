@@ -11,7 +11,8 @@ is fitted to the roots by weighted least squares,
 and a residual, whose size is the square of its root, is expected to be (E(n) / E(r))^2 times as large. The slope s is
 known up to a standard error (White: A heteroskedasticity-consistent covariance matrix, Econometrica 1980). So that
 intervals are too wide rather than too narrow, one standard error is added to it; and within one of 0 it counts as 0.
-It is above 0 where the world changes, and later rows are harder.
+It is above 0 where the world changes, and later rows are harder. Where residuals fall faster than a line can, as where
+the columns determine the target, the line would end below them: they are expected to fall by at most 1 / r.
 """
 
 from __future__ import annotations
@@ -64,9 +65,9 @@ class LearningCurve(NamedTuple):
     def factors(self, numbers: np.ndarray) -> np.ndarray:
         """How much larger (n,) residuals of rows to come are expected to be than those of rows by their numbers."""
         at_end = 0.5 * np.log(max(float(min(self.rows, MOST_ROWS)) * self.rows, 1.0))
-        expected = self._expected(np.log(rows_learned(numbers)))
-        factors: np.ndarray = (self._expected(at_end) / expected) ** 2
-        return factors
+        logs = np.log(rows_learned(numbers))
+        factors: np.ndarray = (self._expected(at_end) / self._expected(logs)) ** 2
+        return np.maximum(factors, np.exp(np.minimum(logs - at_end, 0.0)))
 
     def _expected(self, logs: Any) -> Any:
         """E(r) over m."""

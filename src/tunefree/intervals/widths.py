@@ -64,7 +64,7 @@ class Widths(NamedTuple):
             Learned, which is also the seed.
         """
         roots = np.sqrt(np.abs(within(kept["targets"])))
-        weights = growing.relative(kept["weights"] * recency(kept["digests"].astype(np.float64), rows))
+        weights = growing.relative(kept["weights"] * recency(kept["digests"].astype(np.float64)))
         mean, n_columns = float(np.mean(weights * roots)) if len(roots) else 0.0, kept["columns"].shape[1]
         if rows < EARLIEST or n_columns < 2 or len(roots) < FEWEST:
             return cls(mean, None, 0)

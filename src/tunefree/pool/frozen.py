@@ -103,7 +103,7 @@ class FrozenMixture:
         kept = self.scores.kept()
         counts = np.ones(len(kept["targets"]), bool) if code is None else kept["targets"] == code
         numbers = kept["digests"].astype(np.float64)
-        weights = (kept["weights"] * recency(numbers, curve.rows))[counts]
+        weights = (kept["weights"] * recency(numbers))[counts]
         if not len(weights):
             return of_stream
         scores = kept["columns"][counts, self.choice] * curve.factors(numbers[counts])

@@ -149,7 +149,9 @@ class PoolModel(Model):
     def intervals(
         self, X: Any, predictions: np.ndarray, coverages: np.ndarray, exposure: np.ndarray | None = None
     ) -> np.ndarray:
-        """Intervals (n, c, 2) for the targets of such rows: quantiles with as much below as above, and the prediction.
+        """Intervals (n, c, 2) for the targets of such rows: quantiles with as much below as above.
+
+        They contain the prediction, unless the loss is that of another quantile than the median.
 
         Raises
         ------
@@ -159,6 +161,8 @@ class PoolModel(Model):
         levels = np.stack([(1.0 - coverages) / 2.0, (1.0 + coverages) / 2.0], axis=1).ravel()
         asked = [f"coverage {coverage:g}" for coverage in np.repeat(coverages, 2).tolist()]
         bounds = self.pool.quantiles(X, predictions[:, 0], levels, asked, exposure).reshape(len(predictions), -1, 2)
+        if getattr(self._pool.members.loss, "tau", 0.5) != 0.5:  # the prediction is a quantile, not a middle
+            return bounds
         middles = predictions[:, 0] if exposure is None else predictions[:, 0] + np.log(exposure)
         middles = np.asarray(self._pool.members.loss.response(middles))[:, None]
         return np.stack([np.minimum(bounds[:, :, 0], middles), np.maximum(bounds[:, :, 1], middles)], axis=2)

@@ -423,7 +423,7 @@ class Pool:
             write_before_events(sums, y, weight, judging, mixed)
         numbers = before + np.cumsum(weight > 0.0)
         rows = LearnedRows(X, observed, predictions, mixed, y, weight, relative, judging, numbers, contexts)
-        is_event = self.rows % BLOCK == 0 or self.rows == self.next_event
+        is_event = weight[-1] > 0.0 and (self.rows % BLOCK == 0 or self.rows == self.next_event)
         if is_alone and self.members.ensemble.linear.meetings is None:
             self._record_later(rows)
         else:

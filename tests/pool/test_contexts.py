@@ -1,0 +1,245 @@
+"""Known rows and new rows: each kind is predicted by a mixture that learned rows of its kind."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tunefree
+from tunefree import TuneFreeClassifier, TuneFreeRegressor
+from tunefree.core.rows import dense
+from tunefree.generations.seen import Seen
+from tunefree.model.targets import Labels
+from tunefree.pool.contexts import KNOWN, NEW
+from tunefree.pool.model import PoolModel
+from tunefree.pool.published import published
+
+
+def log_loss(model, X, y):
+    odds = model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+    return float(-np.log(np.maximum(odds, 1e-15)).mean())
+
+
+def cities(levels=30, n=600, seed=0):
+    """One column of categories, whose label is 98 per cent certain: training rows, test rows, and their least loss."""
+    rng = np.random.default_rng(seed)
+    k = rng.integers(0, levels, n + 2000)
+    odds = np.where(rng.random(levels) < 0.5, 0.02, 0.98)[k]
+    y = (rng.random(n + 2000) < odds).astype(int)
+    X = pd.DataFrame({"city": pd.Categorical([f"city {i:03d}" for i in k])})
+    truth = np.where(y == 1, odds, 1.0 - odds)
+    return (X[:n], y[:n]), (X[n:], y[n:]), float(-np.log(truth[n:]).mean())
+
+
+def few_values(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 4, (n, 2)).astype(float)
+    return X, (X[:, 0] + rng.normal(size=n) > X[:, 1]).astype(int)
+
+
+def learned(X, y, sizes, weight=None):
+    model = PoolModel("classification", n_features=1 + X.shape[1], classes=[0, 1])
+    edges = [*np.cumsum([0, *itertools.islice(itertools.cycle(sizes), len(y))]), len(y)]
+    weight = np.ones(len(y)) if weight is None else weight
+    for start, stop in itertools.pairwise(sorted({int(min(edge, len(y))) for edge in edges})):
+        model.learn(dense(X[start:stop]), Labels.of(y[start:stop].tolist()), weight[start:stop])
+    return model
+
+
+@pytest.mark.parametrize(("levels", "n"), [(30, 600), (100, 1500)])
+def test_categories_that_are_almost_certain(levels, n):
+    """LightGBM's default has .090 and .116 on such rows, where the true probabilities have .082 and .111."""
+    train, test, least = cities(levels, n)
+    assert log_loss(TuneFreeClassifier().fit(*train), *test) < 1.15 * least
+
+
+def test_exact_prices_of_products():
+    """LightGBM's default has an error of 30."""
+    rng = np.random.default_rng(1)
+    prices, k = np.exp(rng.normal(3.0, 1.0, 150)), rng.integers(0, 150, 2500)
+    X = pd.DataFrame({"product": pd.Categorical([f"product {i}" for i in k])})
+    model = TuneFreeRegressor().fit(X[:1500], prices[k[:1500]])
+    assert np.sqrt(np.mean((model.predict(X[1500:]) - prices[k[1500:]]) ** 2)) < 0.1 * prices.std()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_any_function_of_bits_that_is_seen_often_is_known(seed):
+    patterns = np.array(list(itertools.product([0.0, 1.0], repeat=6)))
+    y = np.random.default_rng(seed).permutation(64) % 2
+    model = TuneFreeClassifier().fit(np.tile(patterns, (20, 1)), np.tile(y, 20))
+    assert (model.predict(patterns) == y).all() and log_loss(model, patterns, y) < 0.05
+
+
+@pytest.mark.parametrize("d", [5, 6, 8])
+def test_a_truth_table_whose_patterns_come_once_is_at_worst_a_constant(d):
+    """Each pattern contradicts its neighbours; corrections that learned this would be wrong on rows that are known."""
+    X = np.array(list(itertools.product([0.0, 1.0], repeat=d)))
+    y = X.sum(axis=1).astype(int) % 2
+    assert log_loss(TuneFreeClassifier().fit(X, y), X, y) < 0.72
+
+
+def test_a_rare_class_copied_three_times_is_rare_in_rows_to_come():
+    """LightGBM's default has .273, and .265 without copies."""
+    losses = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(4000, 5))
+        y = (X[:, 0] + X[:, 1] * X[:, 2] + 0.7 * rng.normal(size=4000) > 2.0).astype(int)
+        copied = np.concatenate([np.arange(800), np.repeat(np.flatnonzero(y[:800]), 2)])
+        for rows in (copied, np.arange(800)):
+            losses.append(log_loss(TuneFreeClassifier().fit(X[rows], y[rows]), X[800:], y[800:]))
+    copies, once = np.reshape(losses, (3, 2)).mean(axis=0)
+    assert copies < 1.12 * once < 0.25
+
+
+def test_each_mixture_learns_the_rows_of_its_kind():
+    X, y = few_values()
+    model = learned(X, y, [7])
+    new, known = model.pool.contexts
+    n_new = len(np.unique(X, axis=0))
+    assert (new.mixture.base.rounds[0], known.mixture.top.rounds[0]) == (n_new, 300 - n_new)
+    assert model.known_rows() == (300 - n_new, 300) and model.pool.known_share == (300 - n_new) / 300
+
+
+def test_blocks_do_not_matter():
+    X, y = few_values()
+    weight = (np.arange(300) % 7 > 0) * np.random.default_rng(0).uniform(0.5, 2.0, 300)
+    states = [learned(X, y, sizes, weight) for sizes in ([1], [300], [3, 50], [2048])]
+    arrays = [{name: a.tobytes() for name, a in model.save_state()[0].items()} for model in states]
+    assert all(other == arrays[0] for other in arrays[1:])
+    assert len({model.predict(dense(X)).tobytes() for model in states}) == 1
+
+
+@pytest.mark.parametrize("has_finished", [False, True])
+def test_single_rows_are_predicted_as_many(has_finished):
+    X, y = few_values()
+    model = learned(X, y, [300])
+    if has_finished:
+        model.freeze()
+    rows = np.concatenate([X[:12], X[:6] + 0.5])  # known ones and new ones
+    together = model.predict(dense(rows))
+    for _ in range(2):
+        assert np.array_equal(np.concatenate([model.predict(dense(row[None])) for row in rows]), together)
+
+
+def test_a_row_is_predicted_by_the_mixture_of_its_kind():
+    X, y = few_values()
+    model = learned(X, y, [300])
+    rows = np.concatenate([X[:4], X[:4] + 0.5])
+    members = model.pool.members.predict(dense(rows), model.pool.rows)
+    for number, some in ((KNOWN, slice(0, 4)), (NEW, slice(4, 8))):
+        mixed = model.pool.contexts[number].mixture.predict(members[some], is_over=False)
+        np.testing.assert_array_equal(model.predict(dense(rows))[some, 0], mixed[:, 1] - mixed[:, 0])
+
+
+def test_before_the_first_known_row_learned_rows_are_predicted_as_it_will_be():
+    X, y = np.random.default_rng(0).normal(size=(100, 3)), np.arange(100) % 2
+    model = learned(X, y, [100])
+    assert len(model.pool.contexts) == 1
+    expected = model.predict(dense(X[:1]))
+    margins, _ = model.learn(dense(X[:1]), Labels.of([1]), np.ones(1))
+    assert np.array_equal(margins, expected) and len(model.pool.contexts) == 2
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+def test_a_file_has_both_kinds(tmp_path, reduced):
+    X, y = few_values()
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
+    model = tunefree.train(frame, target="y")
+    if reduced:
+        model.trained_.model.reduce()
+    model.save(tmp_path / "m")
+    again, rows = tunefree.load(tmp_path / "m"), frame[["a", "b"]]
+    np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))
+    assert len(again.trained_.model.pool.contexts) == 2
+
+
+def test_a_reduced_model_knows_the_rows_of_its_training():
+    X, y = few_values()
+    model = TuneFreeClassifier().fit(X, y)
+    before = model.predict_proba(X)
+    model._learned.model.reduce()
+    np.testing.assert_allclose(model.predict_proba(X), before, atol=0.01)  # weights of leaves are rounded
+
+
+def test_a_published_model_predicts_both_kinds_whatever_is_learned_later():
+    X, y = few_values()
+    model = learned(X, y, [300])
+    rows = dense(np.concatenate([X[:9], X[:9] + 0.5]))
+    other, before = published(model), model.predict(rows)
+    model.learn(rows, Labels.of([0, 1] * 9), np.ones(18))
+    assert np.array_equal(other.predict(rows), before)
+
+
+def test_intervals_of_known_rows_are_as_wide_as_known_rows_need():
+    """Products have exact prices, so a product that was seen is certain, and one that was not is not."""
+    rng = np.random.default_rng(3)
+    X = np.round(rng.uniform(0, 200, (4000, 1)))
+    y = np.sin(X[:, 0] * 7.0)  # no neighbour tells
+    model = TuneFreeRegressor().fit(X[:3000], y[:3000])
+    known, new = (model.predict_interval(rows, 0.9) for rows in (X[3000:], X[3000:] + 0.5))
+    inside = (known[:, 0] <= y[3000:]) & (y[3000:] <= known[:, 1])
+    assert inside.mean() >= 0.88
+    assert np.median(known[:, 1] - known[:, 0]) < 0.5 * np.median(new[:, 1] - new[:, 0])
+
+
+def test_an_interval_contains_its_prediction():
+    rng = np.random.default_rng(4)
+    X, y = np.arange(600.0)[:, None], np.cumsum(rng.normal(size=600)) + np.arange(600.0)
+    model = TuneFreeRegressor().fit(X[:400], y[:400])
+    for coverage in (0.05, 0.5, 0.9):
+        low, high = model.predict_interval(X, coverage).T
+        assert ((low <= model.predict(X)) & (model.predict(X) <= high)).all()
+
+
+@pytest.mark.parametrize("loss", ["poisson", "square"])
+def test_counts_of_few_values(loss):
+    rng = np.random.default_rng(5)
+    k = rng.integers(0, 20, 3000)
+    rates = rng.gamma(1.0, 0.3, 20)
+    y, X = rng.poisson(rates[k]).astype(float), pd.DataFrame({"k": pd.Categorical([f"v{i}" for i in k])})
+    model = TuneFreeRegressor(loss=loss).fit(X[:2000], y[:2000])
+    assert np.abs(model.predict(X[2000:]) - rates[k[2000:]]).mean() < 0.08
+    unknown = pd.DataFrame({"k": pd.Categorical(["v0", "other"], categories=[*[f"v{i}" for i in range(20)], "other"])})
+    assert 0.0 <= model.predict(unknown)[1] < 1.0
+
+
+def test_contributions_of_known_and_new_rows_add_up():
+    X, y = few_values()
+    model = TuneFreeRegressor().fit(X, y + 0.1 * X[:, 0])
+    rows = np.concatenate([X[:20], X[:20] + 0.5])
+    _, contributions = model.explain(rows)
+    np.testing.assert_allclose(contributions.sum(axis=1), model.predict(rows), rtol=1e-8, atol=1e-8)
+
+
+def test_rows_without_weight_are_not_known():
+    digests, weight = np.arange(40, dtype=np.uint64) % 13 + 1, (np.arange(40) % 3 > 0) * 1.0
+    seen, other = Seen(), Seen()
+    seen.add(digests, weight)
+    other.add(digests[weight > 0], np.ones(int(weight.sum())))
+    assert np.array_equal(seen.table, other.table)
+
+
+def test_seen_does_not_depend_on_blocks_nor_on_a_file():
+    digests = np.random.default_rng(0).integers(1, 50, 400).astype(np.uint64)
+    seen, other = Seen(), Seen()
+    whole, parts = seen.add(digests, np.ones(400)), []
+    for start in range(0, 400, 7):
+        parts.append(other.add(digests[start : start + 7], np.ones(len(digests[start : start + 7]))))
+        restored = Seen()
+        restored.restore(other.save_state())
+        other = restored
+    assert np.array_equal(np.concatenate(parts), whole)
+
+
+def test_a_row_of_zeros_is_new_until_it_was_learned():
+    model = PoolModel("classification", n_features=3, classes=[0, 1])
+    members = model.pool.members
+    X = dense(np.zeros((1, 2)))
+    model.learn(dense(np.ones((1, 2))), Labels.of([0]), np.ones(1))
+    assert members.contexts_of(members.digests(X, members.matrix(X)), 1).tolist() == [NEW]
+    model.learn(X, Labels.of([1]), np.ones(1))
+    assert members.contexts_of(members.digests(X, members.matrix(X)), 1).tolist() == [KNOWN]
