@@ -154,7 +154,7 @@ def test_plans_in_which_groups_have_no_effect(options, problem):
 def test_groups_that_come_again_and_known_rows_are_reported(monkeypatch):
     monkeypatch.setattr(PoolModel, "known_rows", lambda self: (70, 600))
     monkeypatch.setattr(Pool, "known_share", 70 / 600)
-    with pytest.warns(UserWarning, match=r"70 of 600 rows are of groups that came before, .* sort the rows by home"):
+    with pytest.warns(UserWarning, match=r"70 of 600 rows are of groups that came before; sort the rows by home"):
         train(open_source(homes()), PLAN)
     with pytest.warns(UserWarning, match="12% of the latest rows have the columns of earlier ones; .* by `group`"):
         train(open_source(homes()), replace(PLAN, group=None, ignore=("home", "pay")))
