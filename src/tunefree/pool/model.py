@@ -25,6 +25,7 @@ from tunefree.pool import saving
 from tunefree.pool.contexts import by_context
 from tunefree.pool.members import Members
 from tunefree.pool.pool import Pool
+from tunefree.pool.quantiles import quantile, quantiles
 from tunefree.pool.weights_record import Selection
 from tunefree.theory.evidence import Certificate
 
@@ -144,7 +145,7 @@ class PoolModel(Model):
             If there is too little evidence for a level.
         """
         asked = [f"the quantile {level:g}" for level in levels.tolist()]
-        return self.pool.quantiles(X, predictions[:, 0], levels, asked, exposure)
+        return quantiles(self.pool, X, predictions[:, 0], levels, asked, exposure)
 
     def intervals(
         self, X: Any, predictions: np.ndarray, coverages: np.ndarray, exposure: np.ndarray | None = None
@@ -160,7 +161,7 @@ class PoolModel(Model):
         """
         levels = np.stack([(1.0 - coverages) / 2.0, (1.0 + coverages) / 2.0], axis=1).ravel()
         asked = [f"coverage {coverage:g}" for coverage in np.repeat(coverages, 2).tolist()]
-        bounds = self.pool.quantiles(X, predictions[:, 0], levels, asked, exposure).reshape(len(predictions), -1, 2)
+        bounds = quantiles(self.pool, X, predictions[:, 0], levels, asked, exposure).reshape(len(predictions), -1, 2)
         if getattr(self._pool.members.loss, "tau", 0.5) != 0.5:  # the prediction is a quantile, not a middle
             return bounds
         middles = predictions[:, 0] if exposure is None else predictions[:, 0] + np.log(exposure)
@@ -173,7 +174,7 @@ class PoolModel(Model):
             return False
         try:
             for level in ((1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0):
-                self.pool.quantile(level, f"the quantile {level:g}")
+                quantile(self.pool, level, f"the quantile {level:g}")
         except ModelError:
             return False
         return True
@@ -199,7 +200,7 @@ class PoolModel(Model):
             """The largest scores (n, c, K or 1) of classes in the sets of rows of a context."""
             asked = [f"coverage {coverage:g}" for coverage in coverages.tolist()]
             quantiles = [
-                [self.pool.quantile(coverage, name + self._of_class(code), code, number) for code in codes]
+                [quantile(self.pool, coverage, name + self._of_class(code), code, number) for code in codes]
                 for coverage, name in zip(coverages.tolist(), asked, strict=True)
             ]
             return np.tile(np.array(quantiles), (len(contexts[rows]), 1, 1))

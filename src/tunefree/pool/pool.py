@@ -16,7 +16,6 @@ from tunefree.core.errors import ModelError
 from tunefree.core.numbers import power_below, scaled
 from tunefree.core.rows import copied, n_rows, part, together
 from tunefree.intervals.conformal_record import Judged
-from tunefree.intervals.learning_curve import LearningCurve
 from tunefree.intervals.sets import draws_of
 from tunefree.losses.rates import logarithm_of_few
 from tunefree.model.record import TOGETHER
@@ -167,12 +166,15 @@ class Pool:
                 mixed_ahead = self._mixed(ahead.predictions, ahead.is_known.astype(np.uint8), is_over=False)
                 mixed_ahead += self.offset if self.has_no_events else 0.0
             for start, stop in self._pieces(part(X, first, last), weight[within]):
-                whole = slice(first + start, first + stop)
-                rows = part(X, whole.start, whole.stop), np.asarray(y[whole], np.float64) / self.unit, weight[whole]
-                for some, mixed in self._learn_piece(*rows, None if ahead is None else ahead.part(start, stop)):
+                rows, offset = part(X, first + start, first + stop), first + start
+                part_ahead = None if ahead is None else ahead.part(start, stop)
+                for some, observed, contexts in self._observed(rows, weight[offset : first + stop], part_ahead):
+                    piece = slice(offset + some.start, offset + some.stop)
+                    of_rows = part(X, piece.start, piece.stop), np.asarray(y[piece], np.float64) / self.unit
+                    some_ahead = None if part_ahead is None else part_ahead.part(some.start, some.stop)
+                    mixed = self._learn_piece(*of_rows, weight[piece], observed, contexts, some_ahead)
                     if mixed_ahead is not None:
-                        mixed = mixed_ahead[start + some.start : start + some.stop]
-                    piece = slice(whole.start + some.start, whole.start + some.stop)
+                        mixed = mixed_ahead[piece.start - first : piece.stop - first]
                     yield piece, self._as_targets(mixed, math.log(self.unit))
 
     def predict(self, X: Any) -> np.ndarray:
@@ -218,62 +220,6 @@ class Pool:
         if self.balance is not None and not context.has_events:  # which knows no unit of the targets
             return next((other for other in self.contexts if other.has_events), context)
         return context
-
-    def quantiles(
-        self, X: Any, predictions: np.ndarray, levels: np.ndarray, asked: list[str], exposure: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Quantiles (n, L) of the targets of rows, which are numbers, about what is predicted of them, (n,).
-
-        ``asked`` says of each level, in the message of an error, what was asked for. With the losses of counts and
-        amounts logarithms are predicted, targets are at least 0, and rows may have exposures (n,).
-        """
-        exposure, loss = np.ones(len(predictions)) if exposure is None else exposure, self.members.loss
-        if self.members.predicts_logarithms:
-            predictions, weights, least = predictions - math.log(self.unit), exposure ** (2.0 - loss.power), 0.0
-        else:
-            predictions, weights, least = predictions / self.unit, exposure, -math.inf
-        matrix = self.members.matrix(X)
-
-        def scores(number: int, rows: Any) -> np.ndarray:
-            """Quantiles of the scores in the units of the rows, (n, L)."""
-            context = self._scoring(number, levels.tolist())
-            named = zip(levels.tolist(), asked, strict=True)
-            quantiles = [self._quantile(context, level, name) for level, name in named]
-            units = context.conformal.units.of(matrix[rows], predictions[rows], weights[rows])
-            return units[:, None] * np.array(quantiles)
-
-        contexts = self.members.contexts_of(self.members.digests(X, matrix), len(matrix))
-        means = np.asarray(loss.response(predictions))
-        order, bounds = np.argsort(levels, kind="stable"), np.empty((len(predictions), len(levels)))
-        with np.errstate(over="ignore"):
-            scale = (exposure * self.unit)[:, None]
-            bounds[:, order] = np.sort((means[:, None] + by_context(contexts, scores)) * scale, axis=1)
-        return np.maximum(bounds, least)
-
-    def _scoring(self, number: int, levels: list[float], code: int | None = None) -> Context:
-        """The context whose scores bound those of rows of one: the other one's, if it alone has enough of them."""
-        order = sorted(range(len(self.contexts)), key=lambda other: other != number)
-        contexts = [self.contexts[other] for other in order]
-        enough = (one for one in contexts if one.conformal.has_enough(levels, self.has_finished, code))
-        return next(enough, contexts[0])
-
-    def _curve(self, context: Context) -> LearningCurve:
-        """How scores become smaller, or larger, along the rows; without trees there is nothing that lags behind."""
-        curve = context.conformal.curve()
-        return curve if self.members.growth is not None else curve._replace(slope=0.0, is_known=False)
-
-    def quantile(self, level: float, asked: str, code: int | None = None, number: int = NEW) -> float:
-        """The quantile of the scores of rows to come of a context, unless there is too little evidence.
-
-        Scores are how far off numbers are, or those of classes (:mod:`tunefree.intervals.sets`), of all or of one.
-        """
-        return self._quantile(self._scoring(number, [level], code), level, asked, code)
-
-    def _quantile(self, context: Context, level: float, asked: str, code: int | None = None) -> float:
-        if not self.has_finished:
-            return context.conformal.quantile(level, False, asked, code)
-        curve = self._curve(context)
-        return context.frozen.quantile(level, context.conformal.quantile(level, True, asked, code, curve), curve, code)
 
     def _as_targets(self, mixed: np.ndarray, offset: float) -> np.ndarray:
         """Numbers in the unit of the targets, logarithms with an offset, or log-probabilities as they are."""
@@ -375,25 +321,23 @@ class Pool:
             yield start, stop
             start = stop
 
-    def _learn_piece(
-        self, X: Any, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None
-    ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Learn rows, in two parts where the second one begins with the first row that is known."""
+    def _observed(
+        self, X: Any, weight: np.ndarray, ahead: Ahead | None
+    ) -> Iterator[tuple[slice, Observed, np.ndarray]]:
+        """Rows that are learned next, as generations see them, and the contexts (n,) of these.
+
+        They are cut before the first row that is known, at which its context begins.
+        """
         observed, is_known = self.members.observe(X, weight, ahead)
         contexts, first = is_known.astype(np.uint8), 0
         if len(self.contexts) == 1 and not self.only_members_learn:
             known = np.flatnonzero(is_known & (weight > 0.0))
             first = int(known[0]) if len(known) else 0
-        for start, stop in ((0, first), (first, len(y))) if first else ((0, len(y)),):
+        for start, stop in ((0, first), (first, len(weight))) if first else ((0, len(weight)),):
             rows = slice(start, stop)
-            some = Observed(*(array[rows] for array in observed))
-            part_ahead = None if ahead is None else ahead.part(start, stop)
-            yield (
-                rows,
-                self._learn_observed(part(X, start, stop), y[rows], weight[rows], some, contexts[rows], part_ahead),
-            )
+            yield rows, Observed(*(array[rows] for array in observed)), contexts[rows]
 
-    def _learn_observed(
+    def _learn_piece(
         self, X: Any, y: np.ndarray, weight: np.ndarray, observed: Observed, contexts: np.ndarray, ahead: Ahead | None
     ) -> np.ndarray:
         """Learn rows of which the first one may be the first that is known."""

@@ -40,6 +40,9 @@ gap. To sum_{t >= s} h_t l_t add gap; losses of c before s are at least 0. For h
 of h_t^2 R_t^2 / (8 a_t), R_t the range of the candidates' losses. (The code cuts exponents at 50 below the best. That
 makes v' larger and m_t smaller, so both steps hold; of a gap without weights it is e^-50 a round and candidate.) []
 
+A mixture of known rows begins with the weight 1 of the base (:mod:`tunefree.pool.contexts`). Then -ln v_1c = 0 for the
+base, so against it the theorem holds as it stands; against a correction for s > 1.
+
 **Theorem 2** (fixed weights, classes). A correction adds sum_i w_i x_ik to the base's log-probability of class k, and
 takes the softmax. Let u be any fixed weights. Then the first correction, ScInOL2 with initial wealth epsilon = 1, has
 
