@@ -13,6 +13,7 @@ import datasets
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from common import SHARED
 from datasets import DataSet, Split
 from pyarrow import compute
 
@@ -20,7 +21,9 @@ from pyarrow import compute
 CHOSEN = ("spambase", "satellite", "diamonds", "adult", "madelon", "breast_cancer")
 OTHER = ("letters", "california", "bank", "census", "digits", "covtype")
 BESIDE = ("shuttle", "wine", "diabetes", "iris")  # too easy or too small to weigh as much as the others
-HALVES = {"chosen": CHOSEN, "other": OTHER, "beside": BESIDE}
+# Tables of PMLB; those whose names begin with a number are of numbers.
+SUITE = tuple(sorted(path.name.removesuffix(".tsv.gz") for path in (SHARED / "suite").glob("*.tsv.gz")))
+HALVES = {"chosen": CHOSEN, "other": OTHER, "beside": BESIDE, "suite-chosen": SUITE[::2], "suite-other": SUITE[1::2]}
 FILES = {
     "letters": "letter_recognition",
     "california": "california_housing",
@@ -63,8 +66,21 @@ def bundled(name: str) -> tuple[DataSet, pa.Table]:
     )
 
 
+def of_suite(name: str) -> tuple[DataSet, pa.Table]:
+    """A table of the suite in its order; labels are strings."""
+    frame = pd.read_csv(SHARED / "suite" / f"{name}.tsv.gz", sep="\t")
+    numbers = name[0].isdigit()
+    frame["target"] = frame["target"].astype(float if numbers else str)
+    return DataSet(name, "target", "regression" if numbers else "table"), pa.Table.from_pandas(
+        frame, preserve_index=False
+    )
+
+
 def table(name: str) -> Split:
     """A table by its short name, split."""
+    if name in SUITE:
+        data, rows = of_suite(name)
+        return halves(data, rows.take(np.random.default_rng(0).permutation(len(rows))))
     if name in BUNDLED:
         data, rows = bundled(name)
         return halves(data, rows.take(np.random.default_rng(0).permutation(len(rows))))

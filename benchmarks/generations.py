@@ -190,7 +190,7 @@ def tables(run: Run) -> None:
             row |= {f"{peer}_{key}": base.get(key) for key in ("setting", "default")}
         return row
 
-    names = sets.HALVES[options.half] if options.half else sum(sets.HALVES.values(), ())
+    names = sets.HALVES[options.half] if options.half else sets.CHOSEN + sets.OTHER + sets.BESIDE
     lines = run.lines(run.sets(names, "iris"), line)
     for half, members in sets.HALVES.items():
         means(half, [row for row in lines if row["set"] in members])
