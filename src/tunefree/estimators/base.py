@@ -112,7 +112,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         """The rounds' rows, some thousand at a time."""
         for place, block in self._blocks(X, rounds):
             here = rounds.at(place)
-            yield Piece(block, self._targets(y, here.row), here.weight, here.counts, here.group)
+            yield Piece(block, self._targets(y, here.row), here.weight, here.counts, here.group, mass=here.mass)
 
     def _blocks(self, X: Any, rounds: validation.Rounds) -> Iterator[tuple[slice, Any]]:
         """The rounds' rows, where a view tells dense from sparse in the form in which it first saw rows."""

@@ -232,11 +232,11 @@ class Rounds(NamedTuple):
     weight: np.ndarray  # (rounds,) weight with which it is learned
     counts: np.ndarray  # (rounds,) sample weight of a row in the round that sees it first; 0 in its later ones
     group: np.ndarray | None = None  # (rounds,) digest of the row's group; None where rows have no groups
+    mass: np.ndarray | None = None  # (rounds,) total weight of the row and its copies; None where it is not known
 
     def at(self, places: Any) -> Rounds:
         """Some of the rounds, or all in another order."""
-        group = None if self.group is None else self.group[places]
-        return Rounds(self.row[places], self.weight[places], self.counts[places], group)
+        return Rounds(*(None if array is None else array[places] for array in self))
 
 
 def as_given(weight: np.ndarray, group: np.ndarray | None = None) -> Rounds:
@@ -262,10 +262,17 @@ def spread(X: Any, y: np.ndarray, weight: np.ndarray) -> Rounds:
 
 
 def ordered(X: Any, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None) -> Rounds:
-    """One round a row, in an order that depends on the set of weighted rows alone, not on how it is written down."""
+    """One round a row, in an order that depends on the set of weighted rows alone, not on how it is written down.
+
+    A row and its copies, in columns and target, have the total of their weights as mass.
+    """
     rounds = as_given(weight, group)
     keys = _digests(X)[rounds.row] + _of_targets(y[rounds.row]) + (0 if rounds.group is None else rounds.group)
-    return rounds.at(np.lexsort((rounds.weight, keys)))
+    rounds = rounds.at(order := np.lexsort((rounds.weight, keys)))
+    if group is not None:
+        return rounds
+    _, place = np.unique(keys[order], return_inverse=True)
+    return rounds._replace(mass=np.bincount(place, rounds.weight)[place])
 
 
 def drawn(rounds: Rounds, random: np.random.RandomState) -> Rounds:

@@ -135,6 +135,7 @@ CONTEXT = {
         "widths": Optional({"mean": SIZE, "n_columns": Number(0, MOST_FEATURES, whole=True)}, may_be_none=True),
     },
     "frozen": {"scores": COUNT},
+    "relative": RELATIVE,
 }
 POOL = {
     "unit": Number(1),

@@ -24,6 +24,7 @@ from tunefree.core.states import under
 from tunefree.intervals.conformal_record import ConformalRecord
 from tunefree.mixing.bases import Account, CandidateWeights
 from tunefree.mixing.mixture import BASE_ONLY, Mixture
+from tunefree.model.relative import RelativeWeights
 from tunefree.pool.frozen import FOLLOWING, FrozenMixture
 from tunefree.pool.members import Members
 from tunefree.pool.weights_record import WeightsRecord
@@ -82,6 +83,8 @@ class Context:
         Weights and losses of the members over the rows, as long as there are generations.
     conformal : ConformalRecord
         How far off the mixture was.
+    relative : RelativeWeights
+        Of its rows, whose mean is 1.
     """
 
     def __init__(self, members: Members) -> None:
@@ -89,6 +92,7 @@ class Context:
         self.forget_trees(members)
         self.record = WeightsRecord(len(members.names))
         self.conformal = ConformalRecord(members.loss)
+        self.relative = RelativeWeights()
 
     def forget_trees(self, members: Members) -> None:
         """Know nothing of generations as they were born."""
@@ -102,7 +106,7 @@ class Context:
         for weights, base_alone in zip(other.mixture.top[:2], BASE_ONLY, strict=False):
             weights[:] = base_alone
         other.frozen, other.conformal = copy.deepcopy((self.frozen, self.conformal))
-        other.record = WeightsRecord(self.mixture.n_members)
+        other.record, other.relative = WeightsRecord(self.mixture.n_members), RelativeWeights()
         return other
 
     def predict(self, predictions: np.ndarray, is_over: bool) -> np.ndarray:
@@ -138,7 +142,7 @@ class Context:
         """Arrays and a header from which :meth:`restore` makes the same."""
         arrays = {f"mixture.{name}": array for name, array in self.mixture.save_state().items()}
         arrays |= {f"record.{name}": array for name, array in self.record.save_state().items()}
-        header: dict[str, Any] = {}
+        header: dict[str, Any] = {"relative": self.relative.saved()}
         for name, part in (("conformal", self.conformal), ("frozen", self.frozen)):
             of_part, header[name] = part.save_state()
             arrays |= {f"{name}.{key}": array for key, array in of_part.items()}
@@ -150,3 +154,4 @@ class Context:
         self.record.restore(under("record.", arrays))
         self.conformal.restore(under("conformal.", arrays), header["conformal"])
         self.frozen.restore(under("frozen.", arrays), header["frozen"])
+        self.relative = RelativeWeights(**header["relative"])

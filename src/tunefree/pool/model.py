@@ -72,11 +72,12 @@ class PoolModel(Model):
         evaluation_weight: np.ndarray | None = None,
         again: bool = False,
         groups: np.ndarray | None = None,
+        mass: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Learn a block of rows in order, see :meth:`tunefree.model.model.Model.learn`.
 
         ``groups`` (n,) are digests of the rows' groups (:mod:`tunefree.pool.groups`). Runs of rows of one group must
-        not be cut between two calls.
+        not be cut between two calls. ``mass`` (n,) is the total weight of a row and its copies, if it is known.
         """
         if again:
             raise ModelError("the pool makes one pass; name a learner to make several")
@@ -89,8 +90,8 @@ class PoolModel(Model):
         starts = [0, *(first for first, _ in new), n_rows(X)]
         for (start, stop), (_, label) in zip(pairwise(starts), [*new, (0, None)], strict=True):
             rows = LabelledRows(X, codes, weight, evaluation_weight).part(start, stop)
-            of_rows = None if groups is None else groups[start:stop]
-            for piece, mixed in self._pool.learn(*rows[:3], of_rows):
+            some_groups, some_mass = (None if array is None else array[start:stop] for array in (groups, mass))
+            for piece, mixed in self._pool.learn(*rows[:3], some_groups, some_mass):
                 predictions, losses = self._record(rows.part(piece.start, piece.stop), mixed)
                 margins.append(predictions)
                 row_losses.append(losses)

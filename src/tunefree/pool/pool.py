@@ -46,7 +46,7 @@ class LearnedRows(NamedTuple):
     mixed: np.ndarray  # (n, K) of the mixture
     y: np.ndarray  # (n,)
     weight: np.ndarray  # (n,)
-    relative: np.ndarray  # (n,) weights relative to those before
+    relative: np.ndarray  # (n,) weights relative to those before in the row's context
     judging: np.ndarray  # (n,) those of rows that judge the mixture: one row of a group
     numbers: np.ndarray  # (n,) rows learned with each
     contexts: np.ndarray  # (n,) uint8, see tunefree.pool.contexts
@@ -126,7 +126,12 @@ class Pool:
             context.conformal.give_up_trees()
 
     def learn(
-        self, X: Any, y: np.ndarray, weight: np.ndarray, groups: np.ndarray | None = None
+        self,
+        X: Any,
+        y: np.ndarray,
+        weight: np.ndarray,
+        groups: np.ndarray | None = None,
+        mass: np.ndarray | None = None,
     ) -> Iterator[tuple[slice, np.ndarray]]:
         """Predict rows in order, and learn each after that, piece after piece.
 
@@ -139,6 +144,8 @@ class Pool:
             Counts relative to the mean so far; a row of weight 0 is predicted only.
         groups : (n,) uint64 array, optional
             Digests of the rows' groups. A run of rows of one group is predicted before any of it is learned.
+        mass : (n,) array, optional
+            The total weight of a row and its copies, where all are known before. A row that is new counts as much.
 
         Yields
         ------
@@ -158,7 +165,7 @@ class Pool:
             self.unit = float(power_below(y[0])) if is_great else 1.0
         if len(weight) and (groups is not None) != self.members.has_groups:
             raise ModelError("rows learned before had groups; give groups= for these" if groups is None else UNGROUPED)
-        self.has_finished = self.has_finished and not (weight > 0.0).any()
+        self.has_finished, mass = self.has_finished and not (weight > 0.0).any(), weight if mass is None else mass
         for first, last in [(0, len(weight))] if groups is None else chunks(groups, weight, self.rows, PIECE):
             within, ahead, mixed_ahead = slice(first, last), None, None
             if groups is not None:
@@ -172,7 +179,8 @@ class Pool:
                     piece = slice(offset + some.start, offset + some.stop)
                     of_rows = part(X, piece.start, piece.stop), np.asarray(y[piece], np.float64) / self.unit
                     some_ahead = None if part_ahead is None else part_ahead.part(some.start, some.stop)
-                    mixed = self._learn_piece(*of_rows, weight[piece], observed, contexts, some_ahead)
+                    weights = weight[piece], mass[piece]
+                    mixed = self._learn_piece(*of_rows, *weights, observed, contexts, some_ahead)
                     if mixed_ahead is not None:
                         mixed = mixed_ahead[piece.start - first : piece.stop - first]
                     yield piece, self._as_targets(mixed, math.log(self.unit))
@@ -338,21 +346,29 @@ class Pool:
             yield rows, Observed(*(array[rows] for array in observed)), contexts[rows]
 
     def _learn_piece(
-        self, X: Any, y: np.ndarray, weight: np.ndarray, observed: Observed, contexts: np.ndarray, ahead: Ahead | None
+        self,
+        X: Any,
+        y: np.ndarray,
+        weight: np.ndarray,
+        mass: np.ndarray,
+        observed: Observed,
+        contexts: np.ndarray,
+        ahead: Ahead | None,
     ) -> np.ndarray:
         """Learn rows of which the first one may be the first that is known."""
         before, has_no_events = self.rows, self.has_no_events
         sums = self._sums_of_targets if has_no_events else (0.0, 0.0)
         self._count(contexts[weight > 0.0])
-        relative = self.relative.of(weight)
-        evidence = np.where(contexts == KNOWN, 0.0, relative)
-        judging = relative if ahead is None else of_one_row(ahead.groups, relative)
+        relative, in_context = self.relative.of(weight), self._in_context(weight, mass, contexts)
+        judging = in_context if ahead is None else of_one_row(ahead.groups, in_context)
         is_alone = len(y) == 1 and ahead is None and weight[0] > 0.0 and not self.only_members_learn
         learned = None
         if is_alone:
-            learned = self.single_rows.learn(self, X, float(y[0]), float(relative[0]), observed, int(contexts[0]))
+            weights = float(relative[0]), float(in_context[0])
+            learned = self.single_rows.learn(self, X, float(y[0]), weights, observed, int(contexts[0]))
         if learned is None:
-            predictions = self.members.learn(X, y, relative, evidence, observed.matrix, before)
+            of_leaves = np.where(contexts == KNOWN, 0.0, in_context)
+            predictions = self.members.learn(X, y, relative, of_leaves, observed.matrix, before)
             if self.only_members_learn:
                 self.members.keep_rows(observed, y, weight)
                 return self._mixed(predictions, contexts, is_over=False)
@@ -366,7 +382,7 @@ class Pool:
         if has_no_events:
             write_before_events(sums, y, weight, judging, mixed)
         numbers = before + np.cumsum(weight > 0.0)
-        rows = LearnedRows(X, observed, predictions, mixed, y, weight, relative, judging, numbers, contexts)
+        rows = LearnedRows(X, observed, predictions, mixed, y, weight, in_context, judging, numbers, contexts)
         is_event = weight[-1] > 0.0 and (self.rows % BLOCK == 0 or self.rows == self.next_event)
         if is_alone and self.members.ensemble.linear.meetings is None:
             self._record_later(rows)
@@ -386,6 +402,16 @@ class Pool:
             self.contexts.append(self.contexts[NEW].begun())
         self.n_known += n_known
         self.latest[1] += len(contexts), n_known
+
+    def _in_context(self, weight: np.ndarray, mass: np.ndarray, contexts: np.ndarray) -> np.ndarray:
+        """The weights (n,) of rows relative to those before in their contexts; new rows weigh their mass."""
+
+        def of_rows(number: int, rows: Any) -> np.ndarray:
+            if number == len(self.contexts):  # without weight
+                return np.zeros(len(weight[rows]))
+            return self.contexts[number].relative.of((weight if number == KNOWN else mass)[rows])
+
+        return by_context(contexts, of_rows)
 
     def _mix(self, predictions: np.ndarray, y: np.ndarray, weight: np.ndarray, contexts: np.ndarray) -> np.ndarray:
         """Predictions (n, K) of rows by the mixtures of their contexts, each of which then learns its rows."""

@@ -288,20 +288,27 @@ class SingleRow:
         self.mixing[context].run()
 
     def learn(
-        self, X: Block, y: float, weight: float, matrix: np.ndarray, context: int, waited: np.ndarray | None
+        self,
+        X: Block,
+        y: float,
+        weights: tuple[float, float],
+        matrix: np.ndarray,
+        context: int,
+        waited: np.ndarray | None,
     ) -> None:
         """Let members and the mixture of the row's context learn a row; write their predictions.
 
         These are the ones of before it is learned, or those of a row that ``waited``, (M, K).
         """
         has_two = self.members.loss is None and self.linear.group.n_outputs == 1
+        weight, in_context = weights
         self.linear.learn(X, (1.0 if y == 1.0 else -1.0) if has_two else y, weight)
-        self.generations.follow(matrix, y, weight if context == NEW else 0.0)
+        self.generations.follow(matrix, y, in_context if context == NEW else 0.0)
         if waited is None:
             self._write()
         else:
             self.written[0] = waited
-        self.target[0], self.weight[0] = y, weight
+        self.target[0], self.weight[0] = y, in_context
         self.mixing_learned[context].run()
 
     def _write(self) -> None:
@@ -356,15 +363,15 @@ class SingleRows:
         return self._use(pool, X, of_row)
 
     def learn(
-        self, pool: Any, X: Block, y: float, weight: float, observed: Observed, context: int
+        self, pool: Any, X: Block, y: float, weights: tuple[float, float], observed: Observed, context: int
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """What members, (1, M, K), and mixture, (1, K), predict of a row, which they learn then; None if not here.
 
-        ``weight`` is relative to those of rows before.
+        ``weights`` are relative to those of all rows before, and of those before in the context.
         """
 
         def of_row(row: SingleRow) -> tuple[np.ndarray, np.ndarray]:
-            row.learn(X, y, weight, observed.matrix, context, next(pool.waiting.taken(observed.digests), None))
+            row.learn(X, y, weights, observed.matrix, context, next(pool.waiting.taken(observed.digests), None))
             return row.written.copy(), row.mixed.copy()
 
         return None if pool.members.ensemble.linear.meetings else self._use(pool, X, of_row)

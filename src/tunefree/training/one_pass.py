@@ -71,6 +71,8 @@ def learn(trained: Trained, piece: Piece) -> Step:
     if piece.forgotten is not None:
         model.forget(piece.forgotten)
     options: dict[str, Any] = {} if piece.groups is None else {"groups": piece.groups}
+    if piece.mass is not None:
+        options["mass"] = piece.mass
     if progress.number > 0:
         # Members are evaluated on rows that they have not learned: in further passes these are the ones held out.
         options["again"] = True

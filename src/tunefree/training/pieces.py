@@ -40,6 +40,7 @@ class Piece(NamedTuple):
     is_held_out: np.ndarray | None = None  # (n,) bool; None where none are held out
     read: Any = None  # Read of rows that come from a source, else None
     forgotten: np.ndarray | None = None  # (f,) features that are forgotten before the rows are learned
+    mass: np.ndarray | None = None  # (n,) total weights of rows and their copies; None where they are not known
 
 
 class Step(NamedTuple):
