@@ -233,10 +233,11 @@ class Rounds(NamedTuple):
     counts: np.ndarray  # (rounds,) sample weight of a row in the round that sees it first; 0 in its later ones
     group: np.ndarray | None = None  # (rounds,) digest of the row's group; None where rows have no groups
     mass: np.ndarray | None = None  # (rounds,) total weight of the row and its copies; None where it is not known
+    observation: np.ndarray | None = None  # (rounds,) digest of the row's columns; None where rows may repeat
 
     def at(self, places: Any) -> Rounds:
         """Some of the rounds, or all in another order."""
-        return Rounds(*(None if array is None else array[places] for array in self))
+        return Rounds._make(None if array is None else array[places] for array in self)
 
 
 def as_given(weight: np.ndarray, group: np.ndarray | None = None) -> Rounds:
@@ -272,7 +273,7 @@ def ordered(X: Any, y: np.ndarray, weight: np.ndarray, group: np.ndarray | None)
     if group is not None:
         return rounds
     _, place = np.unique(keys[order], return_inverse=True)
-    return rounds._replace(mass=np.bincount(place, rounds.weight)[place])
+    return rounds._replace(mass=np.bincount(place, rounds.weight)[place], observation=_digests(X)[rounds.row])
 
 
 def drawn(rounds: Rounds, random: np.random.RandomState) -> Rounds:
@@ -286,7 +287,25 @@ def drawn(rounds: Rounds, random: np.random.RandomState) -> Rounds:
     if rounds.group is not None:
         groups, place = np.unique(rounds.group, return_inverse=True)
         order = order[np.argsort(random.permutation(len(groups))[place[order]], kind="stable")]
+    elif rounds.observation is not None:
+        order = order[np.argsort(_times(rounds.observation[order], random), kind="stable")]
     return rounds.at(order)
+
+
+def _times(observation: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+    """Times (n,) between 0 and 1 at which rows are learned, whose observations have these digests.
+
+    In an order that is drawn, the first copy of a row that has many copies comes early, so that new rows which come
+    late are those without copies. A row to come is new with the probability N_1 / n, where N_1 observations came once
+    (Good: The population frequencies of species and the estimation of population parameters, Biometrika 1953). With
+    this probability the time of the first copy of a row is uniform, and later copies come after it.
+    """
+    _, first, place, counts = np.unique(observation, return_index=True, return_inverse=True, return_counts=True)
+    times = random.random_sample(len(observation))
+    is_even = random.random_sample(len(first)) < np.mean(counts == 1) * len(first) / max(len(observation), 1)
+    begins, later = times[first][place], np.ones(len(observation), bool)
+    later[first] = False
+    return np.where(later & is_even[place], begins + (1.0 - begins) * times, times)
 
 
 def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) -> Rounds:
