@@ -33,10 +33,11 @@ class Ahead(NamedTuple):
     predictions: np.ndarray  # (n, M, K)
     is_known: np.ndarray  # (n,) whether a row of the group was learned before
     groups: np.ndarray  # (n,) uint64
+    rows: int  # learned before
 
     def part(self, start: int, stop: int) -> Ahead:
         """The rows from ``start`` up to ``stop``."""
-        return Ahead(*(array[start:stop] for array in self))
+        return Ahead(*(array[start:stop] for array in self[:3]), self.rows)
 
 
 class Members:
@@ -135,7 +136,7 @@ class Members:
         if self.growth is not None:
             is_known |= self.growth.knows(of_runs)
         lengths = np.diff(np.append(starts, len(groups)))
-        return Ahead(self.predict(X, rows), np.repeat(is_known, lengths), groups)
+        return Ahead(self.predict(X, rows), np.repeat(is_known, lengths), groups, rows)
 
     def observe(
         self, X: Any, y: np.ndarray, weight: np.ndarray, ahead: Ahead | None = None

@@ -346,6 +346,8 @@ class Pool:
         sums = self._sums_of_targets if has_no_events else (0.0, 0.0)
         relative = self.relative.of(weight)
         observed, is_known, n_repeats = self.members.observe(X, y, weight, ahead)
+        if before == 0 or ahead is not None:
+            is_known = is_known | self._precede_targets(weight, ahead)
         evidence = np.where(is_known, 0.0, relative)
         self.n_repeats += n_repeats
         judging = evidence if ahead is None else of_one_row(ahead.groups, evidence)
@@ -379,6 +381,15 @@ class Pool:
             self.settle()
             self._let_happen(predictions[-1])
         return mixed
+
+    def _precede_targets(self, weight: np.ndarray, ahead: Ahead | None) -> Any:
+        """Which rows (n,) were predicted before any target was known: numbers of any size may come, so they judge none.
+
+        Logarithms begin at a rate that is expected of few rows.
+        """
+        if self.members.loss is None or self.members.predicts_logarithms:
+            return False
+        return np.cumsum(weight > 0.0) <= (weight > 0.0) if ahead is None else ahead.rows == 0
 
     @property
     def next_event(self) -> int:
