@@ -17,6 +17,5 @@ def pace(rounds):
 
 def approach(typical, size, rate, widest):
     """The running mean of sizes after one more, which is clipped at ``widest`` times the mean before."""
-    if typical == 0.0:
-        return size
-    return typical + rate * (min(size, widest * typical) - typical)
+    near = min(size, widest * typical) if typical > 0.0 else size
+    return typical + rate * (near - typical)

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import LARGEST, LARGEST_EXPONENT, bounded, clip, finite, power_below, power_of_two
+from tunefree.core.running import approach
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.places import CENTRE, GRAIN, IS_LOG, LIPSCHITZ, MARGIN, MASS, SPREAD, UNIT
+from tunefree.losses.places import CENTRE, GRAIN, IS_LOG, LIPSCHITZ, MARGIN, MASS, SPREAD, UNIT, widest_of
 from tunefree.losses.rates import logarithm_of_few
 
 LEAST_RATIO = 1e-300  # of two means
@@ -100,12 +101,14 @@ def observe(numbers, y, weight):
         return
     unit = first_power(numbers[UNIT], y)
     target = bounded(y / unit) if unit > 0.0 else 0.0
-    mass = numbers[MASS] + weight
-    centre = numbers[CENTRE] + (target - numbers[CENTRE]) * (weight / mass)
-    spread = numbers[SPREAD] + (abs(target - centre) - numbers[SPREAD]) * (weight / mass)
+    numbers[MASS] += weight
+    rate, widest = weight / numbers[MASS], widest_of(numbers)
+    typical, away = numbers[SPREAD], target - numbers[CENTRE]
+    centre = numbers[CENTRE] + rate * (clip(away, widest * typical) if typical > 0.0 else away)
+    spread = approach(typical, abs(target - centre), rate, widest)
     if spread > 0.0:
         numbers[MARGIN] = max(numbers[MARGIN], power_of_two(math.ceil(math.log2(spread))))
-    numbers[UNIT], numbers[CENTRE], numbers[SPREAD], numbers[MASS] = unit, centre, spread, mass
+    numbers[UNIT], numbers[CENTRE], numbers[SPREAD] = unit, centre, spread
 
 
 def observe_logarithm(numbers, y, weight):

@@ -15,8 +15,10 @@ import numpy as np
 
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import bounded, clip
+from tunefree.core.running import approach, pace
 from tunefree.losses.kinds import Functions
 from tunefree.losses.loops import Loop
+from tunefree.losses.places import widest_of
 from tunefree.mixing.bases import (
     Account,
     CandidateWeights,
@@ -72,7 +74,7 @@ class Link(NamedTuple):
     step_of: Any  # (known, step, candidate): where the slope of a correction is taken
     in_units: Any  # (known, slope, curvature): derivatives of the loss of a step of one unit, in units of the loss
     constant: float  # the last feature
-    learn_target: Any  # (known, numbers, y, base, pace): let what is known follow a target that the base predicted
+    learn_target: Any  # (known, numbers, y, base, rate): let what is known follow a target that the base predicted
 
 
 def within(known, number):
@@ -121,19 +123,20 @@ def in_residuals(known, slope, curvature):
     return 0.0, 0.0
 
 
-def learn_target(known, numbers, y, base, pace):
-    """Let what is known of the targets follow a target."""
+def learn_target(known, numbers, y, base, rate):
+    """Let what is known of the targets follow a target; the part of an outlier that is too far off does not count."""
     known.lowest[0], known.highest[0] = min(known.lowest[0], y), max(known.highest[0], y)
-    known.mean[0] += pace * (y - known.mean[0])
-    square = known.residual[0] * known.residual[0]
-    known.residual[0] = math.sqrt(square + pace * ((base - y) * (base - y) - square))
+    residual, widest = known.residual[0], widest_of(numbers)
+    near = base + clip(y - base, widest * residual) if residual > 0.0 else y
+    known.mean[0] += rate * (near - known.mean[0])
+    known.residual[0] = approach(residual, abs(y - base), rate, widest)
 
 
-def learn_losses(known, base, mixed, pace):
+def learn_losses(known, numbers, base, mixed, rate):
     """Let the typical losses follow those of the base and of the mixture."""
     for level in range(2):
         of_level = min(base if level == 0 else mixed, MOST_LOSS)
-        typical = known.typical[level] + pace * (of_level - known.typical[level])
+        typical = approach(known.typical[level], of_level, rate, widest_of(numbers))
         known.typical[level] = typical if typical > LEAST_LOSS else 0.0
 
 
@@ -250,13 +253,13 @@ def learning_of(link: Link, functions: Functions) -> Callable[..., None]:
             scratch.curvatures[c] = curvature(loss, numbers, y, scratch.steps[c])
         learn_first(first, scratch, write_gradient(known, 0, scratch, features), weight)
         learn_second(second, scratch, write_gradient(known, 1, scratch, features), weight)
-        pace, n_members = min(weight / (base.rounds[0] + 1.0), 1.0), len(members)
-        learn_target(known, numbers, y, candidates[0], pace)
+        rate, n_members = pace(max((base.rounds[0] + 1.0) / weight, 1.0)), len(members)
+        learn_target(known, numbers, y, candidates[0], rate)
         write_predictions(known, members, candidates, mixed, losses)
         for i in range(n_members + 4):
             losses[i] = value(loss, numbers, y, losses[i]) if not math.isnan(losses[i]) else math.nan
         of_candidates, of_mixture = losses[n_members : n_members + 3], losses[n_members + 3]
-        learn_losses(known, of_candidates[0], of_mixture, pace)
+        learn_losses(known, numbers, of_candidates[0], of_mixture, rate)
         unit = 8.0 * known.typical[0]
         update_exponential(base, losses[:n_members], weight / unit if unit > 0.0 else 0.0)
         enter(account, top, of_candidates, of_mixture, weight, 8.0 * known.typical[1])
