@@ -1,8 +1,10 @@
 """One margin for a number: the loss of the prediction that the margin stands for.
 
-The margin predicts the target minus its running mean, in units of the first target that is not 0, so that targets of
-any scale and offset are learned alike. A unit is a power of two, so dividing by it does not round. A learner's initial
-wealth follows the mean absolute deviation, which is 0 at first and may grow with every target.
+The margin predicts the target minus its running centre, in units of the first target that is not 0, so that targets
+of any scale and offset are learned alike. A unit is a power of two, so dividing by it does not round. The centre is the
+mean. A learner's initial wealth follows the mean distance from it, which is 0 at first and may grow with every target.
+For losses with a Lipschitz constant both are means of distances that are clipped at WIDEST times the mean before, as
+outliers may have any size where the loss does not ask for it (:mod:`tunefree.core.running`).
 
 With a logarithmic link the margin predicts the logarithm of the target's mean minus that of the running mean. As long
 as all targets are 0 their mean has no logarithm: rows teach nothing, and rows to come are predicted as in
@@ -29,13 +31,13 @@ MARGIN_OF_LOGARITHMS = 0.25  # natural size of what is added to the logarithm of
 
 
 class Regression(NamedTuple):
-    """One margin, real targets; the margin predicts the target minus its running mean, in units of the first target."""
+    """One margin, real targets; the margin predicts the target minus its running centre, in units of the first one."""
 
     loss: Any  # loss of the prediction, in the target's units
     steepest: float  # largest absolute slope so far, over the loss's Lipschitz constant or else in grains, returned
     grain: float  # power of two next below the first slope that is not 0, in size; 0 before it, returned
     unit: float  # power of two next below the first target that is not 0, in size; 0 before it, returned
-    centre: float  # running mean of the targets, in units, returned
+    centre: float  # running mean of the targets, in units, returned; an outlier counts as a near one
     spread: float  # running mean of |target - centre|, in units, returned; with a logarithmic link the largest one
     margin: float  # power of two that no spread so far has exceeded, returned
     mass: float  # sum of the sample weights, returned
@@ -92,9 +94,9 @@ def first_power(power, number):
 
 
 def observe(numbers, y, weight):
-    """Take a target into the unit, the mean, the deviation and the margin.
+    """Take a target into the unit, the centre, the spread and the margin.
 
-    The target's deviation counts with the mean that includes it: the first target is no surprise.
+    The target's distance counts from the centre that includes it: the first target is no surprise.
     """
     if numbers[IS_LOG] > 0.0:
         observe_logarithm(numbers, y, weight)

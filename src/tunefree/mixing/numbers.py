@@ -1,6 +1,7 @@
 """The mixture of members that predict numbers, row by row.
 
-Exponential weights have the rate 1 / (8 typical loss), where the typical loss is the running mean of the mixture's.
+Exponential weights have the rate 1 / (8 typical loss). Typical losses and residuals are running means that forget the
+first rows. For losses with a Lipschitz constant outliers count little in them (:mod:`tunefree.core.running`).
 What a mean of predictions is, and their unit, depends on the link between predictions and targets: here they are the
 same, and in :mod:`tunefree.mixing.rates` predictions are logarithms of the targets' means.
 """
@@ -52,9 +53,9 @@ class Range(NamedTuple):
 
     lowest: Single  # least target
     highest: Single  # greatest target
-    mean: Single  # weighted mean of the targets
-    residual: Single  # root mean square of the base's residuals
-    typical: Annotated[np.ndarray, "float64[2]"]  # mean losses
+    mean: Single  # running mean of the targets
+    residual: Single  # typical distance of a target from the base's prediction; or the root of the dispersion
+    typical: Annotated[np.ndarray, "float64[2]"]  # typical losses
     steepest: Annotated[np.ndarray, "float64[2]"]  # largest scaled slope of each correction
 
     @classmethod
@@ -100,7 +101,7 @@ def mean_target(known):
 
 
 def residual_of(known):
-    """The root mean square of the base's residuals."""
+    """The typical distance of a target from the base's prediction."""
     return known.residual[0]
 
 

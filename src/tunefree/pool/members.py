@@ -37,7 +37,7 @@ class Ahead(NamedTuple):
 
     def part(self, start: int, stop: int) -> Ahead:
         """The rows from ``start`` up to ``stop``."""
-        return Ahead(*(array[start:stop] for array in self[:3]), self.rows)
+        return Ahead(self.predictions[start:stop], self.is_known[start:stop], self.groups[start:stop], self.rows)
 
 
 class Members:
