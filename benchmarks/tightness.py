@@ -27,7 +27,7 @@ from tunefree.model import passes
 from tunefree.model.members import Member, Setting
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel
-from tunefree.theory.bounds import drift_of_mean, paper_bound, pistol_parameter, scinol1_bound, scinol2_bound
+from tunefree.theory.bounds import drift_of_centre, paper_bound, pistol_parameter, scinol1_bound, scinol2_bound
 from tunefree.theory.evidence import Evidence, certify, record_evidence
 from tunefree.theory.mixing import mixing_excess
 from tunefree.theory.pistol_risk import averaged_sgd_excess, constants_of, perceptron_mistakes, smooth_regret_bound
@@ -162,7 +162,7 @@ def of_numbers(data: Rows) -> None:
     state = ScInOL2(X.shape[1])
     objective, _, losses = learned(state, objectives.regression(Absolute()), X, y)
     regret = float(losses.sum() - np.abs(y - X @ u).sum())
-    bound = paper_bound(state, objective, u, drift=drift_of_mean(y))
+    bound = paper_bound(state, objective, u, drift=drift_of_centre(Absolute(), y))
     row(data, "ScInOL2, numbers, absolute loss, `paper_bound`", regret, bound)
 
 

@@ -184,12 +184,17 @@ class Numbers:
         return mixed
 
     def learn(self, members, y, weight, base, mixed):
-        pace = min(weight / (self.base.rounds + 1), 1)
+        rate = 3 / (max((self.base.rounds + 1) / weight, 1) + 2)
+        widest = 8.0 if self.loss.lipschitz < np.inf else np.inf
+        away = y - base
+        if self.residual > 0:
+            away = np.sign(away) * min(abs(away), widest * self.residual)
         self.lowest, self.highest = min(self.lowest, y), max(self.highest, y)
-        self.mean += pace * (y - self.mean)
-        self.residual = np.sqrt(self.residual**2 + pace * ((base - y) ** 2 - self.residual**2))
+        self.mean += rate * (base + away - self.mean)
+        self.residual += rate * (abs(away) - self.residual)
         now = np.array([self.loss.value(y, base), self.loss.value(y, mixed)])
-        self.typical = self.typical + pace * (now - self.typical)
+        most = np.where(self.typical > 0, widest * np.where(self.typical > 0, self.typical, 1.0), np.inf)
+        self.typical = self.typical + rate * (np.minimum(now, most) - self.typical)
         losses = np.array([np.nan if np.isnan(p) else self.loss.value(y, p) for p in self.within(members)])
         of_candidates = np.array([self.loss.value(y, p) for p in self.candidates])
         self.base.exponential(losses, weight / (8 * self.typical[0]) if self.typical[0] > 0 else 0.0)
@@ -236,11 +241,11 @@ class Rates(Numbers):
                 self.steepest[c] = max(bounds[c], abs(steep))
                 trace = bend if bend > 0 else clipped**2
                 own.learn(clipped * x, float(trace * (x @ x)), weight, bounds[c])
-            residual, pace = self.residual, min(weight / (self.base.rounds + 1), 1)
+            residual, rate = self.residual, 3 / (max((self.base.rounds + 1) / weight, 1) + 2)
             self.learn(members, y, weight, base, mixed)
             mean = np.exp(base)
             pearson = (mean - y) ** 2 / mean**self.loss.power
-            self.residual = np.sqrt(residual**2 + pace * (pearson - residual**2))
+            self.residual = np.sqrt(residual**2 + rate * (pearson - residual**2))
         return mixed
 
 

@@ -22,7 +22,7 @@ from tunefree import losses
 from tunefree.core import rows
 from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2
 from tunefree.losses import objectives
-from tunefree.theory.bounds import drift_of_mean, growing_pistol_bound, paper_bound, pistol_parameter
+from tunefree.theory.bounds import drift_of_centre, growing_pistol_bound, paper_bound, pistol_parameter
 from tunefree.theory.evidence import Evidence, certify, record_evidence
 from tunefree.theory.pistol_risk import perceptron_mistakes
 
@@ -123,7 +123,7 @@ def test_no_targets_are_found_that_beat_the_bound_of_regression(seed, y, u, abso
     objective = objectives.regression(loss)
     _, objective, _, row_losses = run(state, objective, rows.dense(X[:, 1:], intercept=True), numbers, weight, 1)
     regret = row_losses.sum() - total(loss, numbers, X @ np.array(u), weight)
-    bound = paper_bound(state, objective, u, drift=drift_of_mean(numbers))
+    bound = paper_bound(state, objective, u, drift=drift_of_centre(loss, numbers))
     target(float(regret - bound), label="regret minus bound")
     assert regret <= bound + 1e-9 * (1.0 + abs(regret) + abs(bound))
 

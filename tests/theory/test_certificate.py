@@ -14,7 +14,7 @@ from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2, averag
 from tunefree.losses import objectives
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
-from tunefree.theory.bounds import drift_of_mean, log_phi, paper_bound, pistol_bound, scinol1_bound, scinol2_bound
+from tunefree.theory.bounds import drift_of_centre, log_phi, paper_bound, pistol_bound, scinol1_bound, scinol2_bound
 
 LOSS = losses.Logistic()
 OBJECTIVE = objectives.Binary(LOSS, 0.0)
@@ -196,12 +196,12 @@ def test_nothing_is_claimed_where_no_theorem_holds():
 
 
 def regression_regrets(state, loss, X, y, comparators):
-    """The regret and the bounds of a learner of numbers, without and with what is known of the targets' mean."""
+    """The regret and the bounds of a learner of numbers, without and with the drift of the targets' centre."""
     objective = objectives.regression(loss)
     _, objective, _, row_losses = run(state, objective, rows.dense(X, intercept=True), y, np.ones(len(y)), 1)
     for u in comparators:
         total = sum(loss.value(*pair) for pair in zip(y, np.c_[np.ones(len(X)), X] @ u, strict=True))
-        bounds = [paper_bound(state, objective, u, drift=drift) for drift in (None, drift_of_mean(y))]
+        bounds = [paper_bound(state, objective, u, drift=drift) for drift in (None, drift_of_centre(loss, y))]
         yield row_losses.sum() - total, *bounds
 
 

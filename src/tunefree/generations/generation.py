@@ -20,9 +20,11 @@ from tunefree.generations import growing
 from tunefree.generations.columns import is_categorical
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.linear import Linear
-from tunefree.generations.problem import Problem, Rates
+from tunefree.generations.problem import Problem, Rates, median_of, spread_of
 from tunefree.generations.trees import Trees
-from tunefree.losses.contract import has_log_link
+from tunefree.losses.contract import has_log_link, is_robust
+
+REST = 0.25  # of a target's distance from the median, which is expected to be left of it by trees
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +73,9 @@ class Generation:
             objective = objective._replace(
                 grain=float(power_below(rates.dispersion * rates.mean ** (2.0 - loss.power)))
             )
+        elif is_robust(loss) and len(birth.targets):  # or else the first row, if it is an outlier, is the unit
+            spread = spread_of(birth.targets, birth.weights, median_of(birth.targets, birth.weights))
+            objective = objective._replace(unit=spread, spread=REST, margin=REST, mass=1.0)
         self.living: list[Any] = [LivingLeaves(*named, n_leaves, n_outputs, objective) for named in learners_of(kind)]
 
     @classmethod

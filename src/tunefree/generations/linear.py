@@ -175,7 +175,7 @@ def grow_linear(problem: Problem, seed: int = 0) -> Linear | None:
 
 def _ridge(X: np.ndarray, problem: Problem, penalty: np.ndarray) -> np.ndarray:
     centre = centre_of(problem)
-    spread = spread_of(problem, centre)
+    spread = spread_of(problem.targets, problem.weights, centre)
     y = np.clip(problem.targets / spread - centre / spread, -1e100, 1e100)
     weighted = X * problem.weights[:, None]
     weights = scaled(np.linalg.solve(weighted.T @ X + np.diag(penalty), weighted.T @ y)[:, None], spread)

@@ -14,6 +14,7 @@ from tunefree.losses.contract import has_log_link
 
 MOST_SCORE = 1e15  # so that single precision has room for sums
 FARTHEST = 1e15  # spreads of a target from the centre, likewise
+FAR = 16.0  # spreads likewise, beyond which a target says no more of where rows differ
 MOST_ROWS = 2**20  # in whose sums there are bits enough, see tunefree.generations.gradient_trees
 LEAST_DISPERSION = 1e-6  # where all targets are equal
 
@@ -99,8 +100,21 @@ def scores_of(problem: Problem) -> np.ndarray:
     if problem.has_log_link:
         return np.clip(problem.weights * (problem.targets / problem.rates.mean - 1.0), -MOST_SCORE, MOST_SCORE)
     centre = centre_of(problem) if problem.n_classes == 0 else 0.0
-    spread = spread_of(problem, centre) if problem.n_classes == 0 else 1.0
-    return np.clip(problem.targets / spread - centre / spread, -8.0, 8.0)
+    spread = spread_of(problem.targets, problem.weights, centre) if problem.n_classes == 0 else 1.0
+    return np.clip(problem.targets / spread - centre / spread, -FAR, FAR)
+
+
+def median_of(numbers: np.ndarray, weights: np.ndarray) -> float:
+    """The lower weighted median of numbers.
+
+    Examples
+    --------
+    >>> median_of(np.array([9.0, 1.0, 2.0]), np.array([1.0, 1.0, 3.0]))
+    2.0
+    """
+    order = np.argsort(numbers, kind="stable")
+    sums = np.cumsum(weights[order])
+    return float(numbers[order[np.searchsorted(sums, (0.5 - 1e-12) * sums[-1])]])
 
 
 def centre_of(problem: Problem) -> float:
@@ -112,23 +126,25 @@ def centre_of(problem: Problem) -> float:
     >>> centre_of(Problem(*none, np.array([1.0, 2.0, 9.0]), np.ones(3), 0, Square()))
     4.0
     """
-    shares = problem.weights / problem.weights.sum()
     if isinstance(problem.loss, Square):
-        return float(np.sum(shares * problem.targets))
-    order = np.argsort(problem.targets, kind="stable")
-    middle = int(np.searchsorted(np.cumsum(shares[order]), 0.5 - 1e-12))
-    return float(problem.targets[order[min(middle, len(order) - 1)]])
+        return float(np.sum(problem.weights / problem.weights.sum() * problem.targets))
+    return median_of(problem.targets, problem.weights)
 
 
-def spread_of(problem: Problem, centre: float) -> float:
-    """The power of two next below the mean distance of the targets from a centre; 1 where all are equal."""
+def spread_of(targets: np.ndarray, weights: np.ndarray, centre: float) -> float:
+    """The power of two next below the median distance of targets from a centre, of those that differ; 1 if none does.
+
+    Examples
+    --------
+    >>> spread_of(np.array([0.0, 3.0, -1.0, 1e9]), np.ones(4), 0.0)
+    2.0
+    """
     with np.errstate(over="ignore"):
-        away = np.minimum(np.abs(problem.targets - centre), 1e300)
-    most = float(away.max(initial=0.0))
-    if most == 0.0:
+        away = np.minimum(np.abs(targets - centre), 1e300)
+    differs = away > 0.0
+    if not differs.any():
         return 1.0
-    mean = float(np.sum(problem.weights / problem.weights.sum() * (away / most)))
-    return 2.0 ** max(math.floor(math.log2(max(mean, 1e-12)) + math.log2(most)), -1000)
+    return 2.0 ** max(math.floor(math.log2(median_of(away[differs], weights[differs]))), -1000)
 
 
 class ScaledTargets(NamedTuple):
@@ -149,7 +165,7 @@ def scaled_targets(problem: Problem) -> ScaledTargets:
         mean, dispersion = problem.rates
         return ScaledTargets(0.0, mean, np.clip(problem.targets / mean, 0.0, FARTHEST), None, dispersion)
     centre = centre_of(problem)
-    spread = spread_of(problem, centre)
+    spread = spread_of(problem.targets, problem.weights, centre)
     loss = None if isinstance(problem.loss, Square) else problem.loss.rescaled(spread)[0]
     targets = np.clip(problem.targets / spread - centre / spread, -FARTHEST, FARTHEST)
     return ScaledTargets(centre, spread, targets, loss)

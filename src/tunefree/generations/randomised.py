@@ -17,8 +17,9 @@ from tunefree.generations.bins import MISSING
 from tunefree.generations.draws import draw_rows, next_random
 from tunefree.generations.gradient_trees import BITS, fields_of, unit_of
 from tunefree.generations.numeric_losses import minimising
-from tunefree.generations.problem import Problem, scaled_targets
+from tunefree.generations.problem import FAR, Problem, scaled_targets
 from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default
+from tunefree.losses.contract import is_robust
 
 TREES = 60
 ROWS = 0.5  # of the rows, drawn for each tree, and at least MANY_ROWS
@@ -304,6 +305,8 @@ def grow_randomised(problem: Problem, seed: int, n_trees: int = TREES, fewest: i
         (np.empty((n_outputs, 2), np.int64), np.empty(n_outputs, np.int64)),
     )
     state, nodes = random.integers(1, 2**63, 1).astype(np.uint64), np.empty((2 * room.leaves - 1, 2), np.int32)
+    if is_robust(loss):
+        targets = np.clip(targets, -FAR, FAR)
     packed = packed_rows(targets, problem.weights, n_outputs > 1, random)
     of_tree = codes, room.rows / max(n, 1), room.least, tries, varying, state, nodes, *sides
     for _ in range(n_trees if len(varying) else 0):

@@ -124,3 +124,8 @@ def loss_class(cls: Any) -> Any:
 def has_log_link(loss: Any) -> bool:
     """Whether predictions are logarithms of means; False where there is no loss of numbers, but None."""
     return loss is not None and loss.has_log_link
+
+
+def is_robust(loss: Any) -> bool:
+    """Whether the loss of an outlier grows no faster than its distance; False where there is no loss of numbers."""
+    return loss is not None and loss.lipschitz < math.inf

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from tunefree.core.running import WIDEST
 from tunefree.learners.contract import Scale
 
 KIND, LOSS = range(2)  # places in codes
@@ -34,3 +35,8 @@ def slope_bound(numbers):
 def in_lipschitz_constants(numbers, derivative):
     """A derivative of the loss, divided by the loss's Lipschitz constant where it has one."""
     return derivative / numbers[LIPSCHITZ] if numbers[LIPSCHITZ] < math.inf else derivative
+
+
+def widest_of(numbers):
+    """Times the typical size, as which larger ones count; there is no such bound where outliers decide the loss."""
+    return WIDEST if numbers[LIPSCHITZ] < math.inf else math.inf

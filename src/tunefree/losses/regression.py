@@ -1,8 +1,10 @@
 """One margin for a number: the loss of the prediction that the margin stands for.
 
-The margin predicts the target minus its running mean, in units of the first target that is not 0, so that targets of
-any scale and offset are learned alike. A unit is a power of two, so dividing by it does not round. A learner's initial
-wealth follows the mean absolute deviation, which is 0 at first and may grow with every target.
+The margin predicts the target minus its running centre, in units of the first target that is not 0, so that targets
+of any scale and offset are learned alike. A unit is a power of two, so dividing by it does not round. The centre is the
+mean. A learner's initial wealth follows the mean distance from it, which is 0 at first and may grow with every target.
+For losses with a Lipschitz constant both are means of distances that are clipped at WIDEST times the mean before, as
+outliers may have any size where the loss does not ask for it (:mod:`tunefree.core.running`).
 
 With a logarithmic link the margin predicts the logarithm of the target's mean minus that of the running mean. As long
 as all targets are 0 their mean has no logarithm: rows teach nothing, and rows to come are predicted as in
@@ -19,8 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import LARGEST, LARGEST_EXPONENT, bounded, clip, finite, power_below, power_of_two
+from tunefree.core.running import approach
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.places import CENTRE, GRAIN, IS_LOG, LIPSCHITZ, MARGIN, MASS, SPREAD, UNIT
+from tunefree.losses.places import CENTRE, GRAIN, IS_LOG, LIPSCHITZ, MARGIN, MASS, SPREAD, UNIT, widest_of
 from tunefree.losses.rates import logarithm_of_few
 
 LEAST_RATIO = 1e-300  # of two means
@@ -28,13 +31,13 @@ MARGIN_OF_LOGARITHMS = 0.25  # natural size of what is added to the logarithm of
 
 
 class Regression(NamedTuple):
-    """One margin, real targets; the margin predicts the target minus its running mean, in units of the first target."""
+    """One margin, real targets; the margin predicts the target minus its running centre, in units of the first one."""
 
     loss: Any  # loss of the prediction, in the target's units
     steepest: float  # largest absolute slope so far, over the loss's Lipschitz constant or else in grains, returned
     grain: float  # power of two next below the first slope that is not 0, in size; 0 before it, returned
     unit: float  # power of two next below the first target that is not 0, in size; 0 before it, returned
-    centre: float  # running mean of the targets, in units, returned
+    centre: float  # running mean of the targets, in units, returned; an outlier counts as a near one
     spread: float  # running mean of |target - centre|, in units, returned; with a logarithmic link the largest one
     margin: float  # power of two that no spread so far has exceeded, returned
     mass: float  # sum of the sample weights, returned
@@ -91,21 +94,23 @@ def first_power(power, number):
 
 
 def observe(numbers, y, weight):
-    """Take a target into the unit, the mean, the deviation and the margin.
+    """Take a target into the unit, the centre, the spread and the margin.
 
-    The target's deviation counts with the mean that includes it: the first target is no surprise.
+    The target's distance counts from the centre that includes it: the first target is no surprise.
     """
     if numbers[IS_LOG] > 0.0:
         observe_logarithm(numbers, y, weight)
         return
     unit = first_power(numbers[UNIT], y)
     target = bounded(y / unit) if unit > 0.0 else 0.0
-    mass = numbers[MASS] + weight
-    centre = numbers[CENTRE] + (target - numbers[CENTRE]) * (weight / mass)
-    spread = numbers[SPREAD] + (abs(target - centre) - numbers[SPREAD]) * (weight / mass)
+    numbers[MASS] += weight
+    rate, widest = weight / numbers[MASS], widest_of(numbers)
+    typical, away = numbers[SPREAD], target - numbers[CENTRE]
+    centre = numbers[CENTRE] + rate * (clip(away, widest * typical) if typical > 0.0 else away)
+    spread = approach(typical, abs(target - centre), rate, widest)
     if spread > 0.0:
         numbers[MARGIN] = max(numbers[MARGIN], power_of_two(math.ceil(math.log2(spread))))
-    numbers[UNIT], numbers[CENTRE], numbers[SPREAD], numbers[MASS] = unit, centre, spread, mass
+    numbers[UNIT], numbers[CENTRE], numbers[SPREAD] = unit, centre, spread
 
 
 def observe_logarithm(numbers, y, weight):

@@ -14,8 +14,9 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.programs import Call
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.places import N_NUMBERS
-from tunefree.losses.switch import number_of
+from tunefree.losses.kinds import arrays_of
+from tunefree.losses.places import LOSS
+from tunefree.losses.regression import regression
 from tunefree.mixing import classes, corrections, numbers, rates
 from tunefree.mixing.bases import N_CANDIDATES, Account, CandidateWeights, Weights
 
@@ -123,7 +124,8 @@ class Mixture:
         losses = np.empty(n_members + N_CANDIDATES + 1)  # of the members, the candidates and the mixture
         if self.n_classes == 0:
             features, candidates = np.empty(self.n_features), np.empty(N_CANDIDATES)
-            loss = number_of(self.loss), np.concatenate([np.zeros(N_NUMBERS), self.loss])
+            arrays = arrays_of(regression(self.loss))
+            loss = int(arrays.codes[LOSS]), arrays.numbers
             mix = (rates if has_log_link(self.loss) else numbers).mixing_kernel()
             return mix, *rule, self.range, scratch, features, candidates, losses, *loss, *rows
         features, candidates = np.empty((n_members + 1, n_classes)), np.empty((N_CANDIDATES, n_classes))

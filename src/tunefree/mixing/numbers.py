@@ -1,6 +1,7 @@
 """The mixture of members that predict numbers, row by row.
 
-Exponential weights have the rate 1 / (8 typical loss), where the typical loss is the running mean of the mixture's.
+Exponential weights have the rate 1 / (8 typical loss). Typical losses and residuals are running means that forget the
+first rows. For losses with a Lipschitz constant outliers count little in them (:mod:`tunefree.core.running`).
 What a mean of predictions is, and their unit, depends on the link between predictions and targets: here they are the
 same, and in :mod:`tunefree.mixing.rates` predictions are logarithms of the targets' means.
 """
@@ -15,8 +16,10 @@ import numpy as np
 
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import bounded, clip
+from tunefree.core.running import approach, pace
 from tunefree.losses.kinds import Functions
 from tunefree.losses.loops import Loop
+from tunefree.losses.places import widest_of
 from tunefree.mixing.bases import (
     Account,
     CandidateWeights,
@@ -50,9 +53,9 @@ class Range(NamedTuple):
 
     lowest: Single  # least target
     highest: Single  # greatest target
-    mean: Single  # weighted mean of the targets
-    residual: Single  # root mean square of the base's residuals
-    typical: Annotated[np.ndarray, "float64[2]"]  # mean losses
+    mean: Single  # running mean of the targets
+    residual: Single  # typical distance of a target from the base's prediction; or the root of the dispersion
+    typical: Annotated[np.ndarray, "float64[2]"]  # typical losses
     steepest: Annotated[np.ndarray, "float64[2]"]  # largest scaled slope of each correction
 
     @classmethod
@@ -72,7 +75,7 @@ class Link(NamedTuple):
     step_of: Any  # (known, step, candidate): where the slope of a correction is taken
     in_units: Any  # (known, slope, curvature): derivatives of the loss of a step of one unit, in units of the loss
     constant: float  # the last feature
-    learn_target: Any  # (known, numbers, y, base, pace): let what is known follow a target that the base predicted
+    learn_target: Any  # (known, numbers, y, base, rate): let what is known follow a target that the base predicted
 
 
 def within(known, number):
@@ -98,7 +101,7 @@ def mean_target(known):
 
 
 def residual_of(known):
-    """The root mean square of the base's residuals."""
+    """The typical distance of a target from the base's prediction."""
     return known.residual[0]
 
 
@@ -121,19 +124,20 @@ def in_residuals(known, slope, curvature):
     return 0.0, 0.0
 
 
-def learn_target(known, numbers, y, base, pace):
-    """Let what is known of the targets follow a target."""
+def learn_target(known, numbers, y, base, rate):
+    """Let what is known of the targets follow a target; the part of an outlier that is too far off does not count."""
     known.lowest[0], known.highest[0] = min(known.lowest[0], y), max(known.highest[0], y)
-    known.mean[0] += pace * (y - known.mean[0])
-    square = known.residual[0] * known.residual[0]
-    known.residual[0] = math.sqrt(square + pace * ((base - y) * (base - y) - square))
+    residual, widest = known.residual[0], widest_of(numbers)
+    near = base + clip(y - base, widest * residual) if residual > 0.0 else y
+    known.mean[0] += rate * (near - known.mean[0])
+    known.residual[0] = approach(residual, abs(y - base), rate, widest)
 
 
-def learn_losses(known, base, mixed, pace):
+def learn_losses(known, numbers, base, mixed, rate):
     """Let the typical losses follow those of the base and of the mixture."""
     for level in range(2):
         of_level = min(base if level == 0 else mixed, MOST_LOSS)
-        typical = known.typical[level] + pace * (of_level - known.typical[level])
+        typical = approach(known.typical[level], of_level, rate, widest_of(numbers))
         known.typical[level] = typical if typical > LEAST_LOSS else 0.0
 
 
@@ -250,13 +254,13 @@ def learning_of(link: Link, functions: Functions) -> Callable[..., None]:
             scratch.curvatures[c] = curvature(loss, numbers, y, scratch.steps[c])
         learn_first(first, scratch, write_gradient(known, 0, scratch, features), weight)
         learn_second(second, scratch, write_gradient(known, 1, scratch, features), weight)
-        pace, n_members = min(weight / (base.rounds[0] + 1.0), 1.0), len(members)
-        learn_target(known, numbers, y, candidates[0], pace)
+        rate, n_members = pace(max((base.rounds[0] + 1.0) / weight, 1.0)), len(members)
+        learn_target(known, numbers, y, candidates[0], rate)
         write_predictions(known, members, candidates, mixed, losses)
         for i in range(n_members + 4):
             losses[i] = value(loss, numbers, y, losses[i]) if not math.isnan(losses[i]) else math.nan
         of_candidates, of_mixture = losses[n_members : n_members + 3], losses[n_members + 3]
-        learn_losses(known, of_candidates[0], of_mixture, pace)
+        learn_losses(known, numbers, of_candidates[0], of_mixture, rate)
         unit = 8.0 * known.typical[0]
         update_exponential(base, losses[:n_members], weight / unit if unit > 0.0 else 0.0)
         enter(account, top, of_candidates, of_mixture, weight, 8.0 * known.typical[1])

@@ -77,15 +77,15 @@ def in_dispersions(known, slope, curvature):
     return 0.0, 0.0
 
 
-def learn_target(known, numbers, y, base, pace):
+def learn_target(known, numbers, y, base, rate):
     """Let what is known of the targets follow a target; the residual is the root of the dispersion."""
     q, r = numbers[N_NUMBERS] - 1.0, 2.0 - numbers[N_NUMBERS]
     known.lowest[0], known.highest[0] = min(known.lowest[0], y), max(known.highest[0], y)
-    known.mean[0] += pace * (y - known.mean[0])
+    known.mean[0] += rate * (y - known.mean[0])
     expected = power_of_e(r * base)
     slope = clip(expected - times_power_of_e(y, -q * base), 1e150)
     square = known.residual[0] * known.residual[0]
-    known.residual[0] = math.sqrt(square + pace * (min(slope / expected * slope, 1e300) - square))
+    known.residual[0] = math.sqrt(square + rate * (min(slope / expected * slope, 1e300) - square))
 
 
 LOGARITHM = Link(within, centre_of, unit_of, mean_of, mixed_of, step_within, in_dispersions, 0.0, learn_target)

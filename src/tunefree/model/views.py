@@ -19,26 +19,13 @@ from tunefree.core.errors import ModelError
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import clip, finite
 from tunefree.core.rows import Block
+from tunefree.core.running import WIDEST, approach, pace
 
-WIDEST = 8.0  # numbers in the steady view are clipped there, in units of the typical distance from the centre
-WIDEST_LEVEL = 64.0  # likewise in the level view, in the unit that all columns share
-HASTE = 3.0  # running means move by HASTE / (t + HASTE - 1) in round t: the influence of one row fades like 1 / t^3
+WIDEST_LEVEL = 64.0  # numbers in the level view are clipped there, in the unit that all columns share
 
 OF_COLUMNS = ("centres", "distances", "counts")  # fields with a number for each column; others are one number
 OfColumns = Annotated[np.ndarray, "float64[columns]"]
 Single = Annotated[np.ndarray, "float64[1]"]
-
-
-def pace(rounds):
-    """The weight of the latest value in a running mean."""
-    return HASTE / (rounds + HASTE - 1.0)
-
-
-def approach(typical, size, rate):
-    """The running mean of sizes after one more, which is clipped at WIDEST times the mean before."""
-    if typical == 0.0:
-        return size
-    return typical + rate * (min(size, WIDEST * typical) - typical)
 
 
 def mean_size(entries):
@@ -109,10 +96,10 @@ class Steady(NamedTuple):
             if numbers[c] != 0.0:  # zeros are no evidence of the size of the other numbers
                 self.counts[c] += 1.0
                 distance = abs(numbers[c]) if self.rounds[0] == 1.0 else abs(numbers[c] - self.centres[c])
-                self.distances[c] = approach(typical, finite(distance), pace(self.counts[c]))
+                self.distances[c] = approach(typical, finite(distance), pace(self.counts[c]), WIDEST)
         if size > 0.0:
             self.filled[0] += 1.0
-            self.size[0] = approach(self.size[0], size, pace(self.filled[0]))
+            self.size[0] = approach(self.size[0], size, pace(self.filled[0]), WIDEST)
 
     def number(self, column, value):
         """See :meth:`Centred.number`."""

@@ -33,10 +33,11 @@ class Ahead(NamedTuple):
     predictions: np.ndarray  # (n, M, K)
     is_known: np.ndarray  # (n,) whether a row of the group was learned before
     groups: np.ndarray  # (n,) uint64
+    rows: int  # learned before
 
     def part(self, start: int, stop: int) -> Ahead:
         """The rows from ``start`` up to ``stop``."""
-        return Ahead(*(array[start:stop] for array in self))
+        return Ahead(self.predictions[start:stop], self.is_known[start:stop], self.groups[start:stop], self.rows)
 
 
 class Members:
@@ -139,7 +140,7 @@ class Members:
         is_known = np.zeros(len(starts), bool) if self.growth is None else self.growth.knows(of_runs)
         is_known |= self.seen.add(of_runs, np.maximum.reduceat(weight, starts))
         lengths = np.diff(np.append(starts, len(groups)))
-        return Ahead(self.predict(X, rows), np.repeat(is_known, lengths), groups)
+        return Ahead(self.predict(X, rows), np.repeat(is_known, lengths), groups, rows)
 
     def observe(self, X: Any, weight: np.ndarray, ahead: Ahead | None = None) -> tuple[Observed, np.ndarray]:
         """See rows that are learned next: as generations see them, and which (n,) are known.

@@ -360,6 +360,8 @@ class Pool:
         sums = self._sums_of_targets if has_no_events else (0.0, 0.0)
         self._count(contexts[weight > 0.0])
         relative, in_context = self.relative.of(weight), self._in_context(weight, mass, contexts)
+        if before == 0 or ahead is not None:
+            in_context = np.where(self._precede_targets(weight, ahead), 0.0, in_context)
         judging = in_context if ahead is None else of_one_row(ahead.groups, in_context)
         is_alone = len(y) == 1 and ahead is None and weight[0] > 0.0 and not self.only_members_learn
         learned = None
@@ -423,6 +425,15 @@ class Pool:
             return self.contexts[number].mixture.learn(some, y[rows], weight[rows])
 
         return by_context(contexts, of_rows)
+
+    def _precede_targets(self, weight: np.ndarray, ahead: Ahead | None) -> Any:
+        """Which rows (n,) were predicted before any target was known: numbers of any size may come, so they judge none.
+
+        Logarithms begin at a rate that is expected of few rows.
+        """
+        if self.members.loss is None or self.members.predicts_logarithms:
+            return False
+        return np.cumsum(weight > 0.0) <= (weight > 0.0) if ahead is None else ahead.rows == 0
 
     @property
     def next_event(self) -> int:

@@ -21,7 +21,9 @@ from tunefree.core.numbers import LARGEST
 from tunefree.learners.pistol import CoordinatePiSTOL, PiSTOL
 from tunefree.learners.scinol import ScInOL1, ScInOL2
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.objectives import Multinomial, Regression
+from tunefree.losses.kinds import arrays_of
+from tunefree.losses.objectives import Multinomial, Regression, regression
+from tunefree.losses.regression import observe, prediction_of
 
 
 def scinol1_bound(weights: ArrayLike, scales: ArrayLike, rounds: int, epsilon: float = 1.0) -> float:
@@ -208,7 +210,7 @@ def paper_bound(
         class that comes late begin with more than that
         (:meth:`tunefree.model.members.Member.add_outputs`); for these the bound is not used.
     Numbers
-        Margins are relative to the running mean c_t of the targets, and a learner's initial wealth follows their
+        Margins are relative to the running centre c_t of the targets, and a learner's initial wealth follows their
         spread. Slopes are taken at c_t + margin, while c_{t-1} + margin is what was predicted. With ``drift``, the
         sum of h (|c_t - c_T| + |c_t - c_{t-1}|), convexity gives
 
@@ -242,7 +244,7 @@ def paper_bound(
     first : (d,) array, optional
         Absolute value of each feature, times the sample weight, in the first round in which it was not 0.
     drift : float, optional
-        For numbers: :func:`drift_of_mean` of the targets, in their order.
+        For numbers: :func:`drift_of_centre` of the targets, in their order.
 
     Returns
     -------
@@ -295,14 +297,16 @@ def oracle_bound(weights: ArrayLike, gradient_norms: ArrayLike) -> float:
     return float((np.abs(np.asarray(weights, np.float64)) * np.asarray(gradient_norms, np.float64)).sum())
 
 
-def drift_of_mean(targets: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-    """How far the running mean of targets strays: sum of h (|c_t - c_T| + |c_t - c_{t-1}|), where c_0 = 0.
+def drift_of_centre(loss: Any, targets: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    """How far the running centre of targets strays: sum of h (|c_t - c_T| + |c_t - c_{t-1}|), where c_0 = 0.
 
-    It is what learning targets relative to their running mean adds to a regret bound in :func:`paper_bound`. For
+    It is what learning targets relative to their running centre adds to a regret bound in :func:`paper_bound`. For
     independent targets of standard deviation sigma it grows like sigma sqrt(T).
 
     Parameters
     ----------
+    loss : loss
+        It decides how much outliers move the centre, see :mod:`tunefree.losses.regression`.
     targets : (T,) array
         In the order in which they were learned.
     sample_weight : (T,) array, optional
@@ -310,16 +314,19 @@ def drift_of_mean(targets: ArrayLike, sample_weight: ArrayLike | None = None) ->
 
     Examples
     --------
-    >>> drift_of_mean([2.0, 4.0])
+    >>> from tunefree.losses import Absolute
+    >>> drift_of_centre(Absolute(), [2.0, 4.0])
     4.0
     """
     y = np.asarray(targets, np.float64)
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    if not weight.sum() > 0.0:
+    y, weight = y[weight > 0.0], weight[weight > 0.0]
+    if not len(y):
         return 0.0
-    learned = weight > 0.0
-    y, weight = y[learned], weight[learned]
-    centres = np.cumsum(weight * y) / np.cumsum(weight)
+    numbers, centres = arrays_of(regression(loss)).numbers, np.zeros(len(y))
+    for t, (target, share) in enumerate(zip(y.tolist(), weight.tolist(), strict=True)):
+        observe(numbers, target, share)
+        centres[t] = prediction_of(numbers, 0.0)
     steps = np.abs(np.diff(centres, prepend=0.0))
     return float((weight * (np.abs(centres - centres[-1]) + steps)).sum())
 

@@ -223,8 +223,9 @@ def widened(evidence: Evidence, n_features: int, n_outputs: int, objective: Any)
 def frame(objective: Any) -> tuple[float, float]:
     """Centre from which the weight of the constant feature is measured, and unit of the radius.
 
-    In regression the mean of the targets, and their mean absolute deviation (if it is 0, the absolute value of their
-    mean). With a logarithmic link, the logarithm of the mean, and 1.
+    In regression the running mean of the targets and of their distances from it, in which outliers of a loss with a
+    Lipschitz constant count little (if the latter is 0, the absolute value of the former). With a logarithmic link, the
+    logarithm of the mean, and 1.
     """
     if not isinstance(objective, Regression):
         return 0.0, 1.0

@@ -7,7 +7,7 @@ counts h_t > 0, its weight over the mean so far; a row of weight 0 is no round. 
     v'_tc = v_tc exp(-h_t l_tc / a_t + m_t),    m_t = -ln sum_c v_tc exp(-h_t l_tc / a_t),
     v_t+1,c = (1 - 1 / (t + 1)) v'_tc + 1 / ((t + 1) N),
 
-with the unit a_t of losses: for log-loss 1; for numbers 8 times the mean loss of the mixture so far, round t included.
+with the unit a_t of losses: for log-loss 1; for numbers 8 times the typical loss of the mixture, round t included.
 
 **Theorem 1** (mixing). For every candidate c and every first round s of 1..T, on any rows whatsoever,
 
@@ -65,7 +65,7 @@ clipped at 10 before they are features: u acts on what is clipped. A round whose
 nothing, and what it could add to the sums is rounding.
 
 **Theorem 3** (fixed weights, numbers). In round t let b be the base's prediction, r its residual, V(z) the loss of
-b + r z in units of twice the base's mean loss, all as before the round. A correction has z = sum_i w_i x_i, and
+b + r z in units of twice the base's typical loss, all as before the round. A correction has z = sum_i w_i x_i, and
 predicts what is nearest to b + r z within the range of the targets so far, widened by half on both sides; it learns the
 slope V'(z) clipped to s, at the steepest before. With V_t1 the loss of what it predicts in these units, for any u
 
