@@ -16,8 +16,10 @@ from tunefree.core.numbers import scaled
 from tunefree.generations.bins import MISSING
 from tunefree.generations.draws import draw_rows, next_random
 from tunefree.generations.gradient_trees import BITS, fields_of, unit_of
+from tunefree.generations.inheritance import Grower
 from tunefree.generations.numeric_losses import minimising
 from tunefree.generations.problem import Problem, scaled_targets
+from tunefree.generations.settings import FIRST, Settings
 from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default
 
 TREES = 60
@@ -278,7 +280,68 @@ def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
     return Room(rows, leaves, least if loss is None else max(least, LEAST_OF_LOSS))
 
 
-def grow_randomised(problem: Problem, seed: int, n_trees: int = TREES, fewest: int = 2) -> Trees:
+def n_tried(n_columns: int, n_classes: int, multiple: float = 1.0) -> int:
+    """How many columns are tried at a node.
+
+    Examples
+    --------
+    >>> n_tried(10, 0), n_tried(10, 2), n_tried(10, 2, 4.0)
+    (4, 3, 10)
+    """
+    n = math.isqrt(n_columns) if n_classes else math.ceil(PART_OF_NUMBERS * n_columns)
+    return min(max(round(multiple * n), 1), max(n_columns, 1))
+
+
+class Randomised:
+    """Growing, which does not go on: more trees are always better, and 60 are enough."""
+
+    can_go_on = False
+
+    def __init__(self, problem: Problem, seed: int, settings: Settings) -> None:
+        self.of_trees = problem, seed, settings
+
+    def grow(self, until: float) -> Trees:
+        """All trees."""
+        return grow_randomised(*self.of_trees)
+
+
+def work_of(problem: Problem, settings: Settings) -> float:
+    """Additions, about, that growing trees on a problem with codes takes."""
+    n, n_columns = len(problem.targets), len(problem.binned.codes)
+    rows = room_of(n, problem.n_outputs, None).rows
+    return TREES * rows * math.log2(max(rows, 2)) * (4.0 + 2.0 * n_tried(n_columns, problem.n_classes, settings.columns))
+
+
+def more_columns(settings: Settings, problem: Problem) -> Settings | None:
+    """Twice the columns, if there are as many."""
+    n_columns, multiple = len(problem.binned.codes), 2.0 * settings.columns
+    can_be = multiple <= MOST_MULTIPLE and n_tried(n_columns, problem.n_classes, settings.columns) < n_columns
+    return settings._replace(columns=multiple) if can_be else None
+
+
+def fewer_columns(settings: Settings, problem: Problem) -> Settings | None:
+    """Half of the columns."""
+    return settings._replace(columns=0.5 * settings.columns) if settings.columns > 0.5 else None
+
+
+def larger_nodes(settings: Settings, problem: Problem) -> Settings | None:
+    """Twice the rows of a node that is split."""
+    return settings._replace(least=2.0 * settings.least) if settings.least < MOST_MULTIPLE else None
+
+
+def smaller_nodes(settings: Settings, problem: Problem) -> Settings | None:
+    """Half of the rows of a node that is split."""
+    return settings._replace(least=0.5 * settings.least) if settings.least > 1.0 else None
+
+
+MOST_MULTIPLE = 8.0
+import os
+RANDOMISED = Grower(Randomised, work_of, tuple(f for f in (more_columns, larger_nodes, fewer_columns, smaller_nodes) if f.__name__ in os.environ.get("RDIRS", "more_columns,larger_nodes,fewer_columns,smaller_nodes")))
+
+
+def grow_randomised(
+    problem: Problem, seed: int, settings: Settings = FIRST, n_trees: int = TREES, fewest: int = 2
+) -> Trees:
     """Randomised trees of a problem, whose nodes of fewer than so many rows are not split.
 
     Examples
@@ -293,12 +356,12 @@ def grow_randomised(problem: Problem, seed: int, n_trees: int = TREES, fewest: i
     bins, codes = problem.binned
     varying = np.flatnonzero(codes.max(axis=1, initial=0) > codes.min(axis=1, initial=255)).astype(np.int64)
     centre, spread, targets, loss, dispersion = scaled_targets(problem)
-    room = room_of(n, n_outputs, loss, fewest)
+    room = room_of(n, n_outputs, loss, round(fewest * settings.least))
     if problem.has_log_link:
         of_events = min(math.ceil(LEAST_EVENTS * max(dispersion, 1.0)), room.rows // 8)
         room = room._replace(least=max(room.least, of_events))
     random, structures, values = np.random.default_rng([seed, 2]), [], []
-    tries = math.ceil(PART_OF_NUMBERS * len(varying)) if problem.n_classes == 0 else max(1, math.isqrt(len(varying)))
+    tries = n_tried(len(varying), problem.n_classes, settings.columns)
     work, sides = (
         Work.create(n, room.leaves, n_outputs),
         (np.empty((n_outputs, 2), np.int64), np.empty(n_outputs, np.int64)),

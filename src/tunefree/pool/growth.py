@@ -13,6 +13,7 @@ from tunefree.generations import clocks
 from tunefree.generations.clocks import AGES, Event
 from tunefree.generations.columns import Columns, digests_of, digests_of_words
 from tunefree.generations.generation import Birth, Generation
+from tunefree.generations.inheritance import Inherited
 from tunefree.generations.reservoir import Reservoir
 from tunefree.generations.seen import Seen
 from tunefree.losses.contract import has_log_link
@@ -179,9 +180,9 @@ class Growth:
         if newest >= (RECENT_OF_SAMPLE if is_sample else 1.0 if is_balanced else RECENT) * rows:
             self.pending = [pending._replace(takeover=rows) for pending in self.pending]
         else:
-            self.pending = []
             if rows >= clocks.FIRST:
                 self._give_birth(WHOLE, Event(rows, rows), at_last=True)
+            self.pending = [pending for pending in self.pending if pending.takeover == rows]
         self._take_over(rows)
 
     def reduce(self) -> None:
@@ -189,6 +190,13 @@ class Growth:
         self.pending, self.seen = [], Seen()
         self.whole, self.recent = Reservoir(), Reservoir(max(LENGTHS))
         self.awake = {key: [generation.frozen() for generation in of_kind] for key, of_kind in self.awake.items()}
+
+    def inherited(self, clock: int, kind: str) -> Inherited:
+        """What the newest generation of a clock and kind leaves to the next one, even if it does not predict yet."""
+        births = [birth.grown[kind] for birth in self.pending if birth.clock == clock and kind in birth.grown]
+        newest = [generation for birth in births if (generation := birth.result()) is not None]
+        generations = [*newest, *self.awake.get((clock, kind), [])]
+        return generations[0].inherited if generations else Inherited()
 
     def _give_birth(self, clock: int, event: Event, at_last: bool = False) -> None:
         """Begin to grow a generation of each kind."""
@@ -202,9 +210,10 @@ class Growth:
         of_rows = columns, rows["targets"], rows["weights"] / rows["weights"].max(), rows["digests"]
         kinds = (*self.kinds, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
         has_copies = not (self.has_groups or self.seen.are_separate)
-        birth = Birth(event.birth, keys, *of_rows, self.n_classes, has_copies, self.loss)
+        before = {kind: self.inherited(clock, kind) for kind in kinds}
+        birth = Birth(event.birth, keys, *of_rows, self.n_classes, has_copies, self.loss, self.has_groups)
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
-        grown = {kind: begin(Generation.grown, birth, kind) for kind in kinds}
+        grown = {kind: begin(Generation.grown, birth, kind, before[kind], not at_last) for kind in kinds}
         self.pending.append(Pending(*event, clock, grown))
 
     def _take_over(self, rows: int) -> None:
