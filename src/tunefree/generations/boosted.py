@@ -19,10 +19,10 @@ from tunefree.generations.bins import codes_of, ordered_again
 from tunefree.generations.bins import joined as joined_bins
 from tunefree.generations.class_losses import write_derivatives_of_classes, write_derivatives_of_two, write_powers
 from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
-from tunefree.generations.numeric_losses import differentiating, minimising, write_steps_of_logarithms
 from tunefree.generations.inheritance import Grower
+from tunefree.generations.numeric_losses import differentiating, minimising, write_steps_of_logarithms
 from tunefree.generations.problem import Problem, scaled_targets
-from tunefree.generations.settings import FIRST, Settings
+from tunefree.generations.settings import USUAL, Settings
 from tunefree.generations.trees import LEAF, Trees, joined, step
 
 TREES = 100
@@ -32,9 +32,12 @@ FIRST_ORDER = 15  # trees after which categories are ordered by what these leave
 ROWS = 0.8  # of the rows, drawn for each tree
 COLUMNS = 0.5  # of the columns likewise, and at most WIDEST * sqrt(columns)
 COLUMNS_OF_FEW, FEW = 0.8, 10  # up to so many drawn
+ALL = 4  # columns of which all are drawn
 WIDEST = 4.0
 BEST = 0.5  # of the columns drawn where these are fewer than COLUMNS: those that the trees before gained most by
-MOST_LEAVES, LEAST_RATE = 8.0, 0.25  # multiples that rows may choose
+MOST_LEAVES, LEAST_RATE, MOST_TREES = 8.0, 0.25, 16.0  # multiples that rows may choose
+MOST_CELLS = 2**24  # of the histograms of a tree: 128 MiB
+MOST_VALUES = 2**21  # leaves of all trees times outputs, which learn
 LONGEST = 8.0  # Newton step of a leaf: longer ones would let rare classes diverge
 MANY_ROWS = 4096  # enough for a mean
 RATE_OF_LOGARITHMS = 0.05  # of shrinkage, with a logarithmic link
@@ -81,20 +84,18 @@ def sizes_of_logarithms(n: int, dispersion: float) -> Sizes:
 
 
 def n_drawn(n_columns: int, multiple: float = 1.0) -> int:
-    """How many columns a tree sees.
+    """How many columns a tree sees: all of a few.
 
     Examples
     --------
-    >>> [n_drawn(n) for n in (0, 1, 8, 20, 500)]
-    [0, 1, 6, 10, 89]
+    >>> [n_drawn(n) for n in (0, 1, 4, 8, 20, 500)]
+    [0, 1, 4, 6, 10, 89]
+    >>> [n_drawn(n, 2.0) for n in (8, 20, 500)]
+    [8, 20, 178]
     """
-    import os
-    if os.environ.get("HALF") and n_columns > 4:
-        n = round(COLUMNS * n_columns)
-    elif (os.environ.get("HALF") or os.environ.get("ALL4")) and n_columns <= 4:
-        n = n_columns
-    else:
-        n = max(round(COLUMNS * n_columns), min(round(COLUMNS_OF_FEW * n_columns), FEW))
+    if n_columns <= ALL:
+        return n_columns
+    n = max(round(COLUMNS * n_columns), min(round(COLUMNS_OF_FEW * n_columns), FEW))
     return min(n_columns, round(multiple * min(n, int(WIDEST * math.sqrt(n_columns)))))
 
 
@@ -182,9 +183,7 @@ def steepness(loss: Any, targets: np.ndarray) -> float:
 class Boosting:
     """The state of growing: codes of the rows, their margins, and how many trees were grown."""
 
-    can_go_on = True
-
-    def __init__(self, problem: Problem, seed: int, settings: Settings = FIRST) -> None:
+    def __init__(self, problem: Problem, seed: int, settings: Settings = USUAL) -> None:
         self.problem, self.settings, self.n_grown = problem, settings, 0
         self.state = np.random.default_rng([seed, 1]).integers(1, 2**63, 1).astype(np.uint64)
         n = len(problem.columns)
@@ -283,34 +282,40 @@ class Boosting:
         return joined(self.bins, np.concatenate([columns, again]), structures, values, start, self.problem.n_classes)
 
 
-def work_of(problem: Problem, settings: Settings) -> float:
-    """Additions, about, that growing trees on a problem with codes takes."""
-    n, codes = len(problem.targets), problem.binned.codes
-    sizes, n_columns = sizes_of(n, problem.n_classes).times(settings), n_drawn(len(codes), settings.columns)
-    n_codes = float(np.mean(problem.binned.bins.n_codes)) if len(codes) else 0.0
+def work_of(settings: Settings, problem: Problem, n: int) -> float:
+    """Additions, about, that growing trees on so many rows of a problem takes."""
+    sizes = sizes_of(n, problem.n_classes).times(settings)
+    n_codes, n_columns = problem.binned.bins.n_codes, n_drawn(len(problem.binned.codes), settings.columns)
     leaves = min(sizes.most_leaves, n / sizes.least_rows)
-    of_tree = n * (8.0 + n_columns) + 2.0 * n_codes * leaves * n_columns
+    of_tree = n * (8.0 + n_columns) + 2.0 * leaves * n_columns * float(n_codes.mean())
     return TREES * settings.trees * problem.n_outputs * of_tree
 
 
-def all_columns(settings: Settings, problem: Problem) -> Settings | None:
-    """Twice the columns, or as many as at first."""
-    return settings._replace(columns=2.0 if settings.columns == 1.0 else 1.0)
+def most_trees(settings: Settings, problem: Problem) -> float:
+    """How many times the trees there is room for."""
+    leaves = sizes_of(len(problem.targets), problem.n_classes).times(settings).most_leaves
+    return max(min(MOST_TREES, MOST_VALUES / (TREES * leaves * problem.n_outputs)), 1.0)
 
 
-def more_leaves(settings: Settings, problem: Problem) -> Settings | None:
-    """Twice the leaves."""
-    return settings._replace(leaves=2.0 * settings.leaves) if settings.leaves < MOST_LEAVES else None
+def neighbours_of(settings: Settings, problem: Problem) -> list[Settings]:
+    """Other settings that later rows may choose: of columns, leaves, and where numbers are predicted, of the rate."""
+    n, n_columns, n_outputs = len(problem.targets), len(problem.binned.codes), problem.n_outputs
+    neighbours = []
+    if n_drawn(n_columns, 2.0) > n_drawn(n_columns):
+        neighbours.append(settings._replace(columns=2.0 if settings.columns == 1.0 else 1.0))
+    if settings.leaves < MOST_LEAVES:
+        neighbours.append(settings._replace(leaves=2.0 * settings.leaves))
+    if not problem.n_classes and settings.rate > LEAST_RATE:
+        neighbours.append(settings._replace(rate=0.5 * settings.rate, trees=min(2.0 * settings.trees, MOST_TREES)))
+
+    def has_room(settings: Settings) -> bool:
+        cells = sizes_of(n, problem.n_classes).times(settings).most_leaves * n_drawn(n_columns, settings.columns) * 256
+        return cells * n_outputs <= MOST_CELLS and settings.trees <= most_trees(settings, problem)
+
+    return [neighbour for neighbour in neighbours if has_room(neighbour)]
 
 
-def slower(settings: Settings, problem: Problem) -> Settings | None:
-    """Half of the rate, of trees that predict numbers."""
-    if problem.n_classes or settings.rate <= LEAST_RATE:
-        return None
-    return settings._replace(rate=0.5 * settings.rate, trees=min(2.0 * settings.trees, 16.0))
-
-
-def grow_boosted(problem: Problem, seed: int, settings: Settings = FIRST) -> Trees:
+def grow_boosted(problem: Problem, seed: int, settings: Settings = USUAL) -> Trees:
     """Boosted trees of a problem.
 
     Examples
@@ -324,5 +329,4 @@ def grow_boosted(problem: Problem, seed: int, settings: Settings = FIRST) -> Tre
     return Boosting(problem, seed, settings).grow(settings.trees)
 
 
-import os
-BOOSTED = Grower(Boosting, work_of, tuple(f for f in (all_columns, more_leaves, slower) if f.__name__ in os.environ.get("DIRS", "all_columns,more_leaves,slower")))
+BOOSTED = Grower(Boosting, 1.0, most_trees, neighbours_of, work_of)

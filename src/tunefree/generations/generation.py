@@ -24,7 +24,6 @@ from tunefree.generations.linear import Linear
 from tunefree.generations.problem import Problem, Rates, prepared, relative
 from tunefree.generations.reservoir import hashed
 from tunefree.generations.seen import without_copies
-from tunefree.generations.settings import Settings
 from tunefree.generations.trees import Trees
 from tunefree.losses.contract import has_log_link
 
@@ -155,7 +154,7 @@ class Generation:
         arrays = {f"model.{name}": array for name, array in self.model.save_state().items()}
         arrays |= {"keys": self.keys, "observations": self.observations}
         header: dict[str, Any] = {"kind": self.kind, "rows": self.rows, "n_classes": self.n_classes - self.n_late}
-        header |= {"n_late": self.n_late, "living": [], "inherited": self.inherited}
+        header |= {"n_late": self.n_late, "living": [], "inherited": self.inherited.save_state()}
         for number, part in enumerate(self.living):
             of_part, of_header = part.save_state()
             arrays |= {f"living{number}.{name}": array for name, array in of_part.items()}
@@ -170,8 +169,7 @@ class Generation:
         keys = np.array(arrays["keys"], np.int64)
         birth = Birth(header["rows"], keys, *nothing, header["n_classes"], False, loss)
         model = (Linear if header["kind"] == "linear" else Trees).restored(under("model.", arrays), len(keys))
-        settings, *rest = header["inherited"]
-        generation = cls(birth, header["kind"], model, Inherited(Settings(*settings), *rest))
+        generation = cls(birth, header["kind"], model, Inherited.restored(header["inherited"]))
         generation.observations = np.array(arrays["observations"], np.uint64)
         generation.know(header["n_classes"] + header["n_late"])
         for number, saved in enumerate(header["living"]):

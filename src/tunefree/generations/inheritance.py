@@ -1,18 +1,17 @@
 """What a generation of trees inherits from the one before it, and what later rows change of it.
 
 The kept rows are cut in their order. Trees are grown on the first three quarters, with the settings inherited and with
-neighbours of these, and the last quarter judges. A neighbour takes over if its losses are less by SURE standard errors
-of the paired differences. One more row is imagined, which is predicted wrongly as surely as the surest tenth are: else
-a few certain rows decide. The number of trees is read off one growing, which goes on while the latest step gained.
+neighbours of these, and the last quarter judges. A neighbour takes over if it loses less by SURE standard errors of the
+paired differences. One more row is imagined, which is predicted wrongly as surely as the surest tenth are: else a few
+certain rows decide. The number of trees is read off one growing, which goes on while its latest step gained.
 
-Work is counted, not timed, so that the settings are the same on any machine. Each birth saves up as much as growing it
-takes, and less the longer no neighbour gained; a trial is made where its work has been saved up.
+Work is counted, not timed, so that settings are the same on any machine. Each birth saves up as much work as growing it
+takes, times BUDGET, and a trial is made where there is enough of it.
 """
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -24,33 +23,35 @@ from tunefree.generations.settings import Settings
 from tunefree.generations.trees import Trees
 from tunefree.losses.objectives import measured, regression
 
-EARLIER = 0.75  # of the rows: trees are grown on them
+EARLIER = 0.75  # of the rows, on which trees are grown
 FEWEST = 32  # rows that judge
 MOST_ROWS, MOST_JUDGES = 20_000, 10_000  # drawn of more
-SURE = float(os.environ.get("SURE", 1.5))  # standard errors
-SUREST = 0.9
+SURE = 1.5  # standard errors
+SUREST = 0.9  # quantile of the losses that rows would have if they were predicted wrongly
 MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
-BUDGET = float(os.environ.get("BUDGET", 1.0))  # of the work of growing a generation
-STEP, MOST_TREES = math.sqrt(2.0), 16.0  # of the number of trees
-
-Neighbour = Callable[[Settings, Problem], Settings | None]
+BUDGET = 1.0  # of trials, in the work of growing
+STEPS = 2.0  # of the number of trees, until there are twice as many
 
 
 class Growing(Protocol):
-    """Trees of a problem, that can become more."""
-
-    can_go_on: bool
+    """Trees of a problem that are being grown."""
 
     def grow(self, until: float) -> Trees:
-        """The trees from those grown before up to a multiple of the usual number."""
+        """The trees beyond those grown before, up to a multiple of the usual number."""
 
 
 class Grower(NamedTuple):
-    """A kind of trees that inherits."""
+    """How a kind of trees is grown with settings that are inherited."""
 
     begin: Callable[[Problem, int, Settings], Growing]
-    work: Callable[[Problem, Settings], float]  # of growing, in additions
-    neighbours: tuple[Neighbour, ...]
+    judged: float  # which part of the trees is grown to be judged
+    most_trees: Callable[[Settings, Problem], float]  # a multiple; 1 where rows do not choose their number
+    neighbours: Callable[[Settings, Problem], list[Settings]]
+    work: Callable[[Settings, Problem, int], float]  # of growing on so many rows: additions, about
+
+    def work_of_trial(self, settings: Settings, problem: Problem, n: int) -> float:
+        """The work of growing what is judged."""
+        return self.judged * self.work(settings, problem, n)
 
 
 class Inherited(NamedTuple):
@@ -58,7 +59,16 @@ class Inherited(NamedTuple):
 
     settings: Settings = Settings()
     saved: float = 0.0  # work
-    n_in_vain: int = 0  # neighbours tried since the last one that gained, and which is the next
+    turn: int = 0  # neighbours that were tried in vain: the next one has its turn
+
+    def save_state(self) -> dict[str, Any]:
+        """Numbers from which :meth:`restored` makes the same."""
+        return self._asdict() | {"settings": self.settings._asdict()}
+
+    @classmethod
+    def restored(cls, header: dict[str, Any]) -> Inherited:
+        """What :meth:`save_state` wrote down."""
+        return cls(Settings(**header["settings"]), header["saved"], header["turn"])
 
 
 class Judged(NamedTuple):
@@ -72,11 +82,11 @@ class Judged(NamedTuple):
 class Trial:
     """Earlier rows, on which trees are grown, and later ones that judge.
 
-    Of rows that repeat earlier ones no more are to come than among the later ones: if most of these do not, only they
-    judge. With groups, only groups that begin later do.
+    Where most of the later rows do not repeat earlier ones, neither will rows to come, and only these judge. With
+    groups only rows of new groups do. Rows that are alike, or of one group, count as one observation.
     """
 
-    def __init__(self, problem: Problem, seed: int, has_groups: bool) -> None:
+    def __init__(self, grower: Grower, problem: Problem, seed: int, has_groups: bool) -> None:
         n = len(problem.targets)
         earlier, later = np.split(np.arange(n), [int(EARLIER * n)])
         is_new = ~np.isin(problem.digests[later], problem.digests[earlier])
@@ -84,12 +94,12 @@ class Trial:
             later = later[is_new]
         random = np.random.default_rng([seed, 3])
         earlier, later = _drawn(random, earlier, MOST_ROWS), _drawn(random, later, MOST_JUDGES)
+        self.grower, self.seed, self.later = grower, seed, problem.part(later)
+        self.units = np.unique(self.later.digests, return_inverse=True)[1]
         has_two = problem.n_classes == 0 or len(np.unique(problem.targets[earlier])) > 1
         self.is_possible = len(later) >= FEWEST and has_two
-        self.earlier, self.later = problem.part(earlier), problem.part(later)
         if self.is_possible:
-            self.earlier = prepared(self.earlier)
-        self.units = np.unique(self.later.digests, return_inverse=True)[1]
+            self.earlier = prepared(problem.part(earlier))
 
     def judged(self, settings: Settings, margins: np.ndarray) -> Judged:
         """What the later rows lose by their margins (n, K)."""
@@ -103,27 +113,30 @@ class Trial:
         return Judged(settings, np.minimum(problem.weights / problem.weights.mean() * losses, MOST_LOSS), imagined)
 
     def is_better(self, new: Judged, old: Judged) -> bool:
-        """Whether one surely loses less than another; rows that are alike, or of a group, are one observation."""
+        """Whether one surely loses less than another."""
         gains = np.append(np.bincount(self.units, old.losses - new.losses), old.imagined - new.imagined)
         return bool(gains.sum() > max(SURE * math.sqrt(len(gains)) * gains.std(), 0.0))
 
-    def best_number(self, grower: Grower, seed: int, settings: Settings) -> tuple[Judged, float]:
-        """The best number of trees, and the work of finding it."""
-        growing, sums, work = grower.begin(self.earlier, seed, settings), 0.0, 0.0
-        n_steps = round(math.log(settings.trees, STEP))
-        numbers = [STEP**step for step in range(-1, round(math.log(MOST_TREES, STEP)) + 1)]
-        best: Any = None
-        for step, trees in enumerate(numbers, -1) if growing.can_go_on else [(n_steps, settings.trees)]:
-            grown = settings._replace(trees=trees)
-            part = growing.grow(trees)
-            margins = part.apply(self.later.columns)[1][0]
-            candidate, sums = self.judged(grown, sums + margins), sums + margins - part.start
-            work = grower.work(self.earlier, grown)
-            if best is None or self.is_better(candidate, best):
-                best = candidate
-            elif step >= n_steps:
+    def best_number(self, settings: Settings) -> tuple[Judged, float]:
+        """The number of trees that later rows choose for settings, at least the usual one, and the work of it.
+
+        All numbers up to that of the settings are compared, and further ones while the latest step gained.
+        """
+        growing, last = self.grower.begin(self.earlier, self.seed, settings), round(STEPS * math.log2(settings.trees))
+        most = int(STEPS * math.log2(self.grower.most_trees(settings, self.earlier)))
+        sums, best, trees = np.zeros(1), None, settings.trees
+        for step in range(-1 if most > 0 else last, max(most, last) + 1):
+            trees = 2.0 ** (step / STEPS)
+            grown = growing.grow(self.grower.judged * trees)
+            margins = grown.apply(self.later.columns)[1][0] + sums
+            sums = margins - grown.start
+            candidate = self.judged(settings._replace(trees=max(trees, 1.0)), margins)
+            is_best = best is None or self.is_better(candidate, best)
+            best = candidate if is_best else best
+            if step >= last and not is_best:
                 break
-        return best._replace(settings=best.settings._replace(trees=max(best.settings.trees, 1.0))), work
+        assert best is not None
+        return best, self.grower.work_of_trial(settings._replace(trees=trees), self.earlier, len(self.earlier.targets))
 
 
 def _drawn(random: np.random.Generator, rows: np.ndarray, most: int) -> np.ndarray:
@@ -131,32 +144,31 @@ def _drawn(random: np.random.Generator, rows: np.ndarray, most: int) -> np.ndarr
 
 
 def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited, has_groups: bool) -> Inherited:
-    """What a generation has of the one before, where later rows do not say otherwise."""
-    settings, saved, n_in_vain = before
-    n_ways, best = len(grower.neighbours), None
-    saved += BUDGET * grower.work(problem, settings) / (1 + float(os.environ.get("BACK", 0)) * (n_in_vain // n_ways))
-    trial = Trial(problem, seed, has_groups)
-    for _ in range(2 * n_ways if trial.is_possible else 0):
-        candidate = grower.neighbours[n_in_vain % n_ways](settings, problem)
-        work = 0.0 if candidate is None else grower.work(trial.earlier, candidate)
-        if best is None and saved < work + grower.work(trial.earlier, settings):
+    """What a generation has of the one before it, where later rows do not say otherwise."""
+    settings, saved, turn = before
+    n = len(problem.targets)
+    n_earlier = min(int(EARLIER * n), MOST_ROWS)
+    saved += BUDGET * grower.work(settings, problem, n)
+
+    def next_of(settings: Settings) -> tuple[Settings, float]:
+        neighbours = grower.neighbours(settings, problem)
+        neighbour = neighbours[turn % len(neighbours)] if neighbours else settings
+        return neighbour, grower.work_of_trial(neighbour, problem, n_earlier)
+
+    if saved < grower.work_of_trial(settings, problem, n_earlier) + next_of(settings)[1]:
+        return Inherited(settings, saved, turn)
+    trial = Trial(grower, problem, seed, has_groups)
+    if not trial.is_possible:
+        return Inherited(settings, saved, turn)
+    best, work = trial.best_number(settings)
+    saved, in_vain = saved - work, 0
+    while in_vain < len(grower.neighbours(best.settings, problem)):
+        neighbour, work = next_of(best.settings)
+        if work > saved:
             break
-        if best is None:
-            best, spent = trial.best_number(grower, seed, settings)
-            saved, n_in_vain = saved - spent, n_in_vain % n_ways if best.settings != settings else n_in_vain
-            settings = best.settings
-            continue
-        if saved < work:
-            break
-        has_gained = False
-        if candidate is not None:
-            judged, spent = trial.best_number(grower, seed, candidate)
-            saved -= spent
-            has_gained = trial.is_better(judged, best)
-        if has_gained:
-            best, settings, n_in_vain = judged, judged.settings, n_in_vain % n_ways
-        else:
-            n_in_vain += 1
-    if os.environ.get("LOG"):
-        print(seed, len(grower.neighbours), tuple(round(x, 2) for x in settings), round(saved / grower.work(problem, settings), 2), n_in_vain, best is not None, flush=True)
-    return Inherited(settings, max(saved, 0.0), n_in_vain)
+        candidate, work = trial.best_number(neighbour)
+        saved -= work
+        has_gained = trial.is_better(candidate, best)
+        best, in_vain = (candidate, 0) if has_gained else (best, in_vain + 1)
+        turn += not has_gained
+    return Inherited(best.settings, saved, turn)

@@ -63,7 +63,7 @@ class Problem(NamedTuple):
 
     def part(self, rows: np.ndarray) -> Problem:
         """Some of the rows, without codes."""
-        of_rows = {name: np.ascontiguousarray(getattr(self, name)[rows]) for name in OF_ROWS}
+        of_rows: dict[str, Any] = {name: np.ascontiguousarray(getattr(self, name)[rows]) for name in OF_ROWS}
         return self._replace(binned=None, **of_rows)
 
     @property

@@ -19,10 +19,11 @@ from tunefree.generations.gradient_trees import BITS, fields_of, unit_of
 from tunefree.generations.inheritance import Grower
 from tunefree.generations.numeric_losses import minimising
 from tunefree.generations.problem import Problem, scaled_targets
-from tunefree.generations.settings import FIRST, Settings
+from tunefree.generations.settings import USUAL, Settings
 from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default
 
 TREES = 60
+JUDGED = 1.0 / 3.0  # of the trees are grown to compare settings
 ROWS = 0.5  # of the rows, drawn for each tree, and at least MANY_ROWS
 MANY_ROWS = 2**13
 PART_OF_NUMBERS = 1.0 / 3.0  # of the columns are tried at a node for numbers, and their square root for classes
@@ -31,6 +32,7 @@ PRIOR_EVENTS = 0.25  # of a leaf, at the mean of all, likewise
 LEAST_RATE = 1e-9  # of the mean of the targets
 LEAST_OF_LOSS = 8  # rows of a node that is split, where a leaf has a quantile: of 2 worse by half, of 20 by a tenth
 MOST_LEAVES = 4096  # of a tree
+MOST_MULTIPLE = 8.0  # of a setting that rows may choose
 CLASS = 44  # bits below the number of a class, of which there may be 2^20
 MOST_VALUES = 2**15  # leaves of a tree times outputs
 
@@ -293,54 +295,39 @@ def n_tried(n_columns: int, n_classes: int, multiple: float = 1.0) -> int:
 
 
 class Randomised:
-    """Growing, which does not go on: more trees are always better, and 60 are enough."""
-
-    can_go_on = False
+    """Trees that are grown to be judged: fewer are enough to compare settings."""
 
     def __init__(self, problem: Problem, seed: int, settings: Settings) -> None:
         self.of_trees = problem, seed, settings
 
     def grow(self, until: float) -> Trees:
-        """All trees."""
-        return grow_randomised(*self.of_trees)
+        """A part of the usual number."""
+        return grow_randomised(*self.of_trees, n_trees=max(round(until * TREES), 1))
 
 
-def work_of(problem: Problem, settings: Settings) -> float:
-    """Additions, about, that growing trees on a problem with codes takes."""
-    n, n_columns = len(problem.targets), len(problem.binned.codes)
-    rows = room_of(n, problem.n_outputs, None).rows
-    return TREES * rows * math.log2(max(rows, 2)) * (4.0 + 2.0 * n_tried(n_columns, problem.n_classes, settings.columns))
+def work_of(settings: Settings, problem: Problem, n: int) -> float:
+    """Additions, about, that growing trees on so many rows of a problem takes."""
+    rows = max(room_of(n, problem.n_outputs, None).rows, 2)
+    tries = n_tried(len(problem.binned.codes), problem.n_classes, settings.columns)
+    return TREES * rows * math.log2(rows) * (4.0 + 2.0 * tries)
 
 
-def more_columns(settings: Settings, problem: Problem) -> Settings | None:
-    """Twice the columns, if there are as many."""
-    n_columns, multiple = len(problem.binned.codes), 2.0 * settings.columns
-    can_be = multiple <= MOST_MULTIPLE and n_tried(n_columns, problem.n_classes, settings.columns) < n_columns
-    return settings._replace(columns=multiple) if can_be else None
-
-
-def fewer_columns(settings: Settings, problem: Problem) -> Settings | None:
-    """Half of the columns."""
-    return settings._replace(columns=0.5 * settings.columns) if settings.columns > 0.5 else None
-
-
-def larger_nodes(settings: Settings, problem: Problem) -> Settings | None:
-    """Twice the rows of a node that is split."""
-    return settings._replace(least=2.0 * settings.least) if settings.least < MOST_MULTIPLE else None
-
-
-def smaller_nodes(settings: Settings, problem: Problem) -> Settings | None:
-    """Half of the rows of a node that is split."""
-    return settings._replace(least=0.5 * settings.least) if settings.least > 1.0 else None
-
-
-MOST_MULTIPLE = 8.0
-import os
-RANDOMISED = Grower(Randomised, work_of, tuple(f for f in (more_columns, larger_nodes, fewer_columns, smaller_nodes) if f.__name__ in os.environ.get("RDIRS", "more_columns,larger_nodes,fewer_columns,smaller_nodes")))
+def neighbours_of(settings: Settings, problem: Problem) -> list[Settings]:
+    """Other settings that later rows may choose: of the columns tried at a node, and of its least rows."""
+    n_columns, neighbours = len(problem.binned.codes), []
+    if settings.columns < MOST_MULTIPLE and n_tried(n_columns, problem.n_classes, settings.columns) < n_columns:
+        neighbours.append(settings._replace(columns=2.0 * settings.columns))
+    if settings.least < MOST_MULTIPLE:
+        neighbours.append(settings._replace(least=2.0 * settings.least))
+    if settings.columns > 0.5:
+        neighbours.append(settings._replace(columns=0.5 * settings.columns))
+    if settings.least > 1.0:
+        neighbours.append(settings._replace(least=0.5 * settings.least))
+    return neighbours
 
 
 def grow_randomised(
-    problem: Problem, seed: int, settings: Settings = FIRST, n_trees: int = TREES, fewest: int = 2
+    problem: Problem, seed: int, settings: Settings = USUAL, n_trees: int = TREES, fewest: int = 2
 ) -> Trees:
     """Randomised trees of a problem, whose nodes of fewer than so many rows are not split.
 
@@ -388,3 +375,6 @@ def grow_randomised(
         return joined(bins, sources, [], [], start, problem.n_classes)
     least = spread * LEAST_RATE if problem.has_log_link else 1.0 / (2.0 * n + 2.0) if problem.n_classes else 0.0
     return joined(bins, sources, structures, values, np.zeros(n_outputs), problem.n_classes, True, least)
+
+
+RANDOMISED = Grower(Randomised, JUDGED, lambda settings, problem: 1.0, neighbours_of, work_of)

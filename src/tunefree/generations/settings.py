@@ -31,4 +31,4 @@ class Settings(NamedTuple):
         return ", ".join(parts) or "as at first"
 
 
-FIRST = Settings()
+USUAL = Settings()

@@ -16,6 +16,7 @@ from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.inheritance import Inherited
 from tunefree.generations.reservoir import Reservoir
 from tunefree.generations.seen import Seen
+from tunefree.generations.settings import Settings
 from tunefree.losses.contract import has_log_link
 from tunefree.pool.slots import LATEST_LINEAR_ROWS, LINEAR, MOST_LINEAR_ROWS, TREES, WHOLE, Slot
 from tunefree.pool.windows import LENGTHS, Window
@@ -104,6 +105,11 @@ class Growth:
         for (clock, kind), of_kind in self.awake.items():
             for age, generation in enumerate(of_kind):
                 yield clock, kind, age, generation
+
+    def settings(self) -> dict[str, Settings]:
+        """Those that the newest trees of all rows were grown with, by their kind."""
+        newest = {kind: self.awake.get((WHOLE, kind), [])[:1] for kind in TREES}
+        return {kind: generation.inherited.settings for kind, of_kind in newest.items() for generation in of_kind}
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
         """Which rows (n,) some generation awake may remember."""
