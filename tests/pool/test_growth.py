@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from tests.pool.rows import learned, stream
+from tests.pool.rows import differences, learned, stream
+from tunefree.core import threads
+from tunefree.core.rows import dense
+from tunefree.generations.inheritance import Inherited
+from tunefree.generations.settings import USUAL
+from tunefree.pool.model import PoolModel
 from tunefree.pool.slots import TREES, WHOLE
 from tunefree.pool.windows import Window
 
@@ -32,3 +39,32 @@ def test_a_window_sleeps_longer_after_each_failure_in_a_row():
         window.decide(rows, weights)  # that of a window that sleeps is awake again, whatever the weights
         waits.append((window.birth - rows) // 2048)
     assert waits == [1, 2, 1, 1, 2, 1, 4]
+
+
+def test_settings_that_rows_chose_are_inherited_saved_and_taken_over_by_the_last_generation():
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, (1100, 6))
+    y = 20.0 * np.sin(4.0 * X[:, 0]) * X[:, 1] + 10.0 * X[:, 2] ** 2
+    model = PoolModel("regression")
+    with threads.at_most(1):
+        model.learn(dense(X[:700]), y[:700], np.ones(700))
+    chosen = model.pool.members.growth.settings()
+    assert chosen["boosted"] != USUAL
+    other = PoolModel.restore(*model.save_state())
+    assert other.pool.members.growth.settings() == chosen
+    for goes_on, n_threads in ((model, 1), (other, 2)):
+        with threads.at_most(n_threads):
+            goes_on.learn(dense(X[700:]), y[700:], np.ones(400))
+            before = goes_on.pool.members.growth.settings()
+            goes_on.freeze()
+        assert goes_on.pool.members.growth.settings() == before
+        assert goes_on.pool.members.growth.awake[WHOLE, "boosted"][0].rows == 1100
+    assert differences(model, other) == []
+
+
+def test_a_window_begins_with_the_usual_settings_and_inherits_from_itself():
+    growth = PoolModel("regression").pool.members.growth
+    generations = {clock: SimpleNamespace(inherited=Inherited(turn=clock)) for clock in (WHOLE, 2048)}
+    for clock, generation in generations.items():
+        assert growth.inherited(clock, "boosted") == Inherited()
+        growth.awake[clock, "boosted"] = [generation]
+        assert growth.inherited(clock, "boosted").turn == clock

@@ -26,7 +26,7 @@ from tunefree.losses.objectives import measured, regression
 EARLIER = 0.75  # of the rows, on which trees are grown
 FEWEST = 32  # rows that judge
 MOST_ROWS, MOST_JUDGES = 20_000, 10_000  # drawn of more
-SURE = 1.5  # standard errors
+SURE = 2.0  # standard errors
 SUREST = 0.9  # quantile of the losses that rows would have if they were predicted wrongly
 MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
 BUDGET = 1.0  # of trials, in the work of growing

@@ -217,9 +217,10 @@ class Growth:
         kinds = (*self.kinds, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
         has_copies = not (self.has_groups or self.seen.are_separate)
         before = {kind: self.inherited(clock, kind) for kind in kinds}
+        has_trials = not at_last and bool(self.windows)  # which are given up first: trees must not become larger then
         birth = Birth(event.birth, keys, *of_rows, self.n_classes, has_copies, self.loss, self.has_groups)
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
-        grown = {kind: begin(Generation.grown, birth, kind, before[kind], not at_last) for kind in kinds}
+        grown = {kind: begin(Generation.grown, birth, kind, before[kind], has_trials) for kind in kinds}
         self.pending.append(Pending(*event, clock, grown))
 
     def _take_over(self, rows: int) -> None:
