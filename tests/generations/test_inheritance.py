@@ -123,4 +123,4 @@ def test_rows_judge_by_their_weight():
         inherited(grower, of_rows(X, y, weights=np.where(is_noise, few, 1.0)), 1, RICH, False).settings
         for few in (1.0, 1e-6)
     ]
-    assert chosen[0].trees == 1.0 < chosen[1].trees
+    assert chosen[0].leaves == 1.0 < chosen[1].leaves
