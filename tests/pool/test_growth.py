@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from tests.pool.rows import differences, learned, stream
 from tunefree.core import threads
 from tunefree.core.rows import dense
-from tunefree.generations.inheritance import Inherited
+from tunefree.generations.clocks import Event
+from tunefree.generations.generation import Generation
 from tunefree.generations.settings import USUAL
 from tunefree.pool.model import PoolModel
 from tunefree.pool.slots import TREES, WHOLE
@@ -61,10 +60,15 @@ def test_settings_that_rows_chose_are_inherited_saved_and_taken_over_by_the_last
     assert differences(model, other) == []
 
 
-def test_a_window_begins_with_the_usual_settings_and_inherits_from_itself():
-    growth = PoolModel("regression").pool.members.growth
-    generations = {clock: SimpleNamespace(inherited=Inherited(turn=clock)) for clock in (WHOLE, 2048)}
-    for clock, generation in generations.items():
-        assert growth.inherited(clock, "boosted") == Inherited()
-        growth.awake[clock, "boosted"] = [generation]
-        assert growth.inherited(clock, "boosted").turn == clock
+def test_trials_are_made_of_all_rows_before_the_last_generation_while_there_is_memory(monkeypatch):
+    model, _ = learned(stream(n=BIRTH))
+    growth, grown = model.pool.members.growth, []
+    monkeypatch.setattr(Generation, "grown", lambda birth, kind, before, has_trials: grown.append(has_trials))
+    with threads.at_most(1):
+        for clock, at_last in ((WHOLE, False), (2048, False), (WHOLE, True)):
+            growth._give_birth(clock, Event(BIRTH, BIRTH), at_last)
+    assert grown == [*[True] * 3, *[False] * 5]  # boosted, randomised and linear ones, the last not of windows
+    grown.clear()
+    growth.put_to_sleep()
+    growth._give_birth(WHOLE, Event(BIRTH, BIRTH))
+    assert not any(grown)

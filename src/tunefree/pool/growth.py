@@ -217,7 +217,8 @@ class Growth:
         kinds = (*self.kinds, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
         has_copies = not (self.has_groups or self.seen.are_separate)
         before = {kind: self.inherited(clock, kind) for kind in kinds}
-        has_trials = not at_last and bool(self.windows)  # which are given up first: trees must not become larger then
+        # Of a few latest rows the next ones judge too well; and where memory is short, trees must not become larger.
+        has_trials = clock == WHOLE and not at_last and bool(self.windows)
         birth = Birth(event.birth, keys, *of_rows, self.n_classes, has_copies, self.loss, self.has_groups)
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
         grown = {kind: begin(Generation.grown, birth, kind, before[kind], has_trials) for kind in kinds}
