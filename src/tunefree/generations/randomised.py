@@ -298,11 +298,11 @@ class Randomised:
     """Trees that are grown to be judged: fewer are enough to compare settings."""
 
     def __init__(self, problem: Problem, seed: int, settings: Settings) -> None:
-        self.of_trees = problem, seed, settings
+        self.problem, self.seed, self.settings = problem, seed, settings
 
     def grow(self, until: float) -> Trees:
         """A part of the usual number."""
-        return grow_randomised(*self.of_trees, n_trees=max(round(until * TREES), 1))
+        return grow_randomised(self.problem, self.seed, self.settings, max(round(until * TREES), 1))
 
 
 def work_of(settings: Settings, problem: Problem, n: int) -> float:
