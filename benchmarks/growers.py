@@ -47,7 +47,7 @@ def lightgbm(problem: Problem, test: np.ndarray) -> np.ndarray:
     """Likewise of LightGBM with the settings of boosted generations."""
     from lightgbm import LGBMClassifier, LGBMRegressor
 
-    leaves, least, rate = boosted.settings_of(len(problem.targets), problem.n_classes)
+    leaves, least, rate = boosted.sizes_of(len(problem.targets), problem.n_classes)
     options: dict[str, Any] = {"num_leaves": leaves, "min_child_samples": least, "learning_rate": rate}
     options |= {"subsample": boosted.ROWS, "subsample_freq": 1, "colsample_bytree": boosted.COLUMNS}
     kind = LGBMClassifier if problem.n_classes else LGBMRegressor

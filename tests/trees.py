@@ -14,10 +14,11 @@ BOOSTED, RANDOMISED = 20, 6  # instead of 100 and 60; categories are ordered aga
 @contextmanager
 def few() -> Iterator[None]:
     """Grow few trees here."""
-    from tunefree.generations import boosted, growing
+    from tunefree.generations import boosted, growing, randomised
     from tunefree.generations.randomised import grow_randomised
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boosted, "TREES", BOOSTED)
+        patch.setattr(randomised, "TREES", RANDOMISED)
         patch.setitem(growing.KINDS, "randomised", partial(grow_randomised, n_trees=RANDOMISED))
         yield

@@ -158,15 +158,15 @@ def test_unequal_classes_do_not_diverge():
 
 
 def test_steps_follow_from_the_rows():
-    assert [boosted.settings_of(n, 2).most_leaves for n in (999, 1000, 8000)] == [8, 16, 31]
-    assert boosted.settings_of(5000, 26).rate == 0.2
+    assert [boosted.sizes_of(n, 2).most_leaves for n in (999, 1000, 8000)] == [8, 16, 31]
+    assert boosted.sizes_of(5000, 26).rate == 0.2
 
 
 def test_leaves_hold_enough_rows():
     rows = problem("two")
     leaves = growing.grow("boosted", rows, 0).apply(rows.columns)[0]
     counts = np.bincount(leaves.ravel())
-    assert counts.min() >= boosted.settings_of(len(rows.targets), 2).least_rows
+    assert counts.min() >= boosted.sizes_of(len(rows.targets), 2).least_rows
 
 
 def test_exclusive_or_is_learned():

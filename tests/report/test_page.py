@@ -15,6 +15,7 @@ from pyarrow import csv
 import tunefree
 from tests.workflows.test_training import people
 from tunefree.core.errors import DataError
+from tunefree.generations.settings import Settings
 from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
@@ -127,6 +128,8 @@ def test_every_number_is_the_one_that_commands_print(written, folder, run):
         assert f"{own['member']} {100 * own['weight']:.1f} % {loss} {own['rows']:,}" in read.text
     assert [note for note in known["notes"] if "Rows to come" in note and note in read.text]
     assert f"earlier ones {known['known_rows']:,} of" in read.text
+    for kind in ("boosted", "randomised"):
+        assert f"{kind} trees {Settings(**known[f'{kind}_trees']).in_words()}" in read.text
     proved = json.loads(run("certify", model, "--json")[1])
     for row in proved["lower_bounds"]:
         assert f"{row['radius']:g} {row['bound']:.6g}" in read.text

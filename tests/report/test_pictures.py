@@ -17,12 +17,16 @@ from tests.workflows.test_training import people
 from tunefree import CurveDisplay
 from tunefree.core.rows import dense
 from tunefree.explanation.panels import Axis, Dependence
+from tunefree.generations.inheritance import Inherited
+from tunefree.generations.settings import Settings
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
 from tunefree.plotting import files
 from tunefree.plotting.dependence import STRIP
+from tunefree.plotting.generations import groups_of
 from tunefree.plotting.style import SERIES
 from tunefree.pool.model import PoolModel
+from tunefree.pool.slots import WHOLE
 from tunefree.report import page
 from tunefree.report.compared import INCHES, NAMED, chart_of_losses, compared, named
 from tunefree.report.document import Chart
@@ -210,6 +214,9 @@ def test_the_weights_of_generations_are_a_figure_of_reports():
     text = files.svg(weights.draw, weights.inches, weights.title, weights.description, "a")
     for words in ("all rows: boosted, newest", "online linear", "weight in the base mixture", ">rows<"):
         assert words in text
+    boosted = model.pool.members.growth.awake[WHOLE, "boosted"][0]
+    boosted.inherited = Inherited(Settings(leaves=2.0))
+    assert [group.name.split("\n")[1:] for group in groups_of(model.pool)[:2]] == [["2 times the leaves"], []]
     assert "the whole mixture" in files.svg(losses.draw, losses.inches, "Losses", "of blocks", "b")
 
 

@@ -19,8 +19,10 @@ from tunefree.generations.bins import codes_of, ordered_again
 from tunefree.generations.bins import joined as joined_bins
 from tunefree.generations.class_losses import write_derivatives_of_classes, write_derivatives_of_two, write_powers
 from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
+from tunefree.generations.inheritance import Grower
 from tunefree.generations.numeric_losses import differentiating, minimising, write_steps_of_logarithms
 from tunefree.generations.problem import Problem, scaled_targets
+from tunefree.generations.settings import USUAL, Settings
 from tunefree.generations.trees import LEAF, Trees, joined, step
 
 TREES = 100
@@ -30,58 +32,71 @@ FIRST_ORDER = 15  # trees after which categories are ordered by what these leave
 ROWS = 0.8  # of the rows, drawn for each tree
 COLUMNS = 0.5  # of the columns likewise, and at most WIDEST * sqrt(columns)
 COLUMNS_OF_FEW, FEW = 0.8, 10  # up to so many drawn
+ALL = 4  # columns of which all are drawn
 WIDEST = 4.0
 BEST = 0.5  # of the columns drawn where these are fewer than COLUMNS: those that the trees before gained most by
+MOST_LEAVES, LEAST_RATE, MOST_TREES = 8.0, 0.25, 16.0  # multiples that rows may choose
+MOST_CELLS = 2**24  # of the histograms of a tree: 128 MiB
+MOST_VALUES = 2**21  # leaves of all trees times outputs, which learn
 LONGEST = 8.0  # Newton step of a leaf: longer ones would let rare classes diverge
 MANY_ROWS = 4096  # enough for a mean
 RATE_OF_LOGARITHMS = 0.05  # of shrinkage, with a logarithmic link
 PRIOR_EVENTS = 20.0  # of a leaf, at the mean that it has already, likewise
 
 
-class Settings(NamedTuple):
+class Sizes(NamedTuple):
     """Of the trees of a problem."""
 
     most_leaves: int
     least_rows: int  # of a leaf
     rate: float
 
+    def times(self, settings: Settings) -> Sizes:
+        """These, multiplied."""
+        leaves = max(round(settings.leaves * self.most_leaves), 2)
+        return Sizes(leaves, max(round(settings.least * self.least_rows), 1), settings.rate * self.rate)
 
-def settings_of(n: int, n_classes: int) -> Settings:
+
+def sizes_of(n: int, n_classes: int) -> Sizes:
     """Few rows afford small trees only.
 
     Examples
     --------
-    >>> settings_of(100, 2), settings_of(50_000, 7).most_leaves
-    (Settings(most_leaves=8, least_rows=5, rate=0.1), 31)
+    >>> sizes_of(100, 2), sizes_of(50_000, 7).most_leaves
+    (Sizes(most_leaves=8, least_rows=5, rate=0.1), 31)
     """
     leaves = 8 if n < 1000 else 16 if n < 8000 else 31
-    return Settings(leaves, 5 if n < 1000 else 20, RATE_OF_MANY if n_classes > MANY else RATE)
+    return Sizes(leaves, 5 if n < 1000 else 20, RATE_OF_MANY if n_classes > MANY else RATE)
 
 
-def settings_of_logarithms(n: int, dispersion: float) -> Settings:
+def sizes_of_logarithms(n: int, dispersion: float) -> Sizes:
     """Trees are as large as those of so many rows as there are events, such as claims: 1 / dispersion in a row.
 
     Examples
     --------
-    >>> settings_of_logarithms(50_000, 20.0)
-    Settings(most_leaves=16, least_rows=400, rate=0.05)
+    >>> sizes_of_logarithms(50_000, 20.0)
+    Sizes(most_leaves=16, least_rows=400, rate=0.05)
     """
     per_row = min(1.0 / dispersion, 1.0)
-    settings = settings_of(int(n * per_row), 0)
-    least = max(int(min(settings.least_rows / per_row, n / settings.most_leaves)), settings.least_rows)
-    return Settings(settings.most_leaves, least, RATE_OF_LOGARITHMS)
+    sizes = sizes_of(int(n * per_row), 0)
+    least = max(int(min(sizes.least_rows / per_row, n / sizes.most_leaves)), sizes.least_rows)
+    return Sizes(sizes.most_leaves, least, RATE_OF_LOGARITHMS)
 
 
-def n_drawn(n_columns: int) -> int:
-    """How many columns a tree sees.
+def n_drawn(n_columns: int, multiple: float = 1.0) -> int:
+    """How many columns a tree sees: all of a few.
 
     Examples
     --------
-    >>> [n_drawn(n) for n in (0, 1, 8, 20, 500)]
-    [0, 1, 6, 10, 89]
+    >>> [n_drawn(n) for n in (0, 1, 4, 8, 20, 500)]
+    [0, 1, 4, 6, 10, 89]
+    >>> [n_drawn(n, 2.0) for n in (8, 20, 500)]
+    [8, 20, 178]
     """
+    if n_columns <= ALL:
+        return n_columns
     n = max(round(COLUMNS * n_columns), min(round(COLUMNS_OF_FEW * n_columns), FEW))
-    return min(n, int(WIDEST * math.sqrt(n_columns)))
+    return min(n_columns, round(multiple * min(n, int(WIDEST * math.sqrt(n_columns)))))
 
 
 @kernel
@@ -166,29 +181,30 @@ def steepness(loss: Any, targets: np.ndarray) -> float:
 
 
 class Boosting:
-    """The state of growing: codes of the rows, their margins, and the trees so far."""
+    """The state of growing: codes of the rows, their margins, and how many trees were grown."""
 
-    def __init__(self, problem: Problem, seed: int) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, seed: int, settings: Settings = USUAL) -> None:
+        self.problem, self.settings, self.n_grown = problem, settings, 0
         self.state = np.random.default_rng([seed, 1]).integers(1, 2**63, 1).astype(np.uint64)
         n = len(problem.columns)
-        self.settings = settings_of(n, problem.n_classes)
+        sizes = sizes_of(n, problem.n_classes)
         self.bins, self.codes = problem.binned
         self.start = problem.start()
         self.centre, self.spread, self.targets, self.loss, self.steep = scaled_targets(problem)
         if problem.has_log_link:
             self.centre, self.spread, self.loss = math.log(self.spread), 1.0, problem.loss
-            self.settings = settings_of_logarithms(n, self.steep)
+            sizes = sizes_of_logarithms(n, self.steep)
         elif self.loss is not None:
             self.steep = steepness(self.loss, self.targets)
+        self.sizes = sizes.times(settings)
         self.margins, self.gained = np.tile(self.start, (n, 1)), np.zeros(0)  # by each column in the trees so far
         self._begin()
 
     def _begin(self) -> None:
         """Find which of the columns vary, and make the program that grows a tree on some of them."""
         varying = np.flatnonzero(self.codes.max(axis=1) > self.codes.min(axis=1)).astype(np.int32)
-        n, n_varying, (most, least, rate) = len(self.margins), len(varying), self.settings
-        n_columns = n_drawn(n_varying)
+        n, n_varying, (most, least, rate) = len(self.margins), len(varying), self.sizes
+        n_columns = n_drawn(n_varying, self.settings.columns)
         n_best = int(BEST * n_columns) if n_columns < COLUMNS * n_varying else 0
         self.gained = np.append(self.gained, np.zeros(len(self.codes) - len(self.gained)))
         self.work = work = Work.create(n, n_columns, len(self.start), most)
@@ -239,10 +255,11 @@ class Boosting:
         self.codes = np.concatenate([self.codes, codes_of(again, self.problem.columns[:, is_categorical]).T])
         self._begin()
 
-    def grow(self) -> Trees:
-        """All trees."""
+    def grow(self, until: float) -> Trees:
+        """The trees from those grown before up to a multiple of TREES."""
         structures, values = [], []
-        for number in range(TREES if len(self.work.columns) else 0):
+        numbers = range(self.n_grown, round(TREES * until))
+        for number in numbers if len(self.work.columns) else ():
             if number == FIRST_ORDER and self.problem.is_categorical.any():
                 self._order_again()
             self.differentiate.run()
@@ -251,6 +268,7 @@ class Boosting:
             if n_nodes > 1:
                 structures.append(self.work.nodes[:n_nodes].copy())
                 values.append(self.values[: (n_nodes + 1) // 2].copy())
+        self.n_grown = numbers.stop
         return self._trees(structures, values)
 
     def _trees(self, structures: list[np.ndarray], values: list[np.ndarray]) -> Trees:
@@ -264,7 +282,40 @@ class Boosting:
         return joined(self.bins, np.concatenate([columns, again]), structures, values, start, self.problem.n_classes)
 
 
-def grow_boosted(problem: Problem, seed: int) -> Trees:
+def work_of(settings: Settings, problem: Problem, n: int) -> float:
+    """Additions, about, that growing trees on so many rows of a problem takes."""
+    sizes = sizes_of(n, problem.n_classes).times(settings)
+    n_codes, n_columns = problem.binned.bins.n_codes, n_drawn(len(problem.binned.codes), settings.columns)
+    leaves = min(sizes.most_leaves, n / sizes.least_rows)
+    of_tree = n * (8.0 + n_columns) + 2.0 * leaves * n_columns * float(n_codes.mean())
+    return TREES * settings.trees * problem.n_outputs * of_tree
+
+
+def most_trees(settings: Settings, problem: Problem) -> float:
+    """How many times the trees there is room for."""
+    leaves = sizes_of(len(problem.targets), problem.n_classes).times(settings).most_leaves
+    return max(min(MOST_TREES, MOST_VALUES / (TREES * leaves * problem.n_outputs)), 1.0)
+
+
+def neighbours_of(settings: Settings, problem: Problem) -> list[Settings]:
+    """Other settings that later rows may choose: of columns, leaves, and where numbers are predicted, of the rate."""
+    n, n_columns, n_outputs = len(problem.targets), len(problem.binned.codes), problem.n_outputs
+    neighbours = []
+    if n_drawn(n_columns, 2.0) > n_drawn(n_columns):
+        neighbours.append(settings._replace(columns=2.0 if settings.columns == 1.0 else 1.0))
+    if settings.leaves < MOST_LEAVES:
+        neighbours.append(settings._replace(leaves=2.0 * settings.leaves))
+    if not problem.n_classes and settings.rate > LEAST_RATE:
+        neighbours.append(settings._replace(rate=0.5 * settings.rate, trees=min(2.0 * settings.trees, MOST_TREES)))
+
+    def has_room(settings: Settings) -> bool:
+        cells = sizes_of(n, problem.n_classes).times(settings).most_leaves * n_drawn(n_columns, settings.columns) * 256
+        return cells * n_outputs <= MOST_CELLS and settings.trees <= most_trees(settings, problem)
+
+    return [neighbour for neighbour in neighbours if has_room(neighbour)]
+
+
+def grow_boosted(problem: Problem, seed: int, settings: Settings = USUAL) -> Trees:
     """Boosted trees of a problem.
 
     Examples
@@ -275,4 +326,7 @@ def grow_boosted(problem: Problem, seed: int) -> Trees:
     >>> (grow_boosted(problem, 0).apply(np.array([[0.0], [0.5]]))[1][0, :, 0] > 0.0).tolist()
     [False, True]
     """
-    return Boosting(problem, seed).grow()
+    return Boosting(problem, seed, settings).grow(settings.trees)
+
+
+BOOSTED = Grower(Boosting, 1.0, most_trees, neighbours_of, work_of)

@@ -18,9 +18,10 @@ from tunefree.core.numbers import power_below
 from tunefree.core.states import under
 from tunefree.generations import growing
 from tunefree.generations.columns import is_categorical
+from tunefree.generations.inheritance import Inherited, inherited
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.linear import Linear
-from tunefree.generations.problem import Problem, Rates, median_of, spread_of
+from tunefree.generations.problem import Problem, Rates, median_of, prepared, relative, spread_of
 from tunefree.generations.trees import Trees
 from tunefree.losses.contract import has_log_link, is_robust
 
@@ -39,13 +40,14 @@ class Birth:
     digests: np.ndarray  # (n,) uint64 of the observations, or of the rows' groups
     n_classes: int  # 0 for numbers
     loss: Any  # of numbers; None for classes
+    has_groups: bool = False  # whether digests are of groups
     lock: threading.Lock = field(default_factory=threading.Lock)  # of problem, which the first of the kinds computes
 
     @cached_property
     def problem(self) -> Problem:
         """The rows as growers get them."""
         rows = self.columns, is_categorical(self.keys), self.targets, self.weights
-        return growing.prepared(Problem(*rows, self.n_classes, self.loss))
+        return prepared(Problem(*rows, self.n_classes, self.loss, digests=self.digests))
 
 
 class Generation:
@@ -59,9 +61,12 @@ class Generation:
         A name in growing.KINDS.
     model : Trees or Linear
         What :func:`tunefree.generations.growing.grow` made of it.
+    inherited : Inherited
+        Settings that it was grown with, and what the next one inherits.
     """
 
-    def __init__(self, birth: Birth, kind: str, model: Any) -> None:
+    def __init__(self, birth: Birth, kind: str, model: Any, inherited: Inherited) -> None:
+        self.inherited = inherited
         self.kind, self.rows, self.keys = kind, birth.rows, birth.keys
         self.n_classes, loss = birth.n_classes, birth.loss
         self.observations = np.unique(birth.digests)  # (m,) uint64, ascending: observations, or groups, it may know
@@ -69,7 +74,7 @@ class Generation:
         n_leaves, n_outputs = model.n_leaves, model.n_outputs
         objective = objective_of(birth.n_classes, loss)
         if has_log_link(loss) and len(birth.targets):
-            rates = Rates.of(birth.targets, growing.relative(birth.weights))
+            rates = Rates.of(birth.targets, relative(birth.weights))
             objective = objective._replace(
                 grain=float(power_below(rates.dispersion * rates.mean ** (2.0 - loss.power)))
             )
@@ -79,14 +84,19 @@ class Generation:
         self.living: list[Any] = [LivingLeaves(*named, n_leaves, n_outputs, objective) for named in learners_of(kind)]
 
     @classmethod
-    def grown(cls, birth: Birth, kind: str) -> Generation | None:
-        """One of a birth; None where there is nothing to learn from, or the kind is not for such rows."""
+    def grown(cls, birth: Birth, kind: str, before: Inherited, has_trials: bool) -> Generation | None:
+        """One of a birth; None where there is nothing to learn from, or the kind is not for such rows.
+
+        It inherits settings from the one before it, and tries others if ``has_trials``.
+        """
         if birth.n_classes and len(np.unique(birth.targets)) < 2:
             return None
         with birth.lock:
             problem = birth.problem
-        model = growing.grow(kind, problem, birth.rows)
-        return None if model is None else cls(birth, kind, model)
+        if has_trials and kind in growing.GROWERS:
+            before = inherited(growing.GROWERS[kind], problem, birth.rows, before, birth.has_groups)
+        model = growing.grow(kind, problem, birth.rows, before.settings)
+        return None if model is None else cls(birth, kind, model, before)
 
     def knows(self, digests: np.ndarray) -> np.ndarray:
         """Which rows (n,) it may remember: their observation, or group, was among those that it was grown on."""
@@ -143,7 +153,7 @@ class Generation:
         arrays = {f"model.{name}": array for name, array in self.model.save_state().items()}
         arrays |= {"keys": self.keys, "observations": self.observations}
         header: dict[str, Any] = {"kind": self.kind, "rows": self.rows, "n_classes": self.n_classes - self.n_late}
-        header |= {"n_late": self.n_late, "living": []}
+        header |= {"n_late": self.n_late, "living": [], "inherited": self.inherited.save_state()}
         for number, part in enumerate(self.living):
             of_part, of_header = part.save_state()
             arrays |= {f"living{number}.{name}": array for name, array in of_part.items()}
@@ -158,7 +168,7 @@ class Generation:
         keys = np.array(arrays["keys"], np.int64)
         birth = Birth(header["rows"], keys, *nothing, header["n_classes"], loss)
         model = (Linear if header["kind"] == "linear" else Trees).restored(under("model.", arrays), len(keys))
-        generation = cls(birth, header["kind"], model)
+        generation = cls(birth, header["kind"], model, Inherited.restored(header["inherited"]))
         generation.observations = np.array(arrays["observations"], np.uint64)
         generation.know(header["n_classes"] + header["n_late"])
         for number, saved in enumerate(header["living"]):

@@ -18,6 +18,7 @@ from tunefree.core.kernels import kernel
 from tunefree.core.numbers import clip, scaled
 from tunefree.core.programs import Call
 from tunefree.generations.problem import Problem, centre_of, spread_of
+from tunefree.generations.settings import USUAL, Settings
 from tunefree.generations.trees import arrays_of
 from tunefree.losses import Square
 from tunefree.losses.objectives import measured, regression
@@ -132,10 +133,10 @@ def _features(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     return np.array(sources, np.int64), np.array(levels, float), np.array(means, float), np.array(scales, float)
 
 
-def grow_linear(problem: Problem, seed: int = 0) -> Linear | None:
+def grow_linear(problem: Problem, seed: int = 0, settings: Settings = USUAL) -> Linear | None:
     """Linear models of a problem; None if they would have too many weights, or for losses of numbers that have none.
 
-    The seed has no effect: nothing is drawn.
+    Neither seed nor settings have an effect.
 
     Examples
     --------

@@ -17,6 +17,8 @@ FARTHEST = 1e15  # spreads of a target from the centre, likewise
 FAR = 16.0  # spreads likewise, beyond which a target says no more of where rows differ
 MOST_ROWS = 2**20  # in whose sums there are bits enough, see tunefree.generations.gradient_trees
 LEAST_DISPERSION = 1e-6  # where all targets are equal
+LEAST_WEIGHT = 1e-30  # over the largest, so that it is above 0 in single precision
+OF_ROWS = ("columns", "targets", "weights", "digests")
 
 
 class Rates(NamedTuple):
@@ -58,6 +60,12 @@ class Problem(NamedTuple):
     n_classes: int  # 0 for numbers
     loss: Any  # of numbers, see tunefree.losses.contract; None for classes, which have log-loss
     binned: Any = None  # Binned, which trees of all kinds share, see binned()
+    digests: Any = None  # (n,) of the observations, or of the groups; None where nothing is inherited
+
+    def part(self, rows: np.ndarray) -> Problem:
+        """Some of the rows, without codes."""
+        of_rows: dict[str, Any] = {name: np.ascontiguousarray(getattr(self, name)[rows]) for name in OF_ROWS}
+        return self._replace(binned=None, **of_rows)
 
     @property
     def n_outputs(self) -> int:
@@ -81,6 +89,23 @@ class Problem(NamedTuple):
         counts = np.bincount(self.targets.astype(np.int64), self.weights, self.n_classes) + 0.5
         logs = np.log(counts / counts.sum())
         return logs if self.n_classes > 2 else logs[1:] - logs[:1]
+
+
+def prepared(problem: Problem) -> Problem:
+    """A problem as growers get it: weights with mean 1, and codes of the columns."""
+    return binned(problem._replace(weights=relative(problem.weights)))
+
+
+def relative(weights: np.ndarray) -> np.ndarray:
+    """Weights above 0 with mean 1, of whatever scale they were.
+
+    Examples
+    --------
+    >>> relative(np.array([1e300, 3e300]))
+    array([0.5, 1.5])
+    """
+    shares = np.maximum(weights / weights.max(initial=0.0), LEAST_WEIGHT)
+    return shares / shares.mean() if len(shares) else shares
 
 
 def binned(problem: Problem) -> Problem:

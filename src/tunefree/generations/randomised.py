@@ -16,12 +16,15 @@ from tunefree.core.numbers import scaled
 from tunefree.generations.bins import MISSING
 from tunefree.generations.draws import draw_rows, next_random
 from tunefree.generations.gradient_trees import BITS, fields_of, unit_of
+from tunefree.generations.inheritance import Grower
 from tunefree.generations.numeric_losses import minimising
 from tunefree.generations.problem import FAR, Problem, scaled_targets
+from tunefree.generations.settings import USUAL, Settings
 from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default
 from tunefree.losses.contract import is_robust
 
 TREES = 60
+JUDGED = 1.0 / 3.0  # of the trees are grown to compare settings
 ROWS = 0.5  # of the rows, drawn for each tree, and at least MANY_ROWS
 MANY_ROWS = 2**13
 PART_OF_NUMBERS = 1.0 / 3.0  # of the columns are tried at a node for numbers, and their square root for classes
@@ -30,6 +33,7 @@ PRIOR_EVENTS = 0.25  # of a leaf, at the mean of all, likewise
 LEAST_RATE = 1e-9  # of the mean of the targets
 LEAST_OF_LOSS = 8  # rows of a node that is split, where a leaf has a quantile: of 2 worse by half, of 20 by a tenth
 MOST_LEAVES = 4096  # of a tree
+MOST_MULTIPLE = 8.0  # of a setting that rows may choose
 CLASS = 44  # bits below the number of a class, of which there may be 2^20
 MOST_VALUES = 2**15  # leaves of a tree times outputs
 
@@ -279,7 +283,53 @@ def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
     return Room(rows, leaves, least if loss is None else max(least, LEAST_OF_LOSS))
 
 
-def grow_randomised(problem: Problem, seed: int, n_trees: int = TREES, fewest: int = 2) -> Trees:
+def n_tried(n_columns: int, n_classes: int, multiple: float = 1.0) -> int:
+    """How many columns are tried at a node.
+
+    Examples
+    --------
+    >>> n_tried(10, 0), n_tried(10, 2), n_tried(10, 2, 4.0)
+    (4, 3, 10)
+    """
+    n = math.isqrt(n_columns) if n_classes else math.ceil(PART_OF_NUMBERS * n_columns)
+    return min(max(round(multiple * n), 1), max(n_columns, 1))
+
+
+class Randomised:
+    """Trees that are grown to be judged: fewer are enough to compare settings."""
+
+    def __init__(self, problem: Problem, seed: int, settings: Settings) -> None:
+        self.problem, self.seed, self.settings = problem, seed, settings
+
+    def grow(self, until: float) -> Trees:
+        """A part of the usual number."""
+        return grow_randomised(self.problem, self.seed, self.settings, max(round(until * TREES), 1))
+
+
+def work_of(settings: Settings, problem: Problem, n: int) -> float:
+    """Additions, about, that growing trees on so many rows of a problem takes."""
+    rows = max(room_of(n, problem.n_outputs, None).rows, 2)
+    tries = n_tried(len(problem.binned.codes), problem.n_classes, settings.columns)
+    return TREES * rows * math.log2(rows) * (4.0 + 2.0 * tries)
+
+
+def neighbours_of(settings: Settings, problem: Problem) -> list[Settings]:
+    """Other settings that later rows may choose: of the columns tried at a node, and of its least rows."""
+    n_columns, neighbours = len(problem.binned.codes), []
+    if settings.columns < MOST_MULTIPLE and n_tried(n_columns, problem.n_classes, settings.columns) < n_columns:
+        neighbours.append(settings._replace(columns=2.0 * settings.columns))
+    if settings.least < MOST_MULTIPLE:
+        neighbours.append(settings._replace(least=2.0 * settings.least))
+    if settings.columns > 0.5:
+        neighbours.append(settings._replace(columns=0.5 * settings.columns))
+    if settings.least > 1.0:
+        neighbours.append(settings._replace(least=0.5 * settings.least))
+    return neighbours
+
+
+def grow_randomised(
+    problem: Problem, seed: int, settings: Settings = USUAL, n_trees: int = TREES, fewest: int = 2
+) -> Trees:
     """Randomised trees of a problem, whose nodes of fewer than so many rows are not split.
 
     Examples
@@ -294,12 +344,12 @@ def grow_randomised(problem: Problem, seed: int, n_trees: int = TREES, fewest: i
     bins, codes = problem.binned
     varying = np.flatnonzero(codes.max(axis=1, initial=0) > codes.min(axis=1, initial=255)).astype(np.int64)
     centre, spread, targets, loss, dispersion = scaled_targets(problem)
-    room = room_of(n, n_outputs, loss, fewest)
+    room = room_of(n, n_outputs, loss, round(fewest * settings.least))
     if problem.has_log_link:
         of_events = min(math.ceil(LEAST_EVENTS * max(dispersion, 1.0)), room.rows // 8)
         room = room._replace(least=max(room.least, of_events))
     random, structures, values = np.random.default_rng([seed, 2]), [], []
-    tries = math.ceil(PART_OF_NUMBERS * len(varying)) if problem.n_classes == 0 else max(1, math.isqrt(len(varying)))
+    tries = n_tried(len(varying), problem.n_classes, settings.columns)
     work, sides = (
         Work.create(n, room.leaves, n_outputs),
         (np.empty((n_outputs, 2), np.int64), np.empty(n_outputs, np.int64)),
@@ -328,3 +378,6 @@ def grow_randomised(problem: Problem, seed: int, n_trees: int = TREES, fewest: i
         return joined(bins, sources, [], [], start, problem.n_classes)
     least = spread * LEAST_RATE if problem.has_log_link else 1.0 / (2.0 * n + 2.0) if problem.n_classes else 0.0
     return joined(bins, sources, structures, values, np.zeros(n_outputs), problem.n_classes, True, least)
+
+
+RANDOMISED = Grower(Randomised, JUDGED, lambda settings, problem: 1.0, neighbours_of, work_of)

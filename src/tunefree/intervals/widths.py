@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import CEILING, within
-from tunefree.generations import growing
 from tunefree.generations.columns import is_categorical
-from tunefree.generations.problem import Problem, binned
+from tunefree.generations.problem import Problem, binned, relative
 from tunefree.generations.randomised import grow_randomised
 from tunefree.generations.trees import Trees
 from tunefree.intervals.conformal import recency
@@ -64,14 +63,14 @@ class Widths(NamedTuple):
             Learned, which is also the seed.
         """
         roots = np.sqrt(np.abs(within(kept["targets"])))
-        weights = growing.relative(kept["weights"] * recency(kept["digests"].astype(np.float64)))
+        weights = relative(kept["weights"] * recency(kept["digests"].astype(np.float64)))
         mean, n_columns = float(np.mean(weights * roots)) if len(roots) else 0.0, kept["columns"].shape[1]
         if rows < EARLIEST or n_columns < 2 or len(roots) < FEWEST:
             return cls(mean, None, 0)
         is_code = np.append(False, is_categorical(np.array(keys, np.int64)))[:n_columns]
         columns = np.ascontiguousarray(kept["columns"])
         problem = Problem(columns, is_code, roots, weights, 0, Square())
-        return cls(mean, grow_randomised(binned(problem), rows, N_TREES, FEWEST), n_columns)
+        return cls(mean, grow_randomised(binned(problem), rows, n_trees=N_TREES, fewest=FEWEST), n_columns)
 
     @property
     def nbytes(self) -> int:

@@ -10,6 +10,7 @@ from tunefree.core.parameters import Parameter, records_of, types_of
 from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, Optional, Sequence, Text
 from tunefree.generations.clocks import AGES
 from tunefree.generations.growing import KINDS
+from tunefree.generations.settings import Settings
 from tunefree.intervals.adaptive import LATEST, N_STEPS
 from tunefree.learners.newton import DEPTH, SIDE, Newton
 from tunefree.learners.scinol import ScInOL2
@@ -122,6 +123,11 @@ GENERATION = {
     "n_classes": Number(0, MANY_CLASSES, whole=True),
     "n_late": Number(0, MANY_CLASSES, whole=True),
     "clock": COUNT,
+    "inherited": {
+        "settings": dict.fromkeys(Settings._fields, Number(1.0 / 16.0, 16.0)),
+        "saved": FINITE,
+        "turn": COUNT,
+    },
     "living": Sequence(
         {"objective": Mapping(Number()), "scalars": Optional(Mapping(Number())), "largest": Optional(SIZE)}, 8
     ),

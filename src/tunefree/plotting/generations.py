@@ -8,6 +8,7 @@ import numpy as np
 
 from tunefree.generations import clocks
 from tunefree.generations.clocks import AGES
+from tunefree.generations.settings import USUAL
 from tunefree.plotting.style import (
     BLACK,
     BLUE,
@@ -54,12 +55,14 @@ class Group(NamedTuple):
 
 def groups_of(pool: Pool) -> list[Group]:
     """Members that are one area: those of generations of all rows below, online linear members on top."""
-    slots, areas = pool.members.slots, []
+    slots, areas, growth = pool.members.slots, [], pool.members.growth
+    settings = growth.settings() if growth else {}
     for kind in TREES:
         for age, name in enumerate(AGES):
             places = [slots[slot] for slot in slots if (slot.clock, slot.kind, slot.age) == (WHOLE, kind, age)]
             style = {"facecolor": OF_KINDS[kind][age], "hatch": HATCHES[name]}
-            areas.append(Group(f"all rows: {kind}, {name}", places, style))
+            chosen = f"\n{settings[kind].in_words()}" if age == 0 and settings.get(kind, USUAL) != USUAL else ""
+            areas.append(Group(f"all rows: {kind}, {name}{chosen}", places, style))
     for length, color in zip(LENGTHS, OF_WINDOWS, strict=True):
         places = [place for slot, place in slots.items() if slot.clock == length]
         areas.append(Group(f"latest {length:,} rows", places, {"facecolor": color}))

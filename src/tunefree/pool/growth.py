@@ -13,8 +13,10 @@ from tunefree.generations import clocks
 from tunefree.generations.clocks import AGES, Event
 from tunefree.generations.columns import Columns, digests_of, digests_of_words
 from tunefree.generations.generation import Birth, Generation
+from tunefree.generations.inheritance import Inherited
 from tunefree.generations.reservoir import Reservoir
 from tunefree.generations.seen import Seen
+from tunefree.generations.settings import Settings
 from tunefree.losses.contract import has_log_link
 from tunefree.pool.slots import LATEST_LINEAR_ROWS, LINEAR, MOST_LINEAR_ROWS, TREES, WHOLE, Slot
 from tunefree.pool.windows import LENGTHS, Window
@@ -104,6 +106,11 @@ class Growth:
             for age, generation in enumerate(of_kind):
                 yield clock, kind, age, generation
 
+    def settings(self) -> dict[str, Settings]:
+        """Those that the newest trees of all rows were grown with, by their kind."""
+        newest = {kind: self.awake.get((WHOLE, kind), [])[:1] for kind in TREES}
+        return {kind: generation.inherited.settings for kind, of_kind in newest.items() for generation in of_kind}
+
     def knows(self, digests: np.ndarray) -> np.ndarray:
         """Which rows (n,) some generation awake may remember, or are among the latest that were learned."""
         known = self.seen.knows(digests)
@@ -179,9 +186,9 @@ class Growth:
         if newest >= (RECENT_OF_SAMPLE if is_sample else 1.0 if is_balanced else RECENT) * rows:
             self.pending = [pending._replace(takeover=rows) for pending in self.pending]
         else:
-            self.pending = []
             if rows >= clocks.FIRST:
                 self._give_birth(WHOLE, Event(rows, rows), at_last=True)
+            self.pending = [pending for pending in self.pending if pending.takeover == rows]
         self._take_over(rows)
 
     def reduce(self, knows_rows: bool) -> None:
@@ -194,6 +201,13 @@ class Growth:
         elif observations:
             next(self.generations())[3].observations = np.unique(np.concatenate(observations))
 
+    def inherited(self, clock: int, kind: str) -> Inherited:
+        """What the newest generation of a clock and kind leaves to the next one, even if it does not predict yet."""
+        births = [birth.grown[kind] for birth in self.pending if birth.clock == clock and kind in birth.grown]
+        newest = [generation for birth in births if (generation := birth.result()) is not None]
+        generations = [*newest, *self.awake.get((clock, kind), [])]
+        return generations[0].inherited if generations else Inherited()
+
     def _give_birth(self, clock: int, event: Event, at_last: bool = False) -> None:
         """Begin to grow a generation of each kind."""
         if not self.columns.is_for_trees or not self.whole.rows:
@@ -205,9 +219,12 @@ class Growth:
         columns, keys = np.ascontiguousarray(columns[:, order]), np.array(self.columns.keys, np.int64)[order]
         of_rows = columns, rows["targets"], rows["weights"] / rows["weights"].max(), rows["digests"]
         kinds = (*self.kinds, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
-        birth = Birth(event.birth, keys, *of_rows, self.n_classes, self.loss)
+        before = {kind: self.inherited(clock, kind) for kind in kinds}
+        # Of a few latest rows the next ones judge too well; and where memory is short, trees must not become larger.
+        has_trials = clock == WHOLE and not at_last and bool(self.windows)
+        birth = Birth(event.birth, keys, *of_rows, self.n_classes, self.loss, self.has_groups)
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
-        grown = {kind: begin(Generation.grown, birth, kind) for kind in kinds}
+        grown = {kind: begin(Generation.grown, birth, kind, before[kind], has_trials) for kind in kinds}
         self.pending.append(Pending(*event, clock, grown))
 
     def _take_over(self, rows: int) -> None:

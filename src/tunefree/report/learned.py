@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.generations.settings import Settings
 from tunefree.model.targets import MOST_SUMMED, RunningMetrics
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
@@ -49,7 +50,7 @@ MOST_CLASSES = 12  # that are named
 
 def learned(trained: Trained) -> Section:
     """What was learned, of which rows."""
-    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained)]
+    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained), *_settings_of_trees(trained)]
     return Section("learned", "What was learned", [Facts(facts), *table_of_columns(trained, MOST)])
 
 
@@ -78,7 +79,8 @@ def story(trained: Trained, top: int) -> list[Block]:
 
     ``top``: columns that people see; 0 for all.
     """
-    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained), *losses(trained)]
+    facts = [*facts_of_goal(trained), *facts_of_rows(trained), *_known_rows(trained)]
+    facts += [*_settings_of_trees(trained), *losses(trained)]
     blocks: list[Block] = [Facts([*facts, *facts_of_drifts(trained)]), *tables_of_passes(trained)]
     blocks += [] if trained.model.kind == "path" else [*warnings_of(trained), *blocks_of_drifts(trained)]
     return [*blocks, *table_of_columns(trained, top)]
@@ -135,6 +137,15 @@ def _known_rows(trained: Trained) -> list[Fact]:
     known, rows = model.known_rows()
     title = "rows whose group was known" if model.pool.members.has_groups else "rows whose columns equal earlier ones"
     return [Fact(title, known, lambda n: f"{n:,} of {rows:,}", "known_rows")]
+
+
+def _settings_of_trees(trained: Trained) -> list[Fact]:
+    """What rows chose for trees of a pool that came after them."""
+    growth = trained.model.pool.members.growth if isinstance(trained.model, PoolModel) else None
+    return [
+        Fact(f"{kind} trees", settings._asdict(), lambda multiples: Settings(**multiples).in_words(), f"{kind}_trees")
+        for kind, settings in (growth.settings() if growth else {}).items()
+    ]
 
 
 def losses(trained: Trained) -> list[Fact]:

@@ -1,0 +1,174 @@
+"""What a generation of trees inherits from the one before it, and what later rows change of it.
+
+The kept rows are cut in their order. Trees are grown on the first three quarters, with the settings inherited and with
+neighbours of these, and the last quarter judges. A neighbour takes over if it loses less by SURE standard errors of the
+paired differences. One more row is imagined, which is predicted wrongly as surely as the surest tenth are: else a few
+certain rows decide. The number of trees is read off one growing, which goes on while its latest step gained.
+
+Work is counted, not timed, so that settings are the same on any machine. Each birth saves up as much work as growing it
+takes, times BUDGET, and a trial is made where there is enough of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from tunefree.generations.leaves import log_probabilities
+from tunefree.generations.problem import Problem, prepared
+from tunefree.generations.settings import Settings
+from tunefree.generations.trees import Trees
+from tunefree.losses.objectives import measured, regression
+
+EARLIER = 0.75  # of the rows, on which trees are grown
+FEWEST = 32  # rows that judge
+MOST_ROWS, MOST_JUDGES = 20_000, 10_000  # drawn of more
+SURE = 2.0  # standard errors
+SUREST = 0.9  # quantile of the losses that rows would have if they were predicted wrongly
+MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
+BUDGET = 1.0  # of trials, in the work of growing
+STEPS = 2.0  # of the number of trees, until there are twice as many
+
+
+class Growing(Protocol):
+    """Trees of a problem that are being grown."""
+
+    def grow(self, until: float) -> Trees:
+        """The trees beyond those grown before, up to a multiple of the usual number."""
+
+
+class Grower(NamedTuple):
+    """How a kind of trees is grown with settings that are inherited."""
+
+    begin: Callable[[Problem, int, Settings], Growing]
+    judged: float  # which part of the trees is grown to be judged
+    most_trees: Callable[[Settings, Problem], float]  # a multiple; 1 where rows do not choose their number
+    neighbours: Callable[[Settings, Problem], list[Settings]]
+    work: Callable[[Settings, Problem, int], float]  # of growing on so many rows: additions, about
+
+    def work_of_trial(self, settings: Settings, problem: Problem, n: int) -> float:
+        """The work of growing what is judged."""
+        return self.judged * self.work(settings, problem, n)
+
+
+class Inherited(NamedTuple):
+    """What a generation leaves to the next one."""
+
+    settings: Settings = Settings()
+    saved: float = 0.0  # work
+    turn: int = 0  # neighbours that were tried in vain: the next one has its turn
+
+    def save_state(self) -> dict[str, Any]:
+        """Numbers from which :meth:`restored` makes the same."""
+        return self._asdict() | {"settings": self.settings._asdict()}
+
+    @classmethod
+    def restored(cls, header: dict[str, Any]) -> Inherited:
+        """What :meth:`save_state` wrote down."""
+        return cls(Settings(**header["settings"]), header["saved"], header["turn"])
+
+
+class Judged(NamedTuple):
+    """Settings, and what trees grown with them lose."""
+
+    settings: Settings
+    losses: np.ndarray  # (n,) of rows by weight
+    imagined: float  # of a row that is predicted wrongly
+
+
+class Trial:
+    """Earlier rows, on which trees are grown, and later ones that judge.
+
+    Where most of the later rows do not repeat earlier ones, neither will rows to come, and only these judge. With
+    groups only rows of new groups do. Rows that are alike, or of one group, count as one observation.
+    """
+
+    def __init__(self, grower: Grower, problem: Problem, seed: int, has_groups: bool) -> None:
+        n = len(problem.targets)
+        earlier, later = np.split(np.arange(n), [int(EARLIER * n)])
+        is_new = ~np.isin(problem.digests[later], problem.digests[earlier])
+        if has_groups or 2 * np.count_nonzero(is_new) >= len(later):
+            later = later[is_new]
+        random = np.random.default_rng([seed, 3])
+        earlier, later = _drawn(random, earlier, MOST_ROWS), _drawn(random, later, MOST_JUDGES)
+        self.grower, self.seed, self.later = grower, seed, problem.part(later)
+        self.units = np.unique(self.later.digests, return_inverse=True)[1]
+        has_two = problem.n_classes == 0 or len(np.unique(problem.targets[earlier])) > 1
+        self.is_possible = len(later) >= FEWEST and has_two
+        if self.is_possible:
+            self.earlier = prepared(problem.part(earlier))
+
+    def judged(self, settings: Settings, margins: np.ndarray) -> Judged:
+        """What the later rows lose by their margins (n, K)."""
+        problem, imagined = self.later, 0.0
+        if problem.n_classes:
+            logs = log_probabilities(margins, problem.n_classes, 1)
+            losses = -logs[np.arange(len(logs)), problem.targets.astype(np.int64)]
+            imagined = float(np.quantile(-np.partition(logs, -2, axis=1)[:, -2], SUREST))
+        else:
+            losses = measured(regression(problem.loss), problem.targets, np.ascontiguousarray(margins))
+        return Judged(settings, np.minimum(problem.weights / problem.weights.mean() * losses, MOST_LOSS), imagined)
+
+    def is_better(self, new: Judged, old: Judged) -> bool:
+        """Whether one surely loses less than another."""
+        gains = np.append(np.bincount(self.units, old.losses - new.losses), old.imagined - new.imagined)
+        return bool(gains.sum() > max(SURE * math.sqrt(len(gains)) * gains.std(), 0.0))
+
+    def best_number(self, settings: Settings) -> tuple[Judged, float]:
+        """The number of trees that later rows choose for settings, at least the usual one, and the work of it.
+
+        All numbers up to that of the settings are compared, and further ones while the latest step gained.
+        """
+        growing, last = self.grower.begin(self.earlier, self.seed, settings), round(STEPS * math.log2(settings.trees))
+        most = int(STEPS * math.log2(self.grower.most_trees(settings, self.earlier)))
+        sums, best, trees = np.zeros(1), None, settings.trees
+        for step in range(-1 if most > 0 else last, max(most, last) + 1):
+            trees = 2.0 ** (step / STEPS)
+            grown = growing.grow(self.grower.judged * trees)
+            margins = grown.apply(self.later.columns)[1][0] + sums
+            sums = margins - grown.start
+            candidate = self.judged(settings._replace(trees=max(trees, 1.0)), margins)
+            is_best = best is None or self.is_better(candidate, best)
+            best = candidate if is_best else best
+            if step >= last and not is_best:
+                break
+        assert best is not None
+        return best, self.grower.work_of_trial(settings._replace(trees=trees), self.earlier, len(self.earlier.targets))
+
+
+def _drawn(random: np.random.Generator, rows: np.ndarray, most: int) -> np.ndarray:
+    return np.sort(random.choice(rows, most, replace=False)) if len(rows) > most else rows
+
+
+def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited, has_groups: bool) -> Inherited:
+    """What a generation has of the one before it, where later rows do not say otherwise."""
+    settings, saved, turn = before
+    n = len(problem.targets)
+    n_earlier = min(int(EARLIER * n), MOST_ROWS)
+    saved += BUDGET * grower.work(settings, problem, n)
+
+    def next_of(settings: Settings) -> tuple[Settings, float]:
+        neighbours = grower.neighbours(settings, problem)
+        neighbour = neighbours[turn % len(neighbours)] if neighbours else settings
+        return neighbour, grower.work_of_trial(neighbour, problem, n_earlier)
+
+    if saved < grower.work_of_trial(settings, problem, n_earlier) + next_of(settings)[1]:
+        return Inherited(settings, saved, turn)
+    trial = Trial(grower, problem, seed, has_groups)
+    if not trial.is_possible:
+        return Inherited(settings, saved, turn)
+    best, work = trial.best_number(settings)
+    saved, in_vain = saved - work, 0
+    while in_vain < len(grower.neighbours(best.settings, problem)):
+        neighbour, work = next_of(best.settings)
+        if work > saved:
+            break
+        candidate, work = trial.best_number(neighbour)
+        saved -= work
+        has_gained = trial.is_better(candidate, best)
+        best, in_vain = (candidate, 0) if has_gained else (best, in_vain + 1)
+        turn += not has_gained
+    return Inherited(best.settings, saved, turn)

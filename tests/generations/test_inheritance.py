@@ -1,0 +1,126 @@
+"""Settings that generations inherit: later rows change them where these are sure, within a budget of work."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.generations.problems import numbers, problem
+from tests.generations.test_boosted import LOSSES
+from tunefree.generations import growing, inheritance
+from tunefree.generations.inheritance import Inherited, Trial, inherited
+from tunefree.generations.problem import Problem, prepared
+from tunefree.generations.settings import USUAL
+from tunefree.losses import Square
+from tunefree.losses.tweedie_loss import poisson
+
+N = 800
+RICH = Inherited(saved=1e12)
+kinds = pytest.mark.parametrize("kind", list(growing.GROWERS))
+
+
+def of_rows(X, y, n_classes=0, loss=None, **others):
+    """A problem of numbers, as growers get it, each row of which is an observation of its own."""
+    others = {"weights": np.ones(len(X)), "digests": np.arange(len(X), dtype=np.uint64)} | others
+    loss = loss or (None if n_classes else Square())
+    rows = Problem(X, np.zeros(X.shape[1], bool), y, n_classes=n_classes, loss=loss, **others)
+    return prepared(rows)
+
+
+def uniform(n=N, n_columns=6, seed=0):
+    return np.random.default_rng(seed).uniform(-1.0, 1.0, (n, n_columns))
+
+
+def exact(X):
+    """Targets that many trees predict better."""
+    return np.sin(4.0 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2
+
+
+@pytest.mark.parametrize("n_classes", [0, 2])
+def test_more_trees_are_grown_where_the_target_needs_them_and_not_for_noise(n_classes):
+    X, grower = uniform(), growing.GROWERS["boosted"]
+    y = exact(X) > 0.3 if n_classes else exact(X)
+    settings = inherited(grower, of_rows(X, y.astype(float), n_classes), 1, RICH, False).settings
+    assert settings.trees > 1.0
+    noise = np.random.default_rng(1).permutation(y).astype(float)
+    of_noise = inherited(grower, of_rows(X, noise, n_classes), 1, RICH, False).settings
+    assert of_noise.trees <= 1.0 == of_noise.leaves == of_noise.columns
+
+
+@kinds
+def test_trials_take_no_more_work_than_has_been_saved_up(kind, monkeypatch):
+    grower, before, growth, trials = growing.GROWERS[kind], Inherited(), 0.0, 0.0
+    best_number = Trial.best_number
+
+    def counted(self, settings):
+        nonlocal trials
+        best, work = best_number(self, settings)
+        trials += work
+        return best, work
+
+    monkeypatch.setattr(Trial, "best_number", counted)
+    for n in (64, 128, 181, 256, 362, 512):
+        rows = of_rows(uniform(n), numbers(uniform(n)))
+        growth += grower.work(before.settings, rows, n)
+        before = inherited(grower, rows, n, before, False)
+        assert math.isclose(before.saved, inheritance.BUDGET * growth - trials, abs_tol=1e-6 * growth)
+    assert trials > 0.0 and before.turn > 0
+
+
+def test_few_rows_are_not_tried():
+    rows = of_rows(uniform(100), exact(uniform(100)))
+    assert inherited(growing.GROWERS["boosted"], rows, 1, RICH, False).settings == USUAL
+
+
+def test_whole_groups_judge():
+    digests = np.arange(N, dtype=np.uint64) // 7
+    digests[-9:] = 3  # of a group that begins earlier
+    trial = Trial(growing.GROWERS["boosted"], of_rows(uniform(), exact(uniform()), digests=digests), 1, True)
+    assert not set(trial.earlier.digests.tolist()) & set(trial.later.digests.tolist())
+    assert 0.2 * N < len(trial.later.digests) <= 0.25 * N
+    assert trial.units.max() + 1 == len(set(trial.later.digests.tolist())) < 0.2 * len(trial.later.digests)
+
+
+@pytest.mark.parametrize("n_known", [40, 160])
+def test_rows_that_repeat_earlier_ones_judge_where_most_do(n_known):
+    digests = np.arange(N, dtype=np.uint64)
+    digests[-n_known:] = 0
+    trial = Trial(growing.GROWERS["boosted"], of_rows(uniform(), exact(uniform()), digests=digests), 1, False)
+    assert len(trial.later.targets) == (160 if n_known == 40 else 200)
+
+
+@kinds
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("task", ["two", "three", *LOSSES, poisson()], ids=repr)
+def test_each_loss_is_judged_and_each_neighbour_can_be_grown(kind, task):
+    grower, is_class = growing.GROWERS[kind], isinstance(task, str)
+    rows = problem(task) if is_class else problem(y=np.abs(numbers(problem().columns)), loss=task)
+    rows = prepared(rows._replace(digests=np.arange(400, dtype=np.uint64)))
+    for settings in [USUAL, *grower.neighbours(USUAL, rows)]:
+        trial = Trial(grower, rows, 1, False)
+        best, work = trial.best_number(settings)
+        assert np.isfinite(best.losses).all() and best.losses.std() > 0.0 < work
+        assert (best.imagined > 0.0) == is_class
+    assert inherited(grower, rows, 1, RICH, False).turn > 0
+
+
+@pytest.mark.filterwarnings("error")
+def test_targets_of_any_size_are_judged():
+    grower, y = growing.GROWERS["boosted"], exact(uniform())
+    chosen = [inherited(grower, of_rows(uniform(), y * unit), 1, RICH, False).settings for unit in (1.0, 2.0**40)]
+    assert chosen[0] == chosen[1]
+    inherited(grower, of_rows(uniform(), y * 1e300), 1, RICH, False)
+
+
+def test_rows_judge_by_their_weight():
+    X, y = uniform(1200), exact(uniform(1200))
+    is_noise = np.arange(1200) % 2 == 0
+    y[is_noise] = 9.0 * np.random.default_rng(2).normal(size=600)
+    grower = growing.GROWERS["boosted"]
+    chosen = [
+        inherited(grower, of_rows(X, y, weights=np.where(is_noise, few, 1.0)), 1, RICH, False).settings
+        for few in (1.0, 1e-6)
+    ]
+    assert chosen[0].leaves == 1.0 < chosen[1].leaves
