@@ -320,8 +320,9 @@ class KernelBank:
         if not self.waiting:
             return np.full((len(self.members), n_rows(X), self.n_outputs), np.nan)
         if self._read is None:
-            self._read = copy.deepcopy(self)  # frozen on fewer rows than there will be; the bank itself is not
-            self._read.freeze()
+            read = copy.deepcopy(self)  # frozen on fewer rows than there will be; the bank itself is not
+            read.freeze()
+            self._read = read
         return self._read.predict(X)
 
     def margins(self, X: Any) -> np.ndarray:

@@ -10,12 +10,14 @@ record of the first pass (:mod:`tunefree.model.record`). The pool with its gener
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from functools import wraps
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.rows import n_rows, part, reach
 from tunefree.losses.objectives import measured
 from tunefree.model import saving
@@ -30,6 +32,26 @@ from tunefree.model.targets import ScoredModel, join_margins
 from tunefree.theory.evidence import Certificate
 
 PIECE = 2048  # rows that the members learn at a time: their predictions are kept until they are aggregated
+
+
+def whole(change: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that changes a model: one that was left in the middle of it refuses to go on.
+
+    Errors of the package are raised between pieces, where a model can go on.
+    """
+
+    @wraps(change)
+    def changed(model: Any, *arguments: Any, **options: Any) -> Any:
+        model.check_whole()
+        try:
+            return change(model, *arguments, **options)
+        except TunefreeError:
+            raise
+        except BaseException as error:
+            model.ended_by = type(error).__name__
+            raise
+
+    return changed
 
 
 class Model(ScoredModel):
@@ -69,6 +91,8 @@ class Model(ScoredModel):
         The members.
     aggregation : Leader or Mixed
     record : FirstPassRecord
+    ended_by : str or None
+        The type of the error that left it in the middle of rows, if one has.
 
     Examples
     --------
@@ -104,6 +128,13 @@ class Model(ScoredModel):
         self.ensemble = Ensemble(self.options, self.n_features, self.n_outputs, len(self.classes))
         self.aggregation = aggregation_of(self.options, len(self.members), len(self.classes))
         self.record = FirstPassRecord(self.options, self.n_slots, self.n_outputs)
+        self.ended_by: str | None = None
+
+    def check_whole(self) -> None:
+        """Raise an error if the model was left in the middle of rows."""
+        if self.ended_by is not None:
+            problem = f"{self.ended_by} was raised while the model learned, and left it in the middle of rows"
+            raise ModelError(f"{problem}; fit it anew, or load it from a file")
 
     @property
     def only_predicts(self) -> bool:
@@ -175,6 +206,7 @@ class Model(ScoredModel):
         self.ensemble.linear.forget(features)
         self.record.evidence.forget(features[features < self.record.evidence.n_features])
 
+    @whole
     def learn(
         self, X: Any, y: Any, weight: np.ndarray, evaluation_weight: np.ndarray | None = None, again: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -247,11 +279,13 @@ class Model(ScoredModel):
         if warmup is not None:
             self.aggregation.learn(self.objective, *warmup)
 
+    @whole
     def freeze(self) -> None:
         """No more rows are expected: members learn those that they kept back."""
         self.ensemble.freeze()
         self._evaluate_warmup()
 
+    @whole
     def begin_pass(self) -> None:
         """Rows that were learned come again; features are learned from now on when they are first met."""
         self.record.replay(*self.ensemble.linear.settle(), self.objective)
@@ -270,6 +304,7 @@ class Model(ScoredModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
+        self.check_whole()
         pieces = [self.ensemble.predict(part(X, *edges)) for edges in _cut(0, n_rows(X))]
         return np.concatenate([np.empty((0, self.n_outputs)), *map(self.aggregation.predict, pieces)])
 
@@ -323,6 +358,7 @@ class Model(ScoredModel):
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same model, to the last bit."""
+        self.check_whole()
         return saving.save_state(self)
 
     @classmethod

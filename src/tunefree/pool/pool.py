@@ -335,7 +335,8 @@ class Pool:
                 self.give_up_trees()
             n_within = int(np.searchsorted(X.pointers[start + 1 :], X.pointers[start] + WORDS, "right"))
             most = start + min(PIECE, max(n_within, 1))
-            stop = min(most, int(np.searchsorted(counts, self.next_event - begun)) + 1, len(weight))
+            due = max(int(np.searchsorted(counts, self.next_event - begun)), start)  # not before, if one was missed
+            stop = min(most, due + 1, len(weight))
             if start < first_wide < stop:
                 stop = first_wide
             yield start, stop
@@ -369,7 +370,7 @@ class Pool:
             write_before_events(sums, y, weight, judging, mixed)
         numbers = before + np.cumsum(weight > 0.0)
         rows = LearnedRows(X, observed, predictions, mixed, y, weight, evidence, judging, numbers)
-        is_event = self.rows % BLOCK == 0 or self.rows == self.next_event
+        is_event = self.rows % BLOCK == 0 or self.rows >= self.next_event
         if is_alone and self.members.ensemble.linear.meetings is None:
             self._record_later(rows)
         else:
@@ -429,7 +430,7 @@ class Pool:
                 window.wake(self.rows)
             self.block = np.zeros(2)
         weights = np.where(np.isnan(predictions[:, 0]), np.nan, self.mixture.base.weights)
-        if self.rows % BLOCK == 0 or self.rows == growth.event():
+        if self.rows % BLOCK == 0 or self.rows >= growth.event():
             self.record.add(self.rows, weights)
         if growth.advance(self.rows, weights) and self.rows >= self.frozen.next:
             self.frozen.take(self.members, self.mixture, self.rows)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.core import signals
 from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
@@ -63,6 +64,7 @@ def one_pass(trained: Trained, pieces: Iterable[Piece], observers: Sequence[Obse
         step = learn(trained, piece)
         for observe in observers:
             observe(trained, step)
+        signals.deliver()
 
 
 def learn(trained: Trained, piece: Piece) -> Step:
