@@ -23,11 +23,14 @@ def deferred() -> Iterator[None]:
 
     Examples
     --------
-    >>> with deferred():
-    ...     signal.raise_signal(signal.SIGINT)
-    ...     print("whole")
-    Traceback (most recent call last):
-    KeyboardInterrupt
+    >>> try:
+    ...     with deferred():
+    ...         signal.raise_signal(signal.SIGINT)
+    ...         print("whole")
+    ... except KeyboardInterrupt:
+    ...     print("interrupted")
+    whole
+    interrupted
     """
     if _handlers or threading.current_thread() is not threading.main_thread():
         yield

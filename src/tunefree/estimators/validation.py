@@ -19,6 +19,7 @@ from tunefree.core.errors import nearest
 from tunefree.estimators import tables
 from tunefree.estimators.tables import EncodedRows
 from tunefree.generations.seen import Seen, without_copies
+from tunefree.model.targets import is_missing
 from tunefree.pool.groups import digests as digests_of_labels
 
 BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
@@ -123,17 +124,10 @@ def _check_known(y: Any) -> None:
     if labels.ndim != 1 or labels.dtype.kind not in "fO":
         return
     values = labels.tolist() if labels.dtype.kind == "O" else []
-    is_missing = np.array([_is_missing(value) for value in values]) if values else labels != labels
+    is_missing = np.array([is_missing(value) for value in values]) if values else labels != labels
     if is_missing.any():
         row = int(np.argmax(is_missing))
         raise ValueError(f"Input y contains NaN: y[{row}] is missing; leave the row out")
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether a label is None, NaN, or what pandas has for it."""
-    return (
-        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
-    )
 
 
 def _complete(y: np.ndarray, is_numeric: bool) -> np.ndarray:
