@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -200,10 +201,12 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def progressive_loss_(self) -> float:
         """Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
 
-        In regression it begins after the first row.
+        In regression it begins after the first row. Kernel learners keep their first 1,024 rows back; as long as
+        nothing else was predicted, it is NaN.
         """
         check_is_fitted(self)
-        return float(self._learned.progress.progressive[0].mean_loss())
+        metrics = self._learned.progress.progressive[0]
+        return float(metrics.mean_loss()) if metrics.weight > 0.0 else math.nan
 
     @property
     def certificate_(self) -> Certificate:
