@@ -124,9 +124,9 @@ def _check_known(y: Any) -> None:
     if labels.ndim != 1 or labels.dtype.kind not in "fO":
         return
     values = labels.tolist() if labels.dtype.kind == "O" else []
-    is_missing = np.array([is_missing(value) for value in values]) if values else labels != labels
-    if is_missing.any():
-        row = int(np.argmax(is_missing))
+    missing = np.array([is_missing(value) for value in values]) if values else labels != labels
+    if missing.any():
+        row = int(np.argmax(missing))
         raise ValueError(f"Input y contains NaN: y[{row}] is missing; leave the row out")
 
 
