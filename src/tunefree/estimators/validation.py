@@ -15,11 +15,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, validate_data
 
 from tunefree.core import rows
-from tunefree.core.errors import nearest
-from tunefree.estimators import tables
+from tunefree.core.errors import DataError, nearest
+from tunefree.estimators import class_sets, tables
 from tunefree.estimators.tables import EncodedRows
 from tunefree.generations.seen import Seen, without_copies
-from tunefree.model.targets import is_missing
+from tunefree.model.targets import is_missing, written
 from tunefree.pool.groups import digests as digests_of_labels
 
 BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
@@ -40,6 +40,8 @@ def class_labels(y: np.ndarray) -> None:
     """Raise scikit-learn's error unless these are labels of classes; it casts them to integers, however large."""
     if len(y) == 1 and y.dtype.kind in WHOLE:
         return
+    if y.dtype.kind == "O":
+        class_sets.check_types(y)
     with quiet():
         check_classification_targets(y)
 
@@ -51,6 +53,7 @@ def features(estimator: Any, X: Any) -> Any:
     """
     if (row := tables.of_one_row(estimator, X)) is not None:
         return row
+    X = _rows_of(X)
     if tables.is_for_encoder(estimator, X, reset=False):
         return tables.encode(estimator, X, learning=False)
     if _is_sound(estimator, X):
@@ -101,6 +104,7 @@ def labelled(
     With ``reset`` the estimator's ``n_features_in_`` and ``feature_names_in_`` are set, else they are compared with.
     ``stream`` says that more rows are to come.
     """
+    X, y = _rows_of(X), class_sets.plain(_unmasked(y))
     if tables.is_for_encoder(estimator, X, reset):
         _check_known(y)
         X = tables.encode(estimator, X, learning=True, reset=reset, as_array=not stream)
@@ -116,6 +120,27 @@ def labelled(
     with quiet():
         X, y = _validated(estimator, X, y, reset=reset, y_numeric=y_numeric)
         return tables.as_learned(estimator, canonical(X)), _complete(y, y_numeric)
+
+
+def _rows_of(X: Any) -> Any:
+    """X without a mask; an error of containers that are no rows."""
+    name = type(X).__name__
+    if name == "LazyFrame":
+        raise DataError("a LazyFrame has no rows yet", tables.NAME, remedy="pass X.collect()")
+    if getattr(X, "ndim", 2) == 1 and not isinstance(X, np.ndarray):
+        remedy = "pass frame[['name']] for one column of a frame, or frame.iloc[[0]] for one row"
+        raise DataError(f"a {name} has no rows and columns", tables.NAME, remedy=remedy)
+    return _unmasked(X)
+
+
+def _unmasked(array: Any) -> Any:
+    """An array in which what was masked is missing; anything else as it is."""
+    if not isinstance(array, np.ma.MaskedArray):
+        return array
+    if not np.ma.is_masked(array):
+        return array.data
+    is_number = array.dtype.kind in "biuf"
+    return np.ma.filled(array.astype(float if is_number else object), np.nan if is_number else None)
 
 
 def _check_known(y: Any) -> None:
@@ -149,6 +174,9 @@ def canonical(X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
         assert_all_finite(X.data, input_name="X")
+    if not X.data.all():  # a zero that is stored is as any other
+        X = X.copy()
+        X.eliminate_zeros()
     return X
 
 
@@ -156,6 +184,7 @@ def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
     """Sample weights (n,): float64, finite, none negative, and not all 0 unless they may vanish."""
     if sample_weight is None:
         return np.ones(n_rows)
+    sample_weight = _unmasked(sample_weight)
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n_rows, sample_weight, np.float64)
     options: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": "sample_weight"}
@@ -215,9 +244,14 @@ def class_weights(class_weight: Any, classes: np.ndarray | None = None) -> dict[
             raise ValueError(f"class_weight of {label!r} must be a number of at least 0, not {weight!r}")
     known = [] if classes is None else classes.tolist()
     if set(known) - set(class_weight) and (strange := [label for label in class_weight if label not in known]):
-        remedy = nearest(strange[0], known, "classes")
+        alike = next((label for label in known if written(label) == written(strange[0])), None)
+        remedy = nearest(strange[0], known, "classes") if alike is None else f"the class is the {_typed(alike)}"
         raise ValueError(f"class_weight of {strange[0]!r}: there is no such class; {remedy}")
     return {label: float(weight) for label, weight in class_weight.items()}
+
+
+def _typed(label: Any) -> str:
+    return f"{'string' if isinstance(label, str) else 'number'} {label!r}"
 
 
 class Rounds(NamedTuple):
