@@ -450,4 +450,5 @@ class Pool:
         growth = self.members.growth
         of_growth = growth.nbytes if growth is not None else 0
         of_balance = 0 if self.balance is None else self.balance.nbytes
-        return of_growth + of_balance + self.mixture.nbytes + self.frozen.nbytes + self.conformal.nbytes
+        of_rest = (part.nbytes for part in (self.mixture, self.frozen, self.conformal, self.waiting))
+        return of_growth + of_balance + sum(of_rest)
