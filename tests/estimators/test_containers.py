@@ -8,6 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import tunefree
 from tunefree import KernelPiSTOLClassifier, ScInOLClassifier, ScInOLRegressor, TuneFreeClassifier, TuneFreeRegressor
@@ -162,3 +165,14 @@ def test_zeros_that_a_sparse_matrix_stores_are_zeros(cls):
     assert (cls().fit(stored, Y).predict_proba(rows) == model.predict_proba(rows)).all()
     assert (model.predict_proba(stored) == model.predict_proba(rows)).all()
     assert stored.nnz == 2 * N
+
+
+@both
+def test_strings_that_a_pipeline_passes_through_say_what_helps(cls):
+    frame = FRAME.assign(k=WORDS)
+    passing = make_column_transformer((StandardScaler(), ["a"]), remainder="passthrough")
+    with pytest.raises(ValueError, match=r"set_output\(transform='pandas'\) .* or encode categories .* OneHotEncoder"):
+        make_pipeline(passing, cls()).fit(frame, Y)
+    encoding = make_column_transformer((OneHotEncoder(), ["k"]), remainder="passthrough")
+    for cure in (passing.set_output(transform="pandas"), encoding):
+        assert make_pipeline(cure, cls()).fit(frame, Y).score(frame, Y) > 0.8

@@ -25,6 +25,11 @@ from tunefree.pool.groups import digests as digests_of_labels
 BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
 MOST_FEATURES = 2**31 - 2  # features are numbered from 1 by int32
 WHOLE = "biu"  # kinds of types of labels that are whole numbers
+OF_STRINGS = (
+    "X is an array with strings, and does not say which columns are categories: let the step before give a DataFrame, "
+    "by set_output(transform='pandas') of a ColumnTransformer or pipeline, or encode categories there, such as by "
+    "OneHotEncoder"
+)
 FEW_ROUNDS = 2**16  # below this many rounds in all, a row of weight k is always learned in k rounds
 
 
@@ -84,11 +89,13 @@ def _are_sound(y: Any, n_rows: int, is_numeric: bool) -> bool:
 
 
 def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
-    """What scikit-learn's ``validate_data`` returns; where a number is missing, the error says what takes such rows."""
+    """What scikit-learn's ``validate_data`` returns; of strings and missing numbers the error says what takes them."""
     try:
         return validate_data(estimator, X, *y, **options, **_OPTIONS)
     except ValueError as error:
         problem = str(error).splitlines()[0]
+        if problem.startswith("could not convert string to float"):
+            raise ValueError(f"{problem}. {OF_STRINGS}") from None
         if not problem.startswith("Input X contains NaN"):
             raise
         where = "sparse matrices" if sparse.issparse(X) else f"arrays by {type(estimator).__name__}"
