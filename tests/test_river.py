@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
+from datetime import date, datetime
+from fractions import Fraction
 from functools import partial
 from itertools import islice
 
@@ -16,6 +19,7 @@ from river import checks, compose, datasets, evaluate, metrics, preprocessing
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import dense
+from tunefree.model import targets
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.river import ScInOLClassifier, ScInOLRegressor, TuneFreeClassifier, TuneFreeRegressor
@@ -194,3 +198,94 @@ def test_intervals_and_sets_of_the_next_row_cover_as_asked():
     assert np.mean(covered) == pytest.approx(0.8, abs=0.06) and np.mean(in_set) == pytest.approx(0.8, abs=0.06)
     with pytest.raises(ModelError, match="must be one number"):
         regressor.predict_interval_one(x, [0.5, 0.9])
+
+
+CLASSIFIERS = [TuneFreeClassifier, ScInOLClassifier]
+REGRESSORS = [TuneFreeRegressor, ScInOLRegressor]
+LABELS = [("x", 3), (("x", 1), ("y", 2)), (0, "other"), (date(2020, 1, 1), date(2021, 1, 1)), (np.int64(4), 2.5)]
+UNUSABLE = [datetime(2020, 1, 1), np.datetime64("2020-01-01"), [1.0], np.zeros(2), 1j, 10**400, -math.inf]
+
+
+def learn_signs(model, labels, n):
+    for z in np.random.default_rng(0).normal(size=n).tolist():
+        model.learn_one({"z": z}, labels[int(z > 0)])
+    return model
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("n_each", [1, 60])
+def test_labels_are_predicted_as_they_were_given(cls, labels, n_each):
+    model = cls()
+    for _ in range(60 // n_each):
+        learn_signs(model, labels, n_each)
+        model.predict_one({"z": 1.0})
+    learn_signs(model, labels, 60)
+    assert model.predict_one({"z": 3.0}) == labels[1]
+    assert model.predict_one({"z": -3.0}) == labels[0]
+    table = model.predict_proba_many(pd.DataFrame({"z": [3.0, -3.0]}))
+    assert set(table.columns) == set(labels)
+    assert table.idxmax(axis=1).tolist() == [labels[1], labels[0]]
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+@pytest.mark.parametrize("label", [None, math.nan, np.float64("nan"), pd.NA, pd.NaT, ("a", None), ["a"], {"a": 1}])
+def test_a_label_that_cannot_be_one_is_refused_and_only_it(cls, label):
+    model = learn_signs(cls(), "ab", 50)
+    with pytest.raises(DataError, match=r"the label .* is (missing|of type)"):
+        model.learn_one({"z": 1.0, "new": 2.0}, label)
+    other = learn_signs(learn_signs(cls(), "ab", 50), "ab", 50)
+    assert learn_signs(model, "ab", 50).predict_proba_one({"z": 0.1}) == other.predict_proba_one({"z": 0.1})
+
+
+@pytest.mark.parametrize("cls", REGRESSORS)
+@pytest.mark.parametrize("target", [math.nan, -math.inf, None, "a", pd.NA, 10**400])
+def test_a_target_that_is_no_number_is_refused_and_only_it(cls, target):
+    model = learn_signs(cls(), [1.0, 3.0], 50)
+    with pytest.raises(DataError, match="the target .* is no finite number; leave the row out"):
+        model.learn_one({"z": 1.0, "new": 2.0}, target)
+    with pytest.raises(DataError, match="the target"):
+        model.learn_many(pd.DataFrame({"z": [1.0, 2.0]}), [1.0, target])
+    other = learn_signs(learn_signs(cls(), [1.0, 3.0], 50), [1.0, 3.0], 50)
+    assert learn_signs(model, [1.0, 3.0], 50).predict_one({"z": 0.1}) == other.predict_one({"z": 0.1})
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS + REGRESSORS)
+@pytest.mark.parametrize("value", UNUSABLE, ids=lambda value: type(value).__name__)
+def test_a_value_that_is_no_number_is_refused_and_only_its_row(cls, value):
+    model = learn_signs(cls(), [0, 1], 50)
+    for use in (lambda row: model.learn_one(row, 1), model.predict_one):
+        with pytest.raises(DataError, match=r"the value of 'z' is (of type|infinite)"):
+            use({"z": value})
+    other = learn_signs(learn_signs(cls(), [0, 1], 50), [0, 1], 50)
+    assert learn_signs(model, [0, 1], 50).predict_one({"z": 0.1}) == other.predict_one({"z": 0.1})
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS + REGRESSORS)
+def test_numbers_of_other_types_are_the_same_numbers(cls):
+    plain, other = cls(), cls()
+    for k in range(40):
+        plain.learn_one({"a": float(k % 2), "b": k / 4.0}, k % 2)
+        other.learn_one({"a": np.bool_(k % 2), "b": Fraction(k, 4)}, np.int32(k % 2))
+    assert plain.predict_one({"a": 1.0, "b": 3.0}) == other.predict_one({"a": np.True_, "b": np.float32(3.0)})
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS + REGRESSORS)
+def test_rows_without_values_are_rows(cls):
+    model = cls()
+    for k in range(20):
+        model.learn_one({} if k % 3 == 0 else {"z": k % 2}, k % 2)
+    assert model.predict_one({"z": 1.0}) is not None
+    assert model.predict_one({}) is not None
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_one_class_too_many_is_refused_and_only_it(cls, monkeypatch):
+    monkeypatch.setattr(targets, "MANY_CLASSES", 5)
+    model = cls()
+    for label in range(5):
+        model.learn_one({"z": 1.0}, label)
+    with pytest.raises(DataError, match="more than 5 different values"):
+        model.learn_one({"z": 1.0}, "one too many")
+    model.learn_one({"z": 1.0}, 3)
+    assert set(model.predict_proba_one({"z": 1.0})) == set(range(5))

@@ -16,9 +16,10 @@ from river import base
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import Block, sparse
+from tunefree.core.signals import deferred
 from tunefree.intervals.conformal import checked_parts
 from tunefree.model.model import Model
-from tunefree.model.targets import Labels
+from tunefree.model.targets import Labels, check_room, is_missing, label_of_row, target_of_row
 from tunefree.pool.model import PoolModel
 
 __all__ = ["ScInOLClassifier", "ScInOLRegressor", "TuneFreeClassifier", "TuneFreeRegressor"]
@@ -40,27 +41,27 @@ class _Cells(NamedTuple):
         numbers: dict[Any, float] = {}
         values: dict[Any, str | None] = {}
         for name, value in x.items():
-            if type(value) in _NUMBERS and value - value == 0.0:
+            if type(value) is float and value - value == 0.0:
                 numbers[name] = value
-            elif isinstance(value, str) or _is_missing(value):
+            elif isinstance(value, str) or is_missing(value):
                 values[name] = value if isinstance(value, str) else None
             else:
                 numbers[name] = _finite(name, value)
         return cls(numbers, values)
 
 
-def _is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN or pandas.NA, which equals nothing, nor differs from it."""
-    if value is None or type(value) in _NUMBERS:
-        return value is None or value != value
-    differs = value != value
-    return type(differs).__name__ == "NAType" or bool(differs)
-
-
-def _finite(name: Any, value: Any) -> Any:
-    if value - value != 0.0:
+def _finite(name: Any, value: Any) -> float:
+    """A value as a finite number, else an error."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    except (TypeError, ValueError):
+        problem = f"the value of {name!r} is of type {type(value).__name__}"
+        raise DataError(problem, remedy="pass a number, a string or None") from None
+    if not math.isfinite(number):
         raise DataError(f"the value of {name!r} is infinite", remedy="leave it out, or correct it")
-    return value
+    return number
 
 
 class _Columns:
@@ -116,10 +117,13 @@ class _Pooled:
         self._pool = PoolModel(self._task, n_features=FEATURES)
         self._columns = _Columns()
         self._waiting: list[tuple[_Cells, Any]] = []
+        self._labels: set[Any] = set()  # those that wait included
 
     def _learn(self, rows: Sequence[Mapping[Any, Any]], targets: Sequence[Any]) -> None:
-        for x, target in zip(rows, targets, strict=True):
-            cells = _Cells.of(x)
+        for cells, target in zip(list(map(_Cells.of, rows)), targets, strict=True):
+            if self._task == "classification" and target not in self._labels:
+                check_room(len(self._labels))
+                self._labels.add(target)
             self._columns.add(cells)
             self._waiting.append((cells, target))
             if len(self._waiting) == MOST_WAITING:
@@ -129,8 +133,15 @@ class _Pooled:
         if self._waiting:
             rows, targets = zip(*self._waiting, strict=True)
             self._waiting = []
-            y = Labels.of(targets) if self._task == "classification" else np.array(targets, np.float64)
-            self._pool.learn(self._columns.block(rows), y, np.ones(len(rows)))
+            with deferred():
+                self._pool.learn(self._columns.block(rows), self._targets(targets), np.ones(len(rows)))
+
+    def _targets(self, targets: Sequence[Any]) -> Any:
+        """Targets as the pool takes them; labels stay what they are, of whatever types."""
+        if self._task == "regression":
+            return np.array(targets, np.float64)
+        places = {label: place for place, label in enumerate(dict.fromkeys(targets))}
+        return Labels(list(places), np.array([places[label] for label in targets]))
 
     @property
     def _model(self) -> PoolModel:
@@ -161,7 +172,7 @@ class _Features:
     def __init__(self) -> None:
         self.ids: dict[Any, int] = {}
         self._names: tuple[Any, ...] = ()  # of the latest row of numbers that were all known
-        self._places: np.ndarray  # (names,) int32: their features
+        self._places = np.zeros(0, np.int32)  # (names,): their features
 
     def block(self, rows: Sequence[Mapping[Any, Any]], learning: bool) -> Block:
         """Rows as a block; strings become a feature for each value, missing values none."""
@@ -172,9 +183,13 @@ class _Features:
     def _numbers(self, x: Mapping[Any, Any]) -> tuple[np.ndarray, np.ndarray] | None:
         """Features and values of a row of finite numbers with the names of the row before; else None."""
         values = x.values()
-        if not (_NUMBERS.issuperset(map(type, values)) and tuple(x) == self._names and math.isfinite(sum(values))):
+        if not (_NUMBERS.issuperset(map(type, values)) and tuple(x) == self._names):
             return None
-        return self._places, np.fromiter(values, np.float64, len(x))
+        try:
+            numbers = np.fromiter(values, np.float64, len(x))
+        except OverflowError:
+            return None
+        return (self._places, numbers) if np.isfinite(numbers).all() else None
 
     def _mixed(self, x: Mapping[Any, Any], learning: bool) -> tuple[np.ndarray, np.ndarray]:
         """Features and values of any row; new features are added if ``learning``, else left out."""
@@ -182,10 +197,10 @@ class _Features:
         for name, value in x.items():
             if isinstance(value, str):
                 name, value = (name, value), 1.0
-            elif _is_missing(value):
+            elif is_missing(value):
                 continue
             else:
-                _finite(name, value)
+                value = _finite(name, value)
             feature = self.ids.get(name)
             if feature is None:
                 if not learning:
@@ -267,7 +282,7 @@ class _Face:
 class _Classifier(_Face, base.MiniBatchClassifier):
     """The face of a classifier."""
 
-    _task, _target = "classification", staticmethod(lambda label: label)
+    _task, _target = "classification", staticmethod(label_of_row)
     _model: Any
 
     @property
@@ -309,13 +324,14 @@ class _Classifier(_Face, base.MiniBatchClassifier):
         import pandas as pd
 
         probabilities = [self.predict_proba_one(x) for x in _rows(X)]
-        return pd.DataFrame(probabilities, index=X.index, columns=self._model.classes)
+        classes = pd.Index(self._model.classes, tupleize_cols=False)
+        return pd.DataFrame([list(of_row.values()) for of_row in probabilities], index=X.index, columns=classes)
 
 
 class _Regressor(_Face, base.MiniBatchRegressor):
     """The face of a regressor."""
 
-    _task, _target = "regression", float
+    _task, _target = "regression", staticmethod(target_of_row)
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:
         """Predict the target of a row.

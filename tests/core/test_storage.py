@@ -186,3 +186,25 @@ def test_a_lock_names_its_holder_and_nothing_that_a_killed_one_left(tmp_path):
     with only_writer(tmp_path / "lock", tmp_path / "m"):
         assert (tmp_path / "lock").read_text() == f"process {os.getpid()}"
     assert not (tmp_path / "lock").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such modes")
+@pytest.mark.parametrize(
+    ("mask", "before", "after"),
+    [(0o022, None, 0o644), (0o077, None, 0o600), (0o022, 0o600, 0o600), (0o022, 0o664, 0o664)],
+)
+def test_who_may_read_a_file_stays_as_it_was(tmp_path, monkeypatch, mask, before, after):
+    path, asked = tmp_path / "people.model", os.umask(mask)
+    try:
+        if before is not None:
+            path.write_bytes(b"")
+            path.chmod(before)
+        set_mask = []
+        monkeypatch.setattr(os, "umask", set_mask.append)  # what other threads write meanwhile would have no mask
+        storage.save(path, {"x": np.zeros(3)}, {})
+        monkeypatch.undo()
+    finally:
+        os.umask(asked)
+    assert path.stat().st_mode & 0o777 == after
+    assert not set_mask
+    assert [file.name for file in tmp_path.iterdir()] == ["people.model"]

@@ -225,13 +225,12 @@ def ages(rows=60, **more):
     return pd.DataFrame({"age": np.arange(rows) % 50 + 18.0, "job": ["cook", "clerk"] * (rows // 2), **more})
 
 
-def test_columns_that_come_later_are_left_out_with_a_warning():
-    model = ScInOLClassifier()
-    first, labels = ages(), np.arange(60) % 2
-    model.partial_fit(first, labels, classes=[0, 1])
+def test_columns_that_come_later_are_left_out_with_a_warning_where_rows_are_points_of_an_array():
+    first, labels = ages()[["age"]], np.arange(60) % 2
+    model, same = (tunefree.KernelPiSTOLClassifier().fit(first, labels) for _ in range(2))
     with pytest.warns(DataWarning, match=r"column 'pay': came after the first rows, left out \(60 rows, the first: X"):
-        model.partial_fit(ages(pay=1.0), labels)
-    same = ScInOLClassifier().partial_fit(first, labels, classes=[0, 1]).partial_fit(first, labels)
+        model.partial_fit(first.assign(pay=1.0), labels)
+    same.partial_fit(first, labels)
     np.testing.assert_array_equal(model.predict_proba(first), same.predict_proba(first))
     with warnings.catch_warnings():
         warnings.simplefilter("error", DataWarning)

@@ -63,6 +63,7 @@ def test_every_loss_is_exported():
         ("regression", "absolute:1", "the absolute loss has no parameter; write absolute"),
         ("regression", "huber:1:2", "loss 'huber:1:2' has too many parameters; write huber:DELTA"),
         ("regression", "huber:x", "loss 'huber:x': could not convert"),
+        ("regression", "quantile", "loss 'quantile': its level is missing; write quantile:TAU, such as quantile:0.5"),
         ("regression", "quantile:2", "loss 'quantile:2': tau must lie between 0 and 1, not 2"),
     ],
 )

@@ -33,6 +33,9 @@ class ScInOL2:
         self.G, self.S2, self.M = (np.append(own, 0.0) for own in (self.G, self.S2, self.M))
         self.eta = np.append(self.eta, 1.0)
 
+    def cut(self, n):
+        self.G, self.S2, self.M, self.eta = self.G[:n], self.S2[:n], self.M[:n], self.eta[:n]
+
     def learn(self, gradient, trace, weight, bound):
         g = weight * gradient
         self.G, self.S2, self.eta = self.G - g, self.S2 + g**2, self.eta - g * self.w
@@ -51,6 +54,9 @@ class Newton:
 
     def grow(self):
         self.w, self.C, self.seen = np.append(self.w, 0.0), np.pad(self.C, (0, 1)), np.append(self.seen, False)
+
+    def cut(self, n):
+        self.w, self.C, self.seen = self.w[:n], self.C[:n, :n], self.seen[:n]
 
     def learn(self, gradient, trace, weight, bound):
         square = gradient @ gradient
@@ -101,8 +107,9 @@ class Classes:
             for own in self.learners:
                 own.grow()
         elif self.K == 65:
-            n_features, self.biases = len(self.base.w) + 1, False
-            self.learners = [ScInOL2(n_features), Newton(n_features)]
+            self.biases = False
+            for learner in self.learners:
+                learner.cut(len(self.base.w) + 1)
 
     def base_of(self, members, weights):
         awake = ~np.isnan(members[:, 0])

@@ -12,10 +12,13 @@ from tests.kernel.contracts import frozen_after
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part
+from tunefree.model.aggregation import Leader, Mixed
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.pool import WIDTHS
 from tunefree.model.targets import Labels
+from tunefree.training.one_pass import blank, end, one_pass
+from tunefree.training.pieces import Piece
 
 AXES = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]  # along which curves and pairs are no help
 
@@ -155,3 +158,49 @@ def test_regression_learns_curves():
         made.learn(dense(X[:1000]), y[:1000], np.ones(1000))
     errors = np.abs(made.predict(dense(X[1000:]))[:, 0] - y[1000:])
     assert errors.mean() < 0.6 * np.abs(y - y.mean()).mean()
+
+
+@pytest.mark.parametrize("learner", ["kernel-pistol", "kernel-regularized-sgd"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("n", [150, 400])
+def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(learner, task, n, monkeypatch):
+    """Those of rows that are kept back, too; the error on new rows is not bounded from these."""
+    X, codes = rings(n)
+    is_numeric, held_out = task == "regression", np.arange(n) % 9 == 8
+    y = np.hypot(X[:, 0], X[:, 1]) + 3.0 if is_numeric else codes
+    weight, ends = np.where(held_out, 0.0, 1.0), []
+    for cuts in ((0, n), (0, 1, 70, 149, n)):
+        known = {"loss": "absolute"} if is_numeric else {"classes": [0, 1]}
+        trained, predictions = blank(Model(task, learner, view="steady", n_features=5, **known)), []
+        for aggregation in (Leader, Mixed):
+            learn = aggregation.learn
+
+            def learn_and_note(aggregation, objective, y, weight, of_members, learn=learn, predictions=predictions):
+                mixed = learn(aggregation, objective, y, weight, of_members)
+                is_judged = np.isfinite(of_members).any(axis=(0, 2)) & (weight > 0.0)
+                predictions.append(mixed[is_judged, 0])
+                return mixed
+
+            monkeypatch.setattr(aggregation, "learn", learn_and_note)
+        with frozen_after(256):
+            pieces = [
+                Piece(part(dense(X), *of), y[slice(*of)] if is_numeric else Labels.of(y[slice(*of)]),
+                      weight[slice(*of)], np.ones(of[1] - of[0]), is_held_out=held_out[slice(*of)])
+                for of in zip(cuts[:-1], cuts[1:], strict=True)
+            ]  # fmt: skip
+            one_pass(trained, pieces)
+            end(trained)
+        monkeypatch.undo()
+        mixed, learned_y = np.concatenate(predictions), y[~held_out]
+        losses = np.abs(mixed - learned_y)[1:] if is_numeric else np.logaddexp(0.0, np.where(learned_y, -mixed, mixed))
+        metrics = trained.progress.progressive[0]
+        assert len(mixed) == metrics.rows == (~held_out).sum()
+        assert metrics.mean_loss() == pytest.approx(losses.mean(), rel=1e-12)
+        assert trained.progress.points()[0].mean_loss() == pytest.approx(losses[: 64 - is_numeric].mean(), rel=1e-12)
+        if not is_numeric:
+            errors = (mixed > 0) != learned_y
+            assert metrics.mean_error() == pytest.approx(errors.mean())
+            risk = trained.model.record.risks["error"]
+            assert (risk.rows, risk.total) == (int((~held_out[256:]).sum()), errors[(~held_out[:256]).sum() :].sum())
+        ends.append(([*trained.progress.curve, metrics], trained.progress.held_out))
+    assert ends[0] == ends[1]

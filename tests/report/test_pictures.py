@@ -28,7 +28,7 @@ from tunefree.plotting.style import SERIES
 from tunefree.pool.model import PoolModel
 from tunefree.pool.slots import WHOLE
 from tunefree.report import page
-from tunefree.report.compared import INCHES, NAMED, chart_of_losses, compared, named
+from tunefree.report.compared import FAR, INCHES, NAMED, chart_of_losses, compared, named
 from tunefree.report.document import Chart
 from tunefree.report.members import blocks_of_members
 from tunefree.stream.source import open_source
@@ -78,6 +78,20 @@ def test_the_picture_is_drawn(tmp_path, target, rows):
     text = (tmp_path / "plot.svg").read_text()
     for words in (">rows<", f"progressive {compared.loss_name}", "pool", best[0].name):
         assert words in text
+
+
+def test_learners_that_were_asked_for_are_drawn_with_their_names(tmp_path):
+    """However far from the best they end: in units of some 1e9, OGD's steps are far too small, or too large."""
+    pytest.importorskip("matplotlib")
+    x = np.random.default_rng(0).normal(size=300)
+    asked = ["ogd", "nag", "adagrad", "scinol2", "newton"]
+    far = compare(open_source({"x": 1e9 * x, "y": (1e6 * x).tolist()}), Plan(target="y", task="regression"), asked)
+    ends = {one.name: one.curve[-1].loss for one in far.contestants}
+    assert max(ends.values()) > FAR * min(ends.values())
+    assert {one.name for one in named(far)} == set(asked)
+    draw(far, tmp_path / "plot.svg")
+    text = (tmp_path / "plot.svg").read_text()
+    assert all(f">{name}  " in text for name in asked) and "grey" not in text
 
 
 @pytest.mark.parametrize("name", ["plot.svg", "plot.pdf"])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.kernel.contracts import Rows, gram, taught
+from tests.kernel.contracts import Rows, frozen_after, gram, taught
 from tests.kernel.test_learners import total_loss
 from tunefree import KernelPiSTOLClassifier, losses
 from tunefree.core import rows
@@ -20,6 +20,7 @@ from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.theory.bounds import pistol_bound
 from tunefree.theory.kernel_certificates import certificate_of
+from tunefree.workflows.certification import findings
 
 SMOOTHED = objectives.Binary(losses.SmoothedHinge(), 0.0)
 
@@ -138,3 +139,24 @@ def test_estimators_show_what_they_know_of_functions():
     assert certificate.gamma == 0.5
     assert certificate.rounds == 200
     assert 0.0 < certificate.lower_bound(1.0) < certificate.loss / 200.0 <= certificate.theorem(0.0) / 200.0 + 1.0
+
+
+@pytest.mark.parametrize("n", [150, 400])
+def test_the_loss_that_is_certified_is_the_progressive_one(n):
+    """Also where no row was left after those that are kept back, which say nothing of the error of new rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    with frozen_after(200):
+        model = KernelPiSTOLClassifier(passes=1).fit(X, y)
+    known = findings(model.trained_)
+    assert known["rows"] == n
+    assert known["loss"] == model.progressive_loss_ < 0.65
+    assert ("risk" in known) == (n > 200)
+    if "risk" in known:
+        errors = model._learned.model.record.risks["error"]
+        assert errors.rows == n - 200
+        assert errors.total / errors.rows < known["risk"]["error"] < 0.45
+    for gap, radius in known["largest_radii"].items():
+        bound = -np.inf if radius is None else model.certificate_.lower_bound(radius)
+        assert radius is None or bound == pytest.approx((1 - gap) * known["loss"], rel=1e-9)

@@ -152,13 +152,11 @@ def test_tables_of_numbers_leave_no_room_to_categories(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells what of a process is in memory")
-def test_pages_of_code_are_given_back_and_come_again():
+def test_only_memory_that_is_free_is_given_back():
     def of_files():
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("RssFile"))
 
-    numbers = np.random.default_rng(0).normal(size=(200, 200))
-    before, inverse = of_files(), np.linalg.inv(numbers)
+    before = of_files()
     machine.give_back_memory()
-    assert of_files() < before / 2
-    assert np.array_equal(np.linalg.inv(numbers), inverse)
+    assert of_files() >= 0.9 * before  # pages of code and constants stay

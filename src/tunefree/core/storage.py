@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -273,6 +274,8 @@ def make_folder(path: Path) -> None:
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write beside ``path``; once it is written and on the disk it takes the name, and not before.
 
+    Who may read it is as before if there was a file of this name, else as of any new file.
+
     What is written to a device or a pipe goes through it: a file would replace it.
 
     Raises
@@ -290,13 +293,12 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(part, 0o666 & ~_umask())
         os.replace(part, path)
     except OSError as error:
         problem = error.strerror or error
         raise ModelError(f"{path}: cannot be written ({problem}); make room or choose another place") from None
     finally:
-        Path(part).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
 
 
 def _is_device(path: Path) -> bool:
@@ -313,16 +315,15 @@ def _through(path: Path) -> Iterator[BinaryIO]:
         raise ModelError(f"{path}: cannot be written ({error.strerror or error}); name a file") from None
 
 
-def _beside(path: Path) -> tuple[int, str]:
-    """A new file in the folder of ``path``: its handle and its name."""
+def _beside(path: Path) -> tuple[int, Path]:
+    """A new file in the folder of ``path``, with the mode of a file of this name: its handle and its name."""
+    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        return tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".part")
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+        handle = os.open(part, flags, 0o666 if mode is None else mode)  # less than that is what the mask of users says
+        if mode is not None:
+            os.chmod(part, mode)
+        return handle, part
     except OSError as error:
         raise ModelError(f"{path}: cannot be written ({error.strerror}); choose another place") from None
-
-
-def _umask() -> int:
-    """The mask of the process, which the standard library can only read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

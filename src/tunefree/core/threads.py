@@ -11,7 +11,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -77,8 +77,39 @@ def each(function: Any, arguments: Iterable[tuple[Any, ...]], rows: int) -> None
                 return
             function(*argument)
 
-    for future in [_workers(count(), _is_lower()).submit(work) for _ in range(min(count(), len(left)))]:
-        future.result()
+    futures = [_workers(count(), _is_lower()).submit(work) for _ in range(min(count(), len(left)))]
+    try:
+        for future in futures:
+            future.result()
+    except BaseException:
+        left.clear()
+        wait(futures)  # no thread goes on with what the caller takes for ended
+        raise
+
+
+class Turn:
+    """A lock that belongs to one object: whoever copies the object gets another.
+
+    Examples
+    --------
+    >>> import copy
+    >>> turn = Turn()
+    >>> with turn, copy.deepcopy(turn):
+    ...     print("two objects")
+    two objects
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: Any) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type[Turn], tuple[()]]:
+        return Turn, ()
 
 
 def now(function: Callable[..., Any], *arguments: Any) -> Future[Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -13,6 +15,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import check, parameter
+from tunefree.core.signals import deferred
+from tunefree.core.threads import Turn
 from tunefree.estimators import class_sets, resources, tables, validation
 from tunefree.estimators.explanation import Explaining
 from tunefree.estimators.model_file import Saving, WholeOnly, check_whole, labels_of
@@ -30,7 +34,7 @@ from tunefree.model_files.trained import Trained, continued, ended
 from tunefree.pool.model import class_of
 from tunefree.theory.evidence import Certificate
 from tunefree.training.one_pass import blank, end, one_pass
-from tunefree.training.pieces import Observer, Piece
+from tunefree.training.pieces import Observer, Piece, Step
 
 
 @estimator
@@ -103,10 +107,12 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         if encoder is not None:
             model.reserve_features(encoder.n_features)
         switched = model.switched
-        one_pass(self._learned, self._pieces(X, y, rounds), observers)
-        self.t_ += len(rounds.row)
+        one_pass(self._learned, self._pieces(X, y, rounds), (self._count, *observers))
         if switched is None and model.switched is not None:
             warnings.warn(f"{SWITCHED.format(model.switched)}; a larger max_support is more exact", stacklevel=2)
+
+    def _count(self, trained: Trained, step: Step) -> None:
+        self.t_ += len(step.row_losses)
 
     def _pieces(self, X: Any, y: Any, rounds: validation.Rounds) -> Iterator[Piece]:
         """The rounds' rows, some thousand at a time."""
@@ -147,6 +153,18 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         """The targets of some rows, as the model takes them."""
         raise NotImplementedError
 
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Use the model while no other thread does: what is read must not change meanwhile."""
+        with self.__dict__.setdefault("_in_turn", Turn()), resources.threads_of(self):
+            yield
+
+    @contextmanager
+    def _learning(self) -> Iterator[None]:
+        """Learn in turn, where no signal leaves the estimator in the middle of rows."""
+        with deferred(), self._turn():
+            yield
+
     def _started(self) -> bool:
         return hasattr(self, "_learned")
 
@@ -156,7 +174,8 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         kernel = model.options.kernel_config.name if model.learner == "kernel-pool" else None
         learner = model.learner if kernel is None else POOL
         plan = Plan(task=self._task, learner=learner, kernel=kernel, loss=model.options.loss)
-        self._learned, self.t_ = blank(model, plan=plan), 0
+        self.t_, self.n_iter_ = 0, 0
+        self._learned = blank(model, plan=plan)
 
     def _go_on(self) -> None:
         """Go on with the first pass of a training that has ended, or was interrupted in a further pass."""
@@ -168,9 +187,9 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _of_blocks(self, X: Any, of_block: Callable[[Any, Any], np.ndarray]) -> np.ndarray:
         """What a function makes of the model and each block of rows, block after block."""
         check_is_fitted(self)
-        X, model = self._prepared(validation.features(self, X)), self._learned.model
-        in_sparse, starts = model.ensemble.is_sparse, range(0, X.shape[0], validation.BLOCK)
-        with resources.threads_of(self):
+        with self._turn():
+            X, model = self._prepared(validation.features(self, X)), self._learned.model
+            in_sparse, starts = model.ensemble.is_sparse, range(0, X.shape[0], validation.BLOCK)
             parts = (X[start : start + validation.BLOCK] for start in starts)
             blocks = (validation.block(part, self._intercept(), in_sparse) for part in parts)
             return np.concatenate([of_block(model, block) for block in blocks])
@@ -182,10 +201,12 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def progressive_loss_(self) -> float:
         """Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
 
-        In regression it begins after the first row.
+        In regression it begins after the first row. Kernel learners keep their first 1,024 rows back; as long as
+        nothing else was predicted, it is NaN.
         """
         check_is_fitted(self)
-        return float(self._learned.progress.progressive[0].mean_loss())
+        metrics = self._learned.progress.progressive[0]
+        return float(metrics.mean_loss()) if metrics.weight > 0.0 else math.nan
 
     @property
     def certificate_(self) -> Certificate:
@@ -240,22 +261,22 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any, classes: Any, learn: Callable[..., None]) -> Self:
         """Check rows, and let them be learned: ``learn`` takes X, codes of classes and weights."""
         self._check_parameters()
-        again = bool(self.warm_start) and self._started()
-        X, y = validation.labelled(self, X, y, not again)
-        validation.class_labels(y)
-        weight = validation.weights(sample_weight, len(y), may_vanish=False)
-        closed = class_sets.closed(classes, self, again)
-        class_sets.check(y, closed)
-        labels = np.unique(y)
-        known = labels if closed is None else closed
-        known = class_sets.union(self.classes_, known) if again else known
-        class_sets.check_several(known)
-        weight = self._weighted(y, weight, labels, known)
-        if not again:
-            self._begin(X.shape[1], known.tolist())
-        self._know(known, closed)
-        self._check_memory(X)
-        with resources.threads_of(self):
+        with self._learning():
+            again = bool(self.warm_start) and self._started()
+            X, y = validation.labelled(self, X, y, not again)
+            validation.class_labels(y)
+            weight = validation.weights(sample_weight, len(y), may_vanish=False)
+            closed = class_sets.closed(classes, self, again)
+            class_sets.check(y, closed)
+            labels = np.unique(y)
+            known = labels if closed is None else closed
+            known = class_sets.union(self.classes_, known) if again else known
+            class_sets.check_several(known)
+            weight = self._weighted(y, weight, labels, known)
+            if not again:
+                self._begin(X.shape[1], known.tolist())
+            self._know(known, closed)
+            self._check_memory(X)
             learn(X, np.searchsorted(known, y), weight)
         if closed is None:
             class_sets.warn_of_rare(y, weight)
@@ -277,26 +298,30 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
         self._check_parameters()
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs all rows, which partial_fit does not see; pass a dict")
-        again = self._started()
-        X, y = validation.labelled(self, X, y, not again, stream=True)
-        validation.class_labels(y)
-        weight = validation.weights(sample_weight, len(y), may_vanish=True)
-        group = validation.group_digests(groups, len(y), may_be_one=True)
-        closed = class_sets.closed(classes, self, again)
-        class_sets.check(y[weight > 0], closed, np.flatnonzero(weight > 0))
-        named = y[:0] if closed is None else closed
-        known = class_sets.union(self.classes_, named) if again else named
-        if not again:
-            self._begin(X.shape[1], known.tolist())
-        self._know(known, closed)
-        labels, codes = np.unique(y, return_inverse=True)
-        weight = weight * self._class_weight(y, weight, labels, closed)
-        self.classes_ = class_sets.union(self.classes_, labels[np.unique(codes[weight > 0])])
-        with resources.threads_of(self):
+        with self._learning():
+            again = self._started()
+            X, y = validation.labelled(self, X, y, not again, stream=True)
+            validation.class_labels(y)
+            weight = validation.weights(sample_weight, len(y), may_vanish=True)
+            group = validation.group_digests(groups, len(y), may_be_one=True)
+            closed = class_sets.closed(classes, self, again)
+            class_sets.check(y[weight > 0], closed, np.flatnonzero(weight > 0))
+            named = y[:0] if closed is None else closed
+            known = class_sets.union(self.classes_, named) if again else named
+            if not again:
+                self._begin(X.shape[1], known.tolist())
+            self._know(known, closed)
+            labels, codes = np.unique(y, return_inverse=True)
+            weight = weight * self._class_weight(y, weight, labels, closed)
+            self.classes_ = class_sets.union(self.classes_, labels[np.unique(codes[weight > 0])])
             self._go_on()
-            self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight, group))
-        self.n_iter_ = 1
-        return self
+            self.n_iter_ = 1
+            try:
+                self._pass(X, np.searchsorted(self.classes_, y), validation.as_given(weight, group))
+            finally:  # a pass that a signal ends has not met all classes
+                met = set(self._learned.model.classes)
+                self.classes_ = self.classes_[[label in met for label in self.classes_.tolist()]]
+            return self
 
     def _restore(self, trained: Trained) -> None:
         super()._restore(trained)

@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from tunefree.model.targets import FEWEST_ROWS, MANY_ROWS
+
+
+def plain(labels: Any) -> Any:
+    """Labels of type object that are all whole numbers, or booleans, as an array of these; anything else as it is.
+
+    Examples
+    --------
+    >>> plain(np.array([0, 1], object)), plain(np.array([True, False], object)), plain(np.array(["a"], object))
+    (array([0, 1]), array([ True, False]), array(['a'], dtype=object))
+    """
+    if getattr(getattr(labels, "dtype", None), "kind", "") != "O" or labels.ndim != 1:
+        return labels
+    types = set(map(type, labels))
+    are_whole = all(issubclass(of_some, Integral) and of_some is not bool for of_some in types)
+    return np.array(list(labels)) if types and (are_whole or types <= {bool, np.bool_}) else labels
+
+
+def check_types(labels: np.ndarray) -> None:
+    """Raise a ValueError unless labels of type object are strings."""
+    types = {type(label): place for place, label in reversed([*enumerate(labels)])}
+    others = [of_some for of_some in types if not issubclass(of_some, (str, float, np.floating))]
+    if len(types) > 1 or others:
+        shown = " and ".join(f"y[{place}] of type {of_some.__name__}" for of_some, place in [*types.items()][:2])
+        raise ValueError(f"Unknown label type: {shown}; make the labels all strings, or all whole numbers")
 
 
 def union(known: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -31,7 +56,7 @@ def closed(classes: Any, estimator: Any, again: bool) -> np.ndarray | None:
     before = getattr(estimator, "_closed", None) if again else None
     if classes is None:
         return before
-    named = column_or_1d(np.asarray(classes))
+    named = column_or_1d(plain(np.asarray(classes)))
     labels, counts = np.unique(named, return_counts=True)
     if not len(labels):
         raise ValueError("classes is empty; give all labels, or leave it out")

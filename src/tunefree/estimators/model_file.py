@@ -40,6 +40,7 @@ ESTIMATORS = Registry(
 )
 _FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # of targets, by the kinds of their dtypes
 _TYPES = {"U": "str", "T": "str", "O": "object"}  # of labels, by kinds of dtypes; others have the names of the dtypes
+_LABELS = {str, int, float, bool}  # that files hold
 ONLY_PREDICTS = "this model was saved with only_for_prediction=True, which leaves out what {} needs: load the whole one"
 
 
@@ -124,6 +125,11 @@ class Saving:
     def _trained(self, target: str | None = None) -> Trained:
         check_is_fitted(self)
         trained = self._record()
+        if (
+            unsaved := next((label for label in trained.model.classes if type(label) not in _LABELS), None)
+        ) is not None:
+            problem = f"files cannot hold the label {unsaved!r} of type {type(unsaved).__name__}"
+            raise ModelError(f"{problem}; fit with labels that are strings or numbers")
         plan = trained.plan if target is None else replace(trained.plan, target=target)
         kind, encoder = _source(self, trained, plan.target)
         return replace(trained, plan=plan, kind=kind, encoder=encoder, estimator=_described(self))

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import compute_class_weight
 
-from tunefree.estimators import validation
+from tunefree.estimators import class_sets, validation
 from tunefree.estimators.parameters import documented, estimator, shared
 from tunefree.losses.objectives import chosen
 
@@ -48,6 +48,11 @@ class Classifying(ClassifierMixin):
             by_label = validation.class_weights(self.class_weight, classes)
         each = np.array([by_label.get(label, 1.0) for label in labels.tolist()])
         return each[np.searchsorted(labels, y)]
+
+    @documented
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The part of the rows whose class is predicted right."""
+        return float(super().score(X, class_sets.plain(y), sample_weight))
 
     @documented
     def decision_function(self, X: Any) -> np.ndarray:

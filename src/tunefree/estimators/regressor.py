@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
 from tunefree.core.numbers import MOST
-from tunefree.estimators import resources, validation
+from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.parameters import documented, estimator
@@ -36,14 +36,14 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any, learn: Callable[..., None], exposure: Any = None) -> Self:
         """Check rows, and let them be learned: ``learn`` takes X, y and weights."""
         self._check_parameters()
-        again = bool(self.warm_start) and self._started()
-        X, y = validation.labelled(self, X, y, not again, y_numeric=True)
-        weight = validation.weights(sample_weight, len(y), may_vanish=False)
-        y, weight = self._learnable(y, weight, exposure, may_be_zero=again)
-        if not again:
-            self._begin(X.shape[1], [])
-        self._check_memory(X)
-        with resources.threads_of(self):
+        with self._learning():
+            again = bool(self.warm_start) and self._started()
+            X, y = validation.labelled(self, X, y, not again, y_numeric=True)
+            weight = validation.weights(sample_weight, len(y), may_vanish=False)
+            y, weight = self._learnable(y, weight, exposure, may_be_zero=again)
+            if not again:
+                self._begin(X.shape[1], [])
+            self._check_memory(X)
             learn(X, y, weight)
         return self
 
@@ -60,17 +60,17 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
     def _update(self, X: Any, y: Any, sample_weight: Any, groups: Any = None, exposure: Any = None) -> Self:
         """Check rows of a stream, and learn them."""
         self._check_parameters()
-        again = self._started()
-        X, y = validation.labelled(self, X, y, not again, y_numeric=True, stream=True)
-        weight = validation.weights(sample_weight, len(y), may_vanish=True)
-        y, weight = self._learnable(y, weight, exposure, may_be_zero=True)
-        group = validation.group_digests(groups, len(y), may_be_one=True)
-        if not again:
-            self._begin(X.shape[1], [])
-        with resources.threads_of(self):
+        with self._learning():
+            again = self._started()
+            X, y = validation.labelled(self, X, y, not again, y_numeric=True, stream=True)
+            weight = validation.weights(sample_weight, len(y), may_vanish=True)
+            y, weight = self._learnable(y, weight, exposure, may_be_zero=True)
+            group = validation.group_digests(groups, len(y), may_be_one=True)
+            if not again:
+                self._begin(X.shape[1], [])
             self._go_on()
+            self.n_iter_ = 1
             self._pass(X, y, validation.as_given(weight, group))
-        self.n_iter_ = 1
         return self
 
     def _checked_exposures(self, exposure: Any, n_rows: int) -> np.ndarray | None:

@@ -26,6 +26,7 @@ from tunefree.core.errors import DataError, DataWarning, ModelError, listed, nea
 from tunefree.core.parameters import naming
 from tunefree.core.rows import Block, n_rows, part, rows_at, table, together
 from tunefree.estimators import text_rows
+from tunefree.model.pool import is_kernel
 from tunefree.stream.arrays import of_strings, to_numpy
 from tunefree.stream.batch import BadRows, Columns, Refused
 from tunefree.stream.cells import block_of_frame
@@ -96,10 +97,14 @@ def has_columns(X: Any) -> bool:
 
 
 def _is_of_sparse_columns(X: Any) -> bool:
-    """Whether X is a DataFrame of sparse columns alone; its ``sparse`` looks at the types of all columns."""
+    """Whether X is a DataFrame of sparse columns alone, which leave out zeros.
+
+    Its ``sparse`` looks at the types of all columns.
+    """
     if not hasattr(type(X), "sparse") or not X.shape[1]:
         return False
-    return all(type(column.dtype).__name__ == "SparseDtype" for _, column in X.items())
+    types = (column.dtype for _, column in X.items())
+    return all(type(of_column).__name__ == "SparseDtype" and of_column.fill_value == 0 for of_column in types)
 
 
 def is_for_encoder(estimator: Any, X: Any, reset: bool) -> bool:
@@ -270,7 +275,8 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
     chunks = _chunks(X if is_table else np.asarray(X), bad)
     first = next(chunks)
     if encoder is None:
-        encoder = _new_encoder(estimator, first)
+        grows = not (of_arrays or (as_array and _has_kernels(estimator)))
+        encoder = _new_encoder(estimator, first, grows)
         validate_data(estimator, X, reset=True, skip_check_array=True, ensure_2d=False)  # sets feature_names_in_
         estimator.n_features_in_ = len(encoder.columns)
         if not of_arrays and (not hasattr(X, "iloc") or X.shape[1] != len(encoder.columns)):  # a struct is several
@@ -361,7 +367,8 @@ def _chunks(X: Any, bad: BadRows) -> Iterator[Columns]:
         raise DataError(f"this is not a table ({reason})", NAME, remedy="pass a DataFrame") from None
 
 
-def _new_encoder(estimator: Any, first: Columns) -> TableEncoder:
+def _new_encoder(estimator: Any, first: Columns, grows: bool) -> TableEncoder:
+    """An encoder for the columns of a table, of which those without any value may come later, as new ones may."""
     names = first.table.schema.names
     categories, texts = ({names[k] for k in places(names, getattr(estimator, role, None), role)} for role in ROLES)
     if both := categories & texts:
@@ -373,8 +380,22 @@ def _new_encoder(estimator: Any, first: Columns) -> TableEncoder:
         if kind == "nested":
             problem = f"columns of type {field.type} cannot be used"
             raise DataError(problem, NAME, column=field.name, remedy="leave the column out")
-    column_types = ColumnTypes(categorical=sorted(categories, key=names.index))
-    return TableEncoder.infer(first, text=sorted(texts, key=names.index), column_types=column_types, grows=False)
+    numeric = [field.name for field in first.table.schema if _is_empty_number(first.table, field)]
+    numeric = [name for name in numeric if name not in categories]
+    column_types = ColumnTypes(categorical=sorted(categories, key=names.index), numeric=numeric)
+    return TableEncoder.infer(first, text=sorted(texts, key=names.index), column_types=column_types, grows=grows)
+
+
+def _has_kernels(estimator: Any) -> bool:
+    """Whether it keeps rows as points, of which those of an array have no further columns."""
+    learner = estimator._learner()[0] if hasattr(estimator, "_learner") else ""
+    return learner == "kernel-pool" or is_kernel(learner)
+
+
+def _is_empty_number(table: Any, field: Any) -> bool:
+    """Whether a column has no values, and its type says that these are numbers."""
+    is_number = pa.types.is_floating(field.type) or pa.types.is_integer(field.type)
+    return is_number and table.column(field.name).null_count == table.num_rows
 
 
 def _encoded(encoder: TableEncoder, chunk: Columns, learning: bool, bad: BadRows, gaps: Counter[str]) -> Block:

@@ -15,14 +15,20 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, validate_data
 
 from tunefree.core import rows
-from tunefree.core.errors import nearest
-from tunefree.estimators import tables
+from tunefree.core.errors import DataError, nearest
+from tunefree.estimators import class_sets, tables
 from tunefree.estimators.tables import EncodedRows
+from tunefree.model.targets import is_missing, written
 from tunefree.pool.groups import digests as digests_of_labels
 
 BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
 MOST_FEATURES = 2**31 - 2  # features are numbered from 1 by int32
 WHOLE = "biu"  # kinds of types of labels that are whole numbers
+OF_STRINGS = (
+    "X is an array with strings, and does not say which columns are categories: let the step before give a DataFrame, "
+    "by set_output(transform='pandas') of a ColumnTransformer or pipeline, or encode categories there, such as by "
+    "OneHotEncoder"
+)
 FEW_ROUNDS = 2**16  # below this many rounds in all, a row of weight k is always learned in k rounds
 
 
@@ -38,6 +44,8 @@ def class_labels(y: np.ndarray) -> None:
     """Raise scikit-learn's error unless these are labels of classes; it casts them to integers, however large."""
     if len(y) == 1 and y.dtype.kind in WHOLE:
         return
+    if y.dtype.kind == "O":
+        class_sets.check_types(y)
     with quiet():
         check_classification_targets(y)
 
@@ -49,6 +57,7 @@ def features(estimator: Any, X: Any) -> Any:
     """
     if (row := tables.of_one_row(estimator, X)) is not None:
         return row
+    X = _rows_of(X)
     if tables.is_for_encoder(estimator, X, reset=False):
         return tables.encode(estimator, X, learning=False)
     if _is_sound(estimator, X):
@@ -79,11 +88,13 @@ def _are_sound(y: Any, n_rows: int, is_numeric: bool) -> bool:
 
 
 def _validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
-    """What scikit-learn's ``validate_data`` returns; where a number is missing, the error says what takes such rows."""
+    """What scikit-learn's ``validate_data`` returns; of strings and missing numbers the error says what takes them."""
     try:
         return validate_data(estimator, X, *y, **options, **_OPTIONS)
     except ValueError as error:
         problem = str(error).splitlines()[0]
+        if problem.startswith("could not convert string to float"):
+            raise ValueError(f"{problem}. {OF_STRINGS}") from None
         if not problem.startswith("Input X contains NaN"):
             raise
         where = "sparse matrices" if sparse.issparse(X) else f"arrays by {type(estimator).__name__}"
@@ -99,6 +110,7 @@ def labelled(
     With ``reset`` the estimator's ``n_features_in_`` and ``feature_names_in_`` are set, else they are compared with.
     ``stream`` says that more rows are to come.
     """
+    X, y = _rows_of(X), class_sets.plain(_unmasked(y))
     if tables.is_for_encoder(estimator, X, reset):
         _check_known(y)
         X = tables.encode(estimator, X, learning=True, reset=reset, as_array=not stream)
@@ -116,23 +128,37 @@ def labelled(
         return tables.as_learned(estimator, canonical(X)), _complete(y, y_numeric)
 
 
+def _rows_of(X: Any) -> Any:
+    """X without a mask; an error of containers that are no rows."""
+    name = type(X).__name__
+    if name == "LazyFrame":
+        raise DataError("a LazyFrame has no rows yet", tables.NAME, remedy="pass X.collect()")
+    if getattr(X, "ndim", 2) == 1 and not isinstance(X, np.ndarray):
+        remedy = "pass frame[['name']] for one column of a frame, or frame.iloc[[0]] for one row"
+        raise DataError(f"a {name} has no rows and columns", tables.NAME, remedy=remedy)
+    return _unmasked(X)
+
+
+def _unmasked(array: Any) -> Any:
+    """An array in which what was masked is missing; anything else as it is."""
+    if not isinstance(array, np.ma.MaskedArray):
+        return array
+    if not np.ma.is_masked(array):
+        return array.data
+    is_number = array.dtype.kind in "biuf"
+    return np.ma.filled(array.astype(float if is_number else object), np.nan if is_number else None)
+
+
 def _check_known(y: Any) -> None:
     """Raise unless all targets are known; scikit-learn's errors name no row, or what cannot be sorted."""
     labels = np.asarray(y)
     if labels.ndim != 1 or labels.dtype.kind not in "fO":
         return
     values = labels.tolist() if labels.dtype.kind == "O" else []
-    is_missing = np.array([_is_missing(value) for value in values]) if values else labels != labels
-    if is_missing.any():
-        row = int(np.argmax(is_missing))
+    missing = np.array([is_missing(value) for value in values]) if values else labels != labels
+    if missing.any():
+        row = int(np.argmax(missing))
         raise ValueError(f"Input y contains NaN: y[{row}] is missing; leave the row out")
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether a label is None, NaN, or what pandas has for it."""
-    return (
-        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
-    )
 
 
 def _complete(y: np.ndarray, is_numeric: bool) -> np.ndarray:
@@ -154,6 +180,9 @@ def canonical(X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
         assert_all_finite(X.data, input_name="X")
+    if not X.data.all():  # a zero that is stored is as any other
+        X = X.copy()
+        X.eliminate_zeros()
     return X
 
 
@@ -161,6 +190,7 @@ def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
     """Sample weights (n,): float64, finite, none negative, and not all 0 unless they may vanish."""
     if sample_weight is None:
         return np.ones(n_rows)
+    sample_weight = _unmasked(sample_weight)
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n_rows, sample_weight, np.float64)
     options: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": "sample_weight"}
@@ -220,9 +250,14 @@ def class_weights(class_weight: Any, classes: np.ndarray | None = None) -> dict[
             raise ValueError(f"class_weight of {label!r} must be a number of at least 0, not {weight!r}")
     known = [] if classes is None else classes.tolist()
     if set(known) - set(class_weight) and (strange := [label for label in class_weight if label not in known]):
-        remedy = nearest(strange[0], known, "classes")
+        alike = next((label for label in known if written(label) == written(strange[0])), None)
+        remedy = nearest(strange[0], known, "classes") if alike is None else f"the class is the {_typed(alike)}"
         raise ValueError(f"class_weight of {strange[0]!r}: there is no such class; {remedy}")
     return {label: float(weight) for label, weight in class_weight.items()}
+
+
+def _typed(label: Any) -> str:
+    return f"{'string' if isinstance(label, str) else 'number'} {label!r}"
 
 
 class Rounds(NamedTuple):

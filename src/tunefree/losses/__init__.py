@@ -29,6 +29,8 @@ class Usage(NamedTuple):
 _USAGES: dict[str, Usage] = {}
 # Losses by names that others use, which are no losses here: what is nearest to each.
 _OTHERS = {"power": "is no loss: |error|^P is called absolute-power:P, and Tweedie's of a power tweedie:P"}
+# What must be said of a loss whose default would be a guess.
+_NEEDED = {"quantile": "its level is missing; write quantile:TAU, such as quantile:0.5 for the median"}
 # Where the attributes of this module are that are loaded when they are asked for; :func:`register` adds the losses of
 # this package. No file may be called like a function here: importing a file sets an attribute of the file's name.
 _EXPORTED = {
@@ -144,6 +146,8 @@ def loss_of(task: str, name: str | None) -> Any:
         raise UnknownNameError(f"{kind} {_OTHERS[kind.lower()]}")
     if kind not in known:
         raise UnknownNameError(f"unknown loss {kind!r} for {task}; choose one of {', '.join(known)}")
+    if kind in _NEEDED and not parameters:
+        raise ModelError(f"loss {name!r}: {_NEEDED[kind]}")
     expected = _USAGES[kind].parameters
     if parameters and not expected:
         raise ModelError(f"the {kind} loss has no parameter; write {kind}")

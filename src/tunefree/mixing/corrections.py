@@ -41,6 +41,14 @@ def created(n_features: int) -> list[Learner]:
     return [ScInOL2(n_features, epsilon=1.0), Newton(n_features, variance=1.6)]
 
 
+def resized(state: Learner, n_features: int) -> Learner:
+    """A correction that knows the same of its first features, as many as there is room for."""
+    other = state.grown(n_features, 1)
+    if isinstance(other, Newton):  # its matrix is then that of the features that stay
+        other["used"][0] = min(other["used"][0], n_features)
+    return other
+
+
 class Scratch(NamedTuple):
     """What a round is computed in, for F features of the corrections."""
 

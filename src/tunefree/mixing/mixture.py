@@ -133,12 +133,10 @@ class Mixture:
         return classes.mix, *rule, scratch, features, candidates, losses, factors, *rows
 
     def add_class(self) -> None:
-        """Know one more class, of which corrections know nothing."""
+        """Know one more class, of which corrections know nothing; where classes become many, they lose the biases."""
         self.n_classes += 1
-        if self.n_classes <= classes.MOST_BIASED:
-            self.corrections = [state.grown(self.n_features, 1) for state in self.corrections]
-        elif self.n_classes == classes.MOST_BIASED + 1:
-            self.corrections = corrections.created(self.n_features)
+        if self.n_classes <= classes.MOST_BIASED + 1:
+            self.corrections = [corrections.resized(state, self.n_features) for state in self.corrections]
 
     def copied(self) -> Mixture:
         """A mixture that knows the same, and learns apart from this."""

@@ -32,6 +32,18 @@ class WarmupPredictions(NamedTuple):
     predictions: np.ndarray  # (M, n, K)
 
 
+class LateLosses(NamedTuple):
+    """Losses of the first rows of a pass, which became known when rows that were kept back were learned."""
+
+    weight: np.ndarray  # (n,), above 0
+    row_losses: np.ndarray  # (n,)
+    errors: np.ndarray  # (n,)
+
+    def part(self, start: int, stop: int) -> LateLosses:
+        """Those of the rows from ``start`` up to ``stop``."""
+        return LateLosses(*(array[start:stop] for array in self))
+
+
 class Further(NamedTuple):
     """Entries of rows whose features have no slot among the weights of a member, and the weights of these."""
 

@@ -134,6 +134,11 @@ class KernelBank:
         return sum(len(rows.y) for rows in self.waiting)
 
     @property
+    def most_waiting(self) -> int:
+        """Number of rows that are kept back before the bank is frozen."""
+        return WARMUP_ROWS if self.warmup_rows is None else self.warmup_rows
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the functions, of what the members know, and of the rows kept back; not those on a device."""
         states = [member.state for member in self.members]
@@ -175,12 +180,11 @@ class KernelBank:
 
     def _keep_back(self, rows: LabelledRows) -> int:
         """Keep rows back until there are enough, then freeze; returns how many rows were kept back."""
-        most = WARMUP_ROWS if self.warmup_rows is None else self.warmup_rows
-        stop = min(most - self.n_warmup, len(rows.y))
+        stop = min(self.most_waiting - self.n_warmup, len(rows.y))
         kept = rows.part(0, stop)
         self.n_columns = rows.X.numbers.shape[1]
         self.waiting.append(LabelledRows(together([kept.X]), *(array.copy() for array in kept[1:])))
-        if self.n_warmup == most:
+        if self.n_warmup == self.most_waiting:
             self.freeze()
         return stop
 
@@ -320,8 +324,9 @@ class KernelBank:
         if not self.waiting:
             return np.full((len(self.members), n_rows(X), self.n_outputs), np.nan)
         if self._read is None:
-            self._read = copy.deepcopy(self)  # frozen on fewer rows than there will be; the bank itself is not
-            self._read.freeze()
+            read = copy.deepcopy(self)  # frozen on fewer rows than there will be; the bank itself is not
+            read.freeze()
+            self._read = read
         return self._read.predict(X)
 
     def margins(self, X: Any) -> np.ndarray:

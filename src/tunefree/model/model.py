@@ -10,18 +10,20 @@ record of the first pass (:mod:`tunefree.model.record`). The pool with its gener
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from functools import wraps
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.rows import n_rows, part, reach
-from tunefree.losses.objectives import measured
+from tunefree.losses.objectives import chosen, measured
 from tunefree.model import saving
 from tunefree.model.aggregation import aggregation_of, asleep
 from tunefree.model.ensemble import Ensemble
-from tunefree.model.group import LabelledRows
+from tunefree.model.group import LabelledRows, LateLosses
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.options import ModelOptions
@@ -30,6 +32,26 @@ from tunefree.model.targets import ScoredModel, join_margins
 from tunefree.theory.evidence import Certificate
 
 PIECE = 2048  # rows that the members learn at a time: their predictions are kept until they are aggregated
+
+
+def whole(change: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that changes a model: one that was left in the middle of it refuses to go on.
+
+    Errors of the package are raised between pieces, where a model can go on.
+    """
+
+    @wraps(change)
+    def changed(model: Any, *arguments: Any, **options: Any) -> Any:
+        model.check_whole()
+        try:
+            return change(model, *arguments, **options)
+        except TunefreeError:
+            raise
+        except BaseException as error:
+            model.ended_by = type(error).__name__
+            raise
+
+    return changed
 
 
 class Model(ScoredModel):
@@ -69,6 +91,8 @@ class Model(ScoredModel):
         The members.
     aggregation : Leader or Mixed
     record : FirstPassRecord
+    ended_by : str or None
+        The type of the error that left it in the middle of rows, if one has.
 
     Examples
     --------
@@ -104,6 +128,14 @@ class Model(ScoredModel):
         self.ensemble = Ensemble(self.options, self.n_features, self.n_outputs, len(self.classes))
         self.aggregation = aggregation_of(self.options, len(self.members), len(self.classes))
         self.record = FirstPassRecord(self.options, self.n_slots, self.n_outputs)
+        self.ended_by: str | None = None
+        self._late: LateLosses | None = None
+
+    def check_whole(self) -> None:
+        """Raise an error if the model was left in the middle of rows."""
+        if self.ended_by is not None:
+            problem = f"{self.ended_by} was raised while the model learned, and left it in the middle of rows"
+            raise ModelError(f"{problem}; fit it anew, or load it from a file")
 
     @property
     def only_predicts(self) -> bool:
@@ -175,6 +207,7 @@ class Model(ScoredModel):
         self.ensemble.linear.forget(features)
         self.record.evidence.forget(features[features < self.record.evidence.n_features])
 
+    @whole
     def learn(
         self, X: Any, y: Any, weight: np.ndarray, evaluation_weight: np.ndarray | None = None, again: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -199,9 +232,9 @@ class Model(ScoredModel):
             Predictions made before each row was learned: margins for classification.
         row_losses : (n,) array
             The loss of each. In regression NaN for rows before which no target was learned, so that nothing was known
-            of the size of targets.
+            of the size of targets. NaN for rows that all members keep back, see :meth:`take_late_losses`.
         """
-        evaluation_weight = weight if evaluation_weight is None else evaluation_weight
+        evaluation_weight, self._late = weight if evaluation_weight is None else evaluation_weight, None
         if reach(X) > self.n_features:  # compiled passes would write beyond the end of what members know
             self.reserve_features(reach(X))
         codes, new = (np.asarray(y, np.float64), []) if self.task == "regression" else self.codes(y)
@@ -213,6 +246,14 @@ class Model(ScoredModel):
                 self.add_class(label)
         margins = join_margins([predictions for predictions, _ in pieces], self.n_outputs)
         return margins, np.concatenate([np.empty(0), *(row_losses for _, row_losses in pieces)])
+
+    def take_late_losses(self) -> LateLosses | None:
+        """Losses of the first rows of weights above 0, handed out once members that kept them back have learned them.
+
+        Each row was predicted before it was learned.
+        """
+        taken, self._late = self._late, None
+        return taken
 
     def _learn(self, rows: LabelledRows, again: bool) -> tuple[np.ndarray, np.ndarray]:
         """Learn a piece of rows, whose targets are numbers or numbers of classes; see :meth:`learn`."""
@@ -229,29 +270,42 @@ class Model(ScoredModel):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Predictions and losses of rows, which certificates are made of unless the rows were learned before."""
         (entries, met), is_known = self.ensemble.linear.take_latest(), np.ones(len(rows.y), bool)
+        sleeping = asleep(of_members) & (not again)
         if self.task == "regression" and not again:
-            means, sleeping = self.record.targets.add(rows.weight, rows.y), asleep(of_members)
+            means = self.record.targets.add(rows.weight, rows.y)
             mixed[sleeping, 0] = self.objective.loss.prediction_of(np.nan_to_num(means))[sleeping]
             is_known = ~np.isnan(means)
         row_losses = measured(self.objective, rows.y, mixed)
         if again:
             self.record.is_over = True
         else:
-            rows = rows._replace(X=entries, evaluation_weight=np.where(is_known, rows.evaluation_weight, 0.0))
+            evaluation_weight = np.where(is_known, rows.evaluation_weight, 0.0)
+            rows = LabelledRows(entries, rows.y, np.where(sleeping, 0.0, rows.weight), evaluation_weight)
             self.record.add(self.objective, rows, mixed, np.nan_to_num(row_losses, posinf=np.inf), met)
-        return mixed, np.where(is_known, row_losses, np.nan)
+        is_late = sleeping & (rows.evaluation_weight > 0.0)
+        return mixed, np.where(is_known & ~is_late, row_losses, np.nan)
 
     def _evaluate_warmup(self) -> None:
         """Evaluate the members by rows that all of them had kept back, and of which there were no other predictions."""
         warmup = self.ensemble.take_warmup_predictions()
-        if warmup is not None:
-            self.aggregation.learn(self.objective, *warmup)
+        if warmup is None:
+            return
+        mixed, kept = self.aggregation.learn(self.objective, *warmup), warmup.evaluation_weight > 0.0
+        y, mixed = warmup.y[kept], np.ascontiguousarray(mixed[kept])
+        row_losses = measured(self.objective, y, mixed)
+        if self.task == "regression":
+            row_losses[:1], errors = np.nan, np.abs(y - self.responses(mixed))
+        else:
+            errors = (np.where(y > 0, 1, 0) if self.n_outputs == 1 else y) != chosen(mixed)
+        self._late = LateLosses(warmup.evaluation_weight[kept], row_losses, errors.astype(np.float64))
 
+    @whole
     def freeze(self) -> None:
         """No more rows are expected: members learn those that they kept back."""
         self.ensemble.freeze()
         self._evaluate_warmup()
 
+    @whole
     def begin_pass(self) -> None:
         """Rows that were learned come again; features are learned from now on when they are first met."""
         self.record.replay(*self.ensemble.linear.settle(), self.objective)
@@ -270,6 +324,7 @@ class Model(ScoredModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
+        self.check_whole()
         pieces = [self.ensemble.predict(part(X, *edges)) for edges in _cut(0, n_rows(X))]
         return np.concatenate([np.empty((0, self.n_outputs)), *map(self.aggregation.predict, pieces)])
 
@@ -323,6 +378,7 @@ class Model(ScoredModel):
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same model, to the last bit."""
+        self.check_whole()
         return saving.save_state(self)
 
     @classmethod

@@ -95,14 +95,14 @@ class FirstPassRecord:
         """Add rows, with their predictions (n, K) and the losses of these; ``met`` where features have slots.
 
         The rows are those that :meth:`tunefree.model.linear_group.LinearGroup.take_latest` gives. Those that come one
-        by one are added together.
+        by one are added together. A row of weight 0, which all members keep back, says nothing of the risk.
         """
         if len(rows.y) > 1 or met is not None:
             self._settle()
             self._add(objective, rows, predictions, row_losses, met)
             return
         self._objective = objective
-        copied = rows._replace(y=rows.y.copy(), evaluation_weight=rows.evaluation_weight.copy())
+        copied = LabelledRows(rows.X, *(array.copy() for array in rows[1:]))
         self._unrecorded.append((copied, predictions, row_losses))
         if len(self._unrecorded) >= TOGETHER:
             self._settle()
@@ -119,7 +119,7 @@ class FirstPassRecord:
     def _add(
         self, objective: Any, rows: LabelledRows, predictions: np.ndarray, row_losses: np.ndarray, met: Met | None
     ) -> None:
-        X, y, _, weight = rows
+        X, y, learned, weight = rows
         of_rows = X, y, weight, predictions, row_losses
         if met is None:
             record_evidence(self._evidence, objective, *of_rows)
@@ -133,7 +133,7 @@ class FirstPassRecord:
             self.steepest = max(self.steepest, float(steep.max(initial=0.0)))
         if self._of_classes:
             codes = np.where(y > 0, 1, 0) if predictions.shape[1] == 1 else y
-            kept = weight > 0
+            kept = (weight > 0) & (learned > 0)
             self._risks["error"].add(weight[kept], (chosen(predictions) != codes)[kept])
             if self._of_log_losses:
                 self._risks["log_loss"].add(weight[kept], row_losses[kept])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -72,6 +73,54 @@ def written(label: Any) -> Any:
         return float(text)
     except ValueError:
         return text
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or pandas.NA, which equals nothing, nor differs from it.
+
+    Examples
+    --------
+    >>> is_missing(None), is_missing(np.float64("nan")), is_missing("nan")
+    (True, True, False)
+    """
+    if value is None or type(value) in (int, float, bool, str):
+        return value is None or value != value
+    differs = value != value
+    return type(differs).__name__ == "NAType" or (isinstance(differs, (bool, np.bool_)) and bool(differs))
+
+
+def label_of_row(label: Any) -> Any:
+    """The label of a row that comes alone; NumPy's numbers and strings are as those of Python.
+
+    Raises
+    ------
+    DataError
+        If it is missing, too long, or of a type that cannot be told from others.
+    """
+    if any(map(is_missing, label if isinstance(label, tuple) else [label])):
+        raise DataError(f"the label {label!r} is missing", remedy="leave the row out")
+    if not isinstance(label, Hashable):
+        raise DataError(f"the label {label!r} is of type {type(label).__name__}", remedy="pass a string or a number")
+    plain = label.item() if isinstance(label, (np.bool_, np.number, np.str_)) else label
+    check_lengths(Labels([plain], np.zeros(1, np.int64)))
+    return plain
+
+
+def target_of_row(target: Any) -> float:
+    """The target of a row that comes alone, which is a finite number.
+
+    Raises
+    ------
+    DataError
+        If it is none.
+    """
+    try:
+        number = float(target)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise DataError(f"the target {target!r} is no finite number", remedy="leave the row out, or correct it")
+    return number
 
 
 def place_of(label: Any, labels: Sequence[Any]) -> int:
@@ -165,6 +214,15 @@ def running_sum(start: float, terms: np.ndarray) -> float:
         return float(np.minimum(np.cumsum(terms)[-1], MOST_SUMMED))
 
 
+def check_room(n_classes: int) -> None:
+    """Raise an error if there may be no more than so many classes."""
+    if n_classes >= MANY_CLASSES:
+        raise DataError(
+            f"the target has more than {MANY_CLASSES} different values",
+            remedy="if it is a number, pass `task='regression'`; else group rare classes",
+        )
+
+
 class ScoredModel:
     """A model whose predictions can be scored against known targets.
 
@@ -207,11 +265,7 @@ class ScoredModel:
         ------
         DataError
         """
-        if len(self.classes) >= MANY_CLASSES:
-            raise DataError(
-                f"the target has more than {MANY_CLASSES} different values",
-                remedy="if it is a number, pass `task='regression'`; else group rare classes",
-            )
+        check_room(len(self.classes))
 
     def targets(self, y: Any) -> np.ndarray:
         """Labels that are all known, or numbers, as the objective takes them."""

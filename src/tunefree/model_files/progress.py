@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tunefree.model.group import LateLosses
 from tunefree.model.targets import RunningMetrics
 from tunefree.stream.batch import Position
 from tunefree.stream.tally import Reason, Tally
@@ -88,6 +89,15 @@ class Progress:
             self.curve.append(replace(metrics))
             start = cut - before
         metrics.add(weight[start:], row_losses[start:], errors[start:])
+
+    def add_late(self, late: LateLosses | None) -> None:
+        """Add losses of the first rows, which were counted without a loss when they came."""
+        if late is None:
+            return
+        for metrics in (*self.curve, self.progressive[0]):
+            rows = metrics.rows
+            metrics.add(late.weight[:rows], late.row_losses[:rows], late.errors[:rows])
+            metrics.rows = rows
 
     @classmethod
     def restore(cls, saved: dict[str, Any]) -> Progress:

@@ -205,7 +205,7 @@ def _check_waiting(bank: Any, model: Any) -> None:
         if model.task == "classification":
             known = [-1.0, 1.0] if model.n_outputs == 1 else np.arange(model.n_outputs)
             _fit(np.isin(rows.y, known).all(), "rows that wait have classes that are none")
-        _fit(not bank.frozen and len(rows.y) < bank.warmup_rows, "more rows wait than there can be")
+        _fit(not bank.frozen and len(rows.y) < bank.most_waiting, "more rows wait than there can be")
 
 
 def _check_expansion(bank: Any, model: Any) -> None:

@@ -126,17 +126,17 @@ class Growth:
                 reservoir.add(rows.matrix, y, weight, rows.digests, self.columns.fills)
 
     def advance(self, rows: int, weights: np.ndarray) -> bool:
-        """Let happen what is due after so many rows; whether generations of all rows took over.
+        """Let happen what is due after so many rows, or was before; whether generations of all rows took over.
 
         ``weights`` (M,) are those of the base mixture, NaN of members that sleep.
         """
-        due = [pending.clock for pending in self.pending if pending.takeover == rows]
+        due = [pending.clock for pending in self.pending if pending.takeover <= rows]
         self._take_over(rows)
-        if rows == self.next.birth:
-            self._give_birth(WHOLE, self.next)
-            due += [WHOLE] * (self.next.takeover == rows)
+        if self.next.birth <= rows:
+            self._give_birth(WHOLE, Event(rows, max(rows, self.next.takeover)))
+            due += [WHOLE] * (self.next.takeover <= rows)
             self.next = clocks.births(rows)
-        for window in [window for window in self.windows if window.birth == rows]:
+        for window in [window for window in self.windows if window.birth <= rows]:
             event = window.decide(rows, weights)
             if event is None:
                 self.awake = {key: of_kind for key, of_kind in self.awake.items() if key[0] != window.length}
@@ -229,7 +229,7 @@ class Growth:
 
     def _take_over(self, rows: int) -> None:
         """Let those predict from now on whose row has come."""
-        for pending in [pending for pending in self.pending if pending.takeover == rows]:
+        for pending in [pending for pending in self.pending if pending.takeover <= rows]:
             for kind, future in pending.grown.items():
                 generation = future.result()
                 if generation is not None:

@@ -17,7 +17,7 @@ from tunefree.losses.objectives import measured
 from tunefree.mixing.bases import LEAST
 from tunefree.model.ensemble import WARMUP_IN_POOL
 from tunefree.model.group import LabelledRows
-from tunefree.model.model import Model
+from tunefree.model.model import Model, whole
 from tunefree.model.pool import POOLS
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import join_margins
@@ -64,6 +64,7 @@ class PoolModel(Model):
         self._pool.settle()
         return self._pool
 
+    @whole
     def learn(
         self,
         X: Any,
@@ -131,6 +132,7 @@ class PoolModel(Model):
         return mixed[:, 1:] - mixed[:, :1] if self.task == "classification" and self.n_outputs == 1 else mixed
 
     def predict(self, X: Any) -> np.ndarray:
+        self.check_whole()
         return self._margins(self._pool.predict(X))
 
     def quantiles(
@@ -211,9 +213,10 @@ class PoolModel(Model):
     def _of_class(self, code: int | None) -> str:
         return "" if code is None else f" of class {self.classes[code]!r}"
 
+    @whole
     def freeze(self) -> None:
         if not all(self.ensemble.are_awake) and self.pool.rows:
-            warnings.warn(f"kernels join after {WARMUP_IN_POOL} rows; there were {self.pool.rows}", stacklevel=3)
+            warnings.warn(f"kernels join after {WARMUP_IN_POOL} rows; there were {self.pool.rows}", stacklevel=4)
         self.pool.finish()
 
     def begin_pass(self) -> None:

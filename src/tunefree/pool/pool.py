@@ -323,7 +323,8 @@ class Pool:
                 self.give_up_trees()
             n_within = int(np.searchsorted(X.pointers[start + 1 :], X.pointers[start] + WORDS, "right"))
             most = start + min(PIECE, max(n_within, 1))
-            stop = min(most, int(np.searchsorted(counts, self.next_event - begun)) + 1, len(weight))
+            due = max(int(np.searchsorted(counts, self.next_event - begun)), start)  # not before, if one was missed
+            stop = min(most, due + 1, len(weight))
             if start < first_wide < stop:
                 stop = first_wide
             yield start, stop
@@ -385,7 +386,7 @@ class Pool:
             write_before_events(sums, y, weight, judging, mixed)
         numbers = before + np.cumsum(weight > 0.0)
         rows = LearnedRows(X, observed, predictions, mixed, y, weight, in_context, judging, numbers, contexts)
-        is_event = weight[-1] > 0.0 and (self.rows % BLOCK == 0 or self.rows == self.next_event)
+        is_event = weight[-1] > 0.0 and (self.rows % BLOCK == 0 or self.rows >= self.next_event)
         if is_alone and self.members.ensemble.linear.meetings is None:
             self._record_later(rows)
         else:
@@ -486,7 +487,7 @@ class Pool:
         of_contexts = [
             np.where(np.isnan(predictions[:, 0]), np.nan, context.mixture.base.weights) for context in self.contexts
         ]
-        if self.rows % BLOCK == 0 or self.rows == growth.event():
+        if self.rows % BLOCK == 0 or self.rows >= growth.event():
             for context, weights in zip(self.contexts, of_contexts, strict=True):
                 context.record.add(self.rows, weights)
         latest = of_contexts[self.contexts.index(self.context)]
@@ -515,4 +516,5 @@ class Pool:
         growth = self.members.growth
         of_growth = growth.nbytes if growth is not None else 0
         of_balance = 0 if self.balance is None else self.balance.nbytes
-        return of_growth + of_balance + self.copies.nbytes + sum(context.nbytes for context in self.contexts)
+        parts = self.copies, self.waiting, *self.contexts
+        return of_growth + of_balance + sum(part.nbytes for part in parts)

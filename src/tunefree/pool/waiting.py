@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-MOST_ROWS = 4096  # that wait; the earliest predicted are forgotten
+MOST_ROWS = 4096  # that wait; the earliest predicted are forgotten,
+MOST_BYTES = 2**26  # of what was predicted of them likewise
 
 
 class Waiting:
@@ -28,14 +29,17 @@ class Waiting:
 
     def __init__(self) -> None:
         self.rows: dict[int, np.ndarray] = {}  # (M, K) of each
+        self.row_bytes = 0  # of the latest
 
     def keep(self, digests: np.ndarray, predictions: np.ndarray) -> None:
         """Keep predictions (n, M, K) of rows."""
-        for digest, of_row in zip(digests.tolist(), predictions, strict=True):
+        self.row_bytes = predictions[:1].nbytes or self.row_bytes
+        most = max(min(MOST_ROWS, MOST_BYTES // max(self.row_bytes, 1)), 1)
+        for digest, of_row in zip(digests[-most:].tolist(), predictions[-most:], strict=True):
             self.rows.pop(digest, None)
             self.rows[digest] = of_row.copy()
-        if len(self.rows) > MOST_ROWS:
-            for digest in list(self.rows)[: len(self.rows) - MOST_ROWS]:
+        if len(self.rows) > most:
+            for digest in list(self.rows)[: len(self.rows) - most]:
                 self.rows.pop(digest, None)  # another thread may have put it back
 
     def put_back(self, digests: np.ndarray, predictions: np.ndarray) -> None:
@@ -47,6 +51,11 @@ class Waiting:
     def taken(self, digests: np.ndarray) -> Iterator[np.ndarray | None]:
         """The predictions (M, K) that were kept of each row, if there are any; it no longer waits."""
         return (self.rows.pop(digest, None) for digest in digests.tolist())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the predictions."""
+        return self.row_bytes * len(self.rows)
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Arrays from which :meth:`restore` makes the same; none where no row waits."""

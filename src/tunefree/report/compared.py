@@ -16,7 +16,7 @@ from tunefree.report.words import weights_named
 from tunefree.workflows.comparison import RATES, Comparison, Contestant, has_rate, in_figures
 
 INCHES, INCHES_OF_PAGE = (7.2, 4.2), (6.0, 3.9)  # of a picture in a file, and in a page
-NAMED = 4  # contestants besides the pool that have labels
+NAMED = 4  # contestants besides the pool that have labels, where there are more than colours
 WIDE = 8.0  # ratio of the highest to the lowest loss from which on the axis is logarithmic
 DEEP = 1e-4  # least loss shown, as a part of the highest
 FAR = 10.0  # a contestant whose loss is so many times the best one's has no label
@@ -158,10 +158,15 @@ def _unit(comparison: Comparison) -> str:
 
 
 def named(comparison: Comparison) -> list[Contestant]:
-    """The contestants besides the pool that have labels: the best few, unless their losses are far from the best."""
+    """The contestants besides the pool that have labels.
+
+    Where they are many, these are the best few, unless their losses are far from the best.
+    """
     ranked = comparison.ranked
-    bearable = max(FAR * ranked[0].curve[-1].loss, _uniform_loss(comparison))
     others = [one for one in ranked if one.name != POOL]
+    if len(others) <= len(SERIES):
+        return others
+    bearable = max(FAR * ranked[0].curve[-1].loss, _uniform_loss(comparison))
     return [one for one in others if one.curve[-1].loss <= bearable][:NAMED]
 
 

@@ -165,6 +165,8 @@ def _of_series(column: Any) -> Any:
     """A column of pandas; its array is taken without pandas, which answers slowly what an array can do."""
     if isinstance(column.dtype, np.dtype):
         return pa.array(column.to_numpy(), from_pandas=True)
+    if type(column.dtype).__name__ == "SparseDtype":
+        return pa.array(column.array.to_dense(), from_pandas=True)
     return pa.array(column.array if hasattr(column.array, "__arrow_array__") else column, from_pandas=True)
 
 

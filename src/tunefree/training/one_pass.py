@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.core import signals
 from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
@@ -59,10 +60,12 @@ def one_pass(trained: Trained, pieces: Iterable[Piece], observers: Sequence[Obse
         progress.progressive.append(RunningMetrics())
         progress.held_out.append(RunningMetrics())
         trained.model.begin_pass()
+        progress.add_late(trained.model.take_late_losses())
     for piece in pieces:
         step = learn(trained, piece)
         for observe in observers:
             observe(trained, step)
+        signals.deliver()
 
 
 def learn(trained: Trained, piece: Piece) -> Step:
@@ -78,12 +81,19 @@ def learn(trained: Trained, piece: Piece) -> Step:
         options["again"] = True
         weight = np.zeros(len(weight)) if piece.is_held_out is None else np.where(piece.is_held_out, piece.counts, 0.0)
     predictions, row_losses = model.learn(piece.X, piece.y, piece.weight, weight, **options)
-    progress.add(piece.counts, row_losses, model.errors(piece.y, predictions), piece.is_held_out)
+    counted, errors, late = row_losses, model.errors(piece.y, predictions), model.take_late_losses()
+    if late is not None:  # the last of them are of this piece
+        kept_back, counted = np.flatnonzero(np.isnan(row_losses) & (weight > 0.0)), row_losses.copy()
+        before = len(late.weight) - len(kept_back)
+        progress.add_late(late.part(0, before))
+        _, counted[kept_back], errors[kept_back] = late.part(before, len(late.weight))
+    progress.add(piece.counts, counted, errors, piece.is_held_out)
     return Step(piece, predictions, row_losses)
 
 
 def end(trained: Trained) -> None:
     """End a training: the last generations are grown, and the model is complete."""
     trained.model.freeze()
+    trained.progress.add_late(trained.model.take_late_losses())
     trained.progress.end()
     rises.end(trained)

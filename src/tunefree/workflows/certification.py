@@ -72,13 +72,14 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     certificate = model.certificate()
     if certificate.rounds == 0:
         raise ModelError("the model has seen no rows; train it first")
-    mean = certificate.loss / certificate.weight
+    of_evidence = certificate.loss / certificate.weight
+    mean = of_evidence if model.ensemble.linear.members else _mean_loss(trained, of_evidence)
     certified: dict[str, Any] = {
         "rows": certificate.rounds,
         "loss": mean,
         "predictions": PROGRESSIVE,
         "lower_bounds": dict(certificate.table(RADII)),
-        "largest_radii": {gap: certificate.largest_radius(gap * mean) for gap in GAPS},
+        "largest_radii": {gap: certificate.largest_radius(gap * mean + (of_evidence - mean)) for gap in GAPS},
     }
     if weights is not None:
         certified["weights"] = of_weights(trained, read_weights(trained, weights))
@@ -94,6 +95,12 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     if not refuted and any(bound is not None for bound in risks.values()):
         certified["risk"] = {"confidence": 1.0 - DELTA, **risks}
     return certified
+
+
+def _mean_loss(trained: Trained, of_evidence: float) -> float:
+    """The progressive loss where all members keep rows back, of which the evidence has 0 as predictions."""
+    metrics = trained.progress.progressive[0]
+    return metrics.mean_loss() if metrics.weight > 0.0 else of_evidence
 
 
 def order_of(trained: Trained) -> dict[str, Any]:

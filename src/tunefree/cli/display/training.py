@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -116,7 +117,7 @@ class PowersOfTwo:
             metrics.add(weight, losses, losses)
 
     def _line(self, model: Model, step: Step, i: int) -> None:
-        average, since = self.metrics.mean_loss(), self.recent.mean_loss()
+        average, since = (of.mean_loss() if of.weight > 0.0 else math.nan for of in (self.metrics, self.recent))
         self.recent = RunningMetrics()
         if model.task == "regression":
             label, predicted = f"{step.piece.y[i]:.6g}", f"{step.predictions[i, 0]:.6g}"
@@ -132,5 +133,7 @@ class PowersOfTwo:
 
 
 def _of_loss(value: float) -> str:
-    """A loss in eight characters, or a few more if it is huge."""
+    """A loss in eight characters, or a few more if it is huge; none as long as nothing was predicted."""
+    if math.isnan(value):
+        return f"{'-':<8}"
     return f"{value:<8.6f}" if value < 10.0 else f"{value:<8.6g}"

@@ -1,0 +1,69 @@
+"""Signals wait until what is being learned is whole: Ctrl-C then leaves a model that can go on."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_NAMES = ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+_NUMBERS = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
+_handlers: dict[int, Callable[..., Any]] = {}  # of the program, while signals are deferred
+_waiting: dict[int, Any] = {}  # the frame that each signal met
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Let the handlers of signals wait for :func:`deliver`, or for the end of this context.
+
+    A second signal of the same number does not wait. Only the main thread handles signals, so this does nothing in
+    others.
+
+    Examples
+    --------
+    >>> try:
+    ...     with deferred():
+    ...         signal.raise_signal(signal.SIGINT)
+    ...         print("whole")
+    ... except KeyboardInterrupt:
+    ...     print("interrupted")
+    whole
+    interrupted
+    """
+    if _handlers or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    try:
+        for number in _NUMBERS:
+            handler = signal.getsignal(number)
+            if callable(handler):
+                _handlers[number] = handler
+                signal.signal(number, _wait)
+        yield
+    finally:
+        for number, handler in _handlers.items():
+            signal.signal(number, handler)
+        handlers = dict(_handlers)
+        _handlers.clear()
+        _deliver(handlers)
+
+
+def deliver() -> None:
+    """Let the signals that wait be handled now."""
+    if _waiting and threading.current_thread() is threading.main_thread():
+        _deliver(dict(_handlers))
+
+
+def _deliver(handlers: dict[int, Callable[..., Any]]) -> None:
+    for number in list(_waiting):
+        handlers[number](number, _waiting.pop(number))
+
+
+def _wait(number: int, frame: Any) -> None:
+    if number in _waiting:
+        _waiting.pop(number)
+        _handlers[number](number, frame)
+    else:
+        _waiting[number] = frame

@@ -1,0 +1,186 @@
+"""An estimator that is interrupted while it learns goes on from whole rows, or says that it must be fitted anew."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tunefree
+from tests.pool.rows import bytes_of
+from tunefree.core.errors import ModelError
+from tunefree.pool.growth import Growth
+from tunefree.pool.pool import Pool
+
+PACKAGE = str(Path(tunefree.__file__).parent)
+rng = np.random.default_rng(0)
+X = rng.normal(size=(700, 3))
+y = (X[:, 1] + rng.normal(size=700) > 0).astype(int)
+FRAME = pd.DataFrame(X, columns=list("abc")).assign(k=pd.Categorical(np.array(list("xyz"))[rng.integers(0, 3, 700)]))
+MODELS = {
+    "pool": (tunefree.TuneFreeClassifier(n_jobs=1), FRAME, y),
+    "numbers": (tunefree.TuneFreeRegressor(n_jobs=1), X, X[:, 0]),
+    "linear": (tunefree.ScInOLClassifier(), FRAME, y),
+    "kernel": (tunefree.KernelPiSTOLClassifier(), np.tile(X, (2, 1)), np.tile(y, 2)),
+}
+
+
+class Broken(BaseException):
+    """As it may be raised anywhere."""
+
+
+def begun(name):
+    model, rows, targets = MODELS[name]
+    return copy.deepcopy(model).partial_fit(rows[:100], targets[:100]), rows, targets
+
+
+def calls_of(model, rows, targets, most=10**9):
+    """Let rows be learned, up to so many calls of functions of the package; returns how many there were."""
+    calls = 0
+
+    def count(frame, event, argument):
+        nonlocal calls
+        code = frame.f_code  # a generator that is thrown away raises nothing
+        if event == "call" and code.co_filename.startswith(PACKAGE) and not code.co_flags & inspect.CO_GENERATOR:
+            calls += 1
+            if calls > most:
+                sys.setprofile(None)
+                raise Broken
+
+    sys.setprofile(count)
+    try:
+        model.partial_fit(rows, targets)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_after_an_error_anywhere_it_goes_on_or_must_be_fitted_anew(name):
+    model, rows, targets = begun(name)
+    calls_of(copy.deepcopy(model), rows[100:], targets[100:])  # which prepares kernels
+    n_calls, ends = calls_of(copy.deepcopy(model), rows[100:], targets[100:]), set()
+    for most in np.unique(np.geomspace(1, n_calls - 1, 12).astype(int)).tolist():
+        broken = copy.deepcopy(model)
+        with pytest.raises(Broken):
+            calls_of(broken, rows[100:], targets[100:], most)
+        for use in (
+            lambda: broken.predict(rows[:5]),  # noqa: B023
+            lambda: broken.partial_fit(rows[:200], targets[:200]).predict(rows[:5]),  # noqa: B023
+            lambda: pickle.loads(pickle.dumps(broken)).predict(rows[:5]),  # noqa: B023
+        ):
+            try:
+                use()
+                ends.add("goes on")
+            except ModelError as error:
+                ends.add(str(error))
+        broken.fit(rows[:150], targets[:150]).predict(rows[:5])
+    (said,) = ends - {"goes on"}
+    assert "Broken was raised" in said
+    assert "fit it anew" in said
+
+
+@pytest.mark.parametrize("name", ["pool", "numbers", "kernel"])
+def test_a_signal_waits_until_the_rows_are_learned(monkeypatch, name):
+    model, rows, targets = begun(name)
+    whole = copy.deepcopy(model).partial_fit(rows[100:], targets[100:])
+    learn = type(model._learned.model).learn
+
+    def interrupted(*arguments, **options):
+        signal.raise_signal(signal.SIGINT)
+        return learn(*arguments, **options)
+
+    monkeypatch.setattr(type(model._learned.model), "learn", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(rows[100:], targets[100:])
+    monkeypatch.undo()
+    assert model.t_ == whole.t_
+    assert bytes_of(model._learned.model) == bytes_of(whole._learned.model)
+
+
+def test_a_pass_that_ends_early_knows_the_classes_and_rows_that_it_met(monkeypatch):
+    from tunefree.estimators import validation
+
+    monkeypatch.setattr(validation, "BLOCK", 50)
+    model = tunefree.ScInOLClassifier().partial_fit(X[:50], y[:50])
+    learn = type(model._learned.model).learn
+
+    def interrupted(*arguments, **options):
+        signal.raise_signal(signal.SIGINT)
+        return learn(*arguments, **options)
+
+    monkeypatch.setattr(type(model._learned.model), "learn", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X[50:200], np.array([0] * 60 + [7] * 90))
+    monkeypatch.undo()
+    assert model.t_ == 100
+    assert model.classes_.tolist() == [0, 1]
+    assert model.partial_fit(X[100:120], np.full(20, 7)).predict_proba(X[:2]).shape == (2, 3)
+
+
+@pytest.mark.parametrize("name", ["pool", "kernel"])
+def test_an_interrupted_fit_can_be_saved_and_fitted_again(monkeypatch, name, tmp_path):
+    model, rows, targets = MODELS[name]
+    model, finish = copy.deepcopy(model), Growth.finish
+
+    def interrupted(growth, rows):
+        signal.raise_signal(signal.SIGINT)
+        finish(growth, rows)
+
+    monkeypatch.setattr(Growth, "finish", interrupted)
+    if name == "pool":
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(rows[:150], targets[:150])
+        model.save(tmp_path / "model")
+        assert (tunefree.load(tmp_path / "model").predict(rows) == model.predict(rows)).all()
+    monkeypatch.undo()
+    model.fit(rows[:150], targets[:150]).predict(rows)
+
+
+@pytest.mark.parametrize("rows", [90, 200, 4100, 9000])
+def test_events_that_were_missed_are_caught_up(rows):
+    """As if rows had been counted, and nothing else had happened."""
+    from tests.pool.rows import blank, stream
+
+    data = stream(n=10_000)
+    model = blank(data)
+    pool: Pool = model._pool
+    for X, labels, weight in data.pieces(60, stop=60):
+        model.learn(X, labels, weight)
+    pool.relative.of(np.ones(rows - 60))
+    for X, labels, weight in data.pieces(100, rows, rows + 300):
+        model.learn(X, labels, weight)
+    growth = pool.members.growth
+    assert growth.next.birth > rows and growth.event() > pool.rows == rows + 300
+    newest = max(generation.rows for *_, generation in growth.generations())
+    assert newest > 60
+
+
+def test_threads_learn_one_after_the_other():
+    model = tunefree.TuneFreeRegressor(n_jobs=1)
+    errors = []
+
+    def learn(first):
+        try:
+            for start in range(first, 700, 300):
+                model.partial_fit(X[start : start + 100], X[start : start + 100, 0])
+                model.predict(X[:20])
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=learn, args=(first,)) for first in (0, 100, 200)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert model.t_ == 700
+    assert model._learned.model.pool.rows == 700
