@@ -156,7 +156,8 @@ def load(path: str | os.PathLike[str], kind: str | None = None) -> Trained:
     arrays, header = storage.load(path)
     written = header.get("kind")
     if not isinstance(written, str) or written not in KINDS:
-        raise ModelError(f"{path}: a model of kind {written!r}, which this tunefree does not know; upgrade tunefree")
+        problem = f"a model of kind {repr(written)[:MOST_SHOWN]}, which this tunefree does not know"
+        raise ModelError(f"{path}: {problem}; upgrade tunefree")
     if kind is not None and written != kind:
         raise ModelError(f"{path}: {OTHERS[kind]}")
     return _checked(path, written, arrays, header)
