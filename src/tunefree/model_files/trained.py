@@ -13,7 +13,7 @@ import numpy as np
 
 from tunefree.core import storage
 from tunefree.core.errors import ModelError, TunefreeError
-from tunefree.core.registry import Registry
+from tunefree.core.registry import Registry, UnknownNameError
 from tunefree.model_files import relations, schemas
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan
@@ -182,6 +182,9 @@ def refused(path: Any) -> Iterator[None]:
     remedy = "train again or restore it from a backup"
     try:
         yield
+    except UnknownNameError as error:
+        remedy = "if another package adds it, install that here, or register it in Python before `tunefree.load`"
+        raise ModelError(f"{path}: {str(error)[:MOST_SHOWN]}; {remedy}") from None
     except TunefreeError as error:
         raise ModelError(f"{path}: {str(error)[:MOST_SHOWN]}; {remedy}") from None
     except _WHAT_LIES_RAISE as error:
