@@ -11,10 +11,10 @@ DEV_STAMP := $(VENV)/.dev
 demo: $(USE_STAMP)  ## train on real data, compare with tuned logistic regression, write a model and predictions
 	$(VENV)/bin/tunefree demo --output demo-output
 
-test: $(DEV_STAMP)  ## the tests and doctests, without the slow ones
+test: $(DEV_STAMP)  ## the tests and doctests, without the slow ones; they build the site quickly, and fuzz for ten seconds
 	$(RUN) -m pytest -q -n 2 --dist worksteal -m "not slow"
 
-docs: $(DEV_STAMP)  ## the documentation site in site/: tutorials are executed, warnings are errors
+docs: $(DEV_STAMP)  ## the documentation site in site/: tutorials are executed, warnings are errors; TUNEFREE_SITE=quick executes none
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
 
 $(VENV)/.browser: | $(VENV)/bin/python  # what tests of pages need; without it they are skipped

@@ -100,7 +100,7 @@ class Recorded(SilentWatcher):
 def losses_of(table: Any, target: str) -> tuple[np.ndarray, np.ndarray]:
     """Progressive losses of the pool, and of a guess: 1 for classes, else the square distance from the mean so far."""
     watcher = Recorded()
-    tunefree.train(table, target=target, watcher=watcher)
+    tunefree.train(table, target=target, watcher=watcher, shuffle=False)
     losses, y = np.concatenate(watcher.losses), pa.table(table)[target]
     scale = np.ones(len(losses))
     if pa.types.is_floating(y.type):

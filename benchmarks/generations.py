@@ -109,7 +109,7 @@ def trained(door: str, data: DataSet, table: pa.Table, **options: Any) -> Any:
     if door == "fit":
         return fitted(data, table, **options)
     task = "regression" if data.kind == "regression" else "classification"
-    return tunefree.train(table, target=data.target, task=task, **options)
+    return tunefree.train(table, target=data.target, task=task, **{"shuffle": False, **options})
 
 
 def estimator(classifies: bool) -> Any:

@@ -25,7 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser_of(__doc__).parse_args(arguments)
     for data in available(["elec2"]):
         table = parquet.read_table(data.path)
-        model = tunefree.train(table.slice(0, FEW_TRAINED if options.quick else None), target=data.target)
+        rows = table.slice(0, FEW_TRAINED if options.quick else None)
+        model = tunefree.train(rows, target=data.target, shuffle=False)
         with tempfile.TemporaryDirectory() as folder:
             model.save(Path(folder) / "elec2.model")
             display = tunefree.GenerationsDisplay.from_estimator(tunefree.load(Path(folder) / "elec2.model"))

@@ -67,7 +67,7 @@ def line(name: str, table: pd.DataFrame, target: str, column: str) -> str:
     level = (middling if len(middling) else counts[1:]).index[len(middling) // 2]
     is_held_out = table[column] == level
     train, test = table[~is_held_out], table[is_held_out][:MOST_TESTED]
-    model = tunefree.train(pa.Table.from_pandas(train, preserve_index=False), target=target)
+    model = tunefree.train(pa.Table.from_pandas(train, preserve_index=False), target=target, shuffle=False)
     positive = model.classes_[1]
     predict = lambda rows: model.predict_proba(pa.Table.from_pandas(rows, preserve_index=False))[:, 1]  # noqa: E731
     known = counts.drop(level)[:MOST_LEVELS]

@@ -1,7 +1,11 @@
-"""Hooks of MkDocs: pages with examples are executed, and reference pages are generated, when the site is built."""
+"""Hooks of MkDocs: pages with examples are executed, and reference pages are generated, when the site is built.
+
+With ``TUNEFREE_SITE=quick`` no page is executed.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import tempfile
@@ -29,7 +33,8 @@ def on_files(files: Any, config: Any) -> Any:
     """Add the generated pages, and those that stand beside docs/."""
     from mkdocs.structure.files import File
 
-    for path, make in GENERATED.items():
+    for path, make in GENERATED.items():  # in place of the pages that say how to make them
+        files.remove(files.get_file_from_path(path))
         files.append(File.generated(config, path, content=make()))
     changes = (ROOT / "CHANGELOG.md").read_text().replace("](docs/", "](")
     files.append(File.generated(config, "changes.md", content=changes))
@@ -39,7 +44,7 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Execute the pages with examples."""
     path = page.file.src_uri
-    if not path.startswith(EXECUTED):
+    if not path.startswith(EXECUTED) or os.environ.get("TUNEFREE_SITE") == "quick":
         return markdown
     from mkdocs.structure.files import File
 
@@ -51,6 +56,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
             name = f"{page.file.src_uri.removesuffix('.md')}-{file.name}"
             files.append(File.generated(config, name, content=file.read_text()))
             text = text.replace(f"({file.name})", f"({Path(name).name})")
+            text = text.replace(f"`{file.name}`", f"[`{file.name}`]({Path(name).name})")  # a report that a page names
     return text
 
 

@@ -91,13 +91,11 @@ def _plain(line: str) -> str:
 
 def commands_page() -> str:
     """The page of commands, as Markdown."""
-    import typer
+    from tunefree.cli.app import COMMANDS, command_of
 
-    from tunefree.cli import app
-
-    group = typer.main.get_command(app.app)
     lines = ["# Commands", "", "What `tunefree COMMAND --help` prints.", ""]
-    for name, command in group.commands.items():  # type: ignore[attr-defined]
+    for name in COMMANDS:
+        command = command_of(name, COMMANDS[name])
         lines += [f"## tunefree {name}", "", *_indented(inspect.cleandoc(command.help or "")), ""]
         lines += ["| option | what it does |", "|---|---|"]
         for parameter in command.params:

@@ -109,3 +109,49 @@ def test_regression_is_advised_for_numbers_only(run, tmp_path, labels, advised):
     status, _, err = run("train", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m", *QUICK)
     assert status == 2 and "one class only" in err
     assert ("--task regression" in err) == advised
+
+
+READING = """
+import io, sys, threading, time
+import pyarrow as pa
+from pyarrow import csv
+from tunefree.__main__ import main
+
+begun = threading.Event()
+
+
+class Slow(io.RawIOBase):
+    def readable(self):
+        return True
+
+    def read(self, n=-1):
+        begun.set()
+        time.sleep(0.2)
+        return b"1,2\\n"
+
+
+def read():
+    csv.open_csv(pa.PythonFile(Slow(), mode="r"))
+
+
+if sys.argv.pop(1) == "reading":
+    threading.Thread(target=read, daemon=True).start()
+    begun.wait()
+main()
+"""
+
+
+@pytest.mark.parametrize("thread", ["reading", "none"])
+@pytest.mark.parametrize(
+    ("words", "status", "end"),
+    [
+        (["inspect", "no.model"], 2, "tunefree: no.model: "),
+        (["train", "--hash-bit", "3"], 2, ""),
+        (["--version"], 0, ""),
+    ],
+)
+def test_threads_of_arrow_that_read_on_do_not_abort_the_end(thread, words, status, end):
+    """They take Python's lock for what is Python's, and abort the process where there is no Python any more."""
+    done = subprocess.run([sys.executable, "-c", READING, thread, *words], capture_output=True, text=True)
+    assert done.returncode == status and done.stderr.startswith(end), done.stderr
+    assert "abort" not in done.stderr.lower() and bool(done.stdout) == (status == 0)

@@ -74,7 +74,8 @@ def test_numbers_too(run, tmp_path):
 
 
 def test_python_warns_and_goes_on_where_another_training_ended():
-    table, options = stream(change=1500), {"target": "y", "ignore": ["z"], "learner": "scinol2"}
+    options = {"target": "y", "ignore": ["z"], "learner": "scinol2", "shuffle": False}
+    table = stream(change=1500)
     with pytest.warns(UserWarning, match="the loss rose at about row 1,"):
         tunefree.train(table, **options)
     with warnings.catch_warnings():

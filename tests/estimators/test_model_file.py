@@ -26,7 +26,7 @@ NUMBERS = X[:, 0] + NOISE
 SEVERAL = np.digitize(X[:, 0], [-0.5, 0.5]).astype(np.int8)
 ESTIMATORS = {
     "pool": (tunefree.TuneFreeClassifier(class_weight={"yes": 2.0, "no": 1.0}), NAMES),
-    "pool of numbers": (tunefree.TuneFreeRegressor(loss="absolute", shuffle=False), NUMBERS),
+    "pool of numbers": (tunefree.TuneFreeRegressor(loss="absolute"), NUMBERS),
     "kernels": (tunefree.TuneFreeClassifier(kernel="rbf", max_support=50), SEVERAL),
     "scinol": (tunefree.ScInOLClassifier(passes=3, class_weight={0: 1.0, 1: 2.0}), SEVERAL),
     "scinol of numbers": (tunefree.ScInOLRegressor(variant=1, passes=2), NUMBERS),
@@ -234,7 +234,7 @@ def test_trainings_become_the_estimators_of_their_plans(tmp_path):
     assert type(single) is tunefree.OnlineClassifier and single.n_iter_ == 2
     assert (single.learner, single.settings, single.view, single.passes) == ("nag", {"eta": 0.5}, "steady", 2)
     number = tunefree.train({"x": X[:, 0], "y": NUMBERS}, target="y", loss="absolute")
-    assert number.get_params() == tunefree.TuneFreeRegressor(loss="absolute", shuffle=False).get_params()
+    assert number.get_params() == tunefree.TuneFreeRegressor(loss="absolute").get_params()
     rows = {name: values for name, values in table.items() if name != "y"}
     for model in (pool, single):
         back = saved(model, tmp_path)

@@ -288,12 +288,54 @@ def test_who_may_ask(file, serve, tmp_path):
         (token | {"Origin": "null"}, 403),
         (token | {"Host": "model.example", "Origin": "https://model.example"}, 200),
         (token | {"Content_Type": "text/plain"}, 415),
+        (token | {"Host": "LOCALHOST"}, 200),
+        (token | {"Host": "Model.Example", "Origin": "https://model.EXAMPLE"}, 200),
+        (token | {"Origin": "http://["}, 403),
+        (token | {"Origin": ""}, 403),
     ]:
         assert server.ask("POST", "/learn", row, **headers)[0] == status, headers
     assert server.ask("POST", "/versions", {"save": True})[0] == 401
     assert server.ask("POST", "/predict", rows(N, N + 1, "rich"))[0] == 200  # changes nothing
     assert server.ask("GET", "/metrics", Host="evil.example")[0] == 403
-    assert server.ask("GET", "/model")[1]["learned here"] == 3
+    assert server.ask("GET", "/model")[1]["learned here"] == 5
+
+
+def test_a_stranger_cannot_write_rows_that_wait_for_labels(file, serve, tmp_path):
+    (tmp_path / "token").write_text("a-token-of-letters\n")
+    server = serve(file, "-o", tmp_path / "s", *KEPT, "--token-file", tmp_path / "token", "--remember", 2)
+    [own, other] = rows(N, N + 2, "rich")
+    token = {"Authorization": "Bearer a-token-of-letters"}
+    assert server.ask("POST", "/predict", {**own, "id": 1}, **token)[0] == 200
+    for id in (1, 2, 3, 4):
+        status, answer = server.ask("POST", "/predict", [other, {**other, "id": id}])
+        assert (
+            status == 401 and "rows with 'id' wait for their labels: leave it out, or send the token" in answer["error"]
+        )
+    assert server.ask("POST", "/predict", {**other, "id": None})[0] == 200  # which is none
+    assert server.metric("waiting") == 1
+    assert server.ask("POST", "/labels", {"id": 1, "rich": "no"}, **token) == (200, {"learned": 1, "unknown": []})
+    assert server.end() == 0
+    [learned] = check_store(tmp_path / "s", tmp_path / "u")
+    assert learned == {**own, "rich": "no"}
+
+
+CHUNKED = (
+    b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+
+
+def test_trailers_and_what_stands_beside_chunks_have_the_limit_of_a_header(file, serve):
+    server = serve(file, "--max-header", 1000)
+    letters = b"".join(b"1\r\n%c\r\n" % letter for letter in json.dumps(rows(N, N + 1, "rich")).encode())
+    usual = connected(server, CHUNKED + letters + b"0\r\nDigest: " + b"x" * 100 + b"\r\n\r\n")
+    assert usual.recv(100).startswith(b"HTTP/1.1 200 ")
+    for start, repeated in ((b"0\r\n", b"X: 1\r\n"), (b"0\r\nX: ", b"x"), (b"1;extension=", b"x")):
+        connection = connected(server, CHUNKED + letters + start)
+        with contextlib.suppress(OSError):  # it is ended early
+            for _ in range(200):
+                connection.sendall(repeated * 10_000)
+        assert is_ended(connection)
+    assert server.metric('connections_ended_total{limit="too_large"}') == 3
 
 
 @pytest.mark.parametrize(

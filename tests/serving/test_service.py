@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
+import threading
+import time
 import weakref
 from contextlib import suppress
 from dataclasses import replace
@@ -15,6 +18,7 @@ from tests.waiting import NEVER
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
+from tunefree.serving.rows import Reader
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Admission, Keeping
 from tunefree.stream.source import open_source
@@ -415,8 +419,6 @@ def test_models_that_rows_cannot_continue(service, tmp_path):
 
 def test_predictions_do_not_wait_for_learning(service):
     """A request to learn is held up halfway, and predictions are answered."""
-    import threading
-
     one, begun, go_on = service(), threading.Event(), threading.Event()
 
     def hold():
@@ -464,6 +466,43 @@ def test_explanations_add_up_and_follow_learning(service, tmp_path):
         one.learn(rows(N, N + 100))
     with pytest.raises(ModelError, match="no class"):
         one.explain([row], "perhaps")
+
+
+def test_explanations_take_no_time_of_learning(service, tmp_path):
+    """They know what was published; learning is asked for a copy once, and not while it has no newer one."""
+    one = service(write_model(tmp_path / "m", learner="pool"))
+    asked, between = [], one.learner.between
+    one.learner.between = lambda function: asked.append(function) or between(function)
+    [row] = rows(N, N + 1, "rich")
+    answers = [one.explain([row]) for _ in range(5)]
+    assert len(asked) == 1 and answers == answers[:1] * 5
+    one.learner._publish_at = time.monotonic() + 3600.0
+    one.learn(rows(N, N + 100))
+    assert one.explain([row]) == answers[0] and len(asked) == 1
+    one.settle()
+    assert one.explain([row]) != answers[0] and len(asked) == 3  # settling asks, too
+
+
+def test_columns_that_are_ignored_are_counted_while_others_ask(service):
+    reader, ended = Reader(Admission(unknown_columns="ignore")), threading.Event()
+    seen = []
+
+    def ask():
+        while not ended.is_set():
+            seen.append(sum(reader.ignored().values()))
+
+    asking = threading.Thread(target=ask)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        asking.start()
+        for number in range(900):
+            reader._count_ignored([[f"column {number}", "always"]] * 2)
+    finally:
+        sys.setswitchinterval(before)
+        ended.set()
+        asking.join()
+    assert reader.ignored()["always"] == 1800 and seen == sorted(seen)
 
 
 def test_options_of_no_effect_and_values_that_cannot_be(file):

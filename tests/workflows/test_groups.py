@@ -16,11 +16,11 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
 from tunefree.pool.model import PoolModel
 from tunefree.pool.pool import Pool
-from tunefree.report.words import order_warning
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.stream.tables import read_tables
 from tunefree.training import whole_groups
+from tunefree.training.remarks import order_warning
 from tunefree.training.training import learn_more, train
 from tunefree.workflows.evaluation import evaluate
 from tunefree.workflows.prediction import predict

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from importlib.resources import files
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import compute, parquet
 
+import tunefree
 from tests.interruptions import Stop
 from tests.workflows.test_training import people
 from tunefree import Plan, open_source
@@ -122,3 +124,48 @@ def test_models_made_before_there_was_the_test(tmp_path):
     trained.order = None
     trained.save(tmp_path / "m")
     assert order_of(Trained.load(tmp_path / "m")) == {}
+
+
+def sorted_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    y = X[:, 0] + rng.normal(0.0, 0.5, 600) > 0.0
+    order = np.argsort(y, kind="stable")
+    return pa.table({"a": X[order, 0], "b": X[order, 1], "y": np.where(y[order], "yes", "no")})
+
+
+def score(model, rows):
+    return float((model.predict(rows.drop_columns("y")) == rows["y"].to_numpy()).mean())
+
+
+def test_the_order_of_a_table_in_memory_is_drawn_as_by_fit():
+    rows = sorted_rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drawn = tunefree.train(rows, target="y", learner="scinol2")
+    assert drawn.get_params()["shuffle"] and abs(score(drawn, rows) - 0.85) < 0.04
+    assert tunefree.train(open_source(rows), target="y", learner="scinol2", seed=0).progressive_loss_ == (
+        drawn.progressive_loss_
+    )
+    with pytest.warns(UserWarning, match="sorted by the target.*Train with `shuffle=True`"):
+        kept = tunefree.train(rows, target="y", learner="scinol2", shuffle=False)
+    assert score(kept, rows) < 0.7 and not kept.get_params()["shuffle"]
+
+
+def test_the_order_of_files_streams_groups_and_plans_is_kept(tmp_path):
+    rows = sorted_rows()
+    parquet.write_table(rows, tmp_path / "rows.parquet")
+    grouped = rows.append_column("g", pa.array(np.arange(600) // 2))
+    reader = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches())
+    quick = {"target": "y", "learner": "scinol2"}
+    for data, options in (
+        (tmp_path / "rows.parquet", quick),
+        (reader, quick),
+        (rows, {"plan": Plan(**quick)}),
+        (grouped, {"target": "y", "group": "g"}),
+    ):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            model = tunefree.train(data, **options)
+        assert not model.trained_.plan.shuffle
+        assert "group" in options or any("sorted by the target" in str(line.message) for line in told)

@@ -39,6 +39,7 @@ COMMANDS = Registry(
         "demo": "tunefree.cli.demo:demo",
         "reproduce": "tunefree.cli.reproduce:reproduce",
     },
+    "tunefree.commands",
 )
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # nothing more can be written
 NO_MEMORY = "there is not enough memory; hash features to fewer (`hash_bits`), or learn fewer"
@@ -47,7 +48,6 @@ NEXT = """tunefree learns from tables, streams and texts in one pass, with nothi
   tunefree train people.csv -t income -o people.model     learn a model; then predict new rows with it:
   tunefree predict people.model new.csv                   (`tunefree demo` has data and does all of this)
   tunefree --help                                         all commands; `tunefree train --help` the options of one"""
-PLUGINS = "tunefree.commands"  # entry points of this group in other packages are commands
 
 
 class Commands(TyperGroup):
@@ -146,7 +146,6 @@ def main() -> None:
         compilation.announce(_tell_of_compilation)
     try:
         try:
-            _add_plugin(sys.argv[1:2])
             app()
         finally:
             compilation.forget(_tell_of_compilation)
@@ -178,14 +177,3 @@ def _interruption(end: BaseException | None) -> KeyboardInterrupt | None:
     while end is not None and not isinstance(end, KeyboardInterrupt):
         end = end.__cause__ or end.__context__
     return end
-
-
-def _add_plugin(words: list[str]) -> None:
-    """Add the command of another package that the first word names; only then are packages searched, which is slow."""
-    for name in words:
-        if name in COMMANDS or name.startswith("-"):
-            return
-        from importlib.metadata import entry_points
-
-        for point in entry_points(group=PLUGINS, name=name):
-            add(name, point.load())

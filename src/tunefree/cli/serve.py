@@ -61,8 +61,10 @@ def serve(
         if folder is None:
             unused = {"save_every", "keep_versions", "durability"}
             refuse(keeping, unused, "is of a store; leave it out, or name one by `output`")
+        service = Service(trained, folder, admission, keeping, plan.column_types, tell)
+        if folder is None:
             typer.echo("what is learned here is lost when the server ends; --output FOLDER keeps it", err=True)
-        serve_http(Service(trained, folder, admission, keeping, plan.column_types, tell), limits)
+        serve_http(service, limits)
 
 
 @contextmanager

@@ -36,6 +36,8 @@ class Registry(Mapping[str, Any]):
         What is registered, in the singular, for messages.
     entries : dict of str to str
         For each name the place of its object, ``"package.module:attribute"``.
+    group : str, optional
+        Of entry points of other packages, where names are looked for that are not among these.
 
     Raises
     ------
@@ -53,8 +55,8 @@ class Registry(Mapping[str, Any]):
     tunefree.core.registry.UnknownNameError: unknown shape 'circle'; choose one of path, number
     """
 
-    def __init__(self, kind: str, entries: dict[str, str]) -> None:
-        self.kind = kind
+    def __init__(self, kind: str, entries: dict[str, str], group: str | None = None) -> None:
+        self.kind, self._group = kind, group
         self._places: dict[str, str] = dict(entries)
         self._loaded: dict[str, Any] = {}
 
@@ -83,7 +85,7 @@ class Registry(Mapping[str, Any]):
             self._loaded[name] = entry
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._places:
+        if name not in self:
             raise UnknownNameError(f"unknown {self.kind} {name!r}; choose one of {', '.join(self._places)}")
         if name not in self._loaded:
             self._loaded[name] = load(self._places[name])
@@ -96,6 +98,11 @@ class Registry(Mapping[str, Any]):
         return tuple(map(self._loaded.__getitem__, self._places))
 
     def __contains__(self, name: object) -> bool:
+        if name not in self._places and self._group is not None and isinstance(name, str):
+            from importlib.metadata import entry_points  # packages are searched only then, which is slow
+
+            for point in entry_points(group=self._group, name=name):
+                self._places[name] = f"{point.module}:{point.attr}"
         return name in self._places
 
     def __iter__(self) -> Iterator[str]:

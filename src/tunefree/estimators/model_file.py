@@ -41,6 +41,7 @@ ESTIMATORS = Registry(
 _FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # of targets, by the kinds of their dtypes
 _TYPES = {"U": "str", "T": "str", "O": "object"}  # of labels, by kinds of dtypes; others have the names of the dtypes
 _LABELS = {str, int, float, bool}  # that files hold
+TARGET = "target"  # of models whose targets had no name
 ONLY_PREDICTS = "this model was saved with only_for_prediction=True, which leaves out what {} needs: load the whole one"
 
 
@@ -85,7 +86,9 @@ class Saving:
         ----------
         path : path
         target : str, optional
-            Name of the column that the model predicts, with which `tunefree evaluate` finds it.
+            Name of the column that the model predicts, by which commands and `tunefree serve` find it. By default the
+            name that it had in the training, which is that of the Series ``y``; without a name ``"target"``. In
+            svmlight text, the targets have no name.
         only_for_prediction : bool, default=False
             Whether to leave out what only learning and certificates need, of a pool. The file is smaller, and the model
             that is loaded has no ``partial_fit`` and no ``certificate_``.
@@ -93,7 +96,8 @@ class Saving:
         Raises
         ------
         ModelError
-            If the file cannot be written; an earlier one of this name is untouched.
+            If the file cannot be written, and an earlier one of this name is untouched; or if the target cannot have
+            this name.
 
         Warns
         -----
@@ -130,8 +134,12 @@ class Saving:
         ) is not None:
             problem = f"files cannot hold the label {unsaved!r} of type {type(unsaved).__name__}"
             raise ModelError(f"{problem}; fit with labels that are strings or numbers")
-        plan = trained.plan if target is None else replace(trained.plan, target=target)
-        kind, encoder = _source(self, trained, plan.target)
+        kind, encoder = _source(self, trained)
+        if kind == TABLE:
+            encoder = _naming(encoder, _target_of(self, trained, encoder, target), self)
+        elif target is not None:
+            raise ModelError(f"lines of {kind} begin with their target, which has no name; leave `target` out")
+        plan = replace(trained.plan, target=getattr(encoder, "target", None))
         return replace(trained, plan=plan, kind=kind, encoder=encoder, estimator=_described(self))
 
     def _record(self) -> Trained:
@@ -250,16 +258,33 @@ def _restored(value: Any) -> Any:
     return [_restored(part) for part in value] if isinstance(value, list) else value
 
 
-def _source(estimator: Any, trained: Trained, target: str | None) -> tuple[str, Any]:
-    """The kind of rows that the model reads, and their encoder, which knows a target by its name."""
+def _source(estimator: Any, trained: Trained) -> tuple[str, Any]:
+    """The kind of rows that the model reads, and their encoder."""
     encoder = tables.encoder_of(estimator) or trained.encoder
-    if encoder is not None and getattr(encoder, "target", target) == target:
+    if encoder is not None:
         return trained.kind or TABLE, encoder
-    if encoder is None and estimator._is_sparse:
+    if estimator._is_sparse:
         return "svmlight", SvmlightEncoder.of_indices(estimator.n_features_in_)
-    if encoder is None:
-        encoder = TableEncoder([Number(name) for name in tables.feature_names(estimator)])
+    return TABLE, TableEncoder([Number(name) for name in tables.feature_names(estimator)])
+
+
+def _target_of(estimator: Any, trained: Trained, encoder: TableEncoder, target: str | None) -> str:
+    """The name of the target: the one asked for, else the name that it had, else one that no column has."""
+    columns = [column.name for column in encoder.columns]
+    if target is not None:
+        if target in columns:
+            raise ModelError(f"`target` {target!r} is the name of a column that the model predicts from; name another")
+        return target
+    name = trained.plan.target or tables.target_name(estimator) or TARGET
+    while name in columns:
+        name += "_"
+    return name
+
+
+def _naming(encoder: TableEncoder, target: str, estimator: Any) -> TableEncoder:
+    """The encoder, which knows the target by its name."""
+    if encoder.target == target:
+        return encoder
     family = _FAMILIES.get(getattr(estimator, "classes_", np.zeros(0)).dtype.kind, "string")
-    naming = TableEncoder(encoder.columns, target, None if target is None else family)
-    naming.restore_ids(encoder.state()[0])
-    return TABLE, naming
+    arrays, header = encoder.state()
+    return TableEncoder.restore(arrays, header | {"target": target, "target_family": family})

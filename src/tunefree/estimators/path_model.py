@@ -20,7 +20,7 @@ from tunefree.early_stopping.path import Path
 from tunefree.early_stopping.problem import Problem, Rows
 from tunefree.early_stopping.products import expand
 from tunefree.early_stopping.spaces import Dictionary, space_of
-from tunefree.estimators import model_file, path_targets, validation
+from tunefree.estimators import model_file, path_targets, resources, validation
 from tunefree.estimators.path_targets import log_odds, probabilities
 from tunefree.estimators.preparation import LARGEST, Standards, matrix
 from tunefree.explanation.weights import Weights
@@ -237,6 +237,7 @@ def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PathModel
     device = at_hand(saved["parameters"].get("device"))
     estimator = model_file.unfitted(saved["class"], saved["parameters"] | {"device": device})
     estimator._check()
+    resources.threads_of(estimator)  # an error for a number of threads that means nothing
     plain, estimator._is_dense = model["plain"], model["is_dense"]
     for name in PLAIN:
         if name in plain:

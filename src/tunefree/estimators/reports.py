@@ -80,7 +80,7 @@ class Reported:
         if trained.rises is None:
             raise AttributeError(
                 "there is no drifts_: only `tunefree.train` follows losses in the order of the rows, as in"
-                " `tunefree.train(table, target=...)`; fit() may learn them in an order of its own"
+                " `tunefree.train(table, target=..., shuffle=False)`; fit() may learn them in an order of its own"
             )
         return drifts_of(trained)
 

@@ -309,6 +309,26 @@ def feature_names(estimator: Any) -> list[str]:
     return [str(name) for name in getattr(estimator, "feature_names_in_", usual)]
 
 
+def name_target(estimator: Any, y: Any) -> None:
+    """Keep the name of the targets, which a Series has, or a table of one column.
+
+    >>> from types import SimpleNamespace
+    >>> import pandas as pd
+    >>> estimator = SimpleNamespace()
+    >>> name_target(estimator, pd.Series([0, 1], name="rich"))
+    >>> target_name(estimator)
+    'rich'
+    """
+    columns: Sequence[Any] = getattr(y, "columns", ())
+    name = columns[0] if len(columns) == 1 else getattr(y, "name", None)
+    estimator._target_name = None if name is None or str(name) == "" else str(name)
+
+
+def target_name(estimator: Any) -> str | None:
+    """The name of the targets of a fitted estimator; None if they had none."""
+    return getattr(estimator, "_target_name", None)
+
+
 def places(names: Sequence[str], columns: Any, parameter: str) -> list[int]:
     """The places of columns that are given by their names, by numbers from 0, or as a mask.
 

@@ -14,7 +14,7 @@ from tunefree.model_files.trained import load as load_trained
 from tunefree.model_files.trained import refused
 from tunefree.stream.source import Source, open_source
 from tunefree.training import training
-from tunefree.training.remarks import doubts_of_columns, rare_classes
+from tunefree.training.remarks import doubts_of_columns, order_warning, rare_classes
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -46,7 +46,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     train(table, target="rich").save(path)
     ...     model = load(path)
     >>> model, model.predict({"age": [19.0, 61.0]}).tolist()
-    (TuneFreeClassifier(shuffle=False), ['no', 'yes'])
+    (TuneFreeClassifier(), ['no', 'yes'])
     >>> model.partial_fit({"age": [40.0]}, ["perhaps"]).classes_.tolist()
     ['no', 'perhaps', 'yes']
     """
@@ -66,6 +66,10 @@ def train(
     **options: Any,
 ) -> Any:
     """Learn a model from a table or from files, as `tunefree train` does.
+
+    The rows of a table in memory are learned in an order that is drawn, as by ``fit``; with ``shuffle=False`` in the
+    order in which they stand. Rows of files and of streams are learned as they come, unless ``shuffle=True``; and so
+    are those of groups, and rows for a plan, which says it.
 
     Parameters
     ----------
@@ -91,8 +95,8 @@ def train(
     Warns
     -----
     DataWarning
-        For each class of fewer than three rows, where there are more than a thousand and ``classes`` are not given; and
-        for whatever is odd about rows that are used.
+        For each class of fewer than three rows, where there are more than a thousand and ``classes`` are not given; if
+        rows were learned that are sorted by the target; and for whatever is odd about rows that are used.
 
     Examples
     --------
@@ -104,13 +108,27 @@ def train(
         raise ModelError(f"pass a plan, or {', '.join(sorted(options))}, not both")
     on_the_way: dict[str, Any] = {"checkpoint": checkpoint, "save_every": save_every, "resume": resume}
     on_the_way |= {"watcher": watcher, "memory_limit": memory_limit}
-    plan = plan or plan_of(options, on_the_way)
     source = data if isinstance(data, Source) else open_source(data)
+    plan = plan or plan_of(_with_order(options, source), on_the_way)
     if plan.learner == EARLY_STOPPING:
         for name in [name for name, value in on_the_way.items() if value]:
             raise ModelError(f"`{name}` {ROW_BY_ROW.says}; leave it out, or {ROW_BY_ROW.remedy}")
         return estimator_of(descend(source, plan))
     trained = training.train(source, plan, **on_the_way)
-    for line in [*rare_classes(trained), *map(str, trained.progress.oddities), *map(str, doubts_of_columns(trained))]:
+    is_sorted = trained.order is not None and trained.order.finding().is_sorted
+    of_order = [str(order_warning(trained))] if is_sorted else []
+    for line in [
+        *of_order,
+        *rare_classes(trained),
+        *map(str, trained.progress.oddities),
+        *map(str, doubts_of_columns(trained)),
+    ]:
         warnings.warn(line, DataWarning, stacklevel=2)
     return estimator_of(trained)
+
+
+def _with_order(options: dict[str, Any], source: Source) -> dict[str, Any]:
+    """Options, with which an order is drawn for the rows of a table in memory where they do not say it."""
+    is_in_memory = not source.files and source.rewindable
+    is_kept = options.get("group") is not None or options.get("learner") == EARLY_STOPPING
+    return {"shuffle": True, **options} if is_in_memory and not is_kept else options

@@ -107,9 +107,11 @@ def labelled(
 ) -> tuple[Any, np.ndarray]:
     """X as :func:`features` gives it, and a checked (n,) array of y.
 
-    With ``reset`` the estimator's ``n_features_in_`` and ``feature_names_in_`` are set, else they are compared with.
-    ``stream`` says that more rows are to come.
+    With ``reset`` the estimator's ``n_features_in_`` and ``feature_names_in_`` are set, else they are compared with;
+    so is the name of the target for its file. ``stream`` says that more rows are to come.
     """
+    if reset:
+        tables.name_target(estimator, y)
     X, y = _rows_of(X), class_sets.plain(_unmasked(y))
     if tables.is_for_encoder(estimator, X, reset):
         _check_known(y)

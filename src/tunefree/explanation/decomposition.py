@@ -45,8 +45,9 @@ class Decomposition:
     """A trained model as a sum of terms.
 
     ``layout``: of the features of its rows.
-    ``rows``: the reference. By default the rows that a pool keeps for growing; where there are none, as with texts,
+    ``rows``: of the reference. By default the rows that a pool keeps for growing; where there are none, as with texts,
     single learners and models that only predict, terms are relative to a row of which nothing is known.
+    ``reference``: one that was made of the model before, instead of rows.
     ``names``: the constant, the columns, and with kernel members a term of these.
     Raises a ModelError if the model has kernels only.
 
@@ -61,7 +62,7 @@ class Decomposition:
     (['(constant)', 'a', 'b'], True)
     """
 
-    def __init__(self, model: Model, layout: Layout, rows: Any = None) -> None:
+    def __init__(self, model: Model, layout: Layout, rows: Any = None, reference: Reference | None = None) -> None:
         if not model.ensemble.linear.members:
             raise ModelError("models of kernels alone have no terms of columns; explain a pool or a linear learner")
         self.model, self.layout = model, layout
@@ -69,7 +70,7 @@ class Decomposition:
         self.names = [CONSTANT, *columns]
         number = {column: 1 + k for k, column in enumerate(columns)}
         self._of_part = np.array([*(number[part.column] for part in layout.parts), 0], np.int64)  # -1: the constant
-        self.reference = Reference.of(model, bool(layout.columns), rows)
+        self.reference = reference or Reference.of(model, bool(layout.columns), rows)
         if not model.options.is_pool:
             self._linear = LinearTerms(
                 model.ensemble.linear, self.term_of_feature, len(self.names), self.reference.rows

@@ -30,7 +30,7 @@ _PLACES = {
     "adam": "tunefree.learners.adam:Adam",
     "perceptron": "tunefree.learners.perceptron:Perceptron",
 }
-ALL = Registry("learner", _PLACES)
+ALL = Registry("learner", _PLACES, "tunefree.learners")
 
 _NOT_LEARNERS_BY_NAME = (
     "tunefree.learners.averaging:Averaged",

@@ -19,7 +19,7 @@ from tunefree.model.calibration import Calibration
 from tunefree.model.options import ModelOptions
 from tunefree.model.relative import RelativeWeights
 
-MOST_LOSS = 1e300  # what total losses end at
+MOST_LOSS = 1e300  # what losses, and total losses, end at; sums of such have room above it
 State = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 
@@ -76,7 +76,9 @@ class Leader:
             return np.zeros(len(y), np.int64)
         rows = [measured(objective, y, np.ascontiguousarray(_finite(of_member))) for of_member in predictions]
         losses = np.where(np.isfinite(predictions).all(axis=2), np.array(rows), np.inf)
-        counted = np.multiply(losses, weight, out=np.zeros(losses.shape), where=weight > 0.0)
+        with np.errstate(over="ignore"):
+            counted = np.multiply(losses, weight, out=np.zeros(losses.shape), where=weight > 0.0)
+        counted = np.where(np.isfinite(losses), np.minimum(counted, MOST_LOSS), counted)
         totals = np.cumsum(np.column_stack([self.losses, counted]), axis=1)
         totals = np.where(np.isfinite(totals), np.minimum(totals, MOST_LOSS), totals)
         self.losses = totals[:, -1].copy()

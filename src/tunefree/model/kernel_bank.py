@@ -54,6 +54,11 @@ class KernelConfig(NamedTuple):
         return cls(**{**saved, "device": at_hand(saved.get("device"))})
 
 
+def _is_of_numbers(X: Block) -> bool:
+    """Whether rows have neither codes nor words, so that those of a table may be of an array."""
+    return not (X.codes.any() or len(X.values))
+
+
 class KernelBank:
     """Kernel learners on one view of the rows.
 
@@ -171,7 +176,7 @@ class KernelBank:
     def _check_kind(self, X: Block) -> None:
         """Whether rows are like those before, which compiled code does not check."""
         n_columns = X.numbers.shape[1]
-        if self.waiting and self.waiting[0].X.is_table != X.is_table:
+        if self.waiting and self.waiting[0].X.is_table != X.is_table and not (X.is_table and _is_of_numbers(X)):
             raise ModelError(UNLIKE)
         if self.n_columns is not None and (self.n_columns == 0) != (n_columns == 0):
             raise ModelError(UNLIKE)
@@ -304,7 +309,7 @@ class KernelBank:
         precision, kernel = np.float64 if self.kernel_config.double else np.float32, self._kernel(1.0)
         seen = self._transformed(X)
         known = None if self.expansion is None else type(self.expansion.block)
-        if known is DensePoints and seen.is_table and not (seen.codes.any() or len(seen.values)):
+        if known is DensePoints and seen.is_table and _is_of_numbers(seen):
             seen = seen._replace(is_table=False)
         seen_points = points(seen, kernel, precision)
         if known not in (None, type(seen_points)):

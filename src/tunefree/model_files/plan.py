@@ -282,7 +282,8 @@ class Plan(Parameters):
 
     def _check_names(self) -> None:
         """Raise an error if there is no such learner or kernel."""
-        if self.learner not in (names := [POOL, EARLY_STOPPING, *learners.ALL, *kernel_learners.ALL]):
+        names = [POOL, EARLY_STOPPING, *learners.ALL, *kernel_learners.ALL]
+        if self.learner not in names and self.learner not in learners.ALL:
             remedy = nearest(self.learner, names, "learners", len(names))
             raise ModelError(f"unknown learner {self.learner!r}; {remedy}")
         if self.kernel is not None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tunefree.core import storage
 from tunefree.core.errors import ModelError, TunefreeError
-from tunefree.core.registry import Registry
+from tunefree.core.registry import Registry, UnknownNameError
 from tunefree.model_files import relations, schemas
 from tunefree.model_files.column_samples import ColumnSamples
 from tunefree.model_files.plan import Plan
@@ -156,7 +156,8 @@ def load(path: str | os.PathLike[str], kind: str | None = None) -> Trained:
     arrays, header = storage.load(path)
     written = header.get("kind")
     if not isinstance(written, str) or written not in KINDS:
-        raise ModelError(f"{path}: a model of kind {written!r}, which this tunefree does not know; upgrade tunefree")
+        problem = f"a model of kind {repr(written)[:MOST_SHOWN]}, which this tunefree does not know"
+        raise ModelError(f"{path}: {problem}; upgrade tunefree")
     if kind is not None and written != kind:
         raise ModelError(f"{path}: {OTHERS[kind]}")
     return _checked(path, written, arrays, header)
@@ -181,6 +182,9 @@ def refused(path: Any) -> Iterator[None]:
     remedy = "train again or restore it from a backup"
     try:
         yield
+    except UnknownNameError as error:
+        remedy = "if another package adds it, install that here, or register it in Python before `tunefree.load`"
+        raise ModelError(f"{path}: {str(error)[:MOST_SHOWN]}; {remedy}") from None
     except TunefreeError as error:
         raise ModelError(f"{path}: {str(error)[:MOST_SHOWN]}; {remedy}") from None
     except _WHAT_LIES_RAISE as error:

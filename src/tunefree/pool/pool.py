@@ -516,5 +516,5 @@ class Pool:
         growth = self.members.growth
         of_growth = growth.nbytes if growth is not None else 0
         of_balance = 0 if self.balance is None else self.balance.nbytes
-        parts = self.copies, self.waiting, *self.contexts
+        parts: list[Any] = [self.copies, self.waiting, *self.contexts]
         return of_growth + of_balance + sum(part.nbytes for part in parts)

@@ -15,7 +15,8 @@ from tunefree.plotting import charts
 from tunefree.plotting.style import BLUE, LEADER, span
 from tunefree.report.document import Block, Chart, Column, Data, Fact, Facts, Note, Section, Table, on_axes
 from tunefree.report.formats import COUNT, DECIMALS, PERCENT, SIX, THREE, Format
-from tunefree.report.words import order_warning, sentence, weights_named
+from tunefree.report.words import sentence, weights_named
+from tunefree.training.remarks import order_warning
 from tunefree.workflows.certification import findings, of_weights
 
 KERNELS = 3  # that people see

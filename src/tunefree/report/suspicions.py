@@ -12,11 +12,11 @@ from tunefree.report.columns import FEWEST_NAMED, missing_shares, naming_columns
 from tunefree.report.document import Block, Column, Note, Section, Table
 from tunefree.report.formats import Format
 from tunefree.report.rows import oddity_lines, tables_of_reasons
-from tunefree.report.words import order_warning, sentence
+from tunefree.report.words import sentence
 from tunefree.stream.layout import CODES, Layout
 from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
 from tunefree.stream.tally import Tally
-from tunefree.training.remarks import rare_classes, remark_on_known_rows
+from tunefree.training.remarks import order_warning, rare_classes, remark_on_known_rows
 from tunefree.training.rises import warnings_of_rises
 from tunefree.training.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks
 

@@ -10,22 +10,6 @@ from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.report.formats import first
-from tunefree.workflows.certification import order_of
-
-SORTED = (
-    "the rows are sorted by the target, or grouped by it: {changes:,} of the neighbouring targets looked at"
-    " differ, and {expected:,.0f} would in a random order. The losses are of predicting the next row in this order;"
-    " they tell nothing of other rows, and the model leans to the last rows it saw. Train with `shuffle=True`."
-)
-OF_GROUPS = (
-    "the target depends on the number of the row (a test of level {level:g}), as it does where rows of a group are"
-    " alike. The losses are of predicting the next group; where groups drift, later ones may be predicted worse."
-)
-DEPENDENT = (
-    "the target depends on the number of the row: it drifts, or neighbouring rows are alike (a test of level"
-    " {level:g}). The losses are of predicting the next row; new rows in another order may be predicted worse. If the"
-    " order has no meaning, train with `shuffle=True`."
-)
 
 
 def goal_of(trained: Trained, so_far: str = "") -> str:
@@ -67,16 +51,6 @@ def describe(trained: Trained) -> str:
     how = f"loss {loss_name(model)}, learner {model.learner}{averaged}"
     so_far = "" if trained.progress.complete else " so far"
     return f"{goal_of(trained, so_far)}; {how}"
-
-
-def order_warning(trained: Trained) -> str | None:
-    """A warning, if the targets depend on the order of the rows."""
-    order = order_of(trained).get("order", {"depends_on_rows": False})
-    if not order["depends_on_rows"]:
-        return None
-    if trained.plan.group is not None:
-        return OF_GROUPS.format(**order)
-    return (SORTED if order["sorted"] else DEPENDENT).format(**order)
 
 
 def without_weights(model: Any) -> str:

@@ -35,8 +35,7 @@ class Connection(HttpToolsProtocol):
     refusals: Refusals
     _reading: asyncio.TimerHandle | None = None
     _writing: asyncio.TimerHandle | None = None
-    _n_header = 0  # bytes of a header that has not come as a whole
-    _is_in_header = True
+    _n_beside = 0  # bytes since a header or a piece of a body: of a header, or of the trailers behind a body
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -54,10 +53,9 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
             return
-        if self._is_in_header:
-            self._n_header += len(data)
+        self._n_beside += len(data)
         super().data_received(data)
-        if self._is_in_header and self._n_header > self.limits.max_header:
+        if self._n_beside > self.limits.max_header:
             self.refusals.too_large += 1
             self._end(b"431 Request Header Fields Too Large")
 
@@ -67,11 +65,15 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        self._is_in_header, self._n_header = False, 0
+        self._n_beside = 0
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        self._n_beside = 0
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
-        self._is_in_header = True
+        self._n_beside = 0
         self._stop_reading()
         super().on_message_complete()
 

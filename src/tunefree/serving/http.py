@@ -57,7 +57,7 @@ class Application:
     def __init__(self, service: Service, limits: Limits, refusals: Refusals) -> None:
         self._service, self._limits, self._token = service, limits, limits.token()
         self._metrics, self._n_bytes = Metrics(service, refusals), 0
-        self._hosts = {"localhost", "127.0.0.1", "[::1]", limits.host, *limits.allow_host}
+        self._hosts = set(map(str.lower, ("localhost", "127.0.0.1", "[::1]", limits.host, *limits.allow_host)))
         self._endpoints: dict[tuple[str, str], Callable[[Request], Awaitable[Answer]]] = {
             ("POST", "/predict"): self._predict,
             ("POST", "/explain"): self._explain,
@@ -112,13 +112,13 @@ class Application:
 
     def _admit(self, request: Request) -> None:
         """Raise an error if a request is for another host, comes from a page of another, or lacks the token."""
-        host, path = request.headers.get("host", ""), request.scope["path"]
+        host, path = request.headers.get("host", "").lower(), request.scope["path"]
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if name not in self._hosts:
             problem = f"the server is not asked by the name {name!r}; ask by another, or pass --allow-host {name}"
             raise _RequestError(403, problem)
         origin = request.headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and _host_of(origin) != host:
             raise _RequestError(403, f"pages of {origin!r} may not ask")
         if request.scope["query_string"]:
             _check_parameters(path, [name for name, _ in request.query_params.multi_items()])
@@ -127,13 +127,22 @@ class Application:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise _RequestError(415, "send JSON, with the header Content-Type: application/json (as curl --json does)")
-        if self._token is not None and path not in ("/predict", "/explain"):
-            sent = request.headers.get("authorization", "").encode("utf-8", "surrogateescape")
-            if not secrets.compare_digest(sent, f"Bearer {self._token}".encode()):
-                raise _RequestError(401, "send the token of the server, as Authorization: Bearer TOKEN")
+        if path not in ("/predict", "/explain"):
+            self._check_token(request)
+
+    def _check_token(self, request: Request, why: str = "") -> None:
+        """Raise an error if a request lacks the token, where one is needed."""
+        if self._token is None:
+            return
+        sent = request.headers.get("authorization", "").encode("utf-8", "surrogateescape")
+        if not secrets.compare_digest(sent, f"Bearer {self._token}".encode()):
+            raise _RequestError(401, f"{why}send the token of the server, as Authorization: Bearer TOKEN")
 
     async def _predict(self, request: Request) -> Answer:
+        """Predict rows. Those with an id are written down, in place of others with that id, which needs the token."""
         rows, is_one = await self._rows_of(request)
+        if any(row.get(id_name := self._service.admission.id) is not None for row in rows):
+            self._check_token(request, f"rows with {id_name!r} wait for their labels: leave it out, or ")
         layout = asked_for(request.query_params) if request.scope["query_string"] else PLAIN
         answers = await self._service.predictor.predict_together(rows, layout)
         return 200, answers[0] if is_one else answers
@@ -142,7 +151,8 @@ class Application:
         rows, is_one = await self._rows_of(request)
         if len(rows) > MOST_EXPLAINED:
             raise _RequestError(413, f"at most {MOST_EXPLAINED} rows are explained at a time")
-        answers = await run_in_threadpool(self._service.explain, rows, request.query_params.get("class"))
+        explained = self._service.explainer.submit(rows, request.query_params.get("class"))
+        answers = await asyncio.wrap_future(explained)
         return 200, answers[0] if is_one else answers
 
     async def _learn(self, request: Request, are_labels: bool = False) -> Answer:
@@ -219,6 +229,14 @@ def _of(function: Callable[[], Any]) -> Callable[[Request], Awaitable[Answer]]:
         return 200, await run_in_threadpool(function)
 
     return answer
+
+
+def _host_of(origin: str) -> str | None:
+    """The host of an origin; None if it is none."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return None
 
 
 def _check_parameters(path: str, names: list[str]) -> None:

@@ -27,7 +27,7 @@ from tunefree.pool.published import published, remember
 from tunefree.pool.single_row import LIKE
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
 from tunefree.serving.place import CHAMPION_SINCE
-from tunefree.serving.requests import Counts, Request, Work, checked, without_frames, works_of
+from tunefree.serving.requests import Counts, Due, Request, Work, checked, works_of
 from tunefree.serving.rows import Reader, going_on, is_cut
 from tunefree.serving.settings import Keeping
 from tunefree.serving.store import Store
@@ -56,13 +56,6 @@ class Published(NamedTuple):
     plan: Plan
     rows: int  # learned
     drifts: list[dict[str, Any]]  # where the loss rose
-
-
-class _Due(NamedTuple):
-    """What is done between learning: a function, and where its value goes."""
-
-    function: Callable[[], Any]
-    answer: Future[Any]
 
 
 class Learner:
@@ -99,8 +92,8 @@ class Learner:
         self.broken: str | None = None
         self.failure: str | None = None
         self.rose_at: float | None = None
-        self._queue: queue.SimpleQueue[Request | _Due | None] = queue.SimpleQueue()
-        self._behind: list[Request | _Due | None] = []  # what was taken, and is for the next group
+        self._queue: queue.SimpleQueue[Request | Due | None] = queue.SimpleQueue()
+        self._behind: list[Request | Due | None] = []  # what was taken, and is for the next group
         self._losses: list[tuple[int, np.ndarray]] = []  # of events, that a challenger does not know yet
         self._looked = 0.0  # when rows that have waited too long were dropped last
         begun: Future[None] = Future()
@@ -135,7 +128,7 @@ class Learner:
     def between(self, function: Callable[[], T]) -> T:
         """The value of a function that runs while nothing is learned."""
         answer: Future[T] = Future()
-        self._queue.put(_Due(function, answer))
+        self._queue.put(Due(function, answer))
         return answer.result()
 
     @property
@@ -163,8 +156,8 @@ class Learner:
             return
         begun.set_result(None)
         while (group := self._taken()) is not None:
-            for due in [item for item in group if isinstance(item, _Due)]:
-                _answer(due)
+            for due in [item for item in group if isinstance(item, Due)]:
+                due.do()
             requests = [request for request in group if isinstance(request, Request)]
             if requests:
                 self._process(requests)
@@ -188,9 +181,9 @@ class Learner:
         except Exception as error:  # such as too little memory for a copy
             self._break(error, [])
 
-    def _taken(self) -> list[Request | _Due] | None:
+    def _taken(self) -> list[Request | Due] | None:
         """What is to be done next; nothing when it is time to publish, None at the end."""
-        group: list[Request | _Due] = []
+        group: list[Request | Due] = []
         n_rows, names = 0, set[str]()  # of requests, and ids of rows: none comes twice in a group
         while True:
             try:
@@ -405,10 +398,3 @@ class Learner:
         self._counts.dropped_for_age += dropped
         if dropped:
             self._tell("dropped for age", rows=dropped)
-
-
-def _answer(due: _Due) -> None:
-    try:
-        due.answer.set_result(due.function())
-    except Exception as error:
-        due.answer.set_exception(without_frames(error))

@@ -27,6 +27,7 @@ _SURENESS = {
     "set": "Coverages of sets of classes, the most probable class first.",
     "conditional": "class: sets cover the rows of each class.",
 }
+_PREDICT = "Predict a row, or an array of rows; one with an id waits for its label, which needs the token."
 _CLASS = {"class": "The class whose margin is explained."}
 
 
@@ -52,7 +53,7 @@ def description(state: dict[str, Any]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "tunefree", "version": version("tunefree")},
         "paths": {
-            "/predict": _posted("Predict a row, or an array of rows.", _SURENESS),
+            "/predict": _posted(_PREDICT, _SURENESS),
             "/explain": _posted("What each column contributes to the margin of a row.", _CLASS),
             "/learn": _posted(learn, _NAME),
             "/labels": _posted(label, _NAME),
@@ -70,7 +71,7 @@ def description(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _posted(summary: str, parameters: dict[str, str], body: Any = _ROWS) -> dict[str, Any]:
-    """What is sent with a body; whatever learns or changes something needs the token."""
+    """What is sent with a body; whatever learns or changes something needs the token, and predictions may need it."""
     described = _got(summary)["get"] | {
         "requestBody": {"required": True, "content": {"application/json": {"schema": body}}}
     }
@@ -80,7 +81,9 @@ def _posted(summary: str, parameters: dict[str, str], body: Any = _ROWS) -> dict
         {"name": name, "in": place, "schema": {"type": "string"}, "description": meaning}
         for name, meaning in parameters.items()
     ]
-    return {"post": described | ({} if place == "query" and parameters else {"security": [{"token": []}]})}
+    if parameters is not _CLASS:
+        described["security"] = [*([{}] if parameters is _SURENESS else []), {"token": []}]
+    return {"post": described}
 
 
 def _got(summary: str, kind: str = "application/json") -> dict[str, Any]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tunefree.core.errors import DataError, TunefreeError
 from tunefree.model_files.trained import Trained
@@ -55,6 +56,20 @@ def without_frames(error: Exception) -> Exception:
     if isinstance(error, TunefreeError):
         error.__traceback__ = error.__context__ = None
     return error
+
+
+class Due(NamedTuple):
+    """What a thread is asked to do: a function, and where its value goes."""
+
+    function: Callable[[], Any]
+    answer: Future[Any]
+
+    def do(self) -> None:
+        """Do it, and answer, be it with an error."""
+        try:
+            self.answer.set_result(self.function())
+        except Exception as error:
+            self.answer.set_exception(without_frames(error))
 
 
 @dataclass(eq=False)

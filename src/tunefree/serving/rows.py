@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -46,14 +47,12 @@ class Reader:
     ----------
     id_name : str
         The name under which rows have their id.
-    ignored : Counter
-        Rows with a column that was ignored, by its name.
     """
 
     def __init__(self, admission: Admission) -> None:
         self._admission, self.id_name = admission, admission.id
         self.learns_columns = admission.unknown_columns == LEARN
-        self.ignored: Counter[str] = Counter()
+        self._ignored, self._lock = Counter[str](), threading.Lock()
         self._names, self._known, self._left_out = list[str | None](), dict[str, Any](), list[str]()
         self._usual = set[tuple[str, ...]]()  # names of rows that were taken as they are
         self._cells: Cells | None = None
@@ -118,9 +117,15 @@ class Reader:
         return Batch(block_of(cells), None, np.ones(len(rows)), numbers, None, REQUEST, Position())
 
     def _count_ignored(self, unknown: list[list[str]]) -> None:
-        for name in [name for names in unknown for name in names]:
-            is_counted = name in self.ignored or len(self.ignored) < MOST_NAMES
-            self.ignored[name[:MOST_LETTERS] if is_counted else OTHERS] += 1
+        with self._lock:
+            for name in [name for names in unknown for name in names]:
+                is_counted = name in self._ignored or len(self._ignored) < MOST_NAMES
+                self._ignored[name[:MOST_LETTERS] if is_counted else OTHERS] += 1
+
+    def ignored(self) -> Counter[str]:
+        """Rows with a column that was ignored, by its name, so far."""
+        with self._lock:
+            return self._ignored.copy()
 
     def check(self, trained: Trained, rows: list[Row]) -> tuple[list[Row], Converted | None]:
         """Rows to learn, which may be none, as the journal keeps them: without ids and columns that are ignored.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from tunefree.core.errors import ModelError, listed
 from tunefree.core.storage import check_writable
-from tunefree.explanation.decomposition import Decomposition
 from tunefree.model_files.trained import Trained, continued
 from tunefree.serving.challenger import Following
+from tunefree.serving.explaining import Explainer
 from tunefree.serving.journal import Row, StoreError
 from tunefree.serving.learner import Learner, Tell
 from tunefree.serving.place import Place, forget
@@ -23,8 +23,7 @@ from tunefree.serving.store import Store
 from tunefree.stream.batch import Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
-from tunefree.workflows.explanation import Explainer, decomposition_of
-from tunefree.workflows.prediction import PLAIN, OutputColumns, Predicted
+from tunefree.workflows.prediction import PLAIN, OutputColumns
 
 CATCHING_UP = 60.0  # seconds that a challenger has to learn what it has not yet, and to be saved, to be promoted
 
@@ -95,9 +94,9 @@ class Service:
             check_serves(current)
             _check_id(current, admission.id)
             self.odd = Refused(target=current.encoder.target)  # what was odd about rows that were predicted
-            self._readers = readers = [Reader(admission) for _ in range(2)]  # of the thread that learns, and of others
+            self._readers = readers = [Reader(admission) for _ in range(3)]  # of threads that learn, predict, explain
             self.learner = Learner(self.store, current, readers[0], keeping, column_types, self.counts, tell)
-            self._explained: tuple[Any, Decomposition] | None = None  # a model that was published, and its terms
+            self.explainer = Explainer(self.learner, readers[2])
             of_predictor = self.store.journal, keeping, self.counts, self.odd, tell
             self.predictor = Predictor(lambda: self.learner.published, readers[1], *of_predictor)
             if self.store.needed_after is not None:
@@ -114,6 +113,7 @@ class Service:
 
     def close(self) -> None:
         """Predict and learn what was submitted, save it, and let others write the store."""
+        self.explainer.close()
         self.learner.close()
         if self.shadow is not None:
             self.shadow.close()
@@ -181,25 +181,7 @@ class Service:
         DataError, ModelError
             If a row cannot be used, there is no such class, or the model has kernels alone.
         """
-        return self.learner.between(lambda: self._explain(rows, label))
-
-    def _explain(self, rows: list[Row], label: Any) -> list[Row]:
-        """The same while nothing is learned: contributions are relative to rows that the model keeps."""
-        self.learner.settle()
-        published = self.learner.published
-        trained = replace(self.learner.trained, model=published.model, encoder=published.encoder)
-        batch, _ = self._readers[0].batch(trained, rows, Refused(target=trained.encoder.target))
-        if self._explained is None or self._explained[0] is not published:
-            self._explained = None  # which has the memory that the next one needs
-            self._explained = published, decomposition_of(trained)
-        model, decomposition = trained.model, self._explained[1]
-        explained = Explainer(trained, decomposition, label).of(Predicted(batch, model.predict(batch.rows)))
-        answers: list[Row] = []
-        for k, margin in enumerate(explained.margins.tolist()):
-            of_class = {} if model.task == "regression" else {"class": model.classes[int(explained.classes[k])]}
-            contributions = dict(zip(decomposition.names, explained.contributions[k].tolist(), strict=True))
-            answers.append({**of_class, "margin": margin, "contributions": contributions})
-        return answers
+        return self.explainer.submit(rows, label).result()
 
     def problems(self) -> list[str]:
         """What keeps it from learning or saving."""
@@ -360,7 +342,7 @@ class Service:
             "seconds since 1970 when the loss rose": self.learner.rose_at,
             "drifts": published.drifts,
             "oddities": self.predictor.oddities(),
-            "ignored columns": dict(self._readers[0].ignored + self._readers[1].ignored),
+            "ignored columns": dict(sum((reader.ignored() for reader in self._readers), Counter[str]())),
             "requests that wait to be learned": self.learner.n_queued,
             "requests that wait to be predicted": self.predictor.n_queued,
             "learned here": self.counts.learned,

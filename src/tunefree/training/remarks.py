@@ -13,6 +13,7 @@ from tunefree.stream.batch import Origin
 from tunefree.stream.columns import OF_WORDS, RARE_WORD
 from tunefree.stream.notation import EXACT, ZEROS
 from tunefree.stream.tally import Reason
+from tunefree.theory.exchangeability import LEVEL
 from tunefree.training.pieces import Step
 
 MANY_KNOWN = 0.05  # of the latest rows, from which on this is reported
@@ -22,6 +23,21 @@ _DECISIONS = {
     OF_WORDS: "`text={name!r}` reads words, `categorical={name!r}` keeps this",
     RARE_WORD: "`na_values={value!r}` if it stands for a missing number, `categorical={name!r}` keeps this",
 }
+
+SORTED = (
+    "the rows are sorted by the target, or grouped by it: {changes:,} of the neighbouring targets looked at"
+    " differ, and {expected:,.0f} would in a random order. The losses are of predicting the next row in this order;"
+    " they tell nothing of other rows, and the model leans to the last rows it saw. Train with `shuffle=True`."
+)
+OF_GROUPS = (
+    "the target depends on the number of the row (a test of level {level:g}), as it does where rows of a group are"
+    " alike. The losses are of predicting the next group; where groups drift, later ones may be predicted worse."
+)
+DEPENDENT = (
+    "the target depends on the number of the row: it drifts, or neighbouring rows are alike (a test of level"
+    " {level:g}). The losses are of predicting the next row; new rows in another order may be predicted worse. If the"
+    " order has no meaning, train with `shuffle=True`."
+)
 
 
 def follow(trained: Trained, step: Step, origin: Origin) -> None:
@@ -102,11 +118,30 @@ def rare_classes(trained: Any) -> list[str]:
 def _places(rows: list[tuple[str, int]]) -> str:
     """Rows in words."""
     files = list(dict.fromkeys(file for file, _ in rows))
-    numbers = [[str(row) for file, row in rows if file == name] for name in files]
+    numbers = [[str(row) for file, row in sorted(rows) if file == name] for name in files]
     return ", ".join(
         f"{file}, row{'s' if len(of_file) > 1 else ''} {' and '.join(of_file)}"
         for file, of_file in zip(files, numbers, strict=True)
     )
+
+
+def order_warning(trained: Trained) -> str | None:
+    """A warning, if the targets depend on the order of the rows.
+
+    Examples
+    --------
+    >>> from tunefree.stream.source import open_source
+    >>> from tunefree.model_files.plan import Plan
+    >>> from tunefree.training.training import train
+    >>> table = {"age": [20.0, 60.0] * 100, "rich": ["no"] * 100 + ["yes"] * 100}
+    >>> order_warning(train(open_source(table), Plan(target="rich", learner="scinol2")))[:36]
+    'the rows are sorted by the target, o'
+    """
+    if trained.order is None or not (finding := trained.order.finding()).is_dependent:
+        return None
+    if trained.plan.group is not None:
+        return OF_GROUPS.format(level=LEVEL)
+    return (SORTED if finding.is_sorted else DEPENDENT).format(level=LEVEL, **finding._asdict())
 
 
 def remark_on_known_rows(trained: Any) -> list[str]:

@@ -1,0 +1,176 @@
+"""A model that was fitted in Python is one of files, commands and servers, and comes back to Python."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+
+import tunefree
+from tunefree.core.errors import ModelError
+from tunefree.serving.service import Service, opened
+
+N = 120
+X = np.random.default_rng(0).normal(size=(N, 3))
+NUMBERS = X[:, 0] - 2.0 * X[:, 1]
+LABELS = np.where(NUMBERS > 0.0, "yes", "no")
+TARGETS = {"classification": LABELS, "regression": NUMBERS}
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"]).assign(job=np.where(X[:, 2] > 0.0, "cook", "clerk"))
+ARRAY = pd.DataFrame(X, columns=["x0", "x1", "x2"])  # as files have the columns of an array
+KINDS = {
+    "pool": (tunefree.TuneFreeClassifier, tunefree.TuneFreeRegressor, {"n_jobs": 1}),
+    "pool with a kernel": (tunefree.TuneFreeClassifier, tunefree.TuneFreeRegressor, {"n_jobs": 1, "kernel": "rbf"}),
+    "single learner": (tunefree.ScInOLClassifier, tunefree.ScInOLRegressor, {}),
+    "kernel": (tunefree.KernelPiSTOLClassifier, tunefree.KernelPiSTOLRegressor, {"n_jobs": 1, "gamma": 1.0}),
+    "path": (tunefree.IterativeRegularizationClassifier, tunefree.IterativeRegularizationRegressor, {"max_iter": 20}),
+}
+
+
+def fitted(kind, task, form):
+    """An estimator, and the rows and the name of the target that go with it."""
+    *classes, parameters = KINDS[kind]
+    estimator = classes[task == "regression"](**parameters)
+    if form == "frame":
+        target, rows, y = "goal", FRAME, pd.Series(TARGETS[task], name="goal")
+    else:
+        target, rows, y = "target", ARRAY, TARGETS[task]
+    learned = rows if form == "frame" else X
+    return SimpleNamespace(model=estimator.fit(learned, y), rows=rows, target=target, X=learned, y=TARGETS[task])
+
+
+@pytest.mark.parametrize("form", ["frame", "array"])
+@pytest.mark.parametrize("task", TARGETS)
+def test_a_model_goes_from_a_notebook_to_the_command_line_to_a_server_and_back(task, form, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    of = fitted("pool", task, form)
+    of.rows.assign(**{of.target: of.y}).to_csv("rows.csv", index=False)
+    of.model.save("py.model")
+    assert of.target in of.model.report("rows.csv").html
+    for words in (
+        ["evaluate", "py.model", "rows.csv"],
+        ["report", "py.model", "rows.csv", "-o", "py.html"],
+        ["predict", "py.model", "rows.csv", "-o", "predictions.csv"],
+        ["explain", "py.model", "rows.csv", "-o", "why.csv"],
+        ["certify", "py.model"],
+        ["compare", "rows.csv", "-t", of.target, "--learner", "scinol2", "-q"],
+        ["inspect", "py.model"],
+        ["train", "rows.csv", "--from", "py.model", "-o", "more.model", "-q"],
+    ):
+        assert run(*words)[0] == 0, words
+    predicted = pd.read_csv("predictions.csv")["prediction"].to_numpy()
+    assert (predicted == of.model.predict(of.X)).all()
+    back = tunefree.load("more.model")
+    assert back.t_ == 2 * N and back.trained_.plan.target == of.target
+    back.save("back.model")
+    trained, folder = opened(Path("back.model"), Path("store"))
+    rows, targets = of.rows.to_dict("records")[:3], of.y[:3].tolist()
+    with Service(trained, folder) as service:
+        answers = service.predict([{**row, "id": place} for place, row in enumerate(rows)])
+        assert [answer["prediction"] for answer in answers] == back.predict(of.X[:3]).tolist()
+        assert service.learn([{**row, of.target: y} for row, y in zip(rows, targets, strict=True)])["learned"] == 3
+        assert service.label([{"id": id, of.target: y} for id, y in enumerate(targets)])["learned"] == 3
+        service.save()
+        saved = service.store.file(service.store.versions[-1].number)
+    again = tunefree.load(saved)
+    assert again.t_ == 2 * N + 6 and again.partial_fit(of.X[:1], of.y[:1]).t_ == 2 * N + 7
+    assert again.trained_.plan.target == of.target
+
+
+@pytest.mark.parametrize("form", ["frame", "array", "sparse"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_command_takes_each_kind_of_model_or_says_why_not(kind, form, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if form == "sparse":
+        rows, y = sparse.csr_array(np.where(np.abs(X) > 0.3, X, 0.0)), (NUMBERS > 0.0).astype(int)
+        classes, _, parameters = KINDS[kind]
+        classes(**parameters).fit(rows, y).save("py.model")
+        data = "rows.svm"
+        dump_svmlight_file(sparse.csr_matrix(rows), y, data, zero_based=False)
+    else:
+        of, data = fitted(kind, "classification", form), "rows.csv"
+        of.model.save("py.model")
+        of.rows.assign(**{of.target: of.y}).to_csv(data, index=False)
+    works = {}
+    for words in (
+        ["predict", "py.model", data, "-o", "predictions.csv"],
+        ["evaluate", "py.model", data],
+        ["inspect", "py.model"],
+        ["inspect", "py.model", "--file"],
+        ["inspect", "py.model", "--rows", data],
+        ["explain", "py.model", data, "-o", "why.csv"],
+        ["report", "py.model", data, "-o", "py.html"],
+        ["certify", "py.model"],
+        ["train", data, "--from", "py.model", "-o", "more.model", "-q"],
+        ["serve", "py.model"],
+    ):
+        if words[0] == "serve" and works["train"] and form != "sparse":
+            continue  # it would not end
+        status, _, said = run(*words)
+        works[words[0]] = works.get(words[0], True) and status == 0
+        assert status == 0 or (status == 2 and said.startswith("tunefree: ") and said.count("\n") == 1), (words, said)
+    expected = {"predict", "evaluate", "report", "certify", "train", "inspect", "explain"}
+    if kind == "kernel":
+        expected -= {"inspect", "explain"}
+    if kind == "path":
+        expected = {"predict", "evaluate"}
+    assert {command for command, did in works.items() if did} == expected
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        (NUMBERS > 0.0).astype(int),
+        (NUMBERS > 0.0).astype(float),
+        NUMBERS > 0.0,
+        LABELS.astype(object),
+        pd.Series(LABELS).astype("category"),
+    ],
+    ids=lambda labels: f"{labels.dtype}-{type(labels[0]).__name__}",
+)
+def test_labels_of_each_type_are_those_of_files(labels, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ARRAY.assign(target=np.asarray(labels)).to_csv("rows.csv", index=False)
+    tunefree.ScInOLClassifier(passes=1).fit(X, labels).save("py.model")
+    assert run("evaluate", "py.model", "rows.csv")[0] == 0
+    assert run("train", "rows.csv", "--from", "py.model", "-o", "more.model", "-q")[0] == 0
+    assert tunefree.load("more.model").classes_.tolist() == np.unique(labels).tolist()
+
+
+def target_of(y, tmp_path, target=None, rows=X):
+    tunefree.ScInOLClassifier(passes=1).fit(rows, y).save(tmp_path / "py.model", target=target)
+    return tunefree.load(tmp_path / "py.model").trained_.encoder.target
+
+
+def test_the_target_has_the_name_of_the_series_or_the_one_that_is_asked_for(tmp_path):
+    assert target_of(LABELS, tmp_path) == "target"
+    assert target_of(pd.Series(LABELS), tmp_path) == "target"
+    assert target_of(pd.Series(LABELS, name="rich"), tmp_path) == "rich"
+    assert target_of(pd.Series(LABELS, name="rich"), tmp_path, target="wealthy") == "wealthy"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of scikit-learn, which expects a column
+        assert target_of(pd.DataFrame({"rich": LABELS}), tmp_path) == "rich"
+
+
+def test_no_column_has_the_name_of_the_target(tmp_path):
+    rows = pd.DataFrame(X, columns=["target", "b", "c"])
+    assert target_of(LABELS, tmp_path, rows=rows) == "target_"
+    with pytest.raises(ModelError, match="`target` 'b' is the name of a column"):
+        target_of(LABELS, tmp_path, target="b", rows=rows)
+
+
+def test_a_name_without_effect_is_an_error(tmp_path):
+    with pytest.raises(ModelError, match="begin with their target"):
+        target_of(LABELS, tmp_path, target="rich", rows=sparse.csr_array(X))
+
+
+def test_a_model_that_is_loaded_and_fitted_anew_has_the_new_name(tmp_path):
+    target_of(pd.Series(LABELS, name="rich"), tmp_path)
+    model = tunefree.load(tmp_path / "py.model")
+    assert model.trained_.encoder.target == "rich"
+    assert model.fit(FRAME, pd.Series(LABELS, name="wealthy")).trained_.encoder.target == "wealthy"
