@@ -22,7 +22,6 @@ from tunefree.generations.draws import GOLDEN, HALF, draw_rows, next_random
 from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, SET, WORDS, default_left
 
 RIDGE = 1e-3  # added to sums of second derivatives
-PRIOR_ROWS = 10.0  # of the mean of a node, in that of a category
 LEAST_GAIN = 1e-9
 BITS = 64
 SIGN, TWO_TO_52, BITS_OF_TWO_TO_52 = np.uint64(1 << 63), 2.0**52, np.uint64(0x4330000000000000)
@@ -49,6 +48,7 @@ class Work(NamedTuple):
     histograms: Annotated[np.ndarray, "int64[histograms, drawn, cells]"]  # K of each of 256 codes
     scales: Annotated[np.ndarray, "float64[outputs]"]  # of scores, whose sums are in units
     ridges: Annotated[np.ndarray, "float64[outputs]"]  # in units of second derivatives
+    noises: Annotated[np.ndarray, "float64[outputs]"]  # variances of gradients for a second derivative of 1, in units
     running: Annotated[np.ndarray, "uint64[256]"]  # sums of one output up to each code of a column
     scores: Annotated[np.ndarray, "float64[256]"]  # of the cuts of a column
     order: Annotated[np.ndarray, "uint8[256]"]  # the categories of a column that rows of a node have
@@ -82,6 +82,7 @@ class Work(NamedTuple):
             histograms=np.zeros((most_leaves, n_columns, 256 * n_outputs), np.int64),
             scales=np.zeros(n_outputs),
             ridges=np.zeros(n_outputs),
+            noises=np.zeros(n_outputs),
             running=np.zeros(256, np.uint64),
             scores=np.zeros(256),
             order=np.zeros(256, np.uint8),
@@ -155,7 +156,11 @@ def pack(work, n, low, high, start):
     for k in range(n_outputs):
         gradient = unit_of(of_gradients[k], BITS - 1 - high, n)
         curvature = unit_of(of_curvatures[k], high - low, n)
+        of_squares = 0.0
+        for r in rows:
+            of_squares += np.float64(work.gradients[r, k]) * np.float64(work.gradients[r, k])
         work.scales[k], work.ridges[k] = gradient * gradient / curvature, RIDGE / curvature
+        work.noises[k] = curvature / gradient * of_squares / gradient / of_curvatures[k]
         of_gradients[k], of_curvatures[k] = 1.0 / gradient, 1.0 / curvature
     for p in range(np.uint64(n)):
         r = rows[p]
@@ -294,39 +299,52 @@ def scan(work, sums, n_codes, missing_left, least_rows, best, low, high):
     return np.int64(most).view(np.float64), cut
 
 
-def spread_of(work, sums, k, n_codes, low, high):
-    """By how much the means of the codes of a column differ in an output of a node."""
-    total, n_outputs, of_curvature = 0.0, len(work.scales), (1 << (high - low)) - 1
-    mean = work.sizes_of_node[0, k] / work.sizes_of_node[1, k]
-    for q in range(n_codes + 1):
-        both = sums[(q if q < n_codes else MISSING) * n_outputs + k]
-        if both != 0:
-            h = np.float64((both >> low) & of_curvature) + work.ridges[k]
-            g = np.float64(both >> high) - mean * h
-            total += g * g / h
-    return work.scales[k] * total
-
-
-def order_codes(work, node, sums, n_codes, low, high):
-    """Order the codes of a column that rows of a node have by their means, of an output in which these differ most.
-
-    Returns how many they are. Means are gradients over second derivatives. One of few rows is drawn to that of the
-    node.
-    """
-    n_outputs, of_rows, of_curvature, n, most, spread = len(work.scales), (1 << low) - 1, (1 << (high - low)) - 1, 0, 0, 0.0
-    for k in range(n_outputs if n_outputs > 1 else 0):
-        one = spread_of(work, sums, k, n_codes, low, high)
-        if one > spread:
-            most, spread = k, one
-    mean = work.sizes_of_node[0, most] / work.sizes_of_node[1, most]
-    prior = PRIOR_ROWS * work.sizes_of_node[1, most] / np.float64(work.totals[node, 0] & of_rows)
+def list_codes(work, sums, n_codes):
+    """List the codes of a column that rows of a node have; returns how many they are."""
+    n, n_outputs = 0, len(work.scales)
     for q in range(n_codes + 1):
         code = q if q < n_codes else MISSING
-        both = sums[code * n_outputs + most]
-        if both != 0:
-            h = np.float64((both >> low) & of_curvature)
-            work.order[n], work.means[n] = code, (np.float64(both >> high) - mean * h) / (h + prior)
-            n += 1
+        work.order[n] = code
+        n += np.int64(sums[code * n_outputs] != 0)
+    return n
+
+
+def variance_of(work, sums, n, k, low, high):
+    """The variance of the means of the codes of a column in an output, beyond that of noise, by moments."""
+    n_outputs, of_curvature = len(work.scales), (1 << (high - low)) - 1
+    mean = work.sizes_of_node[0, k] / work.sizes_of_node[1, k]
+    spread, total, squares = 0.0, 0.0, 0.0
+    for q in range(n):
+        both = sums[np.int64(work.order[q]) * n_outputs + k]
+        h = np.float64((both >> low) & of_curvature) + work.ridges[k]
+        g = np.float64(both >> high) - mean * h
+        spread, total, squares = spread + g * g / h, total + h, squares + h * h
+    return max(spread - np.float64(n - 1) * work.noises[k], 0.0) / (total - squares / total) if n > 1 else 0.0
+
+
+def shrunk(work, both, k, variance, low, high):
+    """The gradient of a code beyond that of the node, shrunk by what of it is noise, and the second derivative."""
+    h = np.float64((both >> low) & ((1 << (high - low)) - 1)) + work.ridges[k]
+    g = np.float64(both >> high) - work.sizes_of_node[0, k] / work.sizes_of_node[1, k] * h
+    signal = variance * h
+    return g * signal / (signal + work.noises[k]) if signal > 0.0 else 0.0, h
+
+
+def order_codes(work, sums, n_codes, low, high):
+    """Order the codes of a column that rows of a node have by their means, of an output in which these differ most.
+
+    Returns how many they are. Means are gradients over second derivatives; those of few rows are drawn to that of the
+    node (Efron, Morris: Data analysis using Stein's estimator and its generalizations, JASA 1975).
+    """
+    n, n_outputs, most, variance, most_gain = list_codes(work, sums, n_codes), len(work.scales), 0, 0.0, 0.0
+    for k in range(n_outputs):
+        of_output = variance_of(work, sums, n, k, low, high)
+        gain = work.scales[k] * of_output * work.sizes_of_node[1, k]
+        if gain > most_gain:
+            most, variance, most_gain = k, of_output, gain
+    for q in range(n):
+        g, h = shrunk(work, sums[np.int64(work.order[q]) * n_outputs + most], most, variance, low, high)
+        work.means[q] = g / h
     sort(work.means, work.order, n)
     return n
 
@@ -344,16 +362,19 @@ def sort(keys, codes, n):
         gap >>= 1
 
 
-def scan_sets(work, node, sums, n_codes, least_rows, best, low, high):
+def scan_sets(work, sums, n_codes, least_rows, best, low, high):
     """The best score of the cuts of the categories of a column in the order of their means, as of ``scan``.
 
-    None of the sets of categories is better in one output (Fisher: On grouping for maximum homogeneity, JASA 1958).
+    No other set of categories is better in one output (Fisher: On grouping for maximum homogeneity, JASA 1958).
     """
-    n, n_outputs = order_codes(work, node, sums, n_codes, low, high), len(work.scales)
-    for q in range(n):
-        for k in range(n_outputs):
-            work.in_order[q * n_outputs + k] = sums[np.int64(work.order[q]) * n_outputs + k]
+    n, n_outputs = order_codes(work, sums, n_codes, low, high), len(work.scales)
     for k in range(n_outputs):
+        variance, mean = variance_of(work, sums, n, k, low, high), work.sizes_of_node[0, k] / work.sizes_of_node[1, k]
+        for q in range(n):
+            both = sums[np.int64(work.order[q]) * n_outputs + k]
+            g, h = shrunk(work, both, k, variance, low, high)
+            gradient = np.int64(math.floor(mean * h + g + 0.5))
+            work.in_order[q * n_outputs + k] = (gradient << high) + (both & ((1 << high) - 1))
         work.in_order[MISSING * n_outputs + k] = 0
     return scan(work, work.in_order, n, False, least_rows, best, low, high)
 
@@ -375,7 +396,7 @@ def find_split(work, node, n_codes, is_categorical, least_rows, low, high):
     for f in range(len(work.columns)):
         j, sums = work.columns[f], of_node[f]
         if is_categorical[j]:
-            best, cut = scan_sets(work, node, sums, n_codes[j], least_rows, best, low, high)
+            best, cut = scan_sets(work, sums, n_codes[j], least_rows, best, low, high)
             if cut >= 0:
                 work.splits[node] = j << COLUMN | cut << CODE
             continue
@@ -425,7 +446,7 @@ def split(work, node, codes, n_codes, is_categorical, left, right, low, high):
         while work.columns[f] != column:
             f += 1
         sum_node(work, node, low, high)
-        n = order_codes(work, node, work.histograms[work.histogram[node], f], n_codes[column], low, high)
+        n = order_codes(work, work.histograms[work.histogram[node], f], n_codes[column], low, high)
         for q in range(n):
             work.goes_left[work.order[q]] = q <= cut
     else:
