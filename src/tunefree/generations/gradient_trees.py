@@ -49,6 +49,7 @@ class Work(NamedTuple):
     scales: Annotated[np.ndarray, "float64[outputs]"]  # of scores, whose sums are in units
     ridges: Annotated[np.ndarray, "float64[outputs]"]  # in units of second derivatives
     noises: Annotated[np.ndarray, "float64[outputs]"]  # variances of gradients for a second derivative of 1, in units
+    variances: Annotated[np.ndarray, "float64[outputs]"]  # of the means of categories, likewise
     running: Annotated[np.ndarray, "uint64[256]"]  # sums of one output up to each code of a column
     scores: Annotated[np.ndarray, "float64[256]"]  # of the cuts of a column
     order: Annotated[np.ndarray, "uint8[256]"]  # the categories of a column that rows of a node have
@@ -83,6 +84,7 @@ class Work(NamedTuple):
             scales=np.zeros(n_outputs),
             ridges=np.zeros(n_outputs),
             noises=np.zeros(n_outputs),
+            variances=np.zeros(n_outputs),
             running=np.zeros(256, np.uint64),
             scores=np.zeros(256),
             order=np.zeros(256, np.uint8),
@@ -152,15 +154,12 @@ def pack(work, n, low, high, start):
     rows, of_gradients, of_curvatures = work.rows[:n], work.sizes_of_node[0], work.sizes_of_node[1]
     sum_sizes(work.gradients, rows, of_gradients)
     sum_sizes(work.curvatures, rows, of_curvatures)
-    n_outputs = len(of_gradients)
+    n_outputs, total = len(of_gradients), work.totals[0]
+    total[:], work.noises[:] = 0, 0.0
     for k in range(n_outputs):
         gradient = unit_of(of_gradients[k], BITS - 1 - high, n)
         curvature = unit_of(of_curvatures[k], high - low, n)
-        of_squares = 0.0
-        for r in rows:
-            of_squares += np.float64(work.gradients[r, k]) * np.float64(work.gradients[r, k])
         work.scales[k], work.ridges[k] = gradient * gradient / curvature, RIDGE / curvature
-        work.noises[k] = curvature / gradient * of_squares / gradient / of_curvatures[k]
         of_gradients[k], of_curvatures[k] = 1.0 / gradient, 1.0 / curvature
     for p in range(np.uint64(n)):
         r = rows[p]
@@ -172,6 +171,10 @@ def pack(work, n, low, high, start):
             both = (gradient << high) + (curvature << low) + 1
             work.packed[r, k] = both
             work.ordered[p, k] = both
+            work.noises[k] += np.float64(gradient) * np.float64(gradient)
+            total[k] += both
+    for k in range(n_outputs):
+        work.noises[k] /= max(np.float64((total[k] >> low) & ((1 << (high - low)) - 1)), 1.0)
 
 
 def sum_codes(work, node, n_codes):
@@ -302,51 +305,36 @@ def scan(work, sums, n_codes, missing_left, least_rows, best, low, high):
 def list_codes(work, sums, n_codes):
     """List the codes of a column that rows of a node have; returns how many they are."""
     n, n_outputs = 0, len(work.scales)
-    for q in range(n_codes + 1):
-        code = q if q < n_codes else MISSING
+    for b in range(n_codes + 1):
+        code = b if b < n_codes else MISSING
         work.order[n] = code
         n += np.int64(sums[code * n_outputs] != 0)
     return n
 
 
-def variance_of(work, sums, n, k, low, high):
-    """The variance of the means of the codes of a column in an output, beyond that of noise, by moments."""
-    n_outputs, of_curvature = len(work.scales), (1 << (high - low)) - 1
-    mean = work.sizes_of_node[0, k] / work.sizes_of_node[1, k]
-    spread, total, squares = 0.0, 0.0, 0.0
-    for q in range(n):
-        both = sums[np.int64(work.order[q]) * n_outputs + k]
-        h = np.float64((both >> low) & of_curvature) + work.ridges[k]
-        g = np.float64(both >> high) - mean * h
-        spread, total, squares = spread + g * g / h, total + h, squares + h * h
-    return max(spread - np.float64(n - 1) * work.noises[k], 0.0) / (total - squares / total) if n > 1 else 0.0
+def write_variances(work, sums, n, low, high):
+    """Write the variance of the means of n codes in each output, beyond that of noise (by moments)."""
+    of_node, of_curvature = work.sizes_of_node, (1 << (high - low)) - 1
+    for k in range(len(work.variances)):
+        mean, spread, total, squares = of_node[0, k] / of_node[1, k], 0.0, 0.0, 0.0
+        for q in range(n):
+            both = sums[np.int64(work.order[q]) * len(work.variances) + k]
+            h = np.float64((both >> low) & of_curvature) + work.ridges[k]
+            g = np.float64(both >> high) - mean * h
+            spread, total, squares = spread + g * g / h, total + h, squares + h * h
+        beyond, rest = spread - np.float64(n - 1) * work.noises[k], total - squares / max(total, 1e-300)
+        work.variances[k] = beyond / rest if beyond > 0.0 and rest > 0.0 else 0.0
 
 
-def shrunk(work, both, k, variance, low, high):
-    """The gradient of a code beyond that of the node, shrunk by what of it is noise, and the second derivative."""
-    h = np.float64((both >> low) & ((1 << (high - low)) - 1)) + work.ridges[k]
-    g = np.float64(both >> high) - work.sizes_of_node[0, k] / work.sizes_of_node[1, k] * h
-    signal = variance * h
-    return g * signal / (signal + work.noises[k]) if signal > 0.0 else 0.0, h
+def shrunk(work, both, k, low, high):
+    """The gradient of a code, drawn to the mean of the node by the share of noise in it, and the second derivative.
 
-
-def order_codes(work, sums, n_codes, low, high):
-    """Order the codes of a column that rows of a node have by their means, of an output in which these differ most.
-
-    Returns how many they are. Means are gradients over second derivatives; those of few rows are drawn to that of the
-    node (Efron, Morris: Data analysis using Stein's estimator and its generalizations, JASA 1975).
+    Efron, Morris: Data analysis using Stein's estimator and its generalizations (JASA 1975).
     """
-    n, n_outputs, most, variance, most_gain = list_codes(work, sums, n_codes), len(work.scales), 0, 0.0, 0.0
-    for k in range(n_outputs):
-        of_output = variance_of(work, sums, n, k, low, high)
-        gain = work.scales[k] * of_output * work.sizes_of_node[1, k]
-        if gain > most_gain:
-            most, variance, most_gain = k, of_output, gain
-    for q in range(n):
-        g, h = shrunk(work, sums[np.int64(work.order[q]) * n_outputs + most], most, variance, low, high)
-        work.means[q] = g / h
-    sort(work.means, work.order, n)
-    return n
+    h = np.float64((both >> low) & ((1 << (high - low)) - 1)) + work.ridges[k]
+    of_mean, signal = work.sizes_of_node[0, k] / work.sizes_of_node[1, k] * h, work.variances[k] * h
+    share = signal / (signal + work.noises[k]) if signal > 0.0 else 0.0
+    return of_mean + share * (np.float64(both >> high) - of_mean), h
 
 
 def sort(keys, codes, n):
@@ -362,19 +350,36 @@ def sort(keys, codes, n):
         gap >>= 1
 
 
-def scan_sets(work, sums, n_codes, least_rows, best, low, high):
-    """The best score of the cuts of the categories of a column in the order of their means, as of ``scan``.
+def order_codes(work, sums, n_codes, low, high):
+    """Order the codes that rows of a node have in a column by their means; returns how many they are.
 
-    No other set of categories is better in one output (Fisher: On grouping for maximum homogeneity, JASA 1958).
+    Means are shrunk gradients over second derivatives, of the output in which they differ most.
+    """
+    n, most, n_outputs = list_codes(work, sums, n_codes), 0, len(work.scales)
+    write_variances(work, sums, n, low, high)
+    gains, curvatures = work.scales, work.sizes_of_node[1]
+    for k in range(1, n_outputs):
+        of_output = gains[k] * work.variances[k] * curvatures[k]
+        most = k if of_output > gains[most] * work.variances[most] * curvatures[most] else most
+    for q in range(n):
+        g, h = shrunk(work, sums[np.int64(work.order[q]) * n_outputs + most], most, low, high)
+        work.means[q] = g / h
+    sort(work.means, work.order, n)
+    return n
+
+
+def scan_sets(work, sums, n_codes, least_rows, best, low, high):
+    """The best score of the cuts of the codes of a column in the order of their means, as of ``scan``.
+
+    For one output no other sets are better (Fisher: On grouping for maximum homogeneity, JASA 1958). Gradients are
+    shrunk, or sets would be chosen for their noise: with many categories nearly all of the gain may be noise.
     """
     n, n_outputs = order_codes(work, sums, n_codes, low, high), len(work.scales)
     for k in range(n_outputs):
-        variance, mean = variance_of(work, sums, n, k, low, high), work.sizes_of_node[0, k] / work.sizes_of_node[1, k]
         for q in range(n):
             both = sums[np.int64(work.order[q]) * n_outputs + k]
-            g, h = shrunk(work, both, k, variance, low, high)
-            gradient = np.int64(math.floor(mean * h + g + 0.5))
-            work.in_order[q * n_outputs + k] = (gradient << high) + (both & ((1 << high) - 1))
+            g, _ = shrunk(work, both, k, low, high)
+            work.in_order[q * n_outputs + k] = (np.int64(math.floor(g + 0.5)) << high) + (both & ((1 << high) - 1))
         work.in_order[MISSING * n_outputs + k] = 0
     return scan(work, work.in_order, n, False, least_rows, best, low, high)
 
