@@ -218,7 +218,7 @@ def test_exclusive_or_is_learned():
 
 
 def error_of(X, y, n):
-    """The root mean squared error on the rows from n on of trees grown on those before; the first column is a category."""
+    """The error on the rows from n on of trees grown on those before; the first column has categories."""
     is_categorical = np.arange(X.shape[1]) == 0
     model = growing.grow("boosted", Problem(X[:n], is_categorical, y[:n], np.ones(n), 0, Square()), 0)
     return math.sqrt(np.mean((model.apply(X[n:])[1][0][:, 0] - y[n:]) ** 2))

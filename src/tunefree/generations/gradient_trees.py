@@ -18,6 +18,7 @@ import numpy as np
 
 from tunefree.core.kernels import kernel
 from tunefree.generations.bins import MISSING
+from tunefree.generations.category_sets import lay_in_order, order_codes, write_set
 from tunefree.generations.draws import GOLDEN, HALF, draw_rows, next_random
 from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, SET, WORDS, default_left
 
@@ -43,7 +44,7 @@ class Work(NamedTuple):
     last: Annotated[np.ndarray, "int64[nodes]"]
     totals: Annotated[np.ndarray, "int64[nodes, outputs]"]  # over a node's rows
     gains: Annotated[np.ndarray, "float64[nodes]"]  # of its best split; 0 for none
-    splits: Annotated[np.ndarray, "int32[nodes]"]  # the test of its best split; of categories with a place in their order
+    splits: Annotated[np.ndarray, "int32[nodes]"]  # the test of its best split; of categories, where their order is cut
     histogram: Annotated[np.ndarray, "int64[nodes]"]  # which histogram is its
     histograms: Annotated[np.ndarray, "int64[histograms, drawn, cells]"]  # K of each of 256 codes
     scales: Annotated[np.ndarray, "float64[outputs]"]  # of scores, whose sums are in units
@@ -302,85 +303,10 @@ def scan(work, sums, n_codes, missing_left, least_rows, best, low, high):
     return np.int64(most).view(np.float64), cut
 
 
-def list_codes(work, sums, n_codes):
-    """List the codes of a column that rows of a node have; returns how many they are."""
-    n, n_outputs = 0, len(work.scales)
-    for b in range(n_codes + 1):
-        code = b if b < n_codes else MISSING
-        work.order[n] = code
-        n += np.int64(sums[code * n_outputs] != 0)
-    return n
-
-
-def write_variances(work, sums, n, low, high):
-    """Write the variance of the means of n codes in each output, beyond that of noise (by moments)."""
-    of_node, of_curvature = work.sizes_of_node, (1 << (high - low)) - 1
-    for k in range(len(work.variances)):
-        mean, spread, total, squares = of_node[0, k] / of_node[1, k], 0.0, 0.0, 0.0
-        for q in range(n):
-            both = sums[np.int64(work.order[q]) * len(work.variances) + k]
-            h = np.float64((both >> low) & of_curvature) + work.ridges[k]
-            g = np.float64(both >> high) - mean * h
-            spread, total, squares = spread + g * g / h, total + h, squares + h * h
-        beyond, rest = spread - np.float64(n - 1) * work.noises[k], total - squares / max(total, 1e-300)
-        work.variances[k] = beyond / rest if beyond > 0.0 and rest > 0.0 else 0.0
-
-
-def shrunk(work, both, k, low, high):
-    """The gradient of a code, drawn to the mean of the node by the share of noise in it, and the second derivative.
-
-    Efron, Morris: Data analysis using Stein's estimator and its generalizations (JASA 1975).
-    """
-    h = np.float64((both >> low) & ((1 << (high - low)) - 1)) + work.ridges[k]
-    of_mean, signal = work.sizes_of_node[0, k] / work.sizes_of_node[1, k] * h, work.variances[k] * h
-    share = signal / (signal + work.noises[k]) if signal > 0.0 else 0.0
-    return of_mean + share * (np.float64(both >> high) - of_mean), h
-
-
-def sort(keys, codes, n):
-    """Sort n codes by their keys (Shell: A high-speed sorting procedure, Communications of the ACM 1959)."""
-    gap = n >> 1
-    while gap > 0:
-        for i in range(gap, n):
-            key, code, p = keys[i], codes[i], i
-            while p >= gap and keys[p - gap] > key:
-                keys[p], codes[p] = keys[p - gap], codes[p - gap]
-                p -= gap
-            keys[p], codes[p] = key, code
-        gap >>= 1
-
-
-def order_codes(work, sums, n_codes, low, high):
-    """Order the codes that rows of a node have in a column by their means; returns how many they are.
-
-    Means are shrunk gradients over second derivatives, of the output in which they differ most.
-    """
-    n, most, n_outputs = list_codes(work, sums, n_codes), 0, len(work.scales)
-    write_variances(work, sums, n, low, high)
-    gains, curvatures = work.scales, work.sizes_of_node[1]
-    for k in range(1, n_outputs):
-        of_output = gains[k] * work.variances[k] * curvatures[k]
-        most = k if of_output > gains[most] * work.variances[most] * curvatures[most] else most
-    for q in range(n):
-        g, h = shrunk(work, sums[np.int64(work.order[q]) * n_outputs + most], most, low, high)
-        work.means[q] = g / h
-    sort(work.means, work.order, n)
-    return n
-
-
 def scan_sets(work, sums, n_codes, least_rows, best, low, high):
-    """The best score of the cuts of the codes of a column in the order of their means, as of ``scan``.
-
-    For one output no other sets are better (Fisher: On grouping for maximum homogeneity, JASA 1958). Gradients are
-    shrunk, or sets would be chosen for their noise: with many categories nearly all of the gain may be noise.
-    """
-    n, n_outputs = order_codes(work, sums, n_codes, low, high), len(work.scales)
-    for k in range(n_outputs):
-        for q in range(n):
-            both = sums[np.int64(work.order[q]) * n_outputs + k]
-            g, _ = shrunk(work, both, k, low, high)
-            work.in_order[q * n_outputs + k] = (np.int64(math.floor(g + 0.5)) << high) + (both & ((1 << high) - 1))
-        work.in_order[MISSING * n_outputs + k] = 0
+    """The best score of the cuts of the categories of a column in their order, as of ``scan``."""
+    n = order_codes(work, sums, n_codes, low, high)
+    lay_in_order(work, sums, n, low, high)
     return scan(work, work.in_order, n, False, least_rows, best, low, high)
 
 
@@ -434,15 +360,6 @@ def partition(work, node, of_column, left, right):
     return n_missing
 
 
-def write_set(work, place, n, cut, is_left):
-    """Write which codes go right: those behind a cut in the order, and those that no row has, unless they go left."""
-    of_node = work.sets[place]
-    of_node[:] = np.uint64(0) if is_left else ~np.uint64(0)
-    for q in range(n):
-        word, bit = work.order[q] >> np.uint8(6), np.uint64(1) << np.uint64(work.order[q] & np.uint8(63))
-        of_node[word] = of_node[word] | bit if q > cut else of_node[word] & ~bit
-
-
 def split(work, node, codes, n_codes, is_categorical, left, right, low, high):
     """Split a node, and write its test."""
     test, n = work.splits[node], 0
@@ -462,7 +379,8 @@ def split(work, node, codes, n_codes, is_categorical, left, right, low, high):
     n_left, n_right = work.last[left] - work.first[left], work.last[right] - work.first[right]
     is_left = default_left(0 if n > 0 else n_missing, n_left, n_right, work.rows[work.first[node]])
     work.splits[node] = column << COLUMN | SET if n > 0 else test | np.int32(is_left)
-    write_set(work, left >> 1, n, cut, is_left)
+    if n > 0:
+        write_set(work, left >> 1, n, cut, is_left)
 
 
 def number_leaves(work, n_nodes):

@@ -36,7 +36,7 @@ class Trees(NamedTuple):
     bins: Bins  # of the columns
     roots: np.ndarray  # (trees,) int32: the first node of each tree
     nodes: np.ndarray  # (nodes, 2) int32: test, and left child (the right one is next to it); LEAF, and number of leaf
-    sets: np.ndarray  # (sets, WORDS) uint64: a bit of each code that goes right; that of a node is at half its left child
+    sets: np.ndarray  # (sets, WORDS) uint64: bits of the codes that go right; of a node, at half its left child
     values: np.ndarray  # (leaves, K) float32, of numbers float64: parts of the margins (boosted), or means (averaged)
     start: np.ndarray  # (K,) float64: the margins to which values are added
     is_averaged: np.ndarray  # () bool: predictions are means of values over trees
