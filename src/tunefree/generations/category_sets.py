@@ -23,7 +23,7 @@ def list_codes(work, sums, n_codes):
     n, n_outputs = 0, len(work.scales)
     for b in range(n_codes + 1):
         code = b if b < n_codes else MISSING
-        work.order[n] = code
+        work.present[n] = code
         n += 1 if sums[code * n_outputs] != 0 else 0
     return n
 
@@ -34,7 +34,7 @@ def write_variances(work, sums, n, low, high):
     for k in range(len(work.variances)):
         mean, spread, total, squares = of_node[0, k] / of_node[1, k], 0.0, 0.0, 0.0
         for q in range(n):
-            both = sums[np.int64(work.order[q]) * len(work.variances) + k]
+            both = sums[np.int64(work.present[q]) * len(work.variances) + k]
             h = np.float64((both >> low) & of_curvature) + work.ridges[k]
             g = np.float64(both >> high) - mean * h
             spread, total, squares = spread + g * g / h, total + h, squares + h * h
@@ -50,34 +50,37 @@ def shrunk(work, both, k, low, high):
     return of_mean + share * (np.float64(both >> high) - of_mean), h
 
 
-def sort(keys, codes, n):
-    """Sort n codes by their keys (Shell: A high-speed sorting procedure, Communications of the ACM 1959)."""
-    gap = n >> 1
-    while gap > 0:
-        for i in range(gap, n):
-            key, code, p = keys[i], codes[i], i
-            while p >= gap and keys[p - gap] > key:
-                keys[p], codes[p] = keys[p - gap], codes[p - gap]
-                p -= gap
-            keys[p], codes[p] = key, code
-        gap >>= 1
+def write_order(means, codes, n, order):
+    """Write n codes in the order of their means.
+
+    The place of each is how many are before it. Processors count several at a time, and guess nothing, as in sorting.
+    """
+    for q in range(np.uint64(n)):
+        mean, place = means[q], np.uint64(0)
+        for p in range(q):
+            place += np.uint64(means[p] <= mean)
+        for p in range(q + np.uint64(1), np.uint64(n)):
+            place += np.uint64(means[p] < mean)
+        order[place] = codes[q]
 
 
 def order_codes(work, sums, n_codes, low, high):
     """Order the codes that rows of a node have in a column by their means; returns how many they are.
 
-    Means are shrunk gradients over second derivatives, of the output in which they differ most.
+    Means are shrunk gradients over second derivatives, of the output in which they differ most. None are counted where
+    they differ by noise only.
     """
     n, most, n_outputs = list_codes(work, sums, n_codes), 0, len(work.scales)
     write_variances(work, sums, n, low, high)
-    gains, curvatures = work.scales, work.sizes_of_node[1]
+    scales, curvatures = work.scales, work.sizes_of_node[1]
     for k in range(1, n_outputs):
-        of_output = gains[k] * work.variances[k] * curvatures[k]
-        most = k if of_output > gains[most] * work.variances[most] * curvatures[most] else most
+        of_output = scales[k] * work.variances[k] * curvatures[k]
+        most = k if of_output > scales[most] * work.variances[most] * curvatures[most] else most
+    n = n if work.variances[most] > 0.0 else 0
     for q in range(n):
-        g, h = shrunk(work, sums[np.int64(work.order[q]) * n_outputs + most], most, low, high)
+        g, h = shrunk(work, sums[np.int64(work.present[q]) * n_outputs + most], most, low, high)
         work.means[q] = g / h
-    sort(work.means, work.order, n)
+    write_order(work.means, work.present, n, work.order)
     return n
 
 

@@ -53,7 +53,8 @@ class Work(NamedTuple):
     variances: Annotated[np.ndarray, "float64[outputs]"]  # of the means of categories, likewise
     running: Annotated[np.ndarray, "uint64[256]"]  # sums of one output up to each code of a column
     scores: Annotated[np.ndarray, "float64[256]"]  # of the cuts of a column
-    order: Annotated[np.ndarray, "uint8[256]"]  # the categories of a column that rows of a node have
+    present: Annotated[np.ndarray, "uint8[256]"]  # the categories of a column that rows of a node have
+    order: Annotated[np.ndarray, "uint8[256]"]  # these in their order
     means: Annotated[np.ndarray, "float64[256]"]  # of these, by which they are ordered
     in_order: Annotated[np.ndarray, "int64[cells]"]  # the histogram in this order
     goes_left: Annotated[np.ndarray, "uint8[256]"]  # 1 for codes that do
@@ -88,6 +89,7 @@ class Work(NamedTuple):
             variances=np.zeros(n_outputs),
             running=np.zeros(256, np.uint64),
             scores=np.zeros(256),
+            present=np.zeros(256, np.uint8),
             order=np.zeros(256, np.uint8),
             means=np.zeros(256),
             in_order=np.zeros(256 * n_outputs, np.int64),
