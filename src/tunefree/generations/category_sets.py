@@ -38,15 +38,16 @@ def write_variances(work, sums, n, low, high):
             h = np.float64((both >> low) & of_curvature) + work.ridges[k]
             g = np.float64(both >> high) - mean * h
             spread, total, squares = spread + g * g / h, total + h, squares + h * h
-        beyond, rest = spread - np.float64(n - 1) * work.noises[k], total - squares / max(total, 1e-300)
-        work.variances[k] = beyond / rest if beyond > 0.0 and rest > 0.0 else 0.0
+        degrees, rest = np.float64(n - 1), total - squares / max(total, 1e-300)
+        beyond = max(spread, degrees * work.noises[k]) - max(degrees - 2.0, 0.0) * work.noises[k]
+        work.variances[k] = degrees * beyond / rest if rest > 0.0 else 0.0
 
 
-def shrunk(work, both, k, low, high):
+def shrunk(work, both, k, n, low, high):
     """The gradient of a code, drawn to the mean of the node by the share of noise in it, and the second derivative."""
     h = np.float64((both >> low) & ((1 << (high - low)) - 1)) + work.ridges[k]
     of_mean, signal = work.sizes_of_node[0, k] / work.sizes_of_node[1, k] * h, work.variances[k] * h
-    share = signal / (signal + work.noises[k]) if signal > 0.0 else 0.0
+    share = signal / (signal + max(np.float64(n - 3), 0.0) * work.noises[k]) if signal > 0.0 else 0.0
     return of_mean + share * (np.float64(both >> high) - of_mean), h
 
 
@@ -78,7 +79,7 @@ def order_codes(work, sums, n_codes, low, high):
         most = k if of_output > scales[most] * work.variances[most] * curvatures[most] else most
     n = n if work.variances[most] > 0.0 else 0
     for q in range(n):
-        g, h = shrunk(work, sums[np.int64(work.present[q]) * n_outputs + most], most, low, high)
+        g, h = shrunk(work, sums[np.int64(work.present[q]) * n_outputs + most], most, n, low, high)
         work.means[q] = g / h
     write_order(work.means, work.present, n, work.order)
     return n
@@ -90,7 +91,7 @@ def lay_in_order(work, sums, n, low, high):
     for k in range(n_outputs):
         for q in range(n):
             both = sums[np.int64(work.order[q]) * n_outputs + k]
-            g, _ = shrunk(work, both, k, low, high)
+            g, _ = shrunk(work, both, k, n, low, high)
             work.in_order[q * n_outputs + k] = (np.int64(math.floor(g + 0.5)) << high) + (both & ((1 << high) - 1))
         work.in_order[MISSING * n_outputs + k] = 0
 
