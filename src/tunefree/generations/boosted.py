@@ -27,6 +27,7 @@ MANY = 5
 ROWS = 0.8  # of the rows, drawn for each tree
 COLUMNS = 0.5  # of the columns likewise, and at most WIDEST * sqrt(columns)
 COLUMNS_OF_FEW, FEW = 0.8, 10  # up to so many drawn
+ALL = 4  # columns up to which all are drawn: less than all of three hides what they are together
 WIDEST = 4.0
 BEST = 0.5  # of the columns drawn where these are fewer than COLUMNS: those that the trees before gained most by
 LONGEST = 8.0  # Newton step of a leaf: longer ones would let rare classes diverge
@@ -74,10 +75,10 @@ def n_drawn(n_columns: int) -> int:
 
     Examples
     --------
-    >>> [n_drawn(n) for n in (0, 1, 8, 20, 500)]
-    [0, 1, 6, 10, 89]
+    >>> [n_drawn(n) for n in (0, 4, 8, 20, 500)]
+    [0, 4, 6, 10, 89]
     """
-    n = max(round(COLUMNS * n_columns), min(round(COLUMNS_OF_FEW * n_columns), FEW))
+    n = n_columns if n_columns <= ALL else max(round(COLUMNS * n_columns), min(round(COLUMNS_OF_FEW * n_columns), FEW))
     return min(n, int(WIDEST * math.sqrt(n_columns)))
 
 
