@@ -29,7 +29,12 @@ def list_codes(work, sums, n_codes):
 
 
 def write_variances(work, sums, n, low, high):
-    """Write the variance of the means of n codes in each output, beyond that of noise (by moments)."""
+    """Write the variance of the means of n codes in each output beyond that of noise, times n - 3.
+
+    It is found by moments, such that codes of equal second derivatives are shrunk as by James and Stein. So up to three
+    codes, among which hardly anything is chosen, are not. What lies between the codes is at least what noise is expected
+    to bring about: else categories that matter only together with other columns would never be split.
+    """
     of_node, of_curvature = work.sizes_of_node, (1 << (high - low)) - 1
     for k in range(len(work.variances)):
         mean, spread, total, squares = of_node[0, k] / of_node[1, k], 0.0, 0.0, 0.0
@@ -68,8 +73,8 @@ def write_order(means, codes, n, order):
 def order_codes(work, sums, n_codes, low, high):
     """Order the codes that rows of a node have in a column by their means; returns how many they are.
 
-    Means are shrunk gradients over second derivatives, of the output in which they differ most. None are counted where
-    they differ by noise only.
+    Means are shrunk gradients over second derivatives, of the output in which they differ most. A single code is not
+    counted.
     """
     n, most, n_outputs = list_codes(work, sums, n_codes), 0, len(work.scales)
     write_variances(work, sums, n, low, high)
