@@ -32,8 +32,8 @@ def write_variances(work, sums, n, low, high):
     """Write the variance of the means of n codes in each output beyond that of noise, times n - 3.
 
     It is found by moments, such that codes of equal second derivatives are shrunk as by James and Stein. So up to three
-    codes, among which hardly anything is chosen, are not. What lies between the codes is at least what noise is expected
-    to bring about: else categories that matter only together with other columns would never be split.
+    codes, among which hardly anything is chosen, are not. What lies between the codes counts as what noise is expected
+    to bring about, at least: else categories that matter only together with other columns would never be split.
     """
     of_node, of_curvature = work.sizes_of_node, (1 << (high - low)) - 1
     for k in range(len(work.variances)):
