@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-BOOSTED, RANDOMISED = 20, 6  # instead of 100 and 60; categories are ordered again after the first 15
+BOOSTED, RANDOMISED = 20, 6  # instead of 100 and 60
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tunefree.generations.bins import MISSING, MOST_CODES, bins_of, codes_of, joined, ordered_again
+from tunefree.generations.bins import MISSING, MOST_CODES, bins_of, codes_of
 
 NUMBER, CATEGORY = np.array([False]), np.array([True])
 
@@ -69,18 +69,3 @@ def test_many_categories_share_codes_with_neighbours():
     of_rows = codes(np.repeat(ids, 3), CATEGORY, np.repeat(ids, 3), new=ids).astype(int)
     assert (np.diff(of_rows) >= 0).all() and of_rows.max() < MOST_CODES
     assert np.bincount(of_rows).max() < 20
-
-
-def test_joined_bins_give_the_codes_of_both():
-    X, scores = np.array([[1.0, 5.0], [2.0, 6.0], [3.0, 5.0]]), np.array([0.0, 1.0, 0.0])
-    one, two = bins_of(X[:, :1], NUMBER, scores), bins_of(X[:, 1:], CATEGORY, scores)
-    both = joined(one, two)
-    assert (codes_of(both, X) == np.column_stack([codes_of(one, X[:, :1]), codes_of(two, X[:, 1:])])).all()
-    assert both.n_codes.tolist() == [3, 2]
-
-
-def test_other_scores_order_categories_again():
-    X = np.column_stack([np.arange(90.0), np.repeat([5.0, 1.0, 9.0], 30), np.tile([4.0, 2.0, np.nan], 30)])
-    flags, scores = np.array([False, True, True]), np.random.default_rng(0).normal(size=90)
-    again, direct = ordered_again(bins_of(X, flags, np.arange(90.0)), X, scores), bins_of(X[:, 1:], flags[1:], scores)
-    assert all((one == other).all() for one, other in zip(again, direct, strict=True))

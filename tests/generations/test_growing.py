@@ -218,3 +218,12 @@ def test_a_category_that_is_new_is_predicted_as_the_average_of_those_known(kind)
     known = np.average([probability(float(k)) for k in range(12)], weights=np.bincount(categories))
     assert abs(known - y.mean()) < 0.03
     assert abs(probability(99.0) / known - 1.0) < 0.3
+
+
+@pytest.mark.parametrize("kind", TREES)
+@pytest.mark.parametrize("is_categorical", [False, True])
+def test_known_is_split_from_missing(kind, is_categorical):
+    y = np.random.default_rng(6).integers(0, 2, 200) * 1.0
+    X = np.where(y == 1.0, 1.0, np.nan)[:, None]
+    predicted = margins(kind, Problem(X, np.array([is_categorical]), y, np.ones(200), 2, None))[:, 0]
+    assert np.logaddexp(0.0, np.where(y == 1.0, -predicted, predicted)).mean() < 0.01

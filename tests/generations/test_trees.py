@@ -5,7 +5,7 @@ import pytest
 
 from tests.generations.problems import TASKS, TREES, columns, problem
 from tunefree.core.errors import ModelError
-from tunefree.generations import growing, trees
+from tunefree.generations import growing, paths, trees
 from tunefree.generations.bins import MISSING, codes_of
 
 
@@ -17,12 +17,14 @@ def grown(request):
 def walked(model, X):
     """The slow twin of the walk: leaves (n, trees), and sums of their values."""
     leaves = np.empty((len(X), len(model.roots)), np.int32)
-    for i, codes in enumerate(codes_of(model.bins, X[:, model.sources])):
+    for i, codes in enumerate(codes_of(model.bins, X)):
         for t, v in enumerate(model.roots):
             while model.nodes[v, 0] >= 0:
                 test, child = model.nodes[v].tolist()
                 code = codes[test >> trees.COLUMN]
                 is_left = code <= (test >> trees.CODE & trees.CODES) or (code == MISSING and test & 1)
+                if test & trees.SET == trees.SET:
+                    is_left = int(model.sets[child >> 1, code >> 6]) >> (int(code) & 63) & 1 == 0
                 v = child if is_left else child + 1
             leaves[i, t] = model.nodes[v, 1]
     return leaves, model.start + sum(model.values[leaves[:, t]].astype(float) for t in range(leaves.shape[1]))
@@ -85,13 +87,14 @@ def damages(state):
     yield "column", changed("nodes", (inner, 0), 1000 << trees.COLUMN)
     yield "root", changed("roots", 0, n)
     yield "negative root", changed("roots", 0, -1)
-    yield "source", changed("sources", 0, 5)
+    yield "set", changed("nodes", (inner, 0), trees.SET) | {"sets": state["sets"][: nodes[inner, 1] >> 1]}
+    yield "words of sets", state | {"sets": state["sets"][:, :3]}
     yield "starts", changed("bins.starts", -1, 10**6)
     yield "infinite", changed("values", (0, 0), np.nan)
     for name, array in state.items():
         yield f"no {name}", {other: state[other] for other in state if other != name}
         yield f"axes of {name}", state | {name: np.stack([array, array])}
-    for name in ("nodes", "roots", "values", "sources", "bins.starts", "bins.ranks"):
+    for name in ("nodes", "roots", "values", "sets", "bins.starts", "bins.ranks"):
         yield f"type of {name}", state | {name: state[name].astype(np.complex128)}
 
 
@@ -110,3 +113,18 @@ def test_damaged_files_are_refused(grown):
 def test_files_for_fewer_columns_are_refused(grown):
     with pytest.raises(ModelError):
         trees.Trees.restored(grown.save_state(), 4)
+
+
+def test_sets_are_those_of_boosted_trees(grown):
+    has_set = (grown.nodes[:, 0] >= 0) & (grown.nodes[:, 0] & trees.SET == trees.SET)
+    assert has_set.any() == (not grown.is_averaged) == (len(grown.sets) > 0)
+    assert (grown.sets[grown.nodes[has_set, 1] >> 1].any(axis=1)).all()
+
+
+def test_what_columns_add_along_paths_sums_up_to_the_values(grown):
+    X, values = columns(30, seed=8), grown.values.astype(float)
+    means, terms = paths.node_means(grown, columns(40), values), np.zeros((30, 5, grown.n_outputs))
+    paths.add_paths(grown, means, X, np.arange(5), terms)
+    leaves = grown.apply(X)[0]
+    assert np.allclose(means[grown.roots].sum(axis=0) + terms.sum(axis=1), values[leaves].sum(axis=1))
+    assert terms[:, 4].any()

@@ -63,23 +63,6 @@ def bins_of(columns: np.ndarray, is_categorical: np.ndarray, scores: np.ndarray)
     )
 
 
-def ordered_again(bins: Bins, columns: np.ndarray, scores: np.ndarray) -> Bins:
-    """The bins of the columns of categories alone, in the order of other scores."""
-    pairs = zip(bins.starts, bins.starts[1:], strict=False)
-    points = [bins.points[a:b] for (a, b), is_one in zip(pairs, bins.is_categorical, strict=True) if is_one]
-    of_columns = zip(points, np.ascontiguousarray(columns[:, bins.is_categorical].T), strict=True)
-    ranks = [_ranks(ids, column, scores) for ids, column in of_columns]
-    starts = np.cumsum([0, *map(len, points)]).astype(np.int64)
-    return Bins(starts, np.concatenate(points), np.concatenate(ranks), np.ones(len(points), bool))
-
-
-def joined(first: Bins, second: Bins) -> Bins:
-    """The bins of some columns, and of others behind them."""
-    starts = np.concatenate([first.starts, first.starts[-1] + second.starts[1:]])
-    others = (np.concatenate(pair) for pair in zip(first[1:], second[1:], strict=True))
-    return Bins(starts, *others)
-
-
 def _edges(column: np.ndarray) -> np.ndarray:
     """Points between neighbouring numbers of a column: so a map that keeps their order keeps the codes."""
     known = column[~np.isnan(column)]

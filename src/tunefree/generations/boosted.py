@@ -15,8 +15,6 @@ import numpy as np
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import clip
 from tunefree.core.programs import Call, Program
-from tunefree.generations.bins import codes_of, ordered_again
-from tunefree.generations.bins import joined as joined_bins
 from tunefree.generations.class_losses import write_derivatives_of_classes, write_derivatives_of_two, write_powers
 from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
 from tunefree.generations.inheritance import Grower
@@ -28,11 +26,10 @@ from tunefree.generations.trees import LEAF, Trees, joined, step
 TREES = 100
 RATE, RATE_OF_MANY = 0.1, 0.2  # of shrinkage; for more than MANY classes
 MANY = 5
-FIRST_ORDER = 15  # trees after which categories are ordered by what these leave of their targets, too
 ROWS = 0.8  # of the rows, drawn for each tree
 COLUMNS = 0.5  # of the columns likewise, and at most WIDEST * sqrt(columns)
 COLUMNS_OF_FEW, FEW = 0.8, 10  # up to so many drawn
-ALL = 4  # columns of which all are drawn
+ALL = 4  # columns up to which all are drawn: less than all of three hides what they are together
 WIDEST = 4.0
 BEST = 0.5  # of the columns drawn where these are fewer than COLUMNS: those that the trees before gained most by
 MOST_LEAVES, LEAST_RATE, MOST_TREES = 8.0, 0.25, 16.0  # multiples that rows may choose
@@ -144,7 +141,7 @@ def add_values(
 
     The others walk, four at a time, as in :func:`tunefree.generations.trees.walk`. A tree of one leaf is left out.
     """
-    nodes, rows, n_nodes, by_row = work.nodes, work.rows, work.sizes[1], codes.T
+    nodes, sets, rows, n_nodes, by_row = work.nodes, work.sets, work.rows, work.sizes[1], codes.T
     if n_nodes == 1:
         return
     for v in range(n_nodes):
@@ -157,8 +154,8 @@ def add_values(
         j, k, m = rows[min(p + 1, len(rows) - 1)], rows[min(p + 2, len(rows) - 1)], rows[min(p + 3, len(rows) - 1)]
         a = b = c = d = np.uint32(0)
         while (nodes[a, 0] & nodes[b, 0] & nodes[c, 0] & nodes[d, 0]) >= 0:  # until all are leaves
-            a, b = step(nodes, a, by_row, i), step(nodes, b, by_row, j)
-            c, d = step(nodes, c, by_row, k), step(nodes, d, by_row, m)
+            a, b = step(nodes, sets, a, by_row, i), step(nodes, sets, b, by_row, j)
+            c, d = step(nodes, sets, c, by_row, k), step(nodes, sets, d, by_row, m)
         add_leaf(nodes, a, values, margins, i)
         if p + 3 < len(rows):
             add_leaf(nodes, b, values, margins, j)
@@ -197,7 +194,7 @@ class Boosting:
         elif self.loss is not None:
             self.steep = steepness(self.loss, self.targets)
         self.sizes = sizes.times(settings)
-        self.margins, self.gained = np.tile(self.start, (n, 1)), np.zeros(0)  # by each column in the trees so far
+        self.margins, self.gained = np.tile(self.start, (n, 1)), np.zeros(len(self.codes))  # by each column so far
         self._begin()
 
     def _begin(self) -> None:
@@ -206,14 +203,13 @@ class Boosting:
         n, n_varying, (most, least, rate) = len(self.margins), len(varying), self.sizes
         n_columns = n_drawn(n_varying, self.settings.columns)
         n_best = int(BEST * n_columns) if n_columns < COLUMNS * n_varying else 0
-        self.gained = np.append(self.gained, np.zeros(len(self.codes) - len(self.gained)))
         self.work = work = Work.create(n, n_columns, len(self.start), most)
         self.values = np.empty((most, len(self.start)))
         share = ROWS if n >= 2 * least else 1.0
         self.differentiate, n_codes = Program(self._derivatives()), self.bins.n_codes
         growing = (
             (draw, work, share, varying, self.gained, n_best, self.state),
-            (grow_tree, work, self.codes, n_codes, least, self.gained, self.state),
+            (grow_tree, work, self.codes, n_codes, self.bins.is_categorical, least, self.gained, self.state),
         )
         adding = add_values, work, self.codes, self.values, self.margins
         self.program = Program([*growing, self._leaves(rate), adding])
@@ -245,41 +241,27 @@ class Boosting:
             return write_steps_of_logarithms, self.work.sums, rate, PRIOR_EVENTS, self.values
         return minimising(self.work, self.loss, self.work.nodes, self._of_rows(), rate, self.values[:, 0])
 
-    def _order_again(self) -> None:
-        """Let trees to come have each category in the order of what the trees so far leave of its targets, too."""
-        self.differentiate.run()
-        is_categorical = self.problem.is_categorical
-        rest = -self.work.gradients[:, 0].astype(np.float64)
-        again = ordered_again(self.bins, self.problem.columns, rest)
-        self.bins = joined_bins(self.bins, again)
-        self.codes = np.concatenate([self.codes, codes_of(again, self.problem.columns[:, is_categorical]).T])
-        self._begin()
-
     def grow(self, until: float) -> Trees:
         """The trees from those grown before up to a multiple of TREES."""
         structures, values = [], []
         numbers = range(self.n_grown, round(TREES * until))
-        for number in numbers if len(self.work.columns) else ():
-            if number == FIRST_ORDER and self.problem.is_categorical.any():
-                self._order_again()
+        for _ in numbers if len(self.work.columns) else ():
             self.differentiate.run()
             self.program.run()
             n_nodes = int(self.work.sizes[1])
             if n_nodes > 1:
-                structures.append(self.work.nodes[:n_nodes].copy())
+                structures.append((self.work.nodes[:n_nodes].copy(), self.work.sets.copy()))
                 values.append(self.values[: (n_nodes + 1) // 2].copy())
         self.n_grown = numbers.stop
         return self._trees(structures, values)
 
-    def _trees(self, structures: list[np.ndarray], values: list[np.ndarray]) -> Trees:
+    def _trees(self, structures: list[tuple[np.ndarray, np.ndarray]], values: list[np.ndarray]) -> Trees:
         is_of_numbers = not self.problem.n_classes
         values = [leaves * self.spread if is_of_numbers else leaves.astype(np.float32) for leaves in values]
         start = self.start * self.spread + self.centre if is_of_numbers else self.start
         if self.problem.has_log_link:
             start = start + balance_of(self.targets, self.problem.weights, self.margins)
-        columns = np.arange(len(self.problem.is_categorical))
-        again = columns[self.problem.is_categorical][: len(self.codes) - len(columns)]
-        return joined(self.bins, np.concatenate([columns, again]), structures, values, start, self.problem.n_classes)
+        return joined(self.bins, structures, values, start, self.problem.n_classes)
 
 
 def work_of(settings: Settings, problem: Problem, n: int) -> float:

@@ -18,8 +18,9 @@ import numpy as np
 
 from tunefree.core.kernels import kernel
 from tunefree.generations.bins import MISSING
+from tunefree.generations.category_sets import lay_in_order, order_codes, write_set
 from tunefree.generations.draws import GOLDEN, HALF, draw_rows, next_random
-from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, with_default
+from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, SET, WORDS, default_left
 
 RIDGE = 1e-3  # added to sums of second derivatives
 LEAST_GAIN = 1e-9
@@ -43,15 +44,23 @@ class Work(NamedTuple):
     last: Annotated[np.ndarray, "int64[nodes]"]
     totals: Annotated[np.ndarray, "int64[nodes, outputs]"]  # over a node's rows
     gains: Annotated[np.ndarray, "float64[nodes]"]  # of its best split; 0 for none
-    splits: Annotated[np.ndarray, "int32[nodes]"]  # the test of its best split
+    splits: Annotated[np.ndarray, "int32[nodes]"]  # the test of its best split; of categories, where their order is cut
     histogram: Annotated[np.ndarray, "int64[nodes]"]  # which histogram is its
     histograms: Annotated[np.ndarray, "int64[histograms, drawn, cells]"]  # K of each of 256 codes
     scales: Annotated[np.ndarray, "float64[outputs]"]  # of scores, whose sums are in units
     ridges: Annotated[np.ndarray, "float64[outputs]"]  # in units of second derivatives
+    noises: Annotated[np.ndarray, "float64[outputs]"]  # variances of gradients for a second derivative of 1, in units
+    variances: Annotated[np.ndarray, "float64[outputs]"]  # of the means of categories, likewise
     running: Annotated[np.ndarray, "uint64[256]"]  # sums of one output up to each code of a column
     scores: Annotated[np.ndarray, "float64[256]"]  # of the cuts of a column
+    present: Annotated[np.ndarray, "uint8[256]"]  # the categories of a column that rows of a node have
+    order: Annotated[np.ndarray, "uint8[256]"]  # these in their order
+    means: Annotated[np.ndarray, "float64[256]"]  # of these, by which they are ordered
+    in_order: Annotated[np.ndarray, "int64[cells]"]  # the histogram in this order
+    goes_left: Annotated[np.ndarray, "uint8[256]"]  # 1 for codes that do
     sizes_of_node: Annotated[np.ndarray, "float64[2, outputs]"]  # sums of its gradients and second derivatives
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"]  # test and left child, LEAF and number of the leaf, or 0
+    sets: Annotated[np.ndarray, "uint64[leaves, 4]"]  # as in tunefree.generations.trees
     sums: Annotated[np.ndarray, "float64[leaves, outputs, 2]"]  # exact ones of the rows of each leaf
 
     @classmethod
@@ -76,10 +85,18 @@ class Work(NamedTuple):
             histograms=np.zeros((most_leaves, n_columns, 256 * n_outputs), np.int64),
             scales=np.zeros(n_outputs),
             ridges=np.zeros(n_outputs),
+            noises=np.zeros(n_outputs),
+            variances=np.zeros(n_outputs),
             running=np.zeros(256, np.uint64),
             scores=np.zeros(256),
+            present=np.zeros(256, np.uint8),
+            order=np.zeros(256, np.uint8),
+            means=np.zeros(256),
+            in_order=np.zeros(256 * n_outputs, np.int64),
+            goes_left=np.zeros(256, np.uint8),
             sizes_of_node=np.zeros((2, n_outputs)),
             nodes=np.zeros((nodes, 2), np.int32),
+            sets=np.zeros((most_leaves, WORDS), np.uint64),
             sums=np.zeros((most_leaves, n_outputs, 2)),
         )
 
@@ -140,7 +157,8 @@ def pack(work, n, low, high, start):
     rows, of_gradients, of_curvatures = work.rows[:n], work.sizes_of_node[0], work.sizes_of_node[1]
     sum_sizes(work.gradients, rows, of_gradients)
     sum_sizes(work.curvatures, rows, of_curvatures)
-    n_outputs = len(of_gradients)
+    n_outputs, total = len(of_gradients), work.totals[0]
+    total[:], work.noises[:] = 0, 0.0
     for k in range(n_outputs):
         gradient = unit_of(of_gradients[k], BITS - 1 - high, n)
         curvature = unit_of(of_curvatures[k], high - low, n)
@@ -156,6 +174,10 @@ def pack(work, n, low, high, start):
             both = (gradient << high) + (curvature << low) + 1
             work.packed[r, k] = both
             work.ordered[p, k] = both
+            work.noises[k] += np.float64(gradient) * np.float64(gradient)
+            total[k] += both
+    for k in range(n_outputs):
+        work.noises[k] /= max(np.float64((total[k] >> low) & ((1 << (high - low)) - 1)), 1.0)
 
 
 def sum_codes(work, node, n_codes):
@@ -247,16 +269,16 @@ def scan(work, sums, n_codes, missing_left, least_rows, best, low, high):
     A score is sum_k G_k^2 / (H_k + ridge) of both sides. A cut leaves enough rows on each. Loops have no branches, so
     that processors take several codes at a time: numbers above 0 are in the order of their bits.
     """
-    n_outputs, of_rows, first, end = len(work.scales), (1 << low) - 1, 0, n_codes - 1
+    n_outputs, of_rows, first, end = len(work.scales), (1 << low) - 1, 0, n_codes
     before, behind = 0, sums[MISSING * n_outputs]
     if missing_left:
         before, behind = behind, before
     while first < end and ((before + sums[first * n_outputs]) & of_rows) < least_rows:
         before += sums[first * n_outputs]
         first += 1
-    while end > first and ((behind + sums[end * n_outputs]) & of_rows) < least_rows:
-        behind += sums[end * n_outputs]
+    while end > first and (behind & of_rows) < least_rows:
         end -= 1
+        behind += sums[end * n_outputs]
     codes, running, scores, cut = range(np.uint64(first), np.uint64(end)), work.running, work.scores, np.int64(-1)
     below, above, of_curvature = np.uint64(low), np.uint64(high), np.uint64((1 << (high - low)) - 1)
     middle = np.float64(1 << (BITS - 1 - high))
@@ -283,17 +305,34 @@ def scan(work, sums, n_codes, missing_left, least_rows, best, low, high):
     return np.int64(most).view(np.float64), cut
 
 
-def find_split(work, node, n_codes, least_rows, low, high):
-    """Find the split of a node with the largest gain."""
-    total, of_node, best = work.totals[node], work.histograms[work.histogram[node]], 0.0
-    gradients, curvatures = work.sizes_of_node[0], work.sizes_of_node[1]
+def scan_sets(work, sums, n_codes, least_rows, best, low, high):
+    """The best score of the cuts of the categories of a column in their order, as of ``scan``."""
+    n = order_codes(work, sums, n_codes, low, high)
+    lay_in_order(work, sums, n, low, high)
+    return scan(work, work.in_order, n, False, least_rows, best, low, high)
+
+
+def sum_node(work, node, low, high):
+    """Write the sums of a node, and return its score."""
+    total, gradients, curvatures, score = work.totals[node], work.sizes_of_node[0], work.sizes_of_node[1], 0.0
     for k in range(len(total)):
         gradients[k] = np.float64(total[k] >> high)
         curvatures[k] = np.float64((total[k] >> low) & ((1 << (high - low)) - 1)) + 2.0 * work.ridges[k]
-        best += work.scales[k] * gradients[k] * gradients[k] / (curvatures[k] - work.ridges[k])
-    parent = best
+        score += work.scales[k] * gradients[k] * gradients[k] / (curvatures[k] - work.ridges[k])
+    return score
+
+
+def find_split(work, node, n_codes, is_categorical, least_rows, low, high):
+    """Find the split of a node with the largest gain."""
+    total, of_node = work.totals[node], work.histograms[work.histogram[node]]
+    parent = best = sum_node(work, node, low, high)
     for f in range(len(work.columns)):
         j, sums = work.columns[f], of_node[f]
+        if is_categorical[j]:
+            best, cut = scan_sets(work, sums, n_codes[j], least_rows, best, low, high)
+            if cut >= 0:
+                work.splits[node] = j << COLUMN | cut << CODE
+            continue
         for side in range(2 if sums[MISSING * len(total)] != 0 else 1):
             best, cut = scan(work, sums, n_codes[j], side == 1, least_rows, best, low, high)
             if cut >= 0:
@@ -301,26 +340,49 @@ def find_split(work, node, n_codes, least_rows, low, high):
     work.gains[node] = best - parent
 
 
-def partition(work, node, codes, left, right):
-    """Move the rows of a node that go left before the others, in their order; both are written, to have no branch."""
-    test = work.splits[node]
-    of_column, cut, missing_left = codes[test >> COLUMN], np.uint8((test >> CODE) & CODES), test & 1 == 1
+def partition(work, node, of_column, left, right):
+    """Move the rows of a node that go left before the others, in their order; both are written, to have no branch.
+
+    Returns how many rows have no code.
+    """
     n_left, n_right, n_missing = np.uint64(work.first[node]), np.uint64(0), np.uint64(0)
     for p in range(np.uint64(work.first[node]), np.uint64(work.last[node])):
         r = work.rows[p]
         code = of_column[r]
+        goes_left = np.uint64(work.goes_left[code])
         n_missing += np.uint64(code == MISSING)
-        goes_left = (code <= cut) | (missing_left & (code == MISSING))
         work.rows[n_left] = r
         work.spare[n_right] = r
-        n_left += np.uint64(goes_left)
-        n_right += np.uint64(not goes_left)
+        n_left += goes_left
+        n_right += np.uint64(1) - goes_left
     for p in range(n_right):
         work.rows[n_left + p] = work.spare[p]
-    before = np.uint64(work.first[node])
-    work.splits[node] = with_default(test, n_missing, n_left - before, n_right, work.rows[before])
     work.first[left], work.last[left] = work.first[node], n_left
     work.first[right], work.last[right] = n_left, work.last[node]
+    return n_missing
+
+
+def split(work, node, codes, n_codes, is_categorical, left, right, low, high):
+    """Split a node, and write its test."""
+    test, n = work.splits[node], 0
+    column, cut, f = test >> COLUMN, (test >> CODE) & CODES, 0
+    if is_categorical[column]:
+        while work.columns[f] != column:
+            f += 1
+        sum_node(work, node, low, high)
+        n = order_codes(work, work.histograms[work.histogram[node], f], n_codes[column], low, high)
+        for q in range(n):
+            work.goes_left[work.order[q]] = q <= cut
+    else:
+        for code in range(MISSING):
+            work.goes_left[code] = code <= cut
+        work.goes_left[MISSING] = test & 1
+    n_missing = partition(work, node, codes[column], left, right)
+    n_left, n_right = work.last[left] - work.first[left], work.last[right] - work.first[right]
+    is_left = default_left(0 if n > 0 else n_missing, n_left, n_right, work.rows[work.first[node]])
+    work.splits[node] = column << COLUMN | SET if n > 0 else test | np.int32(is_left)
+    if n > 0:
+        write_set(work, left >> 1, n, cut, is_left)
 
 
 def number_leaves(work, n_nodes):
@@ -343,6 +405,7 @@ def grow_tree(
     work: Work,
     codes: Annotated[np.ndarray, "uint8[columns, all_rows]"],
     n_codes: Annotated[np.ndarray, "int64[columns]"],
+    is_categorical: Annotated[np.ndarray, "bool[columns]"],
     least_rows: int,
     gained: Annotated[np.ndarray, "float64[columns]"],
     state: Annotated[np.ndarray, "uint64[1]"],
@@ -356,7 +419,7 @@ def grow_tree(
     nodes[0, 0] = LEAF
     if n >= 2 * least_rows:
         fill(work, 0, 0, codes, n_codes)
-        find_split(work, 0, n_codes, least_rows, low, high)
+        find_split(work, 0, n_codes, is_categorical, least_rows, low, high)
     while n_nodes < len(nodes):
         best = -1
         for v in range(n_nodes):
@@ -365,7 +428,7 @@ def grow_tree(
         if best < 0:
             break
         left, right = n_nodes, n_nodes + 1
-        partition(work, best, codes, left, right)
+        split(work, best, codes, n_codes, is_categorical, left, right, low, high)
         nodes[best, 0], nodes[best, 1] = work.splits[best], left
         gained[work.splits[best] >> COLUMN] += gains[best]
         nodes[left, 0], nodes[right, 0] = LEAF, LEAF
@@ -379,8 +442,8 @@ def grow_tree(
                 work.totals[large, k] = work.totals[best, k] - work.totals[small, k]
             subtract(work, large, work.histogram[best], places, n_codes)
             places += 1
-            find_split(work, large, n_codes, least_rows, low, high)
+            find_split(work, large, n_codes, is_categorical, least_rows, low, high)
             if min(n_left, n_right) >= 2 * least_rows:
-                find_split(work, small, n_codes, least_rows, low, high)
+                find_split(work, small, n_codes, is_categorical, least_rows, low, high)
     number_leaves(work, n_nodes)
     work.sizes[1] = n_nodes

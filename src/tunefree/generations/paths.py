@@ -36,11 +36,12 @@ def _write_means(
 
 @kernel
 def _add_paths(
-    codes: Annotated[np.ndarray, "uint8[rows, bins]"],
+    codes: Annotated[np.ndarray, "uint8[rows, columns]"],
     roots: Annotated[np.ndarray, "int32[trees]"],
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
+    sets: Annotated[np.ndarray, "uint64[sets, 4]"],
     means: Annotated[np.ndarray, "float64[nodes, outputs]"],
-    term_of: Annotated[np.ndarray, "int64[bins]"],
+    term_of: Annotated[np.ndarray, "int64[columns]"],
     terms: Annotated[np.ndarray, "float64[rows, terms, outputs]"],
 ) -> None:
     for t in range(len(roots)):
@@ -48,7 +49,7 @@ def _add_paths(
             v = np.uint32(roots[t])
             while nodes[v, 0] >= 0:
                 test = nodes[v, 0]
-                child = child_of(nodes, v, test, codes[i, test >> COLUMN])
+                child = child_of(nodes, sets, v, test, codes[i, test >> COLUMN])
                 for k in range(means.shape[1]):
                     terms[i, term_of[test >> COLUMN], k] += means[child, k] - means[v, k]
                 v = child
@@ -69,5 +70,4 @@ def node_means(trees: Trees, reference: np.ndarray, values: np.ndarray) -> np.nd
 
 def add_paths(trees: Trees, means: np.ndarray, columns: np.ndarray, term_of: np.ndarray, terms: np.ndarray) -> None:
     """Add to ``terms`` (n, t, k) what rows (n, c) have beyond the roots, by the term (c,) of each column."""
-    codes = codes_of(trees.bins, columns[:, trees.sources])
-    _add_paths(codes, trees.roots, trees.nodes, means, term_of[trees.sources], terms)
+    _add_paths(codes_of(trees.bins, columns), trees.roots, trees.nodes, trees.sets, means, term_of, terms)

@@ -118,10 +118,11 @@ def binned(problem: Problem) -> Problem:
 
 
 def scores_of(problem: Problem) -> np.ndarray:
-    """One number (n,) a row, by whose means categories are ordered: the target, or whether it is the first class."""
+    """One number (n,) a row, by whose means categories are ordered: the target, or the rank of frequent classes."""
     if problem.n_classes > 2:
-        counts = np.bincount(problem.targets.astype(np.int64), minlength=problem.n_classes)
-        return (problem.targets == counts.argmax()).astype(np.float64)
+        classes = problem.targets.astype(np.int64)
+        order = np.argsort(-np.bincount(classes, minlength=problem.n_classes), kind="stable")
+        return np.argsort(order)[classes].astype(np.float64)
     if problem.has_log_link:
         return np.clip(problem.weights * (problem.targets / problem.rates.mean - 1.0), -MOST_SCORE, MOST_SCORE)
     centre = centre_of(problem) if problem.n_classes == 0 else 0.0

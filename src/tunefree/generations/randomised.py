@@ -20,7 +20,7 @@ from tunefree.generations.inheritance import Grower
 from tunefree.generations.numeric_losses import minimising
 from tunefree.generations.problem import FAR, Problem, scaled_targets
 from tunefree.generations.settings import USUAL, Settings
-from tunefree.generations.trees import CODE, COLUMN, LEAF, Trees, joined, with_default
+from tunefree.generations.trees import CODE, COLUMN, LEAF, WORDS, Trees, default_left, joined
 from tunefree.losses.contract import is_robust
 
 TREES = 60
@@ -247,10 +247,9 @@ def grow_tree(
             n_leaves += 1
         else:
             end, n_missing = partition(work, v, codes[column], cut)
-            test = np.int32(column << COLUMN | cut << CODE)
             before = np.uint64(work.first[v])
-            test = with_default(test, n_missing, end - before, np.uint64(work.last[v]) - end, work.rows[before])
-            nodes[v, 0], nodes[v, 1] = test, n_nodes
+            is_left = default_left(n_missing, end - before, np.uint64(work.last[v]) - end, work.rows[before])
+            nodes[v, 0], nodes[v, 1] = column << COLUMN | cut << CODE | np.int64(is_left), n_nodes
             work.first[n_nodes], work.last[n_nodes] = work.first[v], end
             work.first[n_nodes + 1], work.last[n_nodes + 1] = end, work.last[v]
             for k in range(len(sides)):
@@ -369,15 +368,14 @@ def grow_randomised(
             of_rows = np.zeros((n, 1)), targets, problem.weights
             minimise, *arguments = minimising(work, loss, nodes[:n_nodes], of_rows, 1.0, of_leaves[:, 0])
             minimise(*arguments)
-        structures.append(nodes[:n_nodes].copy())
+        structures.append((nodes[:n_nodes].copy(), np.empty((0, WORDS), np.uint64)))
         values.append(of_leaves.astype(np.float32) if problem.n_classes else scaled(of_leaves, spread, centre))
-    sources = np.arange(len(problem.is_categorical))
     if not structures:
         start = np.array([math.log(spread) if problem.has_log_link else centre])
         start = problem.start() if problem.n_classes else start
-        return joined(bins, sources, [], [], start, problem.n_classes)
+        return joined(bins, [], [], start, problem.n_classes)
     least = spread * LEAST_RATE if problem.has_log_link else 1.0 / (2.0 * n + 2.0) if problem.n_classes else 0.0
-    return joined(bins, sources, structures, values, np.zeros(n_outputs), problem.n_classes, True, least)
+    return joined(bins, structures, values, np.zeros(n_outputs), problem.n_classes, True, least)
 
 
 RANDOMISED = Grower(Randomised, JUDGED, lambda settings, problem: 1.0, neighbours_of, work_of)

@@ -14,12 +14,14 @@ from tunefree.generations.bins import MISSING, Bins, codes_of
 
 LEAF = -1  # instead of a test
 COLUMN, CODE, CODES = 9, 1, 255  # a test is column << COLUMN | code << CODE | (1 where missing goes left)
+SET = CODES << CODE  # instead of a code: a set of codes goes right
+WORDS = 4  # of 64 bits, one for each code
 
 _OF_BINS = {"starts": ("lq", 1), "points": ("d", 1), "ranks": ("B", 1), "is_categorical": ("?", 1)}
 _OF_TREES = {
-    "sources": ("lq", 1),
     "roots": ("i", 1),
     "nodes": ("i", 2),
+    "sets": ("QL", 2),
     "values": ("fd", 2),
     "start": ("d", 1),
     "is_averaged": ("?", 0),
@@ -31,10 +33,10 @@ _OF_TREES = {
 class Trees(NamedTuple):
     """The trees of one generation."""
 
-    bins: Bins  # of the columns, and of some of them again in another order
-    sources: np.ndarray  # (bins,) int64: the column of each
+    bins: Bins  # of the columns
     roots: np.ndarray  # (trees,) int32: the first node of each tree
     nodes: np.ndarray  # (nodes, 2) int32: test, and left child (the right one is next to it); LEAF, and number of leaf
+    sets: np.ndarray  # (sets, WORDS) uint64: bits of the codes that go right; of a node, at half its left child
     values: np.ndarray  # (leaves, K) float32, of numbers float64: parts of the margins (boosted), or means (averaged)
     start: np.ndarray  # (K,) float64: the margins to which values are added
     is_averaged: np.ndarray  # () bool: predictions are means of values over trees
@@ -54,6 +56,11 @@ class Trees(NamedTuple):
         """Margins of a row: one of numbers and of two classes."""
         return self.values.shape[1]
 
+    @property
+    def sources(self) -> np.ndarray:
+        """The columns (c,) that are looked at."""
+        return np.arange(len(self.bins.is_categorical))
+
     def apply(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The leaves (n, trees) int32 that rows (n, c) reach, and their margins (1, n, K).
 
@@ -61,7 +68,7 @@ class Trees(NamedTuple):
         """
         leaves = np.empty((len(columns), len(self.roots)), np.int32)
         sums = np.tile(self.start, (len(columns), 1))
-        walk_through, *arguments = call_on(self, codes_of(self.bins, columns[:, self.sources]), leaves, sums)
+        walk_through, *arguments = call_on(self, codes_of(self.bins, columns), leaves, sums)
         walk_through(*arguments)
         means = sums / max(len(self.roots), 1)
         return leaves, (margins_of_means(self, means, self.least) if self.is_averaged else sums)[None]
@@ -84,19 +91,20 @@ class Trees(NamedTuple):
         trees = cls(bins, **arrays_of(arrays, _OF_TREES))
         test, target, n_classes = trees.nodes[:, 0], trees.nodes[:, -1], int(trees.n_classes)
         inner = test >= 0
-        starts = bins.starts
+        has_set, starts = inner & (test & SET == SET), bins.starts
         is_sound = (
-            0 < len(starts) == len(trees.sources) + 1 == len(bins.is_categorical) + 1
-            and ((trees.sources >= 0) & (trees.sources < n_columns)).all()
+            len(starts) == n_columns + 1 == len(bins.is_categorical) + 1
             and (np.diff(starts) >= 0).all()
             and starts[0] == 0
             and starts[-1] == len(bins.points) == len(bins.ranks)
-            and (test[inner] >> COLUMN < len(trees.sources)).all()
+            and (test[inner] >> COLUMN < n_columns).all()
             and (target[inner] > np.flatnonzero(inner)).all()
             and (target[inner] + 1 < len(test)).all()
             and ((target[~inner] >= 0) & (target[~inner] < len(trees.values))).all()
             and ((trees.roots >= 0) & (trees.roots < len(test))).all()
+            and (target[has_set] >> 1 < len(trees.sets)).all()
             and trees.nodes.shape[1] == 2
+            and trees.sets.shape[1] == WORDS
             and trees.values.shape[1] == len(trees.start) == (n_classes if n_classes > 2 else 1)
             and all(np.isfinite(part).all() for part in (bins.points, trees.values, trees.start, trees.least))
             and (trees.least > 0.0 or not (trees.is_averaged and n_classes))
@@ -106,14 +114,25 @@ class Trees(NamedTuple):
         return trees
 
 
-def child_of(nodes, node, test, code):
-    """The child of a node to which a code leads; without a branch, which processors would guess wrongly."""
+def is_in(sets, place, code):
+    """1 if a code is in a set, else 0."""
+    return np.uint32((sets[place, code >> np.uint8(6)] >> np.uint64(code & np.uint8(63))) & np.uint64(1))
+
+
+def child_of(nodes, sets, node, test, code):
+    """The child of a node to which a code leads.
+
+    There is no branch on the code, which processors would guess wrongly. That on the kind of test they guess.
+    """
+    left = np.uint32(nodes[node, 1])
+    if test & SET == SET:
+        return left + is_in(sets, left >> np.uint32(1), code)
     goes_right = (code > ((test >> CODE) & CODES)) & ((code != MISSING) | (test & 1 == 0))
-    return np.uint32(nodes[node, 1]) + np.uint32(goes_right)
+    return left + np.uint32(goes_right)
 
 
-def with_default(test, n_missing, n_left, n_right, row):
-    """The test of a node: a code that is missing from all of its rows goes left as often as its rows do.
+def default_left(n_missing, n_left, n_right, row):
+    """Whether a code that is missing from all rows of a node goes left: as often as its rows do.
 
     A category that is new later on is then predicted as those known are on average over the trees. To one side always
     it would not do: codes of categories are in the order of their mean targets, so that all trees together would take
@@ -121,13 +140,14 @@ def with_default(test, n_missing, n_left, n_right, row):
     """
     bits = (np.uint64(row) + (np.uint64(n_left) << np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
     draw = np.float64(bits >> np.uint64(11)) / 2.0**53
-    return test | np.int32(n_missing == 0 and draw * (np.float64(n_left) + np.float64(n_right)) < np.float64(n_left))
+    return n_missing == 0 and draw * (np.float64(n_left) + np.float64(n_right)) < np.float64(n_left)
 
 
-def step(nodes, node, codes, i):
-    """Where row i goes from a node; a leaf keeps it. No branch either."""
+def step(nodes, sets, node, codes, i):
+    """Where row i goes from a node; a leaf keeps it."""
     test = nodes[node, 0]
-    child = child_of(nodes, node, test, codes[i, np.uint32(max(test, np.int32(0))) >> COLUMN])
+    inner = np.uint32(max(test, np.int32(0)))
+    child = child_of(nodes, sets, node, inner, codes[i, inner >> COLUMN])
     return child if test >= 0 else node
 
 
@@ -144,6 +164,7 @@ def walk(
     codes: Annotated[np.ndarray, "uint8[rows, bins]"],
     roots: Annotated[np.ndarray, "int32[trees]"],
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
+    sets: Annotated[np.ndarray, "uint64[sets, 4]"],
     values: Annotated[np.ndarray, "float32[leaves, outputs]"],
     leaves: Annotated[np.ndarray, "int32[rows, trees]"],
     sums: Annotated[np.ndarray, "float64[rows, outputs]"],
@@ -157,8 +178,8 @@ def walk(
         for i in range(0, n - n % 4, 4):
             a = b = c = d = np.uint32(roots[t])
             while (nodes[a, 0] & nodes[b, 0] & nodes[c, 0] & nodes[d, 0]) >= 0:  # until all are leaves
-                a, b = step(nodes, a, codes, i), step(nodes, b, codes, i + 1)
-                c, d = step(nodes, c, codes, i + 2), step(nodes, d, codes, i + 3)
+                a, b = step(nodes, sets, a, codes, i), step(nodes, sets, b, codes, i + 1)
+                c, d = step(nodes, sets, c, codes, i + 2), step(nodes, sets, d, codes, i + 3)
             arrive(nodes, a, values, t, i, leaves, sums)
             arrive(nodes, b, values, t, i + 1, leaves, sums)
             arrive(nodes, c, values, t, i + 2, leaves, sums)
@@ -168,8 +189,8 @@ def walk(
             a, b = np.uint32(roots[t]), np.uint32(roots[t + 1])
             c, d = np.uint32(roots[t + 2]), np.uint32(roots[t + 3])
             while (nodes[a, 0] & nodes[b, 0] & nodes[c, 0] & nodes[d, 0]) >= 0:
-                a, b = step(nodes, a, codes, i), step(nodes, b, codes, i)
-                c, d = step(nodes, c, codes, i), step(nodes, d, codes, i)
+                a, b = step(nodes, sets, a, codes, i), step(nodes, sets, b, codes, i)
+                c, d = step(nodes, sets, c, codes, i), step(nodes, sets, d, codes, i)
             arrive(nodes, a, values, t, i, leaves, sums)
             arrive(nodes, b, values, t + 1, i, leaves, sums)
             arrive(nodes, c, values, t + 2, i, leaves, sums)
@@ -177,7 +198,7 @@ def walk(
         for t in range(n_trees - n_trees % 4, n_trees):
             v = np.uint32(roots[t])
             while nodes[v, 0] >= 0:
-                v = step(nodes, v, codes, i)
+                v = step(nodes, sets, v, codes, i)
             arrive(nodes, v, values, t, i, leaves, sums)
 
 
@@ -186,18 +207,19 @@ def walk_to_numbers(
     codes: Annotated[np.ndarray, "uint8[rows, bins]"],
     roots: Annotated[np.ndarray, "int32[trees]"],
     nodes: Annotated[np.ndarray, "int32[nodes, 2]"],
+    sets: Annotated[np.ndarray, "uint64[sets, 4]"],
     values: Annotated[np.ndarray, "float64[leaves, outputs]"],
     leaves: Annotated[np.ndarray, "int32[rows, trees]"],
     sums: Annotated[np.ndarray, "float64[rows, outputs]"],
 ) -> None:
     """As ``walk``, where values are numbers of whatever size."""
-    walk(codes, roots, nodes, values, leaves, sums)
+    walk(codes, roots, nodes, sets, values, leaves, sums)
 
 
 def call_on(trees: Trees, codes: np.ndarray, leaves: np.ndarray, sums: np.ndarray) -> Call:
     """The call that writes the leaves (n, trees) that rows reach by their codes, and adds values to sums (n, K)."""
     of_type = walk if trees.values.dtype == np.float32 else walk_to_numbers
-    return of_type, codes, trees.roots, trees.nodes, trees.values, leaves, sums
+    return of_type, codes, trees.roots, trees.nodes, trees.sets, trees.values, leaves, sums
 
 
 def margins_of_means(trees: Trees, means: np.ndarray, least: np.ndarray) -> np.ndarray:
@@ -213,26 +235,27 @@ def margins_of_means(trees: Trees, means: np.ndarray, least: np.ndarray) -> np.n
 
 def joined(
     bins: Bins,
-    sources: np.ndarray,
-    structures: list[np.ndarray],
+    structures: list[tuple[np.ndarray, np.ndarray]],
     values: list[np.ndarray],
     start: np.ndarray,
     n_classes: int,
     is_averaged: bool = False,
     least: float = 0.0,
 ) -> Trees:
-    """Trees behind each other, whose nodes and leaves were numbered tree by tree."""
-    roots = np.cumsum([0, *map(len, structures)])[:-1].astype(np.int32)
-    first_leaves = np.cumsum([0, *map(len, values)])[:-1]
-    nodes = [np.empty((0, 2), np.int32)]
-    for root, first, structure in zip(roots, first_leaves, structures, strict=True):
-        moved = structure.copy()
-        moved[:, 1] += np.where(structure[:, 0] == LEAF, first, root).astype(np.int32)
-        nodes.append(moved)
+    """Trees behind each other, whose nodes, sets and leaves were numbered tree by tree."""
+    ends = np.cumsum([0, *(len(nodes) for nodes, _ in structures)])
+    first_leaves = np.cumsum([0, *map(len, values)])
+    nodes, sets = np.empty((ends[-1], 2), np.int32), np.zeros((ends[-1] // 2 + 1, WORDS), np.uint64)
+    for root, end, first, (of_tree, of_sets) in zip(ends, ends[1:], first_leaves, structures, strict=False):
+        is_leaf, moved = of_tree[:, 0] == LEAF, nodes[root:end]
+        moved[:] = of_tree
+        moved[:, 1] += np.where(is_leaf, first, root).astype(np.int32)
+        has_set = ~is_leaf & (of_tree[:, 0] & SET == SET)
+        sets[moved[has_set, 1] >> 1] = of_sets[of_tree[has_set, 1] >> 1]
     leaves = np.concatenate([np.empty((0, len(start)), values[0].dtype if values else np.float32), *values])
-    of_trees = roots, np.concatenate(nodes), leaves, np.asarray(start, np.float64)
+    of_trees = ends[:-1].astype(np.int32), nodes, sets if sets.any() else sets[:0], leaves
     scalars = np.array(is_averaged), np.array(n_classes, np.int64), np.array(least, np.float64)
-    return Trees(bins, sources.astype(np.int64), *of_trees, *scalars)
+    return Trees(bins, *of_trees, np.asarray(start, np.float64), *scalars)
 
 
 def arrays_of(arrays: dict[str, np.ndarray], kinds: dict[str, tuple[str, int]]) -> dict[str, np.ndarray]:

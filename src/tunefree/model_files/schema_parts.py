@@ -11,6 +11,7 @@ from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, 
 from tunefree.generations.clocks import AGES
 from tunefree.generations.growing import KINDS
 from tunefree.generations.settings import Settings
+from tunefree.generations.trees import WORDS
 from tunefree.intervals.adaptive import LATEST, N_STEPS
 from tunefree.learners.newton import DEPTH, SIDE, Newton
 from tunefree.learners.scinol import ScInOL2
@@ -222,6 +223,7 @@ POOL_ARRAYS = {
     "model.pool.*.levels": Array("float64|float16", may_be_missing=True),
     "model.pool.*.candidates": Array("int64", (None,), 0),
     "model.pool.*.weights": Array("float64|float32"),
+    "model.pool.*.model.sets": Array("uint64", (None, WORDS)),
     "model.pool.*.model.*": Array("float64|float32|int64|int32|uint8|bool", may_be_missing=True),
     "model.pool.*.columns": Array("float64", ("n", None), may_be_infinite=True, may_be_missing=True),
     "model.pool.*.digests": Array("uint64", ("n",)),
