@@ -313,7 +313,7 @@ class LinearGroup:
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         if "meetings" in header and self.meetings is not None:
             self.meetings.restore(under("meetings.", arrays), header["meetings"])
-            self.reserve_features(max(self.n_features, len(self.meetings.known.slot_of)))
+            self.reserve_features(header["n_features"])  # dense numbers have slots, however many there are
         for m, (member, saved) in enumerate(zip(self.members, header["members"], strict=True)):
             member.restore(under(f"{m}.", arrays), saved)
         for name in header["views"]:
