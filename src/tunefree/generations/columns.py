@@ -14,7 +14,7 @@ import numpy as np
 
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import MOST, clip
-from tunefree.core.rows import Block, n_rows, row_sums
+from tunefree.core.rows import Block, n_rows, row_sums, sparse
 from tunefree.generations.bundles import Bundles
 from tunefree.generations.reservoir import hashed, hashed_values
 
@@ -108,7 +108,7 @@ class Columns:
             for keys in (X.columns, -1 - X.code_columns):
                 if keys.tobytes() not in self._together:
                     self._add(keys.tolist(), np.nan)
-            if X.values.size:
+            if X.values.size and (len(X.late) or not X.is_table):
                 self._learn_words(X, learned)
         matrix = np.empty((n_rows(X), len(self.fills)))
         matrix[:] = self.fills
@@ -146,7 +146,7 @@ class Columns:
         return ids + TURN * self._turns_of(ids) if len(self.turns) else ids
 
     def _learn_words(self, X: Block, learned: np.ndarray) -> None:
-        """Know the columns that words bring: late numbers of tables, and features of sparse rows until bundles are."""
+        """Know the columns that words bring: late numbers of tables, and features of sparse rows in no bundle yet."""
         row = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers))
         counts = learned[row] & (X.values != 0.0)
         row, features, values = row[counts], X.features[counts], X.values[counts]
@@ -154,10 +154,12 @@ class Columns:
             features = features[np.isin(features, X.late)]
         else:
             self.bundles.add(int(np.count_nonzero(learned)), row, features, values)
-        room = min(self.most, MOST_MET) - len(self.keys)
-        if room > 0 and not any(map(is_bundle, self.keys)):
-            met, first = np.unique(features, return_index=True)
-            self._add(met[np.argsort(first)].tolist(), 0.0, room)
+        for key in filter(is_bundle, self.keys):
+            start, stop = features_of(key)
+            features = features[(features < start) | (features >= stop)]
+        room = max(min(self.most, MOST_MET) - len(self.keys), 0)
+        met, first = np.unique(features, return_index=True)
+        self._add(met[np.argsort(first)].tolist(), 0.0, room)
 
     def _write_words(self, X: Block, matrix: np.ndarray) -> None:
         """Write the words of a block to their columns; of a bundle, a row has its first feature."""
@@ -234,6 +236,26 @@ class Columns:
                 inside = (ids % TURN >= start) & (ids % TURN < stop)
                 completed[inside, place] = 1.0 if self.keys[place] > 0 else ids[inside]
         return completed
+
+    def words_of(self, matrix: np.ndarray) -> Block:
+        """The sparse rows that rows (n, c) were made of, as far as they are in numbers of these and in bundles.
+
+        Examples
+        --------
+        >>> columns = Columns([2, -(4 * BUNDLE + 7)], [0.0, np.nan])
+        >>> columns.words_of(np.array([[0.5, np.nan], [0.0, 5.0]])).features
+        array([2, 5], dtype=int32)
+        """
+        keys, known = np.array(self.keys, np.int64), np.nan_to_num(matrix)
+        are_numbers, are_bundles = np.array(self.fills) == 0.0, keys < -BUNDLE
+        row, place = np.nonzero(known * are_numbers)
+        of_bundle, in_bundle = np.nonzero(known * are_bundles)
+        categories = known[of_bundle, in_bundle].astype(np.int64) % TURN
+        entries = np.concatenate([row * BUNDLE + keys[place], of_bundle * BUNDLE + categories])
+        values = np.concatenate([known[row, place], np.ones(len(categories))])
+        entries, first = np.unique(entries, return_index=True)  # a feature that was a number may be in a bundle, too
+        pointers = np.searchsorted(entries, BUNDLE * np.arange(len(matrix) + 1))
+        return sparse(pointers, entries % BUNDLE, values[first])
 
     def _add(self, keys: list[int], fill: float, room: int | None = None) -> None:
         """Know columns, of which rows that do not name them have the fill; the first ones where there is little room.

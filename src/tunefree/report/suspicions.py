@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.generations.columns import is_bundle
 from tunefree.model_files.trained import Trained
 from tunefree.report.columns import FEWEST_NAMED, missing_shares, naming_columns
 from tunefree.report.document import Block, Column, Note, Section, Table
@@ -90,6 +91,8 @@ def _sample(trained: Trained) -> Sample | None:
         first, last = matrix, growth.columns.features(growth.recent.kept(n)["columns"]) if n else matrix[:0]
     parts, columns = [], []
     for place, key in enumerate(growth.columns.keys[: matrix.shape[1]]):
+        if is_bundle(key):
+            continue
         part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]
         if part >= 0 and part not in parts:  # codes of a number only say where it is missing
             parts.append(part)
