@@ -31,7 +31,7 @@ class Block(NamedTuple):
     values: np.ndarray  # (words,) float64
     constant: float  # value of feature 0: 1, or 0 without an intercept
     is_table: bool  # whether later blocks may have codes and words where this has none, and words are those of texts
-    late: np.ndarray = _NO_FEATURES  # (l,) int32, ascending: features among words of tables that are numbers
+    late: np.ndarray = _NO_FEATURES  # (l,) int32: of tables that are learned, the words that are numbers, ascending
 
 
 class Row(NamedTuple):

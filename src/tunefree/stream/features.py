@@ -475,7 +475,8 @@ class TableEncoder:
             if unknown:
                 words = self.ids.with_averages(codes, ids, words, self.profile.drawn)
                 self._fill(numbers, codes, ids)
-        late = self.ids.known([key for column in self.columns if isinstance(column, Late) for key in column.number_keys()])
+        keys = [key for column in self.columns if isinstance(column, Late) for key in column.number_keys()]
+        late = self.ids.known(keys) if learning else ()
         return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, words, sources, late)
 
     def _fill(self, numbers: np.ndarray, codes: Sequence[Any], ids: np.ndarray) -> None:
