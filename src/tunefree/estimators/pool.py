@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from tunefree.core.errors import DataWarning
 from tunefree.core.parameters import check, require
 from tunefree.core.rows import n_rows
 from tunefree.estimators import validation
@@ -105,6 +106,8 @@ class Pooled(OnlineEstimator):
             self._end(1)
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
         self._warn_of_repeats(int(np.count_nonzero(weight)) - len(rounds.row), group is not None)
+        for line in self._learned.model.unseen():
+            warnings.warn(line, DataWarning, stacklevel=4)
 
     def _warn_of_repeats(self, n_merged: int, has_groups: bool) -> None:
         """Warn where many rows repeat; those that were merged with a copy did, too."""

@@ -14,7 +14,7 @@ from tunefree.model_files.trained import load as load_trained
 from tunefree.model_files.trained import refused
 from tunefree.stream.source import Source, open_source
 from tunefree.training import training
-from tunefree.training.remarks import doubts_of_columns, rare_classes
+from tunefree.training.remarks import doubts_of_columns, rare_classes, remark_on_columns
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -111,6 +111,7 @@ def train(
             raise ModelError(f"`{name}` {ROW_BY_ROW.says}; leave it out, or {ROW_BY_ROW.remedy}")
         return estimator_of(descend(source, plan))
     trained = training.train(source, plan, **on_the_way)
-    for line in [*rare_classes(trained), *map(str, trained.progress.oddities), *map(str, doubts_of_columns(trained))]:
+    doubts = [*map(str, trained.progress.oddities), *map(str, doubts_of_columns(trained))]
+    for line in [*rare_classes(trained), *remark_on_columns(trained), *doubts]:
         warnings.warn(line, DataWarning, stacklevel=2)
     return estimator_of(trained)

@@ -20,6 +20,7 @@ class Runs(NamedTuple):
     starts: np.ndarray  # (r,) the first feature of each
     stops: np.ndarray  # (r,) one more than the last, UNLIMITED for the last run
     shares: np.ndarray  # (r,) of the rows that have one of its features
+    sizes: np.ndarray  # (r,) features that some rows have
 
 
 class Bundles:
@@ -38,7 +39,7 @@ class Bundles:
     >>> bundles = Bundles()
     >>> bundles.add(2, np.array([0, 0, 1, 1]), np.array([1, 5, 3, 5]), np.array([1.0, 0.5, 1.0, 1.5]))
     >>> bundles.runs()
-    Runs(starts=array([1, 5]), stops=array([5, 6]), shares=array([1., 1.]))
+    Runs(starts=array([1, 5]), stops=array([5, 6]), shares=array([1., 1.]), sizes=array([2, 1]))
     """
 
     def __init__(self, limits: np.ndarray | None = None, counts: np.ndarray | None = None, rows: int = 0) -> None:
@@ -74,6 +75,7 @@ class Bundles:
         while starts[-1] < len(ends) and ends[starts[-1]] < UNLIMITED:
             starts.append(ends[starts[-1]])
         stops = np.array([*starts[1:], UNLIMITED])
-        counts = np.add.reduceat(np.append(self.counts, 0), starts)
-        has_rows = counts > 0
-        return Runs(np.array(starts)[has_rows], stops[has_rows], counts[has_rows] / max(self.rows, 1))
+        padded = np.append(self.counts, 0)
+        counts, sizes = np.add.reduceat(padded, starts), np.add.reduceat(np.minimum(padded, 1), starts)
+        runs = Runs(np.array(starts), stops, counts / max(self.rows, 1), sizes)
+        return Runs(*(part[sizes > 0] for part in runs))

@@ -22,6 +22,7 @@ MOST_COLUMNS = 2**14  # so that the fewest rows that are kept have as many numbe
 MOST_FEATURES = 2**10  # of sparse rows, which are a column each; of more, bundles are
 MOST_MET = 2**12  # likewise before the first birth
 FILLED = 0.5  # share of the rows that have a number, or one of a bundle: such columns have at least
+ROWS_OF_CATEGORY = 20  # on the average, in bundles of few features: as many as a leaf has
 PART_OF_FILLED = 0.5  # of all entries, or rows are those of texts
 MOST_TOGETHER = 64  # sets of keys whose places are remembered
 TURN = 2**31  # beyond all ids of features
@@ -184,13 +185,13 @@ class Columns:
     def grown_on(self) -> list[int] | None:
         """The keys of the columns that trees to be born see; None where rows are those of texts.
 
-        Features of sparse rows are in bundles that many rows have, or are numbers, of which there may be few. Of many
-        features all are in bundles: these are columns if many rows have them, or have them more often than others.
+        Few features of sparse rows are columns, but for bundles that many rows have, and whose categories have rows
+        enough. Many are bundles: columns are those that many rows have, and of the others those that most rows have.
         """
         counts = self.bundles.counts
         if not len(counts):
             return self.keys
-        starts, stops, shares = self.bundles.runs()
+        starts, stops, shares, sizes = self.bundles.runs()
         is_filled = shares >= FILLED
         if len(counts) > 1 + MOST_FEATURES:
             if shares[is_filled].sum() < PART_OF_FILLED * shares.sum():
@@ -199,6 +200,7 @@ class Columns:
             is_filled[np.argsort(-shares, kind="stable")[:n_kept]] = True
             alone = np.zeros(0, np.int64)
         else:
+            is_filled &= shares * self.bundles.rows >= ROWS_OF_CATEGORY * sizes
             alone = np.flatnonzero(counts)
             alone = alone[~is_filled[np.searchsorted(starts, alone, "right") - 1]]
         pairs = zip(starts[is_filled].tolist(), stops[is_filled].tolist(), strict=True)

@@ -230,6 +230,12 @@ class PoolModel(Model):
         members = self.pool.members
         return 0 if members.has_groups or not members.seen.are_separate else members.seen.n_repeats
 
+    def unseen(self) -> list[str]:
+        """A line where trees do not see all columns; none where rows have no columns at all."""
+        growth = self.pool.members.growth
+        n = 0 if growth is None else growth.columns.n_unseen
+        return [f"{n:,} columns are too many for trees, and are for linear learners only"] if n else []
+
     def reduce(self) -> None:
         """Keep what predicts, and leave out all that learning, certificates and what decided need."""
         self.pool.reduce()
