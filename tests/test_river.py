@@ -194,3 +194,15 @@ def test_intervals_and_sets_of_the_next_row_cover_as_asked():
     assert np.mean(covered) == pytest.approx(0.8, abs=0.06) and np.mean(in_set) == pytest.approx(0.8, abs=0.06)
     with pytest.raises(ModelError, match="must be one number"):
         regressor.predict_interval_one(x, [0.5, 0.9])
+
+
+@pytest.mark.parametrize("first", [{"a": 1.0, "c": 1.0}, {"a": 1.0}, {"a": 1.0, "c": None}])
+def test_trees_see_numbers_that_the_first_row_lacks(first):
+    rng, model, errors = np.random.default_rng(0), TuneFreeRegressor(), []
+    for k in range(1500):
+        x = dict(zip("ac", rng.normal(size=2).tolist(), strict=True))
+        y = x["a"] * x["c"] + 0.3 * float(rng.normal())
+        if k >= 1100:
+            errors.append(model.predict_one(x) - y)
+        model.learn_one(x if k else first, y)
+    assert np.sqrt(np.mean(np.square(errors))) < 1.15 * 0.324  # of river's adaptive forest; a linear model has 0.99

@@ -415,7 +415,8 @@ class TuneFreeClassifier(_Pooled, _Classifier):
 
     Trees that go on learning and online linear learners predict each row together, and then learn it. Numbers are
     columns, strings are values of categories, and None or NaN is a missing value. Columns, values and classes may
-    appear at any time. A number that a row lacks is 0. Rows wait until there are some hundred, or a prediction is asked for; then they are learned together.
+    appear at any time. A number that a row lacks is 0. Rows wait until there are some hundred, or a prediction is
+    asked for; then they are learned together.
 
     Examples
     --------

@@ -92,7 +92,9 @@ def table(
     words = sparse(np.zeros(len(numbers) + 1), [], []) if words is None else words
     code_columns = read_only(np.arange(codes.shape[1]) if code_columns is None else code_columns, np.int32)
     of_words = words.pointers, words.features, words.values
-    return Block(numbers, read_only(columns, np.int32), codes, code_columns, *of_words, 1.0, True, read_only(late, np.int32))
+    return Block(
+        numbers, read_only(columns, np.int32), codes, code_columns, *of_words, 1.0, True, read_only(late, np.int32)
+    )
 
 
 def n_rows(X: Block) -> int:

@@ -15,14 +15,13 @@ import numpy as np
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import MOST, clip
 from tunefree.core.rows import Block, n_rows, row_sums, sparse
-from tunefree.generations.bundles import Bundles
+from tunefree.generations.bundles import UNLIMITED, Bundles
 from tunefree.generations.reservoir import hashed, hashed_values
 
 MOST_COLUMNS = 2**14  # so that the fewest rows that are kept have as many numbers as all rows of few columns
 MOST_FEATURES = 2**10  # of sparse rows, which are a column each; of more, bundles are
-MOST_MET = 2**12  # likewise before the first birth
 FILLED = 0.5  # share of the rows that have a number, or one of a bundle: such columns have at least
-ROWS_OF_CATEGORY = 20  # on the average, in bundles of few features: as many as a leaf has
+ROWS_OF_COLUMN = 20  # that a feature has, or each of a bundle on the average: as many as a leaf
 PART_OF_FILLED = 0.5  # of all entries, or rows are those of texts
 MOST_TOGETHER = 64  # sets of keys whose places are remembered
 TURN = 2**31  # beyond all ids of features
@@ -47,6 +46,8 @@ class Columns:
         Of the features of sparse rows.
     n_unseen : int
         Columns, or features of sparse rows, that are beyond the most that trees see.
+    last : int
+        The last feature of sparse rows that may be a column.
 
     Examples
     --------
@@ -65,13 +66,15 @@ class Columns:
         turns: np.ndarray | None = None,
         bundles: Bundles | None = None,
         n_unseen: int = 0,
-        most: int = MOST_COLUMNS,
+        last: int = UNLIMITED,
     ) -> None:
         self.keys, self.fills = list(keys or []), list(fills or [])
         self.turns = np.zeros(0, np.int64) if turns is None else turns
         self.bundles = Bundles() if bundles is None else bundles
-        self.n_unseen, self.most = n_unseen, most
+        self.n_unseen, self.last = n_unseen, last
         self._place = {key: place for place, key in enumerate(self.keys)}
+        self._numbers, self._bundles = np.zeros((0, 2), np.int64), list[tuple[int, int, int]]()
+        self._index()
         self._together: dict[bytes, Any] = {}  # places of columns that came together, by their keys
 
     @property
@@ -155,12 +158,11 @@ class Columns:
             features = features[np.isin(features, X.late)]
         else:
             self.bundles.add(int(np.count_nonzero(learned)), row, features, values)
-        for key in filter(is_bundle, self.keys):
-            start, stop = features_of(key)
+        for start, stop, _ in self._bundles:
             features = features[(features < start) | (features >= stop)]
-        room = max(min(self.most, MOST_MET) - len(self.keys), 0)
-        met, first = np.unique(features, return_index=True)
-        self._add(met[np.argsort(first)].tolist(), 0.0, room)
+        room = max(MOST_FEATURES - self.fills.count(0.0), 0)
+        met, first = np.unique(features[features <= self.last], return_index=True)
+        self._add(met[np.argsort(first)].tolist(), room=room)
 
     def _write_words(self, X: Block, matrix: np.ndarray) -> None:
         """Write the words of a block to their columns; of a bundle, a row has its first feature."""
@@ -170,47 +172,42 @@ class Columns:
         order = order[X.values[order] != 0.0]
         row = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers))[order]
         features, values = X.features[order], X.values[order]
-        numbers = np.array(sorted(key for key in self.keys if key > 0), np.int64)
-        places = np.array(self.places(numbers), np.int64)
+        numbers, places = self._numbers.T
         if not X.is_table:
             matrix[:, places] = 0.0
         at = np.searchsorted(numbers, features)
         is_number = numbers.take(at, mode="clip") == features if len(numbers) else np.zeros(len(at), bool)
         matrix[row[is_number], places[at[is_number]]] = values[is_number]
-        for place, key in enumerate(self.keys):
-            if is_bundle(key):
-                inside = slice(*np.searchsorted(features, features_of(key)))
-                matrix[row[inside][::-1], place] = self._categories(features[inside].astype(np.int64))[::-1]
+        for start, stop, place in self._bundles:
+            inside = slice(*np.searchsorted(features, (start, stop)))
+            matrix[row[inside][::-1], place] = self._categories(features[inside].astype(np.int64))[::-1]
 
     def grown_on(self) -> list[int] | None:
         """The keys of the columns that trees to be born see; None where rows are those of texts.
 
-        Few features of sparse rows are columns, but for bundles that many rows have, and whose categories have rows
-        enough. Many are bundles: columns are those that many rows have, and of the others those that most rows have.
+        Features of sparse rows are columns, but for bundles that many rows have, and whose categories have rows enough.
+        Of many features those are columns that have rows enough, as long as there are not too many.
         """
-        counts = self.bundles.counts
-        if not len(counts):
+        bundles = self.bundles
+        if not len(bundles.counts):
             return self.keys
-        starts, stops, shares, sizes = self.bundles.runs()
+        starts, stops, shares, sizes = bundles.runs()
         is_filled = shares >= FILLED
-        if len(counts) > 1 + MOST_FEATURES:
+        is_one = is_filled & ((sizes == 1) | (shares * bundles.rows >= ROWS_OF_COLUMN * sizes))
+        runs = [_key_of(*pair) for pair in zip(starts.tolist(), stops.tolist(), strict=True)]
+        features = np.flatnonzero(bundles.counts)
+        features = features[~is_one[np.searchsorted(starts, features, "right") - 1]]
+        if len(bundles.counts) > 1 + MOST_FEATURES:
             if shares[is_filled].sum() < PART_OF_FILLED * shares.sum():
                 return None
-            n_kept = min(max(int(np.count_nonzero(is_filled)), MOST_FEATURES), self.most)
-            is_filled[np.argsort(-shares, kind="stable")[:n_kept]] = True
-            alone = np.zeros(0, np.int64)
-        else:
-            is_filled &= shares * self.bundles.rows >= ROWS_OF_CATEGORY * sizes
-            alone = np.flatnonzero(counts)
-            alone = alone[~is_filled[np.searchsorted(starts, alone, "right") - 1]]
-        pairs = zip(starts[is_filled].tolist(), stops[is_filled].tolist(), strict=True)
-        keys = [start if stop == start + 1 else -(start * BUNDLE + stop) for start, stop in pairs] + alone.tolist()
-        self._add([key for key in keys if key > 0], 0.0)
-        self._add([key for key in keys if key < 0], np.nan)
-        keys = [key for key in keys if key in self._place]
-        n_seen = sum(np.count_nonzero(counts[slice(*features_of(key))]) for key in keys)
-        self.n_unseen = int(np.count_nonzero(counts)) - int(n_seen)
-        return keys
+            self._add([run for run, is_kept in zip(runs, is_filled, strict=True) if is_kept])  # others follow from them
+            features = features[bundles.counts[features] >= ROWS_OF_COLUMN]
+            is_new = np.array([feature not in self._place for feature in features.tolist()], bool)
+            order = np.lexsort((-bundles.counts[features], is_new))[:MOST_FEATURES]
+            self.n_unseen, features = len(features) - len(order), np.sort(features[order])
+        keys = [run for run, is_column in zip(runs, is_one, strict=True) if is_column] + features.tolist()
+        self._add(keys)
+        return [key for key in keys if key in self._place]
 
     def completed(self, matrix: np.ndarray) -> np.ndarray:
         """Rows (n, c) under the first keys, under all: later numbers and bundles are known by those before.
@@ -259,13 +256,13 @@ class Columns:
         pointers = np.searchsorted(entries, BUNDLE * np.arange(len(matrix) + 1))
         return sparse(pointers, entries % BUNDLE, values[first])
 
-    def _add(self, keys: list[int], fill: float, room: int | None = None) -> None:
-        """Know columns, of which rows that do not name them have the fill; the first ones where there is little room.
+    def _add(self, keys: list[int], fill: float | None = None, room: int | None = None) -> None:
+        """Know columns, the first ones where there is little room; rows that do not name them have the fill.
 
-        Of more than the most columns that trees see some are known, wherever they are among the others.
+        Without one it is that of sparse rows. Of more columns than trees see some are known, from all over.
         """
         new = [key for key in dict.fromkeys(keys) if key not in self._place][:room]
-        room = self.most - len(self.keys)
+        room = MOST_COLUMNS - len(self.keys)
         if len(new) > room:
             self.n_unseen = max(self.n_unseen, len(new) - room)
             chosen = np.argsort(hashed(np.array(new, np.int64)), kind="stable")[:room]
@@ -273,12 +270,24 @@ class Columns:
         for key in new:
             self._place[key] = len(self.keys)
             self.keys.append(key)
-            self.fills.append(fill)
+            self.fills.append((0.0 if key > 0 else np.nan) if fill is None else fill)
+        if new:
+            self._index()
+
+    def _index(self) -> None:
+        """Find the numbers among columns, (c, 2) features and places, and the bundles."""
+        pairs = sorted((key, place) for place, key in enumerate(self.keys) if key > 0)
+        self._numbers = np.array(pairs, np.int64).reshape(-1, 2)
+        self._bundles = [(*features_of(key), place) for place, key in enumerate(self.keys) if is_bundle(key)]
 
 
 def is_categorical(keys: np.ndarray) -> np.ndarray:
     """Which columns hold ids of categories."""
     return keys < 0
+
+
+def _key_of(start: int, stop: int) -> int:
+    return start if stop == start + 1 else -(start * BUNDLE + stop)
 
 
 def is_bundle(key: int) -> bool:

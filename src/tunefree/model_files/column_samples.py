@@ -22,7 +22,7 @@ from tunefree.theory.column_changes import MISSING, TARGET, Comparison, compared
 from tunefree.theory.rises import Rise
 
 SAMPLE = 512  # rows before, and rows after
-MOST_COLUMNS = 256
+MOST_COLUMNS = 256  # the first ones that came
 
 
 @dataclass
@@ -67,14 +67,14 @@ class ColumnSamples:
     """
 
     def __init__(self, is_of_classes: bool = False) -> None:
-        self.is_of_classes, self.columns, self.rows = is_of_classes, Columns(most=MOST_COLUMNS), 0
+        self.is_of_classes, self.columns, self.rows = is_of_classes, Columns(last=MOST_COLUMNS), 0
         self.numbers, self.values = np.empty(0, np.int64), np.empty((0, 1), np.float32)
         self.sample = np.empty(0, np.int64)
         self.waiting: list[Compared] = []
 
     def matrix(self, X: Block, targets: np.ndarray) -> np.ndarray:
         """Targets and columns (n, 1 + c) of rows; MISSING where nothing is known."""
-        values = self.columns.matrix(X, np.ones(len(targets), bool))
+        values = self.columns.matrix(X, np.ones(len(targets), bool))[:, :MOST_COLUMNS]
         held = np.clip(np.column_stack([targets, values]), -LARGEST, LARGEST)
         return np.where(np.isnan(held), MISSING, held).astype(np.float32)
 
@@ -149,7 +149,7 @@ class ColumnSamples:
         """
         start, stop = np.searchsorted(self.numbers, [one.start, one.stop])
         before, after = self.values[np.isin(self.numbers, one.before)], self.values[start:stop]
-        keys, fills = [TARGET, *self.columns.keys], self._fills()
+        keys, fills = [TARGET, *self.columns.keys[:MOST_COLUMNS]], self._fills()
         is_known = (before != fills).any(axis=0) | (after != fills).any(axis=0)
         kept = [c for c in range(1, len(fills)) if is_known[c] and keys[c] not in but]
         places = [0, *sorted(kept, key=lambda c: keys[c])]  # the order in which columns came depends on batches
@@ -158,7 +158,7 @@ class ColumnSamples:
 
     def _fills(self) -> np.ndarray:
         """What rows that are held have where nothing was named: MISSING, or 0 of words."""
-        fills = np.array([np.nan, *self.columns.fills], np.float32)[: self.values.shape[1]]
+        fills = np.array([np.nan, *self.columns.fills[:MOST_COLUMNS]], np.float32)[: self.values.shape[1]]
         return np.where(np.isnan(fills), np.float32(MISSING), fills)
 
     def _widen(self, width: int) -> None:
@@ -191,7 +191,7 @@ class ColumnSamples:
         """The samples that :meth:`save_state` wrote down."""
         samples = cls(header["is_of_classes"])
         fills = [np.nan if fill is None else fill for fill in header["fills"]]
-        samples.columns = Columns(header["columns"], fills, most=MOST_COLUMNS)
+        samples.columns = Columns(header["columns"], fills, last=MOST_COLUMNS)
         samples.rows = header["rows"]
         for name in ("numbers", "values", "sample"):
             setattr(samples, name, np.array(arrays[name]))

@@ -111,7 +111,9 @@ def warnings_of(trained: Trained, is_ending: bool = False) -> list[Block]:
     """What looks wrong with the order of the rows and with classes; a training that ends has reported some of it."""
     order = order_warning(trained)
     texts = [*([order] if order else []), *rare_classes(trained)]
-    texts += [] if is_ending else [*remark_on_repeats(trained), *remark_on_columns(trained), *warnings_of_rises(trained)]
+    texts += (
+        [] if is_ending else [*remark_on_repeats(trained), *remark_on_columns(trained), *warnings_of_rises(trained)]
+    )
     return [Note(sentence(text), "warning") for text in texts]
 
 
