@@ -289,3 +289,15 @@ def test_one_class_too_many_is_refused_and_only_it(cls, monkeypatch):
         model.learn_one({"z": 1.0}, "one too many")
     model.learn_one({"z": 1.0}, 3)
     assert set(model.predict_proba_one({"z": 1.0})) == set(range(5))
+
+
+@pytest.mark.parametrize("first", [{"a": 1.0, "c": 1.0}, {"a": 1.0}, {"a": 1.0, "c": None}])
+def test_trees_see_numbers_that_the_first_row_lacks(first):
+    rng, model, errors = np.random.default_rng(0), TuneFreeRegressor(), []
+    for k in range(1500):
+        x = dict(zip("ac", rng.normal(size=2).tolist(), strict=True))
+        y = x["a"] * x["c"] + 0.3 * float(rng.normal())
+        if k >= 1100:
+            errors.append(model.predict_one(x) - y)
+        model.learn_one(x if k else first, y)
+    assert np.sqrt(np.mean(np.square(errors))) < 1.15 * 0.324  # of river's adaptive forest; a linear model has 0.99

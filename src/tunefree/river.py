@@ -15,7 +15,7 @@ import numpy as np
 from river import base
 
 from tunefree.core.errors import DataError, ModelError
-from tunefree.core.rows import Block, sparse
+from tunefree.core.rows import Block, sparse, table
 from tunefree.core.signals import deferred
 from tunefree.intervals.conformal import checked_parts
 from tunefree.model.model import Model
@@ -100,9 +100,9 @@ class _Columns:
             features += [self.numbers[name] for name in late]
             values += [row.numbers[name] for name in late]
             pointers.append(len(values))
-        words = np.array(pointers, np.int64), np.array(features, np.int32), np.array(values, np.float64)
-        of_numbers = np.array(numbers, np.float64).reshape(len(rows), -1), np.arange(1, len(names) + 1, dtype=np.int32)
-        return Block(*of_numbers, codes, np.arange(len(self.categories), dtype=np.int32), *words, 1.0, True)
+        late_numbers = list(self.numbers.values())[len(names) :]  # ascending
+        dense = np.array(numbers, np.float64).reshape(len(rows), -1)
+        return table(dense, np.arange(1, len(names) + 1), codes, sparse(pointers, features, values), late=late_numbers)
 
 
 class _Pooled:
@@ -431,8 +431,8 @@ class TuneFreeClassifier(_Pooled, _Classifier):
 
     Trees that go on learning and online linear learners predict each row together, and then learn it. Numbers are
     columns, strings are values of categories, and None or NaN is a missing value. Columns, values and classes may
-    appear at any time; numbers that the first row lacks are for the linear learners only. A number that a row lacks is
-    0. Rows wait until there are some hundred, or a prediction is asked for; then they are learned together.
+    appear at any time. A number that a row lacks is 0. Rows wait until there are some hundred, or a prediction is
+    asked for; then they are learned together.
 
     Examples
     --------

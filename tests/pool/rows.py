@@ -81,7 +81,16 @@ def _late_columns(rng: np.random.Generator, n: int) -> list[Any]:
     numbers, codes = rng.normal(size=(n, 3)), np.stack([3 + rng.integers(0, 4, n), 8 + rng.integers(0, 3, n)], 1)
     first = table(numbers[:LATE, :2], [1, 2], codes[:LATE, :1], code_columns=[2])
     words = sparse(np.arange(n - LATE + 1), np.full(n - LATE, 7), numbers[LATE:, 2])
-    return [first, table(numbers[LATE:, :2], [1, 2], codes[LATE:], words, [2, 4])]
+    return [first, table(numbers[LATE:, :2], [1, 2], codes[LATE:], words, [2, 4], late=[7])]
+
+
+def _one_hot(rng: np.random.Generator, n: int) -> list[Any]:
+    """Two numbers, and two categories of many features and of few, as an encoder writes them."""
+    many, few = rng.integers(3, 1500, n), rng.integers(1500, 1504, n)
+    few[rng.random(n) < 0.1] = 1600  # a number, of some rows
+    features = np.stack([np.full(n, 1), np.full(n, 2), many, few], axis=1)
+    values = np.concatenate([rng.normal(size=(n, 2)), np.ones((n, 1)), np.where(few < 1600, 1.0, 2.5)[:, None]], axis=1)
+    return [sparse(np.arange(0, 4 * n + 1, 4), features.reshape(-1), values.reshape(-1))]
 
 
 KINDS: dict[str, Callable[[np.random.Generator, int], list[Any]]] = {
@@ -90,6 +99,7 @@ KINDS: dict[str, Callable[[np.random.Generator, int], list[Any]]] = {
     "sparse": _sparse,
     "table": _table,
     "late columns": _late_columns,
+    "one-hot": _one_hot,
 }
 TARGETS = ("two", "three", "late", "numbers")
 

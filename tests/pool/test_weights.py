@@ -66,7 +66,8 @@ def test_a_row_of_weight_0_is_a_row_that_is_not_there(kind, targets):
     for size in (1, 10**6):
         model, losses = learned(rows._replace(weight=kept.astype(float)), size)
         assert losses[kept].tobytes() == losses_of_kept.tobytes()
-        assert [name for name in differences(model, expected) if name.startswith("pool.")] == []
+        of_pool = [name for name in differences(model, expected) if name.startswith("pool.")]
+        assert [name for name in of_pool if ".linear." not in name] == []  # which have features of all rows
         predicted.add(model.predict(rows.blocks[0]).tobytes())
     assert predicted == {expected.predict(rows.blocks[0]).tobytes()}
 

@@ -95,7 +95,7 @@ def test_columns_that_come_later_are_missing_before():
 @pytest.mark.parametrize("wide", [MOST_COLUMNS + 50, 5000])
 def test_wide_rows_are_cut_to_the_first_columns(wide):
     samples = ColumnSamples()
-    block = sparse(np.arange(11), np.full(10, wide), np.ones(10))
+    block = sparse(wide * np.arange(11), np.tile(np.arange(1, wide + 1), 10), np.ones(10 * wide))
     samples.add(10, [], 0, set(), lambda rows: samples.matrix(block, np.zeros(10))[rows])
     assert samples.values.shape[1] == 1 + MOST_COLUMNS
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
@@ -91,3 +92,19 @@ def test_new_columns_of_files_of_a_directory(tmp_path):
 def test_a_shuffled_stream_keeps_all_columns(days):
     trained = train(open_source(days), Plan(target="y", learner="scinol2", shuffle=True, seed=1))
     assert {column.name for column in trained.encoder.columns} == {"x", "late", "o.city", "tags", "v"}
+
+
+def test_trees_see_numbers_that_came_later(tmp_path):
+    rng, files = np.random.default_rng(0), [tmp_path / f"{k}.jsonl" for k in range(2)]
+    numbers = rng.normal(size=(1200, 2))
+    targets = numbers.prod(axis=1) + 0.3 * rng.normal(size=1200)
+    rows = [{"a": a, "c": c, "y": y} for (a, c), y in zip(numbers.tolist(), targets.tolist(), strict=True)]
+    files[0].write_text("".join(json.dumps({"a": row["a"], "y": row["y"]}) + "\n" for row in rows[:100]))
+    files[1].write_text("".join(json.dumps(row) + "\n" for row in rows[100:]))
+    model = tunefree.train(list(map(str, files)), target="y")
+    new = rng.normal(size=(1000, 2))
+    predictions = model.predict({"a": new[:, 0], "c": new[:, 1]})
+    assert np.sqrt(np.mean((predictions - new.prod(axis=1)) ** 2)) < 0.4  # linear models have 1.0
+    names, contributions = model.explain({"a": new[:100, 0], "c": new[:100, 1]})
+    assert names == ["(constant)", "a", "c"]
+    assert np.allclose(contributions.sum(axis=1), predictions[:100])

@@ -15,6 +15,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+_NO_FEATURES, _NO_VALUES = np.zeros(0, np.int32), np.zeros(0)
+_NO_FEATURES.flags.writeable = _NO_VALUES.flags.writeable = False
+
 
 class Block(NamedTuple):
     """Some rows; what they have none of has the width 0."""
@@ -28,6 +31,7 @@ class Block(NamedTuple):
     values: np.ndarray  # (words,) float64
     constant: float  # value of feature 0: 1, or 0 without an intercept
     is_table: bool  # whether later blocks may have codes and words where this has none, and words are those of texts
+    late: np.ndarray = _NO_FEATURES  # (l,) int32: of tables that are learned, the words that are numbers, ascending
 
 
 class Row(NamedTuple):
@@ -54,9 +58,6 @@ def read_only(array: ArrayLike, dtype: Any) -> np.ndarray:
     return view
 
 
-_NO_FEATURES, _NO_VALUES = read_only([], np.int32), read_only([], np.float64)
-
-
 def dense(values: ArrayLike, intercept: bool = True) -> Block:
     """Rows of a two-dimensional array; column j becomes feature j + 1."""
     numbers = read_only(values, np.float64)
@@ -80,16 +81,20 @@ def table(
     codes: ArrayLike,
     words: Block | None = None,
     code_columns: ArrayLike | None = None,
+    late: ArrayLike = (),
 ) -> Block:
     """Rows of a table: ``numbers`` (n, p) of features ``columns``, one-hot ``codes`` (n, q), and sparse ``words``.
 
-    ``code_columns`` (q,) tells which columns the codes are of, ascending; the first q if it is None.
+    ``code_columns`` (q,) tells which columns the codes are of, ascending; the first q if it is None. Words with the
+    features ``late`` are numbers of columns that came later.
     """
     numbers, codes = read_only(numbers, np.float64), read_only(codes, np.int32)
     words = sparse(np.zeros(len(numbers) + 1), [], []) if words is None else words
     code_columns = read_only(np.arange(codes.shape[1]) if code_columns is None else code_columns, np.int32)
     of_words = words.pointers, words.features, words.values
-    return Block(numbers, read_only(columns, np.int32), codes, code_columns, *of_words, 1.0, True)
+    return Block(
+        numbers, read_only(columns, np.int32), codes, code_columns, *of_words, 1.0, True, read_only(late, np.int32)
+    )
 
 
 def n_rows(X: Block) -> int:
@@ -218,6 +223,7 @@ def together(blocks: list[Block]) -> Block:
         pointers=np.concatenate([[0], np.cumsum(counts)]),
         features=np.concatenate([X.features for X in blocks]),
         values=np.concatenate([X.values for X in blocks]),
+        late=np.unique(np.concatenate([X.late for X in blocks])),
     )
 
 

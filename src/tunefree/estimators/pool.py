@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
@@ -10,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from tunefree.core.errors import DataWarning
 from tunefree.core.parameters import check, require
 from tunefree.core.rows import n_rows
 from tunefree.estimators import validation
@@ -102,6 +104,8 @@ class Pooled(OnlineEstimator):
             self._learned.progress.end_pass()
             self._end(1)
             display.say(f"a pass over {len(rounds.row):,} rows, progressive loss {self.progressive_loss_:.6g}")
+        for line in self._learned.model.unseen():
+            warnings.warn(line, DataWarning, stacklevel=4)
 
     def _at(
         self, name: str, levels: Any, X: Any, of_rows: Callable[[Any, Any, np.ndarray, np.ndarray], np.ndarray]

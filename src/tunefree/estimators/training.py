@@ -14,7 +14,7 @@ from tunefree.model_files.trained import load as load_trained
 from tunefree.model_files.trained import refused
 from tunefree.stream.source import Source, open_source
 from tunefree.training import training
-from tunefree.training.remarks import doubts_of_columns, order_warning, rare_classes
+from tunefree.training.remarks import doubts_of_columns, order_warning, rare_classes, remark_on_columns
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -116,13 +116,9 @@ def train(
         return estimator_of(descend(source, plan))
     trained = training.train(source, plan, **on_the_way)
     is_sorted = trained.order is not None and trained.order.finding().is_sorted
-    of_order = [str(order_warning(trained))] if is_sorted else []
-    for line in [
-        *of_order,
-        *rare_classes(trained),
-        *map(str, trained.progress.oddities),
-        *map(str, doubts_of_columns(trained)),
-    ]:
+    doubts = [*map(str, trained.progress.oddities), *map(str, doubts_of_columns(trained))]
+    doubts = [str(order_warning(trained)), *doubts] if is_sorted else doubts
+    for line in [*rare_classes(trained), *remark_on_columns(trained), *doubts]:
         warnings.warn(line, DataWarning, stacklevel=2)
     return estimator_of(trained)
 

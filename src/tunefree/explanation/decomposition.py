@@ -25,6 +25,7 @@ from tunefree.core.numbers import scaled
 from tunefree.core.rows import n_rows, part, rows_at
 from tunefree.explanation.members import LinearTerms, Member, Part, PoolTerms, unit_of
 from tunefree.explanation.reference import Reference
+from tunefree.generations.columns import features_of, is_bundle
 from tunefree.losses.objectives import Multinomial
 from tunefree.mixing.gradients import Rule
 from tunefree.model.model import Model
@@ -90,11 +91,13 @@ class Decomposition:
         return self._of_part[self.layout.of_feature]
 
     def _of_keys(self, keys: np.ndarray) -> np.ndarray:
-        """The term (c,) of the columns that generations know under some keys."""
+        """The term (c,) of the columns that generations know under some keys; of a bundle that of its first feature."""
         of_feature = self.term_of_feature
         return np.array(
             [
-                of_feature[key] if key > 0 else self._of_part[self.layout.code_source(-1 - key)[1]]
+                of_feature[features_of(key)[0]]
+                if key > 0 or is_bundle(key)
+                else self._of_part[self.layout.code_source(-1 - key)[1]]
                 for key in keys.tolist()
             ],
             np.int64,

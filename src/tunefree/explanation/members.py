@@ -17,6 +17,7 @@ from tunefree.core.numbers import LARGEST, power_below, scaled
 from tunefree.core.rows import entries_of, n_rows
 from tunefree.explanation.reference import Reference
 from tunefree.generations import paths
+from tunefree.generations.columns import TURN, features_of, is_bundle
 from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.linear import Linear, design
@@ -146,9 +147,23 @@ def unit_and_centre(objective: Any) -> tuple[float, float]:
 class TreeTerms:
     """The terms of a generation of trees: as it was born, and what each learner added on its leaves."""
 
-    def __init__(self, generation: Generation, term_of: np.ndarray, n_terms: int, reference: np.ndarray) -> None:
+    def __init__(
+        self,
+        generation: Generation,
+        term_of: np.ndarray,
+        n_terms: int,
+        reference: np.ndarray,
+        term_of_feature: np.ndarray,
+    ) -> None:
         trees = self.trees = generation.model
-        self.term_of, self.n_terms = term_of, n_terms
+        self.n_terms = n_terms
+        self.bundles = [  # each with the column that it is, and the terms of its features
+            (place, features_of(key)[0], term_of_feature[slice(*features_of(key))])
+            for place, key in enumerate(generation.keys.tolist())
+            if is_bundle(key)
+        ]
+        self.term_of = term_of.copy()
+        self.term_of[[place for place, *_ in self.bundles]] = n_terms + np.arange(len(self.bundles))
         scale = 1.0 / max(len(trees.roots), 1) if trees.is_averaged else 1.0
         values = [trees.values.astype(np.float64) * scale]
         n_late = generation.n_classes if generation.n_late else 0
@@ -166,10 +181,25 @@ class TreeTerms:
 
     def parts(self, columns: np.ndarray) -> list[Part]:
         """The parts of rows (n, c)."""
-        terms = np.zeros((len(columns), self.n_terms, self.means.shape[1]))
+        terms = np.zeros((len(columns), self.n_terms + len(self.bundles), self.means.shape[1]))
         paths.add_paths(self.trees, self.means, columns, self.term_of, terms)
+        terms, of_bundles = terms[:, : self.n_terms], terms[:, self.n_terms :]
+        for number, (place, first, term_of) in enumerate(self.bundles):
+            _share_out(of_bundles[:, number], columns[:, place] % TURN - first, term_of, terms)
         split = np.split(terms, self.ends, axis=2)
         return [_margins_of(self.trees, Part(self.starts[0], split[0])), *map(Part, self.starts[1:], split[1:])]
+
+
+def _share_out(of_bundle: np.ndarray, category: np.ndarray, term_of: np.ndarray, terms: np.ndarray) -> None:
+    """Add what a bundle contributes (n, k) to the terms (n, t, k): to that of the feature which a row has in it.
+
+    Where a row has none, NaN, all features of the bundle share it.
+    """
+    rows, known = np.flatnonzero(~np.isnan(category)), category[~np.isnan(category)].astype(np.int64)
+    terms[rows, term_of[known]] += of_bundle[rows]
+    rows = np.flatnonzero(np.isnan(category))
+    shares = np.bincount(term_of, minlength=terms.shape[1]) / len(term_of)
+    terms[rows] += of_bundle[rows, None] * shares[:, None]
 
 
 def _margins_of(trees: Trees, part: Part) -> Part:
@@ -192,11 +222,21 @@ def _margins_of(trees: Trees, part: Part) -> Part:
 class LinearModelTerms:
     """The terms of a generation of linear models, a part for each strength."""
 
-    def __init__(self, generation: Generation, term_of: np.ndarray, n_terms: int, reference: np.ndarray) -> None:
+    def __init__(
+        self,
+        generation: Generation,
+        term_of: np.ndarray,
+        n_terms: int,
+        reference: np.ndarray,
+        term_of_feature: np.ndarray,
+    ) -> None:
         self.model: Linear = generation.model
         self.means = design(reference, *self.model[:4]).mean(axis=0)
         self.of_terms = np.zeros((len(self.means), n_terms))
-        self.of_terms[np.arange(1, len(self.means)), term_of[self.model.sources]] = 1.0
+        categories = np.nan_to_num(self.model.levels).astype(np.int64) % TURN
+        in_bundle = np.array([is_bundle(key) for key in generation.keys.tolist()], bool)[self.model.sources]
+        term_of = np.where(in_bundle, term_of_feature.take(categories, mode="clip"), term_of[self.model.sources])
+        self.of_terms[np.arange(1, len(self.means)), term_of] = 1.0
 
     def parts(self, columns: np.ndarray) -> list[Part]:
         """The parts of rows (n, c)."""
@@ -235,7 +275,8 @@ class PoolTerms:
         for clock, kind, age, generation in [] if members.growth is None else members.growth.generations():
             columns = members.growth.columns.places(generation.keys)
             of_kind = LinearModelTerms if isinstance(generation.model, Linear) else TreeTerms
-            terms = of_kind(generation, term_of_key(generation.keys), n_terms, _columns(reference.matrix, columns))
+            known = _columns(reference.matrix, columns), term_of_feature
+            terms = of_kind(generation, term_of_key(generation.keys), n_terms, *known)
             self.generations.append(((clock, kind, age), generation, terms))
         others = self.used - set(members.linear_places) - set(members.slots.values())
         self.others = sorted(others)

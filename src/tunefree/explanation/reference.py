@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import Block, dense, n_rows, rows_at, sparse, table
+from tunefree.core.rows import Block, dense, n_rows, rows_at, table
 from tunefree.generations.columns import Columns
 from tunefree.model.model import Model
 
@@ -32,8 +32,7 @@ class Reference(NamedTuple):
         if rows is None and growth is not None and growth.whole.rows:
             kept = columns.features(growth.whole.kept()["columns"])
             kept = kept[evenly_spaced(len(kept))]
-            matrix = np.tile(columns.fills, (len(kept), 1))
-            matrix[:, : kept.shape[1]] = kept
+            matrix = columns.completed(kept)
             return cls(_block(columns, matrix, bool(model.ensemble.is_sparse), of_table), matrix)
         if rows is None or not n_rows(rows):
             return cls(None, np.full((1, len(columns.keys)), np.nan))
@@ -56,10 +55,7 @@ def _block(columns: Columns, matrix: np.ndarray, is_sparse: bool, of_table: bool
     if of_table:
         codes = np.flatnonzero(keys < 0)
         codes = codes[np.argsort(-1 - keys[codes])]
-        numbers = np.flatnonzero(keys > 0)
-        return table(known[:, numbers], keys[numbers], known[:, codes], None, -1 - keys[codes])
-    if not is_sparse:
-        return dense(known[:, np.argsort(keys)])
-    row, place = np.nonzero(known)
-    pointers = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(known)))])
-    return sparse(pointers, keys[place], known[row, place])
+        numbers = np.flatnonzero((keys > 0) & np.isnan(columns.fills))
+        of_codes = known[:, codes], columns.words_of(matrix), -1 - keys[codes]
+        return table(known[:, numbers], keys[numbers], *of_codes)
+    return columns.words_of(matrix) if is_sparse else dense(known[:, np.argsort(keys)])

@@ -1,8 +1,8 @@
 """Rows as columns for trees: one matrix of numbers, whatever holds the rows.
 
-A dense number is a column under the number of its feature, as is each feature of sparse rows while there are few. A
-column of one-hot codes is a column of feature ids, a category without an order. Missing is NaN. Words of texts are not
-for trees.
+A dense number is a column under the number of its feature, and so is a number of sparse rows. A column of one-hot codes
+is a column of feature ids, a category without an order, and so is a bundle of features of sparse rows
+(:mod:`tunefree.generations.bundles`). Missing is NaN. Words of texts are not for trees.
 """
 
 from __future__ import annotations
@@ -14,19 +14,26 @@ import numpy as np
 
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import MOST, clip
-from tunefree.core.rows import Block, n_rows, row_sums
-from tunefree.generations.reservoir import hashed_values
+from tunefree.core.rows import Block, n_rows, row_sums, sparse
+from tunefree.generations.bundles import UNLIMITED, Bundles
+from tunefree.generations.reservoir import hashed, hashed_values
 
-MOST_COLUMNS = 1024  # beyond which rows are too wide for trees
+MOST_COLUMNS = 2**14  # so that the fewest rows that are kept have as many numbers as all rows of few columns
+MOST_FEATURES = 2**10  # of sparse rows, which are a column each; of more, bundles are
+FILLED = 0.5  # share of the rows that have a number, or one of a bundle: such columns have at least
+ROWS_OF_COLUMN = 20  # that a feature has, or each of a bundle on the average: as many as a leaf
+PART_OF_FILLED = 0.5  # of all entries, or rows are those of texts
+MOST_TOGETHER = 64  # sets of keys whose places are remembered
 TURN = 2**31  # beyond all ids of features
 NOTHING = np.uint64(0x2545F4914F6CDD1D)  # digest of a row without values; 0 is an empty place of a table
+BUNDLE = 2**32  # a bundle of the features from a up to b has the key -(a * BUNDLE + b)
 
 
 class Columns:
     """The columns that rows have had so far, each under a key.
 
-    Keys are the numbers of features, and -1 - q for the column of codes number q. A category is the id of its feature,
-    to which TURN is added each time that the id is given to another feature.
+    Keys are the numbers of features, -1 - q for the column of codes number q, and below -BUNDLE those of bundles. A
+    category is the id of its feature, to which TURN is added each time that the id is given to another feature.
 
     Attributes
     ----------
@@ -36,6 +43,12 @@ class Columns:
         What rows have in each where it is not named: 0 where it came in sparse rows, else NaN, nothing known.
     turns : (d,) array of int64
         How often each of the first features was forgotten.
+    bundles : Bundles
+        Of the features of sparse rows.
+    n_unseen : int
+        Columns, or features of sparse rows, that are beyond the most that trees see.
+    last : int
+        The last feature of sparse rows that may be a column.
 
     Examples
     --------
@@ -48,23 +61,34 @@ class Columns:
     """
 
     def __init__(
-        self, keys: list[int] | None = None, fills: list[float] | None = None, turns: np.ndarray | None = None
+        self,
+        keys: list[int] | None = None,
+        fills: list[float] | None = None,
+        turns: np.ndarray | None = None,
+        bundles: Bundles | None = None,
+        n_unseen: int = 0,
+        last: int = UNLIMITED,
     ) -> None:
         self.keys, self.fills = list(keys or []), list(fills or [])
         self.turns = np.zeros(0, np.int64) if turns is None else turns
+        self.bundles = Bundles() if bundles is None else bundles
+        self.n_unseen, self.last = n_unseen, last
         self._place = {key: place for place, key in enumerate(self.keys)}
+        self._numbers, self._bundles = np.zeros((0, 2), np.int64), list[tuple[int, int, int]]()
+        self._index()
         self._together: dict[bytes, Any] = {}  # places of columns that came together, by their keys
 
     @property
     def is_for_trees(self) -> bool:
-        """Whether rows have columns, and not too many."""
-        return 0 < len(self.keys) <= MOST_COLUMNS
+        """Whether rows have columns."""
+        return len(self.keys) > 0
 
     def forget(self, features: np.ndarray) -> None:
         """Let features be others from here on: trees, and rows that are kept, do not take them for those before."""
         missing = int(features.max(initial=-1)) + 1 - len(self.turns)
         self.turns = np.append(self.turns, np.zeros(max(missing, 0), np.int64))
         self.turns[features] += 1
+        self.bundles.forget(features)
 
     def features(self, matrix: np.ndarray) -> np.ndarray:
         """A matrix (n, c) in which categories are the ids of their features; NaN where these were forgotten."""
@@ -76,7 +100,7 @@ class Columns:
         return of_features
 
     def _turns_of(self, ids: np.ndarray) -> np.ndarray:
-        turns: np.ndarray = self.turns.take(ids, mode="clip")
+        turns: np.ndarray = self.turns.take(ids, mode="clip") if len(self.turns) else np.zeros(ids.shape, np.int64)
         return np.where(ids < len(self.turns), turns, 0)
 
     def places(self, keys: np.ndarray) -> list[int]:
@@ -89,14 +113,15 @@ class Columns:
             for keys in (X.columns, -1 - X.code_columns):
                 if keys.tobytes() not in self._together:
                     self._add(keys.tolist(), np.nan)
-            if X.values.size and not X.is_table:
-                of_learned = X.features[np.repeat(learned, np.diff(X.pointers))]
-                self._add(list(range(1, 1 + _n_word_columns(of_learned))), 0.0)
+            if X.values.size and (len(X.late) or not X.is_table):
+                self._learn_words(X, learned)
         matrix = np.empty((n_rows(X), len(self.fills)))
         matrix[:] = self.fills
         for keys, values in self._columns_of(X):
             at, known = self._at(keys)
             matrix[:, at] = values if known is None else values[:, known]
+        if X.values.size:
+            self._write_words(X, matrix)
         return matrix
 
     def _at(self, keys: np.ndarray) -> tuple[Any, list[int] | None]:
@@ -110,26 +135,151 @@ class Columns:
             return places, known
         is_run = places == list(range(places[0], places[0] + len(places))) if places else True  # as they came
         at = slice(*(places[0], places[0] + len(places)) if places else (0, 0)) if is_run else places
+        if len(self._together) >= MOST_TOGETHER:
+            self._together.clear()
         self._together[keys.tobytes()] = at
         return at, None
 
     def _columns_of(self, X: Block) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Keys and values (n, k) of the columns of a block."""
+        """Keys and values (n, k) of the dense columns of a block."""
         yield X.columns, X.numbers
         if X.codes.size:
             ids = X.codes.astype(np.int64)
-            of_codes = ids + TURN * self._turns_of(ids) if len(self.turns) else ids
-            yield -1 - X.code_columns, np.where(ids > 0, of_codes, np.nan)
-        if X.values.size and not X.is_table:
-            yield _of_words(X)
+            yield -1 - X.code_columns, np.where(ids > 0, self._categories(ids), np.nan)
 
-    def _add(self, keys: list[int], fill: float) -> None:
-        """Know columns, of which rows that do not name them have the fill."""
-        for key in keys:
-            if key not in self._place and len(self.keys) <= MOST_COLUMNS:
-                self._place[key] = len(self.keys)
-                self.keys.append(key)
-                self.fills.append(fill)
+    def _categories(self, ids: np.ndarray) -> np.ndarray:
+        return ids + TURN * self._turns_of(ids) if len(self.turns) else ids
+
+    def _learn_words(self, X: Block, learned: np.ndarray) -> None:
+        """Know the columns that words bring: late numbers of tables, and features of sparse rows in no bundle yet."""
+        row = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers))
+        counts = learned[row] & (X.values != 0.0)
+        row, features, values = row[counts], X.features[counts], X.values[counts]
+        if X.is_table:
+            features = features[np.isin(features, X.late)]
+        else:
+            self.bundles.add(int(np.count_nonzero(learned)), row, features, values)
+        for start, stop, _ in self._bundles:
+            features = features[(features < start) | (features >= stop)]
+        room = max(MOST_FEATURES - self.fills.count(0.0), 0)
+        met, first = np.unique(features[features <= self.last], return_index=True)
+        self._add(met[np.argsort(first)].tolist(), room=room)
+
+    def _write_words(self, X: Block, matrix: np.ndarray) -> None:
+        """Write the words of a block to their columns; of a bundle, a row has its first feature."""
+        if X.is_table and 0.0 not in self.fills:
+            return
+        order = np.argsort(X.features, kind="stable")
+        order = order[X.values[order] != 0.0]
+        row = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers))[order]
+        features, values = X.features[order], X.values[order]
+        numbers, places = self._numbers.T
+        if not X.is_table:
+            matrix[:, places] = 0.0
+        at = np.searchsorted(numbers, features)
+        is_number = numbers.take(at, mode="clip") == features if len(numbers) else np.zeros(len(at), bool)
+        matrix[row[is_number], places[at[is_number]]] = values[is_number]
+        for start, stop, place in self._bundles:
+            inside = slice(*np.searchsorted(features, (start, stop)))
+            matrix[row[inside][::-1], place] = self._categories(features[inside].astype(np.int64))[::-1]
+
+    def grown_on(self) -> list[int] | None:
+        """The keys of the columns that trees to be born see; None where rows are those of texts.
+
+        Features of sparse rows are columns, but for bundles that many rows have, and whose categories have rows enough.
+        Of many features those are columns that have rows enough, as long as there are not too many.
+        """
+        bundles = self.bundles
+        if not len(bundles.counts):
+            return self.keys
+        starts, stops, shares, sizes = bundles.runs()
+        is_filled = shares >= FILLED
+        is_one = is_filled & ((sizes == 1) | (shares * bundles.rows >= ROWS_OF_COLUMN * sizes))
+        runs = [_key_of(*pair) for pair in zip(starts.tolist(), stops.tolist(), strict=True)]
+        features = np.flatnonzero(bundles.counts)
+        features = features[~is_one[np.searchsorted(starts, features, "right") - 1]]
+        if len(bundles.counts) > 1 + MOST_FEATURES:
+            if shares[is_filled].sum() < PART_OF_FILLED * shares.sum():
+                return None
+            self._add([run for run, is_kept in zip(runs, is_filled, strict=True) if is_kept])  # others follow from them
+            features = features[bundles.counts[features] >= ROWS_OF_COLUMN]
+            is_new = np.array([feature not in self._place for feature in features.tolist()], bool)
+            order = np.lexsort((-bundles.counts[features], is_new))[:MOST_FEATURES]
+            self.n_unseen, features = len(features) - len(order), np.sort(features[order])
+        keys = [run for run, is_column in zip(runs, is_one, strict=True) if is_column] + features.tolist()
+        self._add(keys)
+        return [key for key in keys if key in self._place]
+
+    def completed(self, matrix: np.ndarray) -> np.ndarray:
+        """Rows (n, c) under the first keys, under all: later numbers and bundles are known by those before.
+
+        Examples
+        --------
+        >>> columns = Columns([1, 2, -(1 * BUNDLE + 3)], [0.0, 0.0, np.nan])
+        >>> columns.completed(np.array([[0.0, 1.0], [1.0, 0.0]]))[:, 2]
+        array([2., 1.])
+        """
+        n_before = matrix.shape[1]
+        if n_before == len(self.keys):
+            return matrix
+        completed = np.tile(self.fills, (len(matrix), 1))
+        completed[:, :n_before] = matrix
+        spans = np.array([features_of(key) for key in self.keys], np.int64)
+        for place in range(n_before, len(self.keys)):
+            start, stop = spans[place]
+            overlapping = np.flatnonzero((spans[:n_before, 0] < stop) & (spans[:n_before, 1] > start))
+            for source in overlapping[np.argsort(-spans[overlapping, 0], kind="stable")]:
+                ids = matrix[:, source]
+                if self.keys[source] > 0:
+                    (category,) = self._categories(spans[source, :1])
+                    ids = np.where(ids != 0.0, category, np.nan)
+                inside = (ids % TURN >= start) & (ids % TURN < stop)
+                completed[inside, place] = 1.0 if self.keys[place] > 0 else ids[inside]
+        return completed
+
+    def words_of(self, matrix: np.ndarray) -> Block:
+        """The sparse rows that rows (n, c) were made of, as far as they are in numbers of these and in bundles.
+
+        Examples
+        --------
+        >>> columns = Columns([2, -(4 * BUNDLE + 7)], [0.0, np.nan])
+        >>> columns.words_of(np.array([[0.5, np.nan], [0.0, 5.0]])).features
+        array([2, 5], dtype=int32)
+        """
+        keys, known = np.array(self.keys, np.int64), np.nan_to_num(matrix)
+        are_numbers, are_bundles = np.array(self.fills) == 0.0, keys < -BUNDLE
+        row, place = np.nonzero(known * are_numbers)
+        of_bundle, in_bundle = np.nonzero(known * are_bundles)
+        categories = known[of_bundle, in_bundle].astype(np.int64) % TURN
+        entries = np.concatenate([row * BUNDLE + keys[place], of_bundle * BUNDLE + categories])
+        values = np.concatenate([known[row, place], np.ones(len(categories))])
+        entries, first = np.unique(entries, return_index=True)  # a feature that was a number may be in a bundle, too
+        pointers = np.searchsorted(entries, BUNDLE * np.arange(len(matrix) + 1))
+        return sparse(pointers, entries % BUNDLE, values[first])
+
+    def _add(self, keys: list[int], fill: float | None = None, room: int | None = None) -> None:
+        """Know columns, the first ones where there is little room; rows that do not name them have the fill.
+
+        Without one it is that of sparse rows. Of more columns than trees see some are known, from all over.
+        """
+        new = [key for key in dict.fromkeys(keys) if key not in self._place][:room]
+        room = MOST_COLUMNS - len(self.keys)
+        if len(new) > room:
+            self.n_unseen = max(self.n_unseen, len(new) - room)
+            chosen = np.argsort(hashed(np.array(new, np.int64)), kind="stable")[:room]
+            new = [new[k] for k in np.sort(chosen)]
+        for key in new:
+            self._place[key] = len(self.keys)
+            self.keys.append(key)
+            self.fills.append((0.0 if key > 0 else np.nan) if fill is None else fill)
+        if new:
+            self._index()
+
+    def _index(self) -> None:
+        """Find the numbers among columns, (c, 2) features and places, and the bundles."""
+        pairs = sorted((key, place) for place, key in enumerate(self.keys) if key > 0)
+        self._numbers = np.array(pairs, np.int64).reshape(-1, 2)
+        self._bundles = [(*features_of(key), place) for place, key in enumerate(self.keys) if is_bundle(key)]
 
 
 def is_categorical(keys: np.ndarray) -> np.ndarray:
@@ -137,17 +287,27 @@ def is_categorical(keys: np.ndarray) -> np.ndarray:
     return keys < 0
 
 
-def _n_word_columns(features: np.ndarray) -> int:
-    """How many columns words with these features need: each feature up to the largest has one."""
-    return min(int(features.max(initial=0)), MOST_COLUMNS + 1)
+def _key_of(start: int, stop: int) -> int:
+    return start if stop == start + 1 else -(start * BUNDLE + stop)
 
 
-def _of_words(X: Block) -> tuple[np.ndarray, np.ndarray]:
-    """Keys and values (n, k) of the columns of words of a block."""
-    words = np.zeros((n_rows(X), _n_word_columns(X.features)))
-    row, is_near = np.repeat(np.arange(n_rows(X)), np.diff(X.pointers)), X.features <= words.shape[1]
-    words[row[is_near], X.features[is_near] - 1] = X.values[is_near]
-    return np.arange(1, 1 + words.shape[1], dtype=np.int32), words
+def is_bundle(key: int) -> bool:
+    """Whether a key is that of a bundle."""
+    return key < -BUNDLE
+
+
+def features_of(key: int) -> tuple[int, int]:
+    """The first feature of a number, or of a bundle, and the end of them; none of codes, whose features are many.
+
+    Examples
+    --------
+    >>> features_of(7), features_of(-(7 * BUNDLE + 9)), features_of(-1)
+    ((7, 8), (7, 9), (0, 0))
+    """
+    if key > 0:
+        return key, key + 1
+    first, end = divmod(-key, BUNDLE)
+    return (first, end) if first else (0, 0)
 
 
 def _mixed(bits):

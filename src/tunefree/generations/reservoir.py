@@ -62,7 +62,8 @@ class Reservoir:
     @property
     def capacity(self) -> int:
         """Rows that are kept at most."""
-        return self.latest or max(min(self.most, self.most * WIDE // max(self.columns.shape[1], 1)), self.most // WIDE)
+        of_wide = max(self.most * WIDE // max(self.columns.shape[1], 1), self.most // WIDE)
+        return min(self.latest or self.most, of_wide)
 
     @property
     def nbytes(self) -> int:
@@ -75,16 +76,12 @@ class Reservoir:
         """Add rows (n, c) in order; later rows may have more columns at the end, in which earlier ones have fills."""
         if not len(targets):
             return
-        self._widen(columns.shape[1], fills)
-        numbers = self.rows + np.arange(len(targets))
-        if self.latest:
-            places = numbers % self.capacity
-        else:
-            chosen = (hashed(numbers + 1) % (numbers + 1).astype(np.uint64)).astype(np.int64)
-            places = np.where(numbers < self.capacity, numbers, chosen)
-        kept = places < self.capacity
-        last = np.unique(places[kept][::-1], return_index=True)  # of rows that take one place, the latest stays
-        places, rows = last[0], np.flatnonzero(kept)[::-1][last[1]]
+        before = self.columns.shape[1]
+        if columns.shape[1] > before:
+            wider = np.tile(fills[: columns.shape[1]], (len(self.columns), 1))
+            wider[:, :before] = self.columns
+            self.widen(wider)
+        places, rows = self._places(self.rows + np.arange(len(targets)))
         self._reserve(int(places.max(initial=-1)) + 1)
         self.columns[places] = columns[rows]
         self.targets[places], self.weights[places], self.digests[places] = targets[rows], weights[rows], digests[rows]
@@ -92,20 +89,29 @@ class Reservoir:
 
     def kept(self, latest: int = 0) -> dict[str, Any]:
         """Copies of all rows kept, or of so many of the latest in their order, by the names of their arrays."""
-        order: Any = slice(min(self.rows, self.capacity))
-        if latest:
-            order = np.arange(max(self.rows - latest, 0), self.rows) % self.capacity
+        n = min(self.rows, self.capacity)
+        order: Any = np.arange(self.rows - min(n, latest), self.rows) % self.capacity if latest else slice(n)
         return {name: getattr(self, name)[order].copy() for name in ARRAYS}
 
-    def _widen(self, n_columns: int, fills: list[float]) -> None:
-        before = self.columns.shape[1]
-        if n_columns > before:
-            wider = np.tile(fills[:n_columns], (len(self.columns), 1))
-            wider[:, :before] = self.columns
-            self.columns = wider
-            if len(self.columns) > self.capacity:  # wider rows, of which fewer are kept
-                for name in ARRAYS:
-                    setattr(self, name, getattr(self, name)[: self.capacity])
+    def widen(self, columns: np.ndarray) -> None:
+        """Go on with wider rows at the places of those before; fewer may be kept, as if all rows had been so wide."""
+        n = min(self.rows, self.capacity)
+        numbers = np.arange(n) + (self.rows - n if self.latest else 0)
+        sources, self.columns = numbers % self.capacity, columns
+        if n > self.capacity:
+            _, rows = self._places(numbers)
+            for name in ARRAYS:
+                setattr(self, name, getattr(self, name)[sources[rows]])
+
+    def _places(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Places of rows with these numbers, ascending, and which of the rows take them: the latest one of each."""
+        places = numbers % self.capacity
+        if not self.latest:
+            chosen = (hashed(numbers + 1) % (numbers + 1).astype(np.uint64)).astype(np.int64)
+            places = np.where(numbers < self.capacity, numbers, chosen)
+        kept = places < self.capacity
+        taken, last = np.unique(places[kept][::-1], return_index=True)
+        return taken, np.flatnonzero(kept)[::-1][last]
 
     def _reserve(self, rows: int) -> None:
         before = len(self.targets)

@@ -50,6 +50,7 @@ class LinearGroup:
     ) -> None:
         self.meetings = meetings
         self._latest: tuple[Rows | None, Met | None] = None, None
+        self.n_features_of_rows = n_features  # known from the start
         self.n_features, self.n_outputs = self.n_slots(n_features), n_outputs
         of_members = average, self.n_features, n_outputs, objective
         self.members = [Member.create(setting, *of_members) for setting in settings]
@@ -313,7 +314,8 @@ class LinearGroup:
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         if "meetings" in header and self.meetings is not None:
             self.meetings.restore(under("meetings.", arrays), header["meetings"])
-            self.reserve_features(max(self.n_features, len(self.meetings.known.slot_of)))
+            n_features = max(self.n_features_of_rows, len(self.meetings.known.slot_of))
+            self.reserve_features(n_features)  # dense numbers have slots, however many there are
         for m, (member, saved) in enumerate(zip(self.members, header["members"], strict=True)):
             member.restore(under(f"{m}.", arrays), saved)
         for name in header["views"]:

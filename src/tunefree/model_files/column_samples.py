@@ -67,7 +67,7 @@ class ColumnSamples:
     """
 
     def __init__(self, is_of_classes: bool = False) -> None:
-        self.is_of_classes, self.columns, self.rows = is_of_classes, Columns(), 0
+        self.is_of_classes, self.columns, self.rows = is_of_classes, Columns(last=MOST_COLUMNS), 0
         self.numbers, self.values = np.empty(0, np.int64), np.empty((0, 1), np.float32)
         self.sample = np.empty(0, np.int64)
         self.waiting: list[Compared] = []
@@ -190,7 +190,8 @@ class ColumnSamples:
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> ColumnSamples:
         """The samples that :meth:`save_state` wrote down."""
         samples = cls(header["is_of_classes"])
-        samples.columns = Columns(header["columns"], [np.nan if fill is None else fill for fill in header["fills"]])
+        fills = [np.nan if fill is None else fill for fill in header["fills"]]
+        samples.columns = Columns(header["columns"], fills, last=MOST_COLUMNS)
         samples.rows = header["rows"]
         for name in ("numbers", "values", "sample"):
             setattr(samples, name, np.array(arrays[name]))

@@ -166,6 +166,8 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     keys = set(growth.columns.keys)
     pending = [future.result() for birth in growth.pending for future in birth.grown.values()]
     _fit(len(keys) == len(growth.columns.keys) == len(growth.columns.fills), "columns have not a key each")
+    limits = growth.columns.bundles.limits
+    _fit((limits > np.arange(len(limits))).all(), "a bundle ends before its first feature")
     _fit(growth.kinds in (TREES, TREES[:1]), "trees of some kinds are grown that are not grown together")
     _fit(all(len(of_kind) <= growth.n_ages for of_kind in growth.awake.values()), "more generations than may be awake")
     kinds = {kind for _, kind in growth.awake} - {LINEAR}

@@ -9,6 +9,7 @@ from tunefree.core.fields import FEATURE, OUTPUT, State
 from tunefree.core.parameters import Parameter, records_of, types_of
 from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, Optional, Sequence, Text
 from tunefree.generations.clocks import AGES
+from tunefree.generations.columns import MOST_COLUMNS
 from tunefree.generations.growing import KINDS
 from tunefree.generations.settings import Settings
 from tunefree.generations.trees import WORDS
@@ -169,8 +170,10 @@ POOL = {
     },
     "growth": Optional(
         {
-            "keys": Sequence(Number(-(2**31), 2**31, whole=True)),
+            "keys": Sequence(Number(-(2**63), MOST_FEATURES, whole=True), MOST_COLUMNS),
             "sparse": Sequence(Flag()),
+            "unseen": COUNT,
+            "rows": COUNT,
             "kept": COUNT,
             "kinds": Sequence(Text(TREES), len(TREES)),
             "n_ages": Number(1, len(AGES), whole=True),
@@ -244,6 +247,8 @@ POOL_ARRAYS = {
     "model.pool.balance.sums": Array("float64", (4,), 0),
     "model.pool.block": Array("float64", (2,)),
     "model.pool.turns": Array("int64", (None,), 0, 2**21),
+    "model.pool.limits": Array("int32", ("b",), 0),
+    "model.pool.counts": Array("int64", ("b",), 0),
     **of_mixture("model.pool.*"),
     "model.pool.*.leaves.*": Array("float64|float32|int64|int32|bool", may_be_infinite=True),
     "model.pool.*": Array("float64", may_be_infinite=True),

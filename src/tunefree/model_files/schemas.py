@@ -27,13 +27,13 @@ from tunefree.core.schema import (
     check_arrays,
     check_header,
 )
-from tunefree.generations.columns import MOST_COLUMNS
 from tunefree.kernel.learners import ALL as KERNEL_LEARNERS
 from tunefree.learners import ALL, averaged
 from tunefree.model.meetings import LOGGED
 from tunefree.model.passes import OF_ROW
 from tunefree.model.pool import POOLS, is_kernel
 from tunefree.model.views import ALL as VIEWS
+from tunefree.model_files.column_samples import MOST_COLUMNS
 from tunefree.model_files.schema_parts import (
     CLASSES,
     COLUMNS,
@@ -236,6 +236,7 @@ BLOCK = {
     **WORDS,
     "constant": Array("float64", ()),
     "is_table": Array("bool", ()),
+    "late": Array("int32", (None,), 0, "D"),
 }
 
 

@@ -70,6 +70,8 @@ class Growth:
         Whether what is remembered of rows are their groups, not their observations.
     keeps_rows : bool
         Whether rows are kept, on which generations can be grown.
+    has_texts : bool
+        Whether the latest birth found that rows are those of texts, which trees do not see.
     """
 
     def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int], seen: Seen) -> None:
@@ -82,7 +84,7 @@ class Growth:
         self.awake: dict[tuple[int, str], list[Generation]] = {}
         self.pending: list[Pending] = []
         self.kinds: tuple[str, ...] = TREES
-        self.has_groups, self.n_ages, self.keeps_rows = False, len(AGES), True
+        self.has_groups, self.n_ages, self.keeps_rows, self.has_texts = False, len(AGES), True, False
         self.next = clocks.births(0)
 
     def observe(self, X: Any, learned: np.ndarray | None = None) -> Observed:
@@ -92,8 +94,10 @@ class Growth:
 
     def digests(self, X: Any, matrix: np.ndarray) -> np.ndarray:
         """Digests (n,) of the observations of rows: what generations see (n, c), and words that they do not see."""
+        if len(X.values) and not X.is_table:
+            return digests_of_words(X)  # however columns are bundled
         digests = digests_of(matrix, self.columns.keys)
-        return digests + digests_of_words(X) if X.is_table and len(X.values) else digests
+        return digests + digests_of_words(X) if len(X.values) else digests
 
     def event(self) -> int:
         """Rows learned at the next birth or takeover."""
@@ -210,13 +214,14 @@ class Growth:
 
     def _give_birth(self, clock: int, event: Event, at_last: bool = False) -> None:
         """Begin to grow a generation of each kind."""
-        if not self.columns.is_for_trees or not self.whole.rows:
+        seen = self.columns.grown_on()
+        self.has_texts = seen is None
+        if not seen or not self.whole.rows:
             return
-        rows = (self.recent if clock else self.whole).kept(clock)
-        order = np.argsort(self.columns.keys)
-        columns = np.tile(self.columns.fills, (len(rows["targets"]), 1))
-        columns[:, : rows["columns"].shape[1]] = rows["columns"]
-        columns, keys = np.ascontiguousarray(columns[:, order]), np.array(self.columns.keys, np.int64)[order]
+        for reservoir in (self.whole, self.recent):
+            reservoir.widen(self.columns.completed(reservoir.columns))
+        rows, keys = (self.recent if clock else self.whole).kept(clock), np.sort(np.array(seen, np.int64))
+        columns = np.ascontiguousarray(rows["columns"][:, self.columns.places(keys)])
         of_rows = columns, rows["targets"], rows["weights"] / rows["weights"].max(), rows["digests"]
         kinds = (*self.kinds, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
         before = {kind: self.inherited(clock, kind) for kind in kinds}

@@ -9,7 +9,6 @@ import numpy as np
 
 from tunefree.core import threads
 from tunefree.core.rows import Block, n_rows
-from tunefree.generations.columns import MOST_COLUMNS
 from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.seen import Seen
@@ -59,7 +58,7 @@ class Members:
     slots : dict of Slot to int
         The place of each slot.
     growth : Growth or None
-        The generations; None from the first row on that is too wide for trees.
+        The generations; None from the birth on at which rows were found to be those of texts.
     seen : Seen
         The latest observations, or groups, that were learned.
     has_groups : bool
@@ -116,13 +115,6 @@ class Members:
         slots = [place for slot, place in self.slots.items() if slot.age < ages.get((slot.clock, slot.kind), 0)]
         members = zip(self.online_places, self.ensemble.are_awake, strict=True)
         return [*(place for place, is_awake in members if is_awake), *slots]
-
-    def first_wide(self, X: Block) -> int:
-        """The first row that is too wide for trees, which do not see words of tables; beyond the last if none is."""
-        if self.growth is None or X.is_table:
-            return n_rows(X)
-        wide = np.flatnonzero(X.features > MOST_COLUMNS)
-        return int(np.searchsorted(X.pointers, wide[0], "right")) - 1 if len(wide) else n_rows(X)
 
     def add_class(self, n_outputs: int) -> None:
         """Know one more class, of so many outputs."""

@@ -241,6 +241,12 @@ class PoolModel(Model):
         """Rows learned whose observation, or group, was known; and all rows learned."""
         return self.pool.n_known, self.pool.rows
 
+    def unseen(self) -> list[str]:
+        """A line where trees do not see all columns; none where rows have no columns at all."""
+        growth = self.pool.members.growth
+        n = 0 if growth is None else growth.columns.n_unseen
+        return [f"{n:,} columns are too many for trees, and are for linear learners only"] if n else []
+
     def reduce(self) -> None:
         """Keep what predicts, and leave out all that learning, certificates and what decided need."""
         self.pool.reduce()

@@ -32,7 +32,8 @@ from tunefree.pool.weights_record import Selection, running
 from tunefree.pool.windows import BLOCK, Rises
 
 PIECE = 2048  # rows that members learn at a time, but
-WORDS = 2**17  # no more words than these, whose features take statistics while their rows are learned
+WORDS = 2**17  # no more words than these, whose features take statistics while their rows are learned, and
+NUMBERS = 2**22  # no more dense numbers than these, of which there are copies
 GREAT = 1e100  # a first target beyond is a unit of the targets, whose squares would not be finite
 UNGROUPED = "rows learned before had no groups; leave groups= out for these, or begin a new model with them"
 
@@ -260,6 +261,8 @@ class Pool:
         self.copies.learn(self.members, self.contexts)
         if self.members.growth is not None and not self.only_predicts:
             self.members.growth.finish(self.rows)
+            if self.members.growth.has_texts:
+                self.give_up_trees()
         if self.balance is not None and not (self.only_predicts or self.has_no_events):
             new = self.contexts[NEW]
             self.balance.finish(self.members, self.rows, lambda predictions: new.predict(predictions, True))
@@ -313,20 +316,15 @@ class Pool:
 
     def _pieces(self, X: Any, weight: np.ndarray) -> Iterator[tuple[int, int]]:
         """Cut rows at events, and into pieces; an event is over when the next piece is asked for."""
-        start, first_wide = 0, self.members.first_wide(X)
-        if len(weight) == 1 and first_wide:
+        if len(weight) == 1:
             yield 0, 1
             return
-        counts, begun = np.cumsum(weight > 0.0), self.rows
+        start, counts, begun = 0, np.cumsum(weight > 0.0), self.rows
         while start < len(weight):
-            if start == first_wide:
-                self.give_up_trees()
             n_within = int(np.searchsorted(X.pointers[start + 1 :], X.pointers[start] + WORDS, "right"))
-            most = start + min(PIECE, max(n_within, 1))
+            most = start + max(min(PIECE, n_within, NUMBERS // max(X.numbers.shape[1], 1)), 1)
             due = max(int(np.searchsorted(counts, self.next_event - begun)), start)  # not before, if one was missed
             stop = min(most, due + 1, len(weight))
-            if start < first_wide < stop:
-                stop = first_wide
             yield start, stop
             start = stop
 
@@ -491,7 +489,10 @@ class Pool:
             for context, weights in zip(self.contexts, of_contexts, strict=True):
                 context.record.add(self.rows, weights)
         latest = of_contexts[self.contexts.index(self.context)]
-        if growth.advance(self.rows, latest) and self.rows >= self.copies.next:
+        took_over = growth.advance(self.rows, latest)
+        if growth.has_texts:
+            self.give_up_trees()
+        elif took_over and self.rows >= self.copies.next:
             self.copies.take(self.members, self.contexts, self.rows)
         if self.rows % BLOCK == 0:
             self.latest = np.stack([self.latest[1], np.zeros(2, np.int64)])

@@ -9,6 +9,7 @@ import numpy as np
 from tunefree.core import threads
 from tunefree.core.states import under
 from tunefree.generations import clocks
+from tunefree.generations.bundles import Bundles
 from tunefree.generations.columns import Columns
 from tunefree.generations.generation import restored_all, save_all
 from tunefree.model.relative import RelativeWeights
@@ -75,7 +76,10 @@ def _state_of_growth(growth: Growth) -> State:
     arrays |= {f"recent.{name}": array for name, array in growth.recent.save_state().items()}
     if len(growth.columns.turns):
         arrays["turns"] = growth.columns.turns.copy()
+    bundles = growth.columns.bundles
+    arrays |= {"limits": bundles.limits.copy(), "counts": bundles.counts.copy()}
     header: dict[str, Any] = {"keys": growth.columns.keys, "kept": growth.whole.rows}
+    header |= {"unseen": growth.columns.n_unseen, "rows": bundles.rows}
     header["sparse"] = [fill == 0.0 for fill in growth.columns.fills]
     of_windows = [[window.is_awake, window.failures, window.birth] for window in growth.windows]
     header |= {"windows": of_windows, "kinds": list(growth.kinds), "n_ages": growth.n_ages}
@@ -95,7 +99,9 @@ def _state_of_growth(growth: Growth) -> State:
 def _restore_growth(growth: Growth, arrays: dict[str, np.ndarray], header: dict[str, Any], rows: int) -> None:
     fills = [0.0 if is_sparse else np.nan for is_sparse in header["sparse"]]
     turns = np.array(arrays["turns"]) if "turns" in arrays else None
-    growth.columns, growth.next = Columns(header["keys"], fills, turns), clocks.births(rows)
+    bundles = Bundles(np.array(arrays["limits"]), np.array(arrays["counts"]), header["rows"])
+    growth.columns = Columns(header["keys"], fills, turns, bundles, header["unseen"])
+    growth.next = clocks.births(rows)
     growth.whole.restore(under("whole.", arrays), header["kept"])
     growth.recent.restore(under("recent.", arrays), header["kept"] if header["windows"] else 0)  # as windows sleep
     growth.kinds, growth.n_ages = tuple(header["kinds"]), header["n_ages"]

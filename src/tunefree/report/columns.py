@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.generations.columns import is_bundle
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.report.document import Block, Column, Fact, Facts, Note, Table
@@ -82,6 +83,8 @@ def missing_shares(trained: Trained) -> dict[str, float]:
     layout, matrix = Layout.of_encoder(trained.encoder), growth.columns.features(growth.whole.kept()["columns"])
     shares = {column.name: 0.0 for column in layout.columns}
     for key, values in zip(growth.columns.keys, matrix.T, strict=False):
+        if is_bundle(key):  # of features, which are columns, too
+            continue
         part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]
         is_missing = np.isnan(values)
         if key < 0:  # codes, some of which may say so

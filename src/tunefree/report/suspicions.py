@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.generations.columns import is_bundle
 from tunefree.model_files.trained import Trained
 from tunefree.report.columns import FEWEST_NAMED, missing_shares, naming_columns
 from tunefree.report.document import Block, Column, Note, Section, Table
@@ -16,7 +17,7 @@ from tunefree.report.words import sentence
 from tunefree.stream.layout import CODES, Layout
 from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
 from tunefree.stream.tally import Tally
-from tunefree.training.remarks import order_warning, rare_classes, remark_on_known_rows
+from tunefree.training.remarks import order_warning, rare_classes, remark_on_columns, remark_on_known_rows
 from tunefree.training.rises import warnings_of_rises
 from tunefree.training.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks
 
@@ -90,6 +91,8 @@ def _sample(trained: Trained) -> Sample | None:
         first, last = matrix, growth.columns.features(growth.recent.kept(n)["columns"]) if n else matrix[:0]
     parts, columns = [], []
     for place, key in enumerate(growth.columns.keys[: matrix.shape[1]]):
+        if is_bundle(key):
+            continue
         part = int(layout.of_feature[key]) if key > 0 else layout.code_source(-1 - key)[1]
         if part >= 0 and part not in parts:  # codes of a number only say where it is missing
             parts.append(part)
@@ -108,7 +111,8 @@ def warnings_of(trained: Trained, is_ending: bool = False) -> list[Block]:
     """What looks wrong with the order of the rows and with classes; a training that ends has reported some of it."""
     order = order_warning(trained)
     texts = [*([order] if order else []), *rare_classes(trained)]
-    texts += [] if is_ending else [*remark_on_known_rows(trained), *warnings_of_rises(trained)]
+    if not is_ending:
+        texts += [*remark_on_known_rows(trained), *remark_on_columns(trained), *warnings_of_rises(trained)]
     return [Note(sentence(text), "warning") for text in texts]
 
 

@@ -148,6 +148,11 @@ class FeatureIds:
                     break
         return ids, blocks[0] if len(blocks) == 1 else together(blocks)
 
+    def known(self, keys: Sequence[int]) -> np.ndarray:
+        """The ids, ascending, of those of some keys that are known."""
+        ids = self._lookup(np.array(keys, np.uint64))
+        return np.unique(ids[ids > 0])
+
     def _rows_with_room(self, n_rows: int, codes: Sequence[Located], words: Sequence[LocatedWords]) -> int:
         """The first rows for whose features there is room, of so many."""
         rows, places, _ = _by_row(words, n_rows, len(codes))

@@ -475,7 +475,9 @@ class TableEncoder:
             if unknown:
                 words = self.ids.with_averages(codes, ids, words, self.profile.drawn)
                 self._fill(numbers, codes, ids)
-        return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, words, sources)
+        keys = [key for column in self.columns if isinstance(column, Late) for key in column.number_keys()]
+        late = self.ids.known(keys) if learning else ()
+        return rows.table(numbers, np.arange(1, numbers.shape[1] + 1), ids, words, sources, late)
 
     def _fill(self, numbers: np.ndarray, codes: Sequence[Any], ids: np.ndarray) -> None:
         """Where a number is missing that never was in training, it is the median of what training saw."""

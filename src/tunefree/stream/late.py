@@ -60,6 +60,10 @@ class Late:
     def names(self) -> list[str]:
         return []
 
+    def number_keys(self) -> list[int]:
+        """The keys of its numbers."""
+        return [_number_key(name) for name in self.column.names()]
+
     def code_names(self) -> list[str]:
         return list(self.column.code_names())
 
@@ -96,10 +100,14 @@ class Late:
         return codes._replace(places=np.where(is_missing[codes.places], np.int32(-1), codes.places))
 
 
+def _number_key(name: str) -> int:
+    return hash_name("number", hash_name(name))
+
+
 def _entries(name: str, values: np.ndarray) -> Words:
     """Numbers as entries of sparse rows; those that are 0 are none."""
     held = values[values != 0.0]
-    keys = np.full(len(held), hash_name("number", hash_name(name)), np.uint64)
+    keys = np.full(len(held), _number_key(name), np.uint64)
     return Words((values != 0.0).astype(np.int64), keys, held, one_by_one(lambda k: name))
 
 

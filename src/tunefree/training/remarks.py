@@ -165,6 +165,17 @@ def remark_on_known_rows(trained: Any) -> list[str]:
     return [text] if share >= MANY_KNOWN else []
 
 
+def remark_on_columns(trained: Any) -> list[str]:
+    """A line where rows have more columns than trees see; none otherwise.
+
+    Parameters
+    ----------
+    trained : Trained
+        At the end of its pass.
+    """
+    return list(trained.model.unseen()) if trained.model.options.is_pool else []
+
+
 def remark_on_weights(trained: Any) -> list[str]:
     """A line on what probabilities refer to where classes have weights: the class that gains most by them.
 

@@ -140,6 +140,7 @@ def _end(trained: Trained, source: Source, watcher: Watcher) -> None:
         trained.encoder.ids.limit(None)
     for line in [
         *remarks.remark_on_known_rows(trained),
+        *remarks.remark_on_columns(trained),
         *remarks.remark_on_weights(trained),
         *rises.warnings_of_rises(trained),
     ]:
