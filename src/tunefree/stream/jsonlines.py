@@ -62,7 +62,7 @@ def json_schema(file: str, options: Options) -> Any:
         remedy = "write one object a line (as `jq -c '.[]'` does)"
         raise DataError("this is a JSON array, not JSON lines", display_name(file), remedy=remedy)
     try:
-        sample = _parse(whole_lines(window, quoted=False), None)
+        sample = _parse(whole_lines(window), None)
         sampled = sample.schema
         if (
             options.exact is not None
@@ -78,7 +78,7 @@ def json_schema(file: str, options: Options) -> Any:
         types = options.types | dict.fromkeys(numbers, pa.float64())  # groups, and numbers that are called categories
         return _all_widened(sampled, options._replace(types=types))
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        return _all_widened(_schema_of_good_lines(whole_lines(window, quoted=False), file), options)
+        return _all_widened(_schema_of_good_lines(whole_lines(window), file), options)
 
 
 def _all_widened(schema: Any, options: Options) -> Any:
