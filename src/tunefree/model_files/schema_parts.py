@@ -43,7 +43,12 @@ STEPS = {"eta": SIZE, "theta": SIZE, "order": Text(("batch", "cyclic", "shuffled
 NONE = Text((), may_be_none=True)
 
 COLUMNS: dict[str, dict[str, Any]] = {  # what makes a column of each kind again, beside its name
-    "number": {"decimal": Optional(Text((".", ","))), "thousands": Optional(Text()), "na_values": Optional(NAMES)},
+    "number": {
+        "decimal": Optional(Text((".", ","))),
+        "thousands": Optional(Text()),
+        "unit": Optional(Text()),
+        "na_values": Optional(NAMES),
+    },
     "category": {"numbers": Optional(Flag()), "doubt": Optional(Sequence(Text(), 2))},
     "boolean": {"numbers": Optional(Flag()), "words": Optional(Flag())},
     "moment": {

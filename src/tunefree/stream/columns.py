@@ -32,7 +32,7 @@ OF_WORDS, RARE_WORD = "values of several words, most of them different", "number
 MOST_REMEMBERED = 1000  # single values of a column whose categories are remembered
 LONGEST = 200  # letters of a value that is remembered
 _PLAIN = (str, bool, int, type(None))  # types of values that are remembered: those that are equal are written alike
-_QUANTITIES = ("number", "moment", "time")  # kinds of columns of which words may be missing values
+QUANTITIES = ("number", "moment", "time")  # kinds of columns of which words may be missing values
 
 Array = Any  # pyarrow.Array: it ships no types
 
@@ -172,6 +172,8 @@ class Number(Column):
         The decimal mark of numbers that are written as texts; None for plain numbers.
     thousands : str, default=""
         Between their groups of three digits.
+    unit : str, default=""
+        Behind each of them.
     na_values : sequence of str
         Words that stand for a missing number.
     """
@@ -180,10 +182,15 @@ class Number(Column):
     families: ClassVar[frozenset[str]] = frozenset({"number", "boolean", "string", "duration", "null"})
 
     def __init__(
-        self, name: str, decimal: str | None = None, thousands: str = "", na_values: Sequence[str] = ()
+        self,
+        name: str,
+        decimal: str | None = None,
+        thousands: str = "",
+        unit: str = "",
+        na_values: Sequence[str] = (),
     ) -> None:
         self.name, self.na_values = name, tuple(na_values)
-        self.notation = None if decimal is None else Notation(decimal, thousands)
+        self.notation = None if decimal is None else Notation(decimal, thousands, unit)
         self.missing_key = missing_key(name)
 
     def names(self) -> list[str]:
@@ -358,7 +365,7 @@ def converted(column: Any, array: Array | None, faults: Faults) -> Any:
     Where nothing but plain numbers or dates is expected, they are looked for only if something else is there.
     """
     inner = getattr(column, "column", column)  # of one that came later
-    if array is None or inner.kind not in _QUANTITIES or family(array.type) != "string":
+    if array is None or inner.kind not in QUANTITIES or family(array.type) != "string":
         return column.convert(array, faults)
     if not (inner.na_values or getattr(inner, "notation", None) or getattr(inner, "format", None)):
         strict_faults = Faults()
@@ -408,7 +415,7 @@ def names_of(values: Any, column: str, file: str) -> Any:
     return plain.cast(pa.string())
 
 
-def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None) -> np.ndarray:
+def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None, *hints: str) -> np.ndarray:
     """Float64, NaN where the array is missing; what is not a number becomes an error of its row.
 
     Parameters
@@ -419,6 +426,8 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
     faults : Faults
     notation : Notation, optional
         How numbers are written in strings; plainly if None.
+    *hints : str
+        Options that may help where a text is no number.
     """
     array = decoded(array)
     if array.type in DTYPES:
@@ -428,7 +437,7 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
         strings = blank_to_null(array)
         here = notation.fits(strings)
         wrong = np.flatnonzero(~here & ~stands_for_missing(strings))
-        faults.add(wrong, column, lambda row: not_a_number(strings[row].as_py()))
+        faults.add(wrong, column, lambda row: not_a_number(strings[row].as_py(), *hints))
         array = notation.numbers(pc.if_else(of_booleans(here), strings, pa.nulls(len(strings), pa.string())))
     if pa.types.is_duration(array.type):
         units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0

@@ -426,7 +426,8 @@ class TableEncoder:
         array = without(column_of(chunk, self.target, faults), self.na_values)
         kind = roles.target_family_of(chunk, self.target)
         if self.target in self.notations and kind in ("number", "string"):
-            values = to_numbers(array, self.target, faults, self.notations[self.target])
+            hints = [f"`categorical={self.target!r}` makes this a classification"] if labelled else []
+            values = to_numbers(array, self.target, faults, self.notations[self.target], *hints)
             return roles.numeric_target(of_numbers(values, np.isnan(values)), self.target, faults, labelled)
         kind = roles.INTEGER if kind == "number" and self.target_family == roles.INTEGER else kind
         if labelled and kind not in {self.target_family, None}:

@@ -10,28 +10,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import beyond_doubles
+from tunefree.stream.arrays import beyond_doubles, of_booleans
 from tunefree.stream.booleans import Boolean, looks_like_booleans
 from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
 from tunefree.stream.columns import OF_WORDS, RARE_WORD, Category, Number, blank_to_null, decoded, family
 from tunefree.stream.lists import Bag, Vector, longest
 from tunefree.stream.notation import (
     EXACT,
-    PLAIN_NUMBER,
+    PLAIN,
     ColumnTypes,
     Notation,
+    are_many,
     codes_in,
     date_format_of,
     dates_in,
+    has_hours,
     is_continental,
     likeliest_notation,
     missing_words,
     notation_of,
+    without_signs,
 )
 from tunefree.stream.texts import Text, looks_like_short_text, looks_like_text, may_be_text
 
 _SAMPLE = 4096  # rows among which a value is rare
-_MOST_WORDS = 10  # one in so many values may be a word in a column of numbers
 
 
 class Inference:
@@ -109,18 +111,19 @@ class Inference:
         if name not in self.strings or codes_in(self.strings[name]):
             return None
         notation = notation_of(self.strings[name], self.continental, self.column_types.notation)
-        # Plain numbers are codes unless something that the user calls missing has made strings of them.
-        return (
-            notation_of(self.strings[name], known=Notation())
-            if notation is None and name in self.relieved
-            else notation
-        )
+        # Whole numbers are codes unless something that the user calls missing has made strings of them.
+        return notation_of(self.strings[name], known=PLAIN) if notation is None and name in self.relieved else notation
 
     def target_notation(self, name: str) -> Notation | None:
-        """The notation of a target of strings, if it is numbers."""
-        if name in self.column_types.numeric:
-            return self.column_types.notation or likeliest_notation(self.strings[name], self.continental)
-        return self.notation(name)
+        """The notation of a target of strings, if it is numbers: if most values are, too many different ones to be
+        classes. Then others are errors of their rows."""
+        notation, strings = self.notation(name), self.strings[name]
+        if notation is not None or (codes_in(strings) and name not in self.column_types.numeric):
+            return notation
+        likeliest = self.column_types.notation or likeliest_notation(strings, self.continental)
+        numbers = strings.filter(of_booleans(likeliest.fits(strings)))
+        is_numeric = 2 * len(numbers) > len(strings) - strings.null_count and are_many(numbers)
+        return likeliest if is_numeric or name in self.column_types.numeric else None
 
     def _guessed(self, name: str) -> Any:
         """What strings look like."""
@@ -133,9 +136,7 @@ class Inference:
         words = missing_words(strings) if column is None else ()
         rest = without(strings, words)
         if words and not codes_in(rest):
-            notation = notation_of(rest, self.continental, self.column_types.notation) or notation_of(
-                rest, known=Notation()
-            )
+            notation = notation_of(rest, self.continental, self.column_types.notation) or notation_of(rest, known=PLAIN)
             column = self._quantity(name, rest, notation)
             if column is not None:
                 column.na_values = words
@@ -145,19 +146,20 @@ class Inference:
 
     def _quantity(self, name: str, strings: Any, notation: Notation | None) -> Any:
         """The column of strings that are all dates, times of day, or numbers in a notation; None for any others."""
+        strings = without_signs(strings)
         if looks_like_dates(strings):
             return _timestamp_of_strings(name, strings)
         if looks_like_times(strings):
             return TimeOfDay(name)
         format = date_format_of(strings, self.continental)
         if format is not None:
-            return Timestamp(name, None, "%H" in format, format=format)
+            return Timestamp(name, None, has_hours(format), format=format)
         return None if notation is None else Number(name, *notation)
 
     def _category(self, name: str) -> Category:
         """A category, and what it may be else."""
         strings = self.strings[name]
-        codes, rare = codes_in(strings), _rare_word(strings)
+        codes, rare = codes_in(strings), _rare_word(strings, self.continental)
         doubt: tuple[str, ...] = ()
         if codes and not self.typed:
             doubt = codes, ""
@@ -180,7 +182,7 @@ class Inference:
         if format is None and family(array.type) == "moment":
             return _timestamp_of_type(name, array.type)
         strings = blank_to_null(decoded(array).cast(pa.string(), safe=False))
-        if format is None and looks_like_dates(strings):
+        if format is None and looks_like_dates(without_signs(strings)):
             return _timestamp_of_strings(name, strings)
         format = format or date_format_of(strings, self.continental)
         if format is None or (len(strings) and len(dates_in(strings, format)[1]) == len(strings)):
@@ -189,14 +191,14 @@ class Inference:
             )
             remedy = f"name the format, such as `date={name + '=%d.%m.%Y'!r}`"
             raise DataError(problem, self.file, column=name, remedy=remedy)
-        return Timestamp(name, None, "%H" in format, format=format)
+        return Timestamp(name, None, has_hours(format), format=format)
 
 
-def _rare_word(strings: Any) -> str | None:
+def _rare_word(strings: Any, continental: bool) -> str | None:
     """The first of the few values that are no numbers among many that are; None where there are no such."""
     present = strings[:_SAMPLE].drop_null()
-    words = present.filter(pc.invert(pc.match_substring_regex(present, PLAIN_NUMBER)))
-    return words[0].as_py() if 0 < _MOST_WORDS * len(words) < len(present) else None
+    words = present.filter(of_booleans(~likeliest_notation(present, continental).fits(present)))
+    return words[0].as_py() if 0 < 2 * len(words) < len(present) else None
 
 
 def is_number(text: str) -> bool:
@@ -222,7 +224,7 @@ def without(array: Any, na_values: Sequence[str]) -> Any:
 
 
 def _timestamp_of_strings(name: str, strings: Any) -> Timestamp:
-    present = strings.drop_null()
+    present = without_signs(strings).drop_null()
     return Timestamp(name, zone_of(present), any(":" in text for text in present.to_pylist()))
 
 

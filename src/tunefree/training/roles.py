@@ -103,7 +103,11 @@ def note_roles(reading: Reading, bad: BadRows) -> None:
 def remarks_of(reading: Reading) -> list[Remark]:
     """What the first rows tell of the target and of the columns."""
     columns, target = first_values(reading), target_numbers(reading.target, reading.task)
-    return [*target_remarks(reading), *roles_of(columns, target, reading.task == "classification")]
+    doubted = {column.name for column in getattr(reading.encoder, "columns", ()) if getattr(column, "doubt", ())}
+    remarks = roles_of(columns, target, reading.task == "classification")
+    # Of numbers or dates that are read as categories it is told that they may be such.
+    remarks = [remark for remark in remarks if remark.role != IDENTIFIER or remark.column not in doubted]
+    return [*target_remarks(reading), *remarks]
 
 
 def shortened(remarks: list[Remark]) -> list[Remark]:

@@ -12,7 +12,7 @@ from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan, plan_of
 from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.chunks import row_numbers, with_row_numbers
-from tunefree.stream.columns import blank_to_null, decoded
+from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, without_words
 from tunefree.stream.formats import TABLE
 from tunefree.stream.late import Late
 from tunefree.stream.places import places_of
@@ -20,6 +20,7 @@ from tunefree.stream.roles import ROLES
 from tunefree.stream.source import Source, open_source
 from tunefree.stream.tally import Tally
 from tunefree.training.reading import Reading, begin
+from tunefree.training.remarks import doubts_of_columns
 from tunefree.training.roles import (
     FEWEST_ROWS,
     LEAK_OF_TARGET,
@@ -184,7 +185,7 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
     if source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns to look at", source.name, remedy="train on it as it is")
     is_labelled = plan.target is not None
-    bad = BadRows(True, True, classes=plan.classes, target=plan.target)
+    bad = BadRows(True, True, classes=plan.classes, target=plan.target, names_columns=True)
     reading = begin(source, plan, bad, is_labelled)
     sample = _sample_of(source, reading, plan)
     if sample is None:
@@ -195,7 +196,8 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
     said = (reading.task, why) if is_labelled else ("", "")
     remarks = remarks_of(reading)
     remarks += _further_remarks(reading, sample, {remark.column for remark in remarks if remark.role == LEAK_OF_TARGET})
-    return ColumnsView(source.name, sample.rows, sample.where, *said, views, remarks, sample.problems)
+    notes = [str(reason) for reason in doubts_of_columns(reading)] + sample.problems
+    return ColumnsView(source.name, sample.rows, sample.where, *said, views, remarks, notes)
 
 
 class Sample(NamedTuple):
@@ -216,6 +218,7 @@ class Sample(NamedTuple):
 def _sample_of(source: Source, reading: Reading, plan: Plan) -> Sample | None:
     """All rows of a short source, or rows from places all over a long one; None if it can be read only once."""
     places, bad = places_of(source, PLACES), BadRows(True, True, classes=plan.classes, target=plan.target)
+    bad.names_columns = True
     if not places:
         return None
     most = min(MOST_ROWS, max(MOST_CELLS // len(reading.first.schema), FEWEST_ROWS * PLACES))
@@ -259,18 +262,19 @@ def _read(
 
 
 def _unusable(bad: BadRows) -> list[str]:
-    """Why rows of a sample cannot be used."""
+    """Why rows of a sample cannot be used, and what is odd about others."""
     rows = "of the rows read cannot be used; pass `on_bad_row='skip'` to leave such rows out"
     texts = [(reason, f"{reason.problem}: {reason.rows:,} {rows}") for reason in bad.tally.reasons()]
     unlabelled = f"{bad.unlabelled:,} of the rows read have no target; pass `unlabelled='skip'` to leave such rows out"
-    return [f"column {reason.column!r}: {text}" if reason.column else text for reason, text in texts] + (
-        [unlabelled] if bad.unlabelled else []
-    )
+    lines = [f"column {reason.column!r}: {text}" if reason.column else text for reason, text in texts]
+    return lines + ([unlabelled] if bad.unlabelled else []) + [str(oddity) for oddity in bad.tally.oddities()]
 
 
 def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) -> ColumnView:
     """A column of a sample; ``column`` is None if it is no feature."""
     arrays = [blank_to_null(decoded(array)) for array in arrays_of(reading.encoder, sample.tables, name)]
+    if getattr(column, "kind", "") in QUANTITIES:
+        arrays = [without_words(array, name, column.na_values, Faults()) for array in arrays]
     kind, why, options = _kind_of(name, column, reading, plan)
     values = [value for array in arrays for value in array.to_pylist() if value is not None and value == value]
     shown = list(dict.fromkeys(_as_written(value) for value in values))
