@@ -12,6 +12,7 @@ from tunefree.stream.batch import BadRows, Columns
 from tunefree.stream.columns import UNLABELLED, Faults
 
 _ROWS = b"tunefree.row_numbers"
+SEMICOLONS = b"tunefree.semicolons"  # of a sample whose fields they divide
 
 
 def row_numbers(chunk: Any) -> np.ndarray:

@@ -18,7 +18,7 @@ from tunefree.stream.arrays import cast, of_booleans, of_strings, to_batch, to_b
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.beginnings import DELIMITERS, delimiter_counts, is_plain_number, look_like_values
 from tunefree.stream.booleans import truths
-from tunefree.stream.chunks import with_row_numbers
+from tunefree.stream.chunks import SEMICOLONS, with_row_numbers
 from tunefree.stream.columns import MISSING, Fault, Faults, not_a_number, without_words
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
@@ -88,7 +88,9 @@ def csv_sample(file: str, options: Options) -> Any:
     arrays = [
         (written if name in texts else sample).column(name).cast(type, safe=False) for name, type in types.items()
     ]
-    return pa.record_batch(arrays, schema=schema)
+    return pa.record_batch(
+        arrays, schema=schema.with_metadata({SEMICOLONS: b""}) if header.delimiter == ";" else schema
+    )
 
 
 def _body(beginning: Beginning, header: Header, file: str) -> Any:
@@ -131,7 +133,8 @@ def _as_texts(header: Header, sample: Any, options: Options) -> dict[str, Any]:
     """Types of columns that are not to be read as they look: points may stand between thousands, codes be numbers."""
     column_types, changed = options.column_types or ColumnTypes(), {}
     strings = [array for array in sample.columns if array.type == pa.string()]
-    if column_types.notation or is_continental(pc.utf8_trim_whitespace(array) for array in strings):
+    trimmed = (pc.utf8_trim_whitespace(array) for array in strings)
+    if column_types.notation or header.delimiter == ";" or is_continental(trimmed):
         changed = {field.name: pa.string() for field in sample.schema if field.type == pa.float64()}
     return changed | dict.fromkeys(set(column_types.as_written(header.names)) & set(header.names), pa.string())
 

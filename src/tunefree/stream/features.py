@@ -24,7 +24,7 @@ from tunefree.stream.arrays import beyond_doubles, is_missing, of_numbers
 from tunefree.stream.batch import BadRows, Batch, Columns, Converted
 from tunefree.stream.booleans import Boolean
 from tunefree.stream.calendar import TimeOfDay, Timestamp
-from tunefree.stream.chunks import row_numbers, unique_names, without_faults
+from tunefree.stream.chunks import SEMICOLONS, row_numbers, unique_names, without_faults
 from tunefree.stream.columns import (
     UNLABELLED,
     Category,
@@ -170,7 +170,8 @@ class TableEncoder:
                 check_name(role, name, names, chunk.file)
         kept = [name for name in names if name not in of_roles and not is_among(name, ignored)]
         arrays = {name: column_of(chunk, name, Faults()) for name in names}
-        inference = Inference(arrays, chunk.file, texts, column_types, typed)
+        semicolons = SEMICOLONS in (chunk.table.schema.metadata or {})
+        inference = Inference(arrays, chunk.file, texts, column_types, typed, semicolons)
         named = {*column_types.numeric, *column_types.categorical, *inference.dates, *texts}
         # What has no values yet becomes a column with the first one.
         filled = [name for name in kept if name in named or not grows or not inference.is_empty(name)]
@@ -188,7 +189,9 @@ class TableEncoder:
             kind = roles.INTEGER
         further = Further(ignored, column_types.decimal, column_types.thousands) if grows else None
         of_encoder = hash_bits, column_types.na_values, notations, further, group, exposure
-        return cls(columns, target, kind, weight, *of_encoder)
+        encoder = cls(columns, target, kind, weight, *of_encoder)
+        encoder.notes = inference.notes
+        return encoder
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Know the columns and features that an encoder like this has learned from rows that follow.

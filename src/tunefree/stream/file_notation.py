@@ -31,6 +31,7 @@ from tunefree.stream.notation import (
     are_plain,
     date_format_of,
     dates_in,
+    decimal_marks,
     unit_of,
 )
 
@@ -78,7 +79,7 @@ class FileNotation:
     def __init__(self, strings: dict[str, Any] | None, numbers: Iterable[str], column_types: ColumnTypes) -> None:
         self.strings, self.column_types, self.notes = strings, column_types, list[Note]()
         shown = [strings[name].drop_null()[:_LOOKED_AT] for name in numbers if strings and name in strings]
-        decimals = {mark for mark in map(_only_decimal, shown) if mark is not None}
+        decimals = {mark for strings in shown if len(marks := decimal_marks(strings)) == 1 for mark in marks}
         self.decimal = decimals.pop() if len(decimals) == 1 else None
 
     def of_numbers(self, name: str, trained: Notation | None) -> Notation | None:
@@ -115,17 +116,6 @@ class FileNotation:
             problem = f"dates are read as {format or _ISO}, where training had them as {trained or _ISO}"
             self.notes.append(Note(name, problem, f"`date={name + '=FORMAT'!r}` decides"))
         return format
-
-
-def _only_decimal(strings: Any) -> str | None:
-    """The decimal mark with which strings can be numbers; None if any can be, or none."""
-    unit = unit_of(strings[0].as_py()) if len(strings) else ""
-    marks = [
-        kind[0].decimal
-        for kind in (ENGLISH, CONTINENTAL)
-        if any(notation._replace(unit=unit).fits_all(strings) for notation in kind)
-    ]
-    return marks[0] if len(marks) == 1 and len(strings) else None
 
 
 def as_written(encoder: Any, sample: Columns | None, column_types: ColumnTypes) -> Any:
@@ -175,7 +165,8 @@ def _of_column(column: Any, file: FileNotation, formats: dict[str, str | None]) 
     if isinstance(column, Late):
         return Late(_of_column(column.column, file, formats), column.since)
     if column.kind == Number.kind:
-        return Number(column.name, *(file.of_numbers(column.name, column.notation) or ()), na_values=column.na_values)
+        decimal, thousands, unit = file.of_numbers(column.name, column.notation) or (None, "", "")
+        return Number(column.name, decimal, thousands, unit, column.na_values)
     if column.kind == Timestamp.kind:
         format = formats.pop(column.name, None) or file.of_dates(column.name, column.format)
         return Timestamp(column.name, column.zone, column.hours, column.origin, format, column.na_values)

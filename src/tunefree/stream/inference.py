@@ -20,10 +20,13 @@ from tunefree.stream.notation import (
     PLAIN,
     ColumnTypes,
     Notation,
+    Note,
     are_many,
+    are_plain,
     codes_in,
     date_format_of,
     dates_in,
+    decimal_marks,
     has_hours,
     is_continental,
     likeliest_notation,
@@ -51,6 +54,8 @@ class Inference:
         What the user says.
     typed : bool, default True
         Whether the source distinguishes strings of digits from numbers.
+    semicolons : bool, default False
+        Whether they are between the fields of the source.
 
     Examples
     --------
@@ -61,7 +66,13 @@ class Inference:
     """
 
     def __init__(
-        self, arrays: dict[str, Any], file: str, texts: Sequence[str], column_types: ColumnTypes, typed: bool = True
+        self,
+        arrays: dict[str, Any],
+        file: str,
+        texts: Sequence[str],
+        column_types: ColumnTypes,
+        typed: bool = True,
+        semicolons: bool = False,
     ) -> None:
         self.arrays = {name: without(array, column_types.na_values) for name, array in arrays.items()}
         self.file, self.texts, self.column_types, self.typed = file, texts, column_types, typed
@@ -69,7 +80,10 @@ class Inference:
         self.strings = {
             name: blank_to_null(decoded(array)) for name, array in self.arrays.items() if family(array.type) == "string"
         }
-        self.continental = column_types.notation is None and is_continental(self.strings.values())
+        known = column_types.notation is not None
+        self.continental = not known and is_continental(self.strings.values(), semicolons)
+        self.in_doubt = self.continental and not is_continental(self.strings.values())
+        self.notes = list[Note]()
         self.dates = column_types.dates(list(arrays))
 
     def column(self, name: str) -> Any:
@@ -111,6 +125,9 @@ class Inference:
         if name not in self.strings or codes_in(self.strings[name]):
             return None
         notation = notation_of(self.strings[name], self.continental, self.column_types.notation)
+        if notation is not None and self.in_doubt and len(decimal_marks(self.strings[name])) > 1:
+            problem = f"numbers are read {notation.description()}, as fields are divided by semicolons"
+            self.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
         # Whole numbers are codes unless something that the user calls missing has made strings of them.
         return notation_of(self.strings[name], known=PLAIN) if notation is None and name in self.relieved else notation
 
@@ -154,6 +171,8 @@ class Inference:
         format = date_format_of(strings, self.continental)
         if format is not None:
             return Timestamp(name, None, has_hours(format), format=format)
+        if notation == PLAIN and not self.typed and are_plain(self.strings[name].drop_null()):
+            return Number(name)  # which is read without strings
         return None if notation is None else Number(name, *notation)
 
     def _category(self, name: str) -> Category:

@@ -43,12 +43,14 @@ _UNIT = re.compile(r"[+\u2212-]?[\d.,'\u2019\s]*\d[.,]?(\s?(?:[^\W\d_][^\W\d_Â²Â
 PLAIN_NUMBER = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
 _SIGN = "[+\u2212-]"
 _SIGN_BEHIND = "[\u2212-]"
-_CLOCKS = ("", *(f"{sep}{time}" for time in ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p") for sep in (" ", ", ")))
-_CLOCKS = (*_CLOCKS, " %I.%M.%S %p")  # of Oracle
+_TIMES = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
+_CLOCKS = ("", *(mark + time for time in _TIMES for mark in (" ", ", ")), " %I.%M.%S %p")  # the last is of Oracle
 _DAYS_FIRST = ("%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y")
 _MONTHS_FIRST = ("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y")
-_OTHERS = ("%Y/%m/%d", "%Y.%m.%d", "%Y-%m-%d", "%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%d-%b-%y", "%d %b %y", "%d %B %Y")
-_OTHERS = (*_OTHERS, "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%a, %d %b %Y")
+_OTHERS = (
+    *("%Y/%m/%d", "%Y.%m.%d", "%Y-%m-%d", "%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%d-%b-%y", "%d %b %y", "%d %B %Y"),
+    *("%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%a, %d %b %Y"),
+)
 _FIELDS = {"%d": r"\d{1,2}", "%m": r"\d{1,2}", "%Y": r"\d{4}", "%y": r"\d\d", "%H": r"\d{1,2}", "%M": r"\d\d"} | {
     "%S": r"\d\d",
     "%I": r"\d{1,2}",
@@ -279,16 +281,36 @@ def are_plain(strings: Any) -> bool:
     return bool(pc.all(pc.match_substring_regex(strings, PLAIN_NUMBER)).as_py())
 
 
-def is_continental(columns: Iterable[Any]) -> bool:
-    """Whether a column of strings has numbers with decimal commas, which cannot be anything else."""
+def is_continental(columns: Iterable[Any], semicolons: bool = False) -> bool:
+    """Whether the decimal mark of columns of strings is a comma.
+
+    It is if it cannot be anything else in one of them. Between semicolons it is, too, unless it must be a point.
+
+    Examples
+    --------
+    >>> either = [pa.array(["12,303", "8,583"])]
+    >>> is_continental(either), is_continental(either, semicolons=True)
+    (False, True)
+    """
+    pointed = False
     for strings in columns:
-        possible = _possible(strings)
-        continental = [notation for notation in possible if notation.decimal == ","]
-        present = without_signs(strings).drop_null() if continental else strings
-        english = (notation.fits_all(present) for notation in possible if notation.decimal == ".")
-        if continental and not any(english) and any(notation.fits_all(present) for notation in continental):
+        marks = decimal_marks(strings)
+        if marks == {","}:
             return True
-    return False
+        pointed |= marks == {"."}
+    return semicolons and not pointed
+
+
+def decimal_marks(strings: Any) -> set[str]:
+    """The decimal marks with which all strings are numbers.
+
+    Examples
+    --------
+    >>> [sorted(decimal_marks(pa.array(strings))) for strings in (["1.5", "2"], ["1.500", "2"], ["x"])]
+    [['.'], [',', '.'], []]
+    """
+    present = without_signs(strings).drop_null()
+    return {notation.decimal for notation in _possible(strings) if notation.fits_all(present)}
 
 
 def date_format_of(strings: Any, days_first: bool = False) -> str | None:
