@@ -20,10 +20,9 @@ from tunefree.stream.arrays import DTYPES, bytes_of, cast, is_missing, of_boolea
 from tunefree.stream.batch import BadRows
 from tunefree.stream.keys import hash_name, hash_strings
 from tunefree.stream.names import NamesOf, one_by_one
-from tunefree.stream.notation import DASHES, SIGNS_OF_MISSING, Notation, likeliest_notation, stands_for_missing
+from tunefree.stream.notation import DASHES, NULLS, SIGNS_OF_MISSING, Notation, likeliest_notation, stands_for_missing
 
 NA_VALUES = "`na_values` says what stands for a missing one"
-UNLABELLED = "the target is missing"
 MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, white space around them removed
 _MISSING = of_strings(MISSING)
 
@@ -109,10 +108,11 @@ class Fault(NamedTuple):
 
 
 class WordForMissing(NamedTuple):
-    """A word of a column of numbers or dates that is taken for a missing value."""
+    """A word that is taken for a missing value."""
 
     word: str
     column: str
+    is_quantity: bool  # whether the column holds numbers or dates
     first: int  # place in the chunk of its first row
     rows: int
 
@@ -132,8 +132,10 @@ class Faults(dict[int, Fault]):
         """Count the rows whose words were taken for missing values; ``numbers`` has the rows' numbers in the file."""
         for note in self.missing:
             remedy = f"`categorical={note.column!r}` makes it a category" if bad.names_columns else ""
-            problem = f"{note.word!r} is taken for a missing value"
-            bad.note(problem, file, int(numbers[note.first]), note.column, note.rows, remedy)
+            problem = f"{note.word!r} is taken for a missing value" + ("" if note.is_quantity else " among texts, too")
+            # One line is enough for all columns of texts.
+            column = note.column if note.is_quantity else None
+            bad.note(problem, file, int(numbers[note.first]), column, note.rows, remedy)
 
 
 class Column:
@@ -393,11 +395,41 @@ def without_words(array: Array, column: str, na_values: Sequence[str], faults: F
     gone = pc.is_in(strings, value_set=of_strings((*SIGNS_OF_MISSING, *na_values)))
     if not pc.any(gone).as_py():
         return strings
-    for word in pc.unique(strings.filter(gone)).to_pylist():
-        if word in DASHES or word in na_values:
-            places = np.flatnonzero(to_booleans(pc.equal(strings, word)))
-            faults.missing.append(WordForMissing(word, column, int(places[0]), len(places)))
+    _note_words(strings, gone, column, faults, {*DASHES, *na_values})
     return pc.if_else(gone, pa.nulls(len(strings), pa.string()), strings)
+
+
+def without_nulls(array: Array, column: str, kept: Sequence[str], faults: Faults) -> Array:
+    """Strings of text that does not tell them from nulls, null where a word such as NA says so, which is noted.
+
+    Parameters
+    ----------
+    array : pyarrow.Array
+        Of any type; what are no strings are as they were.
+    column : str
+    kept : sequence of str
+        Words that are none of these.
+    faults : Faults
+    """
+    words = [word for word in NULLS if word not in kept]
+    if family(array.type) != "string" or not words:
+        return array
+    strings = decoded(array).cast(pa.string())
+    trimmed = pc.utf8_trim_whitespace(strings)
+    gone = pc.is_in(trimmed, value_set=of_strings(words))
+    if not pc.any(gone).as_py():
+        return array
+    _note_words(trimmed, gone, column, faults)
+    return pc.if_else(gone, pa.nulls(len(strings), pa.string()), strings)
+
+
+def _note_words(strings: Array, gone: Array, column: str, faults: Faults, odd: set[str] | None = None) -> None:
+    """Note the words that are missing values in some strings: all of them, or those of a column of numbers that are
+    not usual for that."""
+    for word in pc.unique(strings.filter(gone)).to_pylist():
+        if odd is None or word in odd:
+            places = np.flatnonzero(to_booleans(pc.equal(strings, word)))
+            faults.missing.append(WordForMissing(word, column, odd is not None, int(places[0]), len(places)))
 
 
 def names_of(values: Any, column: str, file: str) -> Any:

@@ -19,20 +19,15 @@ from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.beginnings import DELIMITERS, delimiter_counts, is_plain_number, look_like_values
 from tunefree.stream.booleans import truths
 from tunefree.stream.chunks import SEMICOLONS, with_row_numbers
-from tunefree.stream.columns import MISSING, Fault, Faults, not_a_number, without_words
+from tunefree.stream.columns import MISSING, Fault, Faults, blank_to_null, not_a_number, without_words
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
 from tunefree.stream.lines import Beginning, check_text, not_utf8, read_beginning, read_lines, whole_lines
-from tunefree.stream.notation import EXACT, ZEROS, ColumnTypes, codes_in, is_continental
+from tunefree.stream.notation import EXACT, NULLS, ZEROS, ColumnTypes, codes_in, is_continental
 from tunefree.stream.quotes import LINE_END, is_escaped, misfits, quotes_of, rows_in_values, unescape
 from tunefree.stream.spread import spread_lines
 
-NULLS = tuple(
-    space + word
-    for word in (*MISSING, "NA", "N/A", "n/a", "#N/A", "NAN", "null", "NULL", "Null", "None", "-nan", "-NaN", "<NA>")
-    for space in ("", " ")
-)
-_NULLS = of_strings(NULLS)
+_NULLS = tuple(space + word for word in (*MISSING, *NULLS) for space in ("", " "))
 ROWS_OF_A_GUESS = 1 << 16  # bytes of rows that tell the delimiter
 MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
 _ILLEGIBLE = "\U0010ffff"  # no letter has this number
@@ -133,8 +128,7 @@ def _as_texts(header: Header, sample: Any, options: Options) -> dict[str, Any]:
     """Types of columns that are not to be read as they look: points may stand between thousands, codes be numbers."""
     column_types, changed = options.column_types or ColumnTypes(), {}
     strings = [array for array in sample.columns if array.type == pa.string()]
-    trimmed = (pc.utf8_trim_whitespace(array) for array in strings)
-    if column_types.notation or header.delimiter == ";" or is_continental(trimmed):
+    if column_types.notation or header.delimiter == ";" or is_continental(map(blank_to_null, strings)):
         changed = {field.name: pa.string() for field in sample.schema if field.type == pa.float64()}
     return changed | dict.fromkeys(set(column_types.as_written(header.names)) & set(header.names), pa.string())
 
@@ -150,7 +144,7 @@ def _codes(header: Header, sample: Any, body: bytes, options: Options) -> dict[s
     if not suspects:
         return {}
     texts = _parse(_legible(body), header, dict.fromkeys(suspects, pa.string()), [])
-    codes = {name: codes_in(pc.utf8_trim_whitespace(texts.column(name))) for name in suspects}
+    codes = {name: codes_in(blank_to_null(texts.column(name))) for name in suspects}
     if codes.get(str(options.exact)) == ZEROS and pc.count_distinct(texts.column(options.exact)).as_py() > MOST_LABELS:
         del codes[str(options.exact)]  # an amount to predict that is filled up with zeros
     types = {name: pa.string() for name, why in codes.items() if why}
@@ -331,7 +325,7 @@ def _settled(table: Any, types: dict[str, Any]) -> Any:
     """A block of which columns without a type get that of their first value, as further rows do then."""
     for place, (name, type) in enumerate(types.items()):
         if pa.types.is_null(type):
-            strings = table.column(name)
+            strings = _without_nulls(table.column(name))
             types[name] = to = _type_of_first(strings)
             table = table.set_column(place, name, pa.nulls(len(strings)) if pa.types.is_null(to) else strings.cast(to))
     return table
@@ -362,7 +356,7 @@ def _repeated(table: Any, header: Header) -> np.ndarray:
 
 
 def _parse(
-    data: Any, header: Header, types: dict[str, Any], unfit: list[Any] | None = None, nulls: tuple[str, ...] = NULLS
+    data: Any, header: Header, types: dict[str, Any], unfit: list[Any] | None = None, nulls: tuple[str, ...] = _NULLS
 ) -> Any:
     """Parse a block of text as one record batch.
 
@@ -385,7 +379,7 @@ def _parse(
             include_columns=list(types),  # all if there are none
             column_types={name: pa.string() if pa.types.is_null(type) else type for name, type in types.items()},
             null_values=nulls,
-            strings_can_be_null=bool(nulls),
+            strings_can_be_null=False,  # the encoder tells which words of a column are missing values
             true_values=_TRUE,
             false_values=_FALSE,
         ),
@@ -448,9 +442,9 @@ def _converted(raw: Any, name: str, to: Any, faults: Faults, bad: BadRows) -> An
     text, failed = cast(raw, pa.string(), safe=True)
     failed += np.flatnonzero(to_booleans(pc.match_substring(text, _ILLEGIBLE))).tolist()
     faults.add(failed, name, lambda row: f"{_shown(raw[row].as_py())} is not text in UTF-8 (`encoding` names another)")
-    text = _without_nulls(text)
     if to == pa.string():
         return text
+    text = _without_nulls(text)
     if pa.types.is_null(to):
         return pa.nulls(len(text))
     is_number, plain = to == pa.float64(), pc.utf8_trim_whitespace(text)
@@ -464,7 +458,7 @@ def _converted(raw: Any, name: str, to: Any, faults: Faults, bad: BadRows) -> An
 
 
 def _without_nulls(text: Any) -> Any:
-    return pc.if_else(pc.is_in(text, value_set=_NULLS), pa.nulls(len(text), pa.string()), text)
+    return pc.if_else(pc.is_in(text, value_set=of_strings(_NULLS)), pa.nulls(len(text), pa.string()), text)
 
 
 def _shown(value: bytes) -> str:

@@ -17,6 +17,7 @@ from tunefree.stream.columns import OF_WORDS, RARE_WORD, Category, Number, blank
 from tunefree.stream.lists import Bag, Vector, longest
 from tunefree.stream.notation import (
     EXACT,
+    NULLS,
     PLAIN,
     ColumnTypes,
     Notation,
@@ -78,7 +79,9 @@ class Inference:
         self.file, self.texts, self.column_types, self.typed = file, texts, column_types, typed
         self.relieved = {name for name, array in arrays.items() if self.arrays[name].null_count > array.null_count}
         self.strings = {
-            name: blank_to_null(decoded(array)) for name, array in self.arrays.items() if family(array.type) == "string"
+            name: without(blank_to_null(decoded(array)), () if typed or name in column_types.categorical else NULLS)
+            for name, array in self.arrays.items()
+            if family(array.type) == "string"
         }
         known = column_types.notation is not None
         self.continental = not known and is_continental(self.strings.values(), semicolons)
@@ -171,7 +174,8 @@ class Inference:
         format = date_format_of(strings, self.continental)
         if format is not None:
             return Timestamp(name, None, has_hours(format), format=format)
-        if notation == PLAIN and not self.typed and are_plain(self.strings[name].drop_null()):
+        is_plain = notation == PLAIN and not self.typed and name not in self.relieved
+        if is_plain and are_plain(self.strings[name].drop_null()):
             return Number(name)  # which is read without strings
         return None if notation is None else Number(name, *notation)
 

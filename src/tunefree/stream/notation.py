@@ -19,9 +19,12 @@ from tunefree.stream.arrays import is_missing, of_booleans, of_strings, text_at,
 
 # Beside what is missing everywhere, in columns of numbers and dates.
 DASHES = ("-", "--", "---", "\u2013", "\u2014", ".", "..", "*")
+# Beside what is missing everywhere, in text that does not tell strings from nulls.
+NULLS = ("NA", "N/A", "n/a", "#N/A", "NAN", "null", "NULL", "Null", "None", "-nan", "-NaN", "<NA>", r"\N")
 SIGNS_OF_MISSING = (
     *DASHES,
-    *("NA", "N/A", "n/a", "n.a.", "N.A.", "#N/A", "null", "NULL", "Null", "None", "none", "<NA>", r"\N"),
+    *NULLS,
+    *("n.a.", "N.A.", "none"),
     *("#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"),  # of Excel
     *("0000-00-00", "0000-00-00 00:00:00"),  # of MySQL
 )

@@ -151,6 +151,7 @@ def blank_encoder(source: Source, plan: Plan, bad: BadRows) -> tuple[Any, Iterat
     sample = source.sample(Options(**how))
     if sample is not None:
         encoder = source.encoder(sample, **of_columns)
+        encoder.labels = plan.classes
         return encoder, chunks_of(source, encoder, bad)
     chunks = source.chunks(bad=bad, **how)
     first = next(chunks, None)

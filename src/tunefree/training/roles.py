@@ -19,7 +19,7 @@ from tunefree.stream.columns import (
     Number,
     valid_utf8,
 )
-from tunefree.stream.inference import without
+from tunefree.stream.roles import present_of
 from tunefree.training.reading import Reading
 
 MOST_ROWS, MOST_CELLS = 2**14, 2**19  # that are looked at
@@ -190,7 +190,7 @@ def arrays_of(encoder: Any, tables: Sequence[Any], name: str) -> list[Any]:
     """A column of those of some tables that have it, as an encoder takes it."""
     places = [table.schema.get_field_index(name) for table in tables]
     arrays = [table.column(place) for table, place in zip(tables, places, strict=True) if place >= 0]
-    return [without(valid_utf8(array, name, Faults()), encoder.na_values) for array in arrays]
+    return [present_of(encoder, valid_utf8(array, name, Faults()), name, Faults()) for array in arrays]
 
 
 def roles_of(columns: dict[str, Values], target: np.ndarray | None, is_classes: bool) -> list[Remark]:
