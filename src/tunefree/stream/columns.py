@@ -132,7 +132,9 @@ class Faults(dict[int, Fault]):
         """Count the rows whose words were taken for missing values; ``numbers`` has the rows' numbers in the file."""
         for note in self.missing:
             remedy = f"`categorical={note.column!r}` makes it a category" if bad.names_columns else ""
-            problem = f"{note.word!r} is taken for a missing value" + ("" if note.is_quantity else " among texts, too")
+            problem = f"{note.word!r} is taken for a missing value" + (
+                "" if note.is_quantity else " in columns of texts"
+            )
             # One line is enough for all columns of texts.
             column = note.column if note.is_quantity else None
             bad.note(problem, file, int(numbers[note.first]), column, note.rows, remedy)

@@ -46,11 +46,12 @@ class Header(NamedTuple):
     start: int = 0  # bytes before it
     comments: int = 0  # lines before it that are comments
     escaped: bool = False  # whether backslashes say that quotes belong to values
+    is_row: bool = False  # whether each name is a value of its column, too
 
     @property
     def differs(self) -> bool:
         """Whether a row of these fields is the header again, and nothing else."""
-        return len(self.names) > 1 and not all(map(is_plain_number, self.names))
+        return len(self.names) > 1 and not self.is_row and not all(map(is_plain_number, self.names))
 
     def hides(self, types: dict[str, Any]) -> bool:
         """Whether a row of these fields can be read as columns of such types."""
@@ -238,15 +239,17 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     if swallowed:
         problem = f"the name of a column holds {swallowed[0].lines} line ends, and each of its lines looks like a row"
         raise DataError(problem, display_name(file), remedy="correct the double quote that opens in the first line")
-    rows = np.frombuffer(beginning.below, np.uint8)
-    return Header(
-        names,
-        delimiter,
-        fields,
-        beginning.start.size,
-        beginning.start.comments,
-        is_escaped(rows, delimiter, len(names)),
-    )
+    start, rows = beginning.start, np.frombuffer(beginning.below, np.uint8)
+    guessed = is_escaped(rows, delimiter, len(names)), _may_be_row(fields, beginning.below, delimiter)
+    return Header(names, delimiter, fields, start.size, start.comments, *guessed)
+
+
+def _may_be_row(fields: list[str], below: bytes, delimiter: str) -> bool:
+    """Whether a header may be a row: each of its fields is a value of its column in rows that do not repeat it all."""
+    text = below[: below.rfind(b"\n", 0, ROWS_OF_A_GUESS) + 1].decode(errors="replace")
+    rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row != fields]
+    columns = list(zip(*(row for row in rows if len(row) == len(fields)), strict=True))
+    return bool(columns) and all(field in column for field, column in zip(fields, columns, strict=True))
 
 
 def _fields(line: str, delimiter: str) -> list[str]:
@@ -275,7 +278,7 @@ def _note_beginning(header: Header, file: str, bad: BadRows) -> None:
     if header.escaped:
         problem = 'quotes after backslashes are read as part of the values, as in "say \\"yes\\""'
         bad.note(problem, display_name(file), 0, rows=0, remedy='else double them, as in "say ""yes"""')
-    if look_like_values([field.strip() for field in header.fields]):
+    if header.is_row or look_like_values([field.strip() for field in header.fields]):
         problem, remedy = "the first line is read as names of columns, and may be a row", "else write a line of names"
         bad.note(f"{problem} ({', '.join(header.fields[:4])})", display_name(file), 0, rows=0, remedy=remedy)
 
