@@ -105,7 +105,7 @@ def train(
     on_the_way: dict[str, Any] = {"checkpoint": checkpoint, "save_every": save_every, "resume": resume}
     on_the_way |= {"watcher": watcher, "memory_limit": memory_limit}
     plan = plan or plan_of(options, on_the_way)
-    source = data if isinstance(data, Source) else open_source(data)
+    source = data if isinstance(data, Source) else open_source(data, is_table=plan.target is not None)
     if plan.learner == EARLY_STOPPING:
         for name in [name for name, value in on_the_way.items() if value]:
             raise ModelError(f"`{name}` {ROW_BY_ROW.says}; leave it out, or {ROW_BY_ROW.remedy}")

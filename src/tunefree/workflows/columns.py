@@ -177,7 +177,7 @@ the most frequent class 50.00 %: it may give the target away, unless it is known
 `ignore='age'`
     """
     plan = plan_of({"target": target, **options})
-    return view_of(data if isinstance(data, Source) else open_source(data), plan)
+    return view_of(data if isinstance(data, Source) else open_source(data, is_table=target is not None), plan)
 
 
 def view_of(source: Source, plan: Plan) -> ColumnsView:
