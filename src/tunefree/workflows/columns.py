@@ -244,7 +244,7 @@ def _read(
     """
     encoder, read = reading.encoder, list[tuple[Any, np.ndarray, Any]]()
     try:
-        for number, chunk in enumerate(source.chunks(place, bad, types=encoder.types())):
+        for number, chunk in enumerate(source.chunks(place, bad, types=encoder.types(), na_values=encoder.na_values)):
             if rows == 0 or number == chunks:
                 return read, False, []
             numbers, is_cut = row_numbers(chunk)[:rows], chunk.table.num_rows > rows
