@@ -12,7 +12,7 @@ from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan, plan_of
 from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.chunks import row_numbers, with_row_numbers
-from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, without_words
+from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, family, without_words
 from tunefree.stream.formats import TABLE
 from tunefree.stream.late import Late
 from tunefree.stream.places import places_of
@@ -41,6 +41,7 @@ from tunefree.training.targets import target_of, task_of
 from tunefree.training.usable_targets import of_usable_targets
 
 PLACES = 8  # that are read
+LONGEST_AGO = 2.0**63 - 1024.0  # microseconds, as a float64 has them
 EXAMPLES, LONGEST_EXAMPLE = 3, 24  # values that are shown, and letters of each
 HEADER = ["column", "read as", "why", "missing", "different", "values"]
 SEEN_FIRST = "the first rows of what can be read only once"
@@ -276,10 +277,13 @@ def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) 
     if getattr(column, "kind", "") in QUANTITIES:
         arrays = [without_words(array, name, column.na_values, Faults()) for array in arrays]
     kind, why, options = _kind_of(name, column, reading, plan)
+    read = arrays
+    # Python has no dates after the year 9999.
+    arrays = [array.cast(pa.string()) if family(array.type) == "moment" else array for array in arrays]
     values = [value for array in arrays for value in array.to_pylist() if value is not None and value == value]
     shown = list(dict.fromkeys(_as_written(value) for value in values))
     missing = 1.0 - len(values) / max(sample.rows, 1)
-    range = _range_of(column, arrays, values)
+    range = _range_of(column, read, values)
     return ColumnView(name, kind, why, missing, len(shown), range, shown[:EXAMPLES], options)
 
 
@@ -317,10 +321,11 @@ def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, A
     ends = float(read.present.min()), float(read.present.max())
     if column.kind == "number":
         return ends
-    first, last = (str(np.datetime64(int(end), "us").astype("M8[s]")) for end in ends)
-    return (
-        (first[11:], last[11:]) if column.kind == "time" else (first, last) if column.hours else (first[:10], last[:10])
-    )
+    within = (int(np.clip(end, -LONGEST_AGO, LONGEST_AGO)) for end in ends)  # such as an infinity of SQL
+    first, last = (str(np.datetime64(end, "us").astype("M8[s]")).split("T") for end in within)
+    if column.kind == "time":
+        return first[1], last[1]
+    return ("T".join(first), "T".join(last)) if column.hours else (first[0], last[0])
 
 
 def _as_written(value: Any) -> str:
