@@ -14,7 +14,7 @@ from tunefree.model_files.trained import load as load_trained
 from tunefree.model_files.trained import refused
 from tunefree.stream.source import Source, open_source
 from tunefree.training import training
-from tunefree.training.remarks import doubts_of_columns, rare_classes
+from tunefree.training.remarks import alike_classes, doubts_of_columns, rare_classes
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -111,6 +111,7 @@ def train(
             raise ModelError(f"`{name}` {ROW_BY_ROW.says}; leave it out, or {ROW_BY_ROW.remedy}")
         return estimator_of(descend(source, plan))
     trained = training.train(source, plan, **on_the_way)
-    for line in [*rare_classes(trained), *map(str, trained.progress.oddities), *map(str, doubts_of_columns(trained))]:
+    lines = [*alike_classes(trained), *rare_classes(trained)]
+    for line in [*lines, *map(str, trained.progress.oddities), *map(str, doubts_of_columns(trained))]:
         warnings.warn(line, DataWarning, stacklevel=2)
     return estimator_of(trained)

@@ -16,7 +16,7 @@ from tunefree.report.words import order_warning, sentence
 from tunefree.stream.layout import CODES, Layout
 from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
 from tunefree.stream.tally import Tally
-from tunefree.training.remarks import rare_classes, remark_on_repeats
+from tunefree.training.remarks import alike_classes, rare_classes, remark_on_repeats
 from tunefree.training.rises import warnings_of_rises
 from tunefree.training.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks
 
@@ -107,7 +107,7 @@ def _rows_compared(sample: Sample) -> int:
 def warnings_of(trained: Trained, is_ending: bool = False) -> list[Block]:
     """What looks wrong with the order of the rows and with classes; a training that ends has reported some of it."""
     order = order_warning(trained)
-    texts = [*([order] if order else []), *rare_classes(trained)]
+    texts = [*([order] if order else []), *alike_classes(trained), *rare_classes(trained)]
     texts += [] if is_ending else [*remark_on_repeats(trained), *warnings_of_rises(trained)]
     return [Note(sentence(text), "warning") for text in texts]
 

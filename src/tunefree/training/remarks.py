@@ -16,6 +16,7 @@ from tunefree.stream.notation import EXACT, ZEROS
 from tunefree.stream.tally import Reason
 from tunefree.training.pieces import Step
 
+QUOTES = "\"'`\u2018\u2019\u201c\u201d "
 _DECISIONS = {
     ZEROS: "`numeric={name!r}` reads numbers",
     EXACT: "`numeric={name!r}` reads rounded numbers, `ignore={name!r}` leaves it out",
@@ -96,6 +97,34 @@ def rare_classes(trained: Any) -> list[str]:
         f"name all classes by `classes`"
         for label, seen in zip(trained.model.classes, known, strict=False)
         if 0 < seen.rows < FEWEST_ROWS
+    ]
+
+
+def alike_classes(trained: Any) -> list[str]:
+    """A line for each group of classes whose names differ in case, quotes or white space only.
+
+    Parameters
+    ----------
+    trained : Trained
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Trained
+    >>> trained = Trained(model=Trained(task="classification", classes=["No", "Yes", "yes"]), plan=Trained(classes=()))
+    >>> alike_classes(trained)
+    ["the classes 'Yes' and 'yes' differ in case or quotes only; if they are one, correct it, or name all by `classes`"]
+    """
+    if trained.model.task != "classification" or trained.plan.classes:
+        return []
+    groups: dict[str, list[str]] = {}
+    for label in trained.model.classes:
+        if isinstance(label, str):
+            groups.setdefault(" ".join(label.casefold().split()).strip(QUOTES), []).append(repr(label))
+    remedy = "if they are one, correct it, or name all by `classes`"
+    return [
+        f"the classes {' and '.join(group)} differ in case or quotes only; {remedy}"
+        for group in groups.values()
+        if len(group) > 1
     ]
 
 
