@@ -33,6 +33,7 @@ MOST_SHOWN = 200  # letters of a value in a message
 _LONE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")  # between objects: Arrow may end the process on it
 # Whether there may be one, by two bytes before each null: 28 times as quick, as the pattern starts with a letter.
 _PERHAPS_LONE_NULL = re.compile(rb"null(?<![^}\s]null)(?<![^}\s][ \t\f\v]null)")
+_MISSING = frozenset((*MISSING, *SIGNS_OF_MISSING))  # among numbers
 _TOO_DEEP = "the line is nested too deeply"
 _HALF_A_PAIR = "half of a surrogate pair is no letter"
 
@@ -293,7 +294,7 @@ def _fitted(record: dict[str, Any], field: Any, na_values: Sequence[str] = ()) -
             return None
         if isinstance(value, str) and pa.types.is_floating(to):
             value = value.strip()
-            if value in na_values or value in MISSING or value in SIGNS_OF_MISSING:
+            if value in _MISSING or value in na_values:
                 return None
             if not is_plain_number(value):
                 raise _UnfitError(field.name, not_a_number(_shown(value)[1:-1]))
@@ -355,12 +356,12 @@ def _sample_of(window: bytes, file: str) -> Any:
 
 
 def _without_strings(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Objects without the strings of columns that hold numbers in most others."""
-    strings, numbers = Counter[str](), Counter[str]()
-    for record in records:
-        strings.update(name for name, value in record.items() if isinstance(value, str))
-        numbers.update(name for name, value in record.items() if _KINDS["number"][1](value))
-    mixed = {name for name, count in numbers.items() if 0 < strings[name] < count}
+    """Objects without the strings of columns that hold numbers, too, and more than strings that are none."""
+    words, numbers = Counter[str](), Counter[str]()
+    for name, value in (item for record in records for item in record.items()):
+        words[name] += isinstance(value, str) and not (value.strip() in _MISSING or is_plain_number(value.strip()))
+        numbers[name] += _KINDS["number"][1](value)
+    mixed = {name for name, count in numbers.items() if words[name] < count}
     return [
         {name: None if name in mixed and isinstance(value, str) else value for name, value in record.items()}
         for record in records
