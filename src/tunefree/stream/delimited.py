@@ -295,14 +295,10 @@ def _guess_delimiter(header: str, file: str, below: bytes) -> str:
     if "\t" in header and file.lower().split(".gz")[0].endswith((".tsv", ".tab")):
         return "\t"
     rows = np.frombuffer(below[: below.rfind(b"\n", 0, ROWS_OF_A_GUESS) + 1], np.uint8)
-    n_rows = np.count_nonzero(rows == LINE_END)
-    counts = delimiter_counts(header)
-    fitting = {
-        delimiter: count
-        for delimiter, count in counts.items()
-        if count and 2 * misfits(rows, delimiter, count + 1) <= n_rows
-    }
-    return max(fitting or counts, key=lambda delimiter: counts[delimiter])
+    n_rows, counts = np.count_nonzero(rows == LINE_END), delimiter_counts(header)
+    wrong = {mark: misfits(rows, mark, count + 1) for mark, count in counts.items() if count}
+    fitting = [mark for mark, count in wrong.items() if 2 * count <= n_rows]
+    return max(fitting or counts, key=lambda mark: (counts[mark], -wrong.get(mark, 0)))
 
 
 def _parse_block(lines: Lines, row: int, header: Header, types: dict[str, Any], bad: BadRows) -> tuple[Any, int]:
