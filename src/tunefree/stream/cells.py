@@ -18,12 +18,13 @@ import numpy as np
 from tunefree.core.errors import DataError
 from tunefree.core.rows import Block, sparse, table
 from tunefree.stream.booleans import Boolean
-from tunefree.stream.columns import LONGEST, MOST_REMEMBERED, Category, Faults, Number, converted, family
+from tunefree.stream.columns import LONGEST, MOST_REMEMBERED, Category, Faults, Number, family
 from tunefree.stream.features import MOST_CODES
 from tunefree.stream.file_notation import has_plain_numbers
 from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.late import Late
+from tunefree.stream.missing import converted
 from tunefree.stream.profile import LARGEST, Seen, usual_ranges
 from tunefree.stream.roles import column_of, present_of
 

@@ -20,7 +20,7 @@ from tunefree.stream.arrays import DTYPES, bytes_of, cast, is_missing, of_boolea
 from tunefree.stream.batch import BadRows
 from tunefree.stream.keys import hash_name, hash_strings
 from tunefree.stream.names import NamesOf, one_by_one
-from tunefree.stream.notation import DASHES, NULLS, SIGNS_OF_MISSING, Notation, likeliest_notation, stands_for_missing
+from tunefree.stream.notation import Notation, likeliest_notation, stands_for_missing
 
 NA_VALUES = "`na_values` says what stands for a missing one"
 MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, white space around them removed
@@ -361,77 +361,6 @@ def blank_to_null(array: Array) -> Array:
 def words_of(na_values: tuple[str, ...]) -> dict[str, Any]:
     """Words of a column that stand for a missing value, among its options."""
     return {"na_values": [*na_values]} if na_values else {}
-
-
-def converted(column: Any, array: Array | None, faults: Faults) -> Any:
-    """What a column makes of an array, in which words of numbers and dates may stand for missing ones.
-
-    Where nothing but plain numbers or dates is expected, they are looked for only if something else is there.
-    """
-    inner = getattr(column, "column", column)  # of one that came later
-    if array is None or inner.kind not in QUANTITIES or family(array.type) != "string":
-        return column.convert(array, faults)
-    if not (inner.na_values or getattr(inner, "notation", None) or getattr(inner, "format", None)):
-        strict_faults = Faults()
-        values = column.convert(array, strict_faults)
-        if not strict_faults:
-            return values
-    return column.convert(without_words(array, inner.name, inner.na_values, faults), faults)
-
-
-def without_words(array: Array, column: str, na_values: Sequence[str], faults: Faults) -> Array:
-    """Strings of numbers or dates, null where they stand for a missing one; what is not usual for that is noted.
-
-    Parameters
-    ----------
-    array : pyarrow.Array
-        Of any type; what are no strings are as they were.
-    column : str
-    na_values : sequence of str
-        Words of the column that stand for a missing value, beside the signs that always do.
-    faults : Faults
-    """
-    if family(array.type) != "string":
-        return array
-    strings = blank_to_null(decoded(array))
-    gone = pc.is_in(strings, value_set=of_strings((*SIGNS_OF_MISSING, *na_values)))
-    if not pc.any(gone).as_py():
-        return strings
-    _note_words(strings, gone, column, faults, {*DASHES, *na_values})
-    return pc.if_else(gone, pa.nulls(len(strings), pa.string()), strings)
-
-
-def without_nulls(array: Array, column: str, kept: Sequence[str], faults: Faults) -> Array:
-    """Strings of text that does not tell them from nulls, null where a word such as NA says so, which is noted.
-
-    Parameters
-    ----------
-    array : pyarrow.Array
-        Of any type; what are no strings are as they were.
-    column : str
-    kept : sequence of str
-        Words that are none of these.
-    faults : Faults
-    """
-    words = [word for word in NULLS if word not in kept]
-    if family(array.type) != "string" or not words:
-        return array
-    strings = decoded(array).cast(pa.string())
-    trimmed = pc.utf8_trim_whitespace(strings)
-    gone = pc.is_in(trimmed, value_set=of_strings(words))
-    if not pc.any(gone).as_py():
-        return array
-    _note_words(trimmed, gone, column, faults)
-    return pc.if_else(gone, pa.nulls(len(strings), pa.string()), strings)
-
-
-def _note_words(strings: Array, gone: Array, column: str, faults: Faults, odd: set[str] | None = None) -> None:
-    """Note the words that are missing values in some strings: all of them, or those of a column of numbers that are
-    not usual for that."""
-    for word in pc.unique(strings.filter(gone)).to_pylist():
-        if odd is None or word in odd:
-            places = np.flatnonzero(to_booleans(pc.equal(strings, word)))
-            faults.missing.append(WordForMissing(word, column, odd is not None, int(places[0]), len(places)))
 
 
 def names_of(values: Any, column: str, file: str) -> Any:

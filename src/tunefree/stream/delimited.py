@@ -19,10 +19,11 @@ from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.beginnings import DELIMITERS, delimiter_counts, is_plain_number, look_like_values
 from tunefree.stream.booleans import truths
 from tunefree.stream.chunks import SEMICOLONS, with_row_numbers
-from tunefree.stream.columns import MISSING, Fault, Faults, blank_to_null, not_a_number, without_words
+from tunefree.stream.columns import MISSING, Fault, Faults, blank_to_null, not_a_number
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
 from tunefree.stream.lines import Beginning, check_text, not_utf8, read_beginning, read_lines, whole_lines
+from tunefree.stream.missing import without_words
 from tunefree.stream.notation import EXACT, NULLS, ZEROS, ColumnTypes, codes_in, is_continental
 from tunefree.stream.quotes import LINE_END, is_escaped, misfits, quotes_of, rows_in_values, unescape
 from tunefree.stream.spread import spread_lines

@@ -29,7 +29,6 @@ from tunefree.stream.columns import (
     Category,
     Faults,
     Number,
-    converted,
     decoded,
     family,
     to_numbers,
@@ -38,6 +37,7 @@ from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.inference import Inference, is_number, without
 from tunefree.stream.late import Further, Late, is_among
 from tunefree.stream.lists import Bag, Vector
+from tunefree.stream.missing import converted
 from tunefree.stream.notation import NULLS, ColumnTypes, Notation, Note
 from tunefree.stream.profile import Comparison, Profile
 from tunefree.stream.roles import ROLES, check_name, column_of, present_of

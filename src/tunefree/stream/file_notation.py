@@ -18,9 +18,10 @@ import pyarrow as pa
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import Columns
 from tunefree.stream.calendar import Timestamp, looks_like_dates
-from tunefree.stream.columns import Faults, Number, blank_to_null, family, to_numbers, without_words
+from tunefree.stream.columns import Faults, Number, blank_to_null, family, to_numbers
 from tunefree.stream.inference import without
 from tunefree.stream.late import Late
+from tunefree.stream.missing import without_words
 from tunefree.stream.notation import (
     CONTINENTAL,
     ENGLISH,

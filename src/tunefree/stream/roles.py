@@ -19,9 +19,9 @@ from tunefree.stream.columns import (
     names_of,
     to_numbers,
     valid_utf8,
-    without_nulls,
 )
 from tunefree.stream.inference import without
+from tunefree.stream.missing import without_nulls
 from tunefree.stream.notation import NULLS
 
 ROLES = ("target", "weight", "group", "exposure")

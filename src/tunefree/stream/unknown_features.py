@@ -7,9 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from tunefree.stream.batch import BadRows
+from tunefree.stream.tally import Reason, Tally
 
 MOST_TOLD = 3  # features by name
 FEWEST_OF_ENTRIES = 0.1  # texts have a few new words, too
+SOME, NOTHING = "features that training never saw, such as {}", "no feature is known: such rows are predicted alike"
 
 
 class UnknownFeatures:
@@ -32,47 +34,30 @@ class UnknownFeatures:
     def __init__(self, names: list[str]) -> None:
         self.names, self.is_seen = names, np.zeros(len(names), bool)
         self.entries, self.unknown, self.examples = 0, 0, dict[str, None]()
-        # How many rows have unknown features, and how many nothing else; where the first is.
-        self.rows = dict[bool, tuple[int, str, int]]()
+        self.rows = Tally()  # with unknown features, and with nothing else
 
     def add(
         self, ids: np.ndarray, ends: np.ndarray, file: str, numbers: np.ndarray, name_of: Callable[[int], str]
     ) -> None:
-        """Add rows.
-
-        Parameters
-        ----------
-        ids : (entries,) array
-            Features; 0 for unknown ones.
-        ends : (n,) array
-            Where the entries of each row end.
-        file : str
-        numbers : (n,) array
-            Of the rows in the file.
-        name_of : callable
-            From an entry to the name of its feature.
-        """
-        unknown = np.flatnonzero(ids == 0)
+        """Add rows of these features, 0 for unknown ones; ``ends`` has where those of each row end."""
+        unknown, sizes = np.flatnonzero(ids == 0), np.diff(ends, prepend=0)
         self.entries, self.unknown = self.entries + len(ids), self.unknown + len(unknown)
         self.is_seen[ids] = True
         for entry in unknown[: MOST_TOLD + 1].tolist() if len(self.examples) <= MOST_TOLD else ():
             self.examples.setdefault(name_of(entry))
-        sizes = np.diff(ends, prepend=0)
         counts = np.bincount(np.searchsorted(ends, unknown, side="right"), minlength=len(ends))
-        for alone, rows in ((False, counts > 0), (True, (counts == sizes) & (sizes > 0))):
+        for problem, rows in ((SOME, counts > 0), (NOTHING, (counts == sizes) & (sizes > 0))):
             if rows.any():
-                count, first_file, first = self.rows.get(alone, (0, file, int(numbers[rows.argmax()])))
-                self.rows[alone] = count + int(rows.sum()), first_file, first
+                self.rows.note(Reason(problem, "", int(rows.sum()), file, int(numbers[rows.argmax()])))
 
     def note(self, bad: BadRows) -> None:
         """Note what is odd about all rows."""
-        if self.unknown > FEWEST_OF_ENTRIES * self.entries:
-            examples, absent = list(self.examples), np.flatnonzero(~self.is_seen[1:]) + 1
-            problem = f"features that training never saw, such as {', '.join(examples[:MOST_TOLD])}"
-            if 0 < len(absent) <= MOST_TOLD:
-                problem += f", and none of {', '.join(self.names[place] for place in absent.tolist())}"
-            count, file, row = self.rows[False]
-            bad.note(problem, file, row, rows=count)
-        if True in self.rows:
-            count, file, row = self.rows[True]
-            bad.note("no feature is known: all such rows have the same prediction", file, row, rows=count)
+        examples, absent = list(self.examples)[:MOST_TOLD], np.flatnonzero(~self.is_seen[1:]) + 1
+        some = SOME.format(", ".join(examples))
+        if 0 < len(absent) <= MOST_TOLD:
+            some += f", and none of {', '.join(self.names[place] for place in absent.tolist())}"
+        for reason in self.rows.oddities():
+            if reason.problem == NOTHING:
+                bad.note(NOTHING, reason.file, reason.row, rows=reason.rows)
+            elif self.unknown > FEWEST_OF_ENTRIES * self.entries:
+                bad.note(some, reason.file, reason.row, rows=reason.rows)

@@ -12,9 +12,10 @@ from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan, plan_of
 from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.chunks import row_numbers, with_row_numbers
-from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, family, without_words
+from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, family
 from tunefree.stream.formats import TABLE
 from tunefree.stream.late import Late
+from tunefree.stream.missing import without_words
 from tunefree.stream.places import places_of
 from tunefree.stream.roles import ROLES
 from tunefree.stream.source import Source, open_source
