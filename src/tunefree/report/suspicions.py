@@ -18,7 +18,7 @@ from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_c
 from tunefree.stream.tally import Tally
 from tunefree.training.remarks import alike_classes, rare_classes, remark_on_repeats
 from tunefree.training.rises import warnings_of_rises
-from tunefree.training.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks
+from tunefree.training.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks, nearly_numbers
 
 TENTH = 10
 MOSTLY_MISSING = 0.5
@@ -114,7 +114,7 @@ def warnings_of(trained: Trained, is_ending: bool = False) -> list[Block]:
 
 def remarks_on_columns(trained: Trained) -> list[str]:
     """Columns that may name the rows, or give the target away."""
-    noted = {oddity.column for oddity in trained.progress.oddities}
+    noted = {oddity.column for oddity in trained.progress.oddities} | nearly_numbers(trained.encoder)
     texts = [
         f"column {name!r} has {count:,} different values; pass `ignore={name!r}` if it names the rows"
         for name, count in naming_columns(trained)

@@ -236,7 +236,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     if twice is not None:
         remedy = "rename one of them (the first line must hold the names of the columns)"
         raise DataError("two columns have this name", display_name(file), column=twice, remedy=remedy)
-    swallowed = rows_in_values(pa.record_batch([[field] for field in fields], fields), delimiter)
+    swallowed = rows_in_values(pa.record_batch([of_strings([field]) for field in fields], fields), delimiter)
     if swallowed:
         problem = f"the name of a column holds {swallowed[0].lines} line ends, and each of its lines looks like a row"
         raise DataError(problem, display_name(file), remedy="correct the double quote that opens in the first line")

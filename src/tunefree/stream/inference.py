@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import beyond_doubles, of_booleans
+from tunefree.stream.arrays import beyond_doubles, of_booleans, of_strings
 from tunefree.stream.booleans import Boolean, looks_like_booleans
 from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
 from tunefree.stream.columns import OF_WORDS, RARE_WORD, Category, Number, blank_to_null, decoded, family
@@ -239,7 +239,7 @@ def without(array: Any, na_values: Sequence[str]) -> Any:
         return array
     array = decoded(array)
     if kind == "string":
-        gone = pc.is_in(pc.utf8_trim_whitespace(array), value_set=pa.array(na_values, array.type))
+        gone = pc.is_in(pc.utf8_trim_whitespace(array), value_set=of_strings(na_values).cast(array.type))
     else:
         numbers = [float(text) for text in na_values if is_number(text)]
         gone = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))

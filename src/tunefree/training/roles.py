@@ -14,6 +14,7 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.booleans import Boolean
 from tunefree.stream.calendar import TimeOfDay, Timestamp
 from tunefree.stream.columns import (
+    RARE_WORD,
     Category,
     Faults,
     Number,
@@ -103,11 +104,16 @@ def note_roles(reading: Reading, bad: BadRows) -> None:
 def remarks_of(reading: Reading) -> list[Remark]:
     """What the first rows tell of the target and of the columns."""
     columns, target = first_values(reading), target_numbers(reading.target, reading.task)
-    doubted = {column.name for column in getattr(reading.encoder, "columns", ()) if getattr(column, "doubt", ())}
     remarks = roles_of(columns, target, reading.task == "classification")
-    # Of numbers or dates that are read as categories it is told that they may be such.
-    remarks = [remark for remark in remarks if remark.role != IDENTIFIER or remark.column not in doubted]
+    nearly = nearly_numbers(reading.encoder)  # of which that is told instead
+    remarks = [remark for remark in remarks if remark.role != IDENTIFIER or remark.column not in nearly]
     return [*target_remarks(reading), *remarks]
+
+
+def nearly_numbers(encoder: Any) -> set[str]:
+    """Columns of categories that are numbers, but for some words."""
+    columns = getattr(encoder, "columns", ())
+    return {column.name for column in columns if getattr(column, "doubt", ())[:1] == (RARE_WORD,)}
 
 
 def shortened(remarks: list[Remark]) -> list[Remark]:
