@@ -174,7 +174,7 @@ class Inference:
         format = date_format_of(strings, self.continental)
         if format is not None:
             return Timestamp(name, None, has_hours(format), format=format)
-        is_plain = notation == PLAIN and not self.typed and name not in self.relieved
+        is_plain = notation is not None and notation.decimal == "." and not self.typed and name not in self.relieved
         if is_plain and are_plain(self.strings[name].drop_null()):
             return Number(name)  # which is read without strings
         return None if notation is None else Number(name, *notation)

@@ -194,13 +194,9 @@ def notation_of(strings: Any, continental: bool = False, known: Notation | None 
     present = without_signs(strings).drop_null()
     if not len(present):
         return None
-    if known is None and are_plain(present):
-        if (
-            len(present) + strings.null_count == len(strings)
-            and not pc.any(pc.match_substring_regex(present, "[.eE]")).as_py()
-        ):
-            return None
-        possible = [*possible, PLAIN] if continental else [PLAIN]
+    is_bare = len(present) + strings.null_count == len(strings)
+    if known is None and is_bare and pc.all(pc.match_substring_regex(present, r"^[+-]?\d+$")).as_py():
+        return None
     candidates = sorted(possible, key=lambda notation: continental and notation.decimal == ".")
     return next((notation for notation in candidates if notation.fits_all(present)), None)
 
