@@ -17,6 +17,7 @@ from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.reading import begin, encoded, in_its_notation
+from tunefree.workflows.columns import columns
 
 RNG = np.random.default_rng(7)
 VALUES = np.round(RNG.normal(0.0, 9000.0, 60), 2).tolist()
@@ -60,6 +61,7 @@ DATES = {
     "morning and afternoon": lambda t: f"{t:%m/%d/%Y %I:%M:%S %p}",
     "by dashes": lambda t: f"{t:%d-%b-%Y %H:%M:%S}",
     "in words": lambda t: f"{t:%b %d, %Y, %H:%M:%S}",
+    "as C writes it": lambda t: f"{t:%a %b %d %H:%M:%S %Y}",
     "with fractions": lambda t: f"{t:%d.%m.%Y %H:%M:%S}.250",
 }
 
@@ -218,3 +220,16 @@ class TestSemicolons:
     def test_a_point_that_must_be_one(self, tmp_path):
         values, notes = self.read(tmp_path, [f"{k}.125" for k in range(1, 41)], [f"{k}.5" for k in range(40)])
         assert values == [1.125, 0.5] and not notes
+
+
+def test_dates_in_an_unknown_format_are_told(tmp_path):
+    path = written(tmp_path, "csv", [f"{moment:%H:%M %d %B %Y}" for moment in MOMENTS])
+    notes = columns(path, target="y").notes()
+    assert any("values that look like dates" in note and "`date='v=FORMAT'` reads dates" in note for note in notes)
+    assert not any("name the rows" in note for note in notes)
+
+
+def test_a_word_among_few_numbers_of_a_target_is_told(tmp_path):
+    texts = ["broken" if k == 7 else str(k % 9) for k in range(60)]
+    notes = columns(written(tmp_path, "csv", texts), target="v").notes()
+    assert any("numbers but for 'broken', taken for classes" in note for note in notes)

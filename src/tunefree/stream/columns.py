@@ -27,6 +27,7 @@ MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, whi
 _MISSING = of_strings(MISSING)
 
 OF_WORDS, RARE_WORD = "values of several words, most of them different", "numbers, but for"  # doubts
+LIKE_DATES = "values that look like dates, such as"
 
 MOST_REMEMBERED = 1000  # single values of a column whose categories are remembered
 LONGEST = 200  # letters of a value that is remembered

@@ -13,7 +13,7 @@ from tunefree.core.errors import DataError
 from tunefree.stream.arrays import beyond_doubles, of_booleans, of_strings
 from tunefree.stream.booleans import Boolean, looks_like_booleans
 from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
-from tunefree.stream.columns import OF_WORDS, RARE_WORD, Category, Number, blank_to_null, decoded, family
+from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD, Category, Number, blank_to_null, decoded, family
 from tunefree.stream.lists import Bag, Vector, longest
 from tunefree.stream.notation import (
     EXACT,
@@ -31,6 +31,7 @@ from tunefree.stream.notation import (
     has_hours,
     is_continental,
     likeliest_notation,
+    look_nearly_like_dates,
     missing_words,
     notation_of,
     without_signs,
@@ -188,6 +189,8 @@ class Inference:
             doubt = codes, ""
         elif rare is not None and not codes:
             doubt = RARE_WORD, rare
+        elif look_nearly_like_dates(strings):
+            doubt = LIKE_DATES, strings.drop_null()[0].as_py()
         elif may_be_text(strings):
             doubt = OF_WORDS, ""
         return Category(name, codes == EXACT, doubt)

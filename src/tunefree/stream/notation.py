@@ -54,6 +54,7 @@ _OTHERS = (
     *("%Y/%m/%d", "%Y.%m.%d", "%Y-%m-%d", "%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%d-%b-%y", "%d %b %y", "%d %B %Y"),
     *("%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%a, %d %b %Y"),
 )
+_OF_C = "%a %b %d %H:%M:%S %Y"
 _FIELDS = {"%d": r"\d{1,2}", "%m": r"\d{1,2}", "%Y": r"\d{4}", "%y": r"\d\d", "%H": r"\d{1,2}", "%M": r"\d\d"} | {
     "%S": r"\d\d",
     "%I": r"\d{1,2}",
@@ -62,6 +63,8 @@ _FIELDS = {"%d": r"\d{1,2}", "%m": r"\d{1,2}", "%Y": r"\d{4}", "%y": r"\d\d", "%
     "%b": "[A-Za-z]{3}",
     "%B": "[A-Za-z]{3,9}",
 }
+_YEAR = r"\b(?:19|20)\d\d\b"
+_DAY = r"(?i)\d:\d\d|\d[./-]\d{1,2}[./-]\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b"
 _UTC = r" ?(?:UTC|GMT|Z)$"
 _FRACTION = r"(\d[:.]\d\d[:.]\d\d)[.,]\d+"
 
@@ -328,7 +331,7 @@ def date_format_of(strings: Any, days_first: bool = False) -> str | None:
     present = without_signs(strings).drop_null()
     first, second = (_DAYS_FIRST, _MONTHS_FIRST) if days_first else (_MONTHS_FIRST, _DAYS_FIRST)
     clocks = _CLOCKS if ":" in one or one.upper().endswith("M") else _CLOCKS[:1]
-    formats = (day + clock for clock in clocks for day in (*first, *second, *_OTHERS))
+    formats = (*(day + clock for clock in clocks for day in (*first, *second, *_OTHERS)), _OF_C)
     one = re.sub(_UTC, "", re.sub(_FRACTION, r"\1", one))
     formats = (format for format in formats if re.match(_date_pattern(format), one))
     return next(
@@ -339,6 +342,19 @@ def date_format_of(strings: Any, days_first: bool = False) -> str | None:
         ),
         None,
     )
+
+
+def look_nearly_like_dates(strings: Any) -> bool:
+    """Whether most of some strings seem to be dates in whatever format: a year beside a clock, a day or a month.
+
+    Examples
+    --------
+    >>> look_nearly_like_dates(pa.array(["Mon Apr  3 09:59:27 2023"])), look_nearly_like_dates(pa.array(["2019-A7"]))
+    (True, False)
+    """
+    present = strings[: 16 * _FIRST].drop_null()
+    counts = [pc.sum(pc.match_substring_regex(present, pattern)).as_py() or 0 for pattern in (_YEAR, _DAY)]
+    return min(counts) > 0.9 * len(present)
 
 
 def dates_in(strings: Any, format: str) -> tuple[Any, list[int]]:

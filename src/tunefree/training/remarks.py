@@ -11,7 +11,7 @@ from tunefree.model_files.progress import Occurrences
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import are_many
 from tunefree.stream.batch import Origin
-from tunefree.stream.columns import OF_WORDS, RARE_WORD
+from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD
 from tunefree.stream.notation import EXACT, ZEROS
 from tunefree.stream.tally import Reason
 from tunefree.training.pieces import Step
@@ -21,6 +21,7 @@ _DECISIONS = {
     ZEROS: "`numeric={name!r}` reads numbers",
     EXACT: "`numeric={name!r}` reads rounded numbers, `ignore={name!r}` leaves it out",
     OF_WORDS: "`text={name!r}` reads words, `categorical={name!r}` keeps this",
+    LIKE_DATES: "`date={date!r}` reads dates, `categorical={name!r}` keeps this",
     RARE_WORD: "`na_values={value!r}` if it stands for a missing number, `categorical={name!r}` keeps this",
 }
 
@@ -207,7 +208,7 @@ def doubts_of_columns(trained: Any) -> list[Reason]:
         if not getattr(column, "doubt", ()):
             continue
         kind, value = column.doubt
-        decision = _DECISIONS[kind].format(name=column.name, value=value)
+        decision = _DECISIONS[kind].format(name=column.name, value=value, date=f"{column.name}=FORMAT")
         seen = f"{kind} {value!r}" if value else kind
         doubts.append(Reason(f"{seen}, read as categories", column.name, 0, "", 0, decision))
     return doubts

@@ -14,12 +14,15 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.booleans import Boolean
 from tunefree.stream.calendar import TimeOfDay, Timestamp
 from tunefree.stream.columns import (
+    LIKE_DATES,
     RARE_WORD,
     Category,
     Faults,
     Number,
     valid_utf8,
 )
+from tunefree.stream.inference import is_number
+from tunefree.stream.notation import MOST_WORDS
 from tunefree.stream.roles import present_of
 from tunefree.training.reading import Reading
 
@@ -111,9 +114,9 @@ def remarks_of(reading: Reading) -> list[Remark]:
 
 
 def nearly_numbers(encoder: Any) -> set[str]:
-    """Columns of categories that are numbers, but for some words."""
-    columns = getattr(encoder, "columns", ())
-    return {column.name for column in columns if getattr(column, "doubt", ())[:1] == (RARE_WORD,)}
+    """Columns of categories that are numbers, but for some words, or look like dates."""
+    doubts = {column.name: getattr(column, "doubt", ()) for column in getattr(encoder, "columns", ())}
+    return {name for name, doubt in doubts.items() if doubt and doubt[0] in (RARE_WORD, LIKE_DATES)}
 
 
 def shortened(remarks: list[Remark]) -> list[Remark]:
@@ -140,6 +143,11 @@ def target_remarks(reading: Reading) -> list[Remark]:
         others = ", `task='regression'` if they are other numbers, `task='classification'` if they are classes"
         remedy += others if guess.doubtful else ""
         return [Remark(name, TARGET, f"whole numbers from 0 to {most}, learned with the square loss", remedy)]
+    words = [label for label in reading.classes if isinstance(label, str) and not is_number(label)]
+    if guess is not None and 0 < len(words) <= MOST_WORDS and len(reading.classes) > 2 * MOST_WORDS:
+        problem = f"texts, which are numbers but for {words[0]!r}, taken for classes"
+        remedy = f"pass `na_values={words[0]!r}` if it stands for a missing number, `task='classification'` if not"
+        return [Remark(name, TARGET, problem, remedy)]
     if guess is None or not guess.doubtful:
         return []
     taken = {"classification": "classes", "regression": "numbers to predict"}[guess.task]
