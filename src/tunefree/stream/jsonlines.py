@@ -21,7 +21,7 @@ from tunefree.stream.arrays import beyond_doubles, of_numbers, to_batch
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
 from tunefree.stream.beginnings import is_plain_number
 from tunefree.stream.chunks import with_row_numbers
-from tunefree.stream.columns import MISSING, family, not_a_number
+from tunefree.stream.columns import MISSING, family
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
 from tunefree.stream.lines import check_text, read_lines, read_sample, whole_lines
@@ -296,9 +296,7 @@ def _fitted(record: dict[str, Any], field: Any, na_values: Sequence[str] = ()) -
             value = value.strip()
             if value in _MISSING or value in na_values:
                 return None
-            if not is_plain_number(value):
-                raise _UnfitError(field.name, not_a_number(_shown(value)[1:-1]))
-            return float(value)
+            value = float(value) if is_plain_number(value) else value
         if pa.types.is_string(to) and type(value) is int and abs(value) >= 2**53:
             return str(value)  # an identifier
         if not fits(value) or isinstance(value, dict) != pa.types.is_struct(to):

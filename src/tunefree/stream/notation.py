@@ -331,9 +331,9 @@ def date_format_of(strings: Any, days_first: bool = False) -> str | None:
     present = without_signs(strings).drop_null()
     first, second = (_DAYS_FIRST, _MONTHS_FIRST) if days_first else (_MONTHS_FIRST, _DAYS_FIRST)
     clocks = _CLOCKS if ":" in one or one.upper().endswith("M") else _CLOCKS[:1]
-    formats = (*(day + clock for clock in clocks for day in (*first, *second, *_OTHERS)), _OF_C)
+    known = (*(day + clock for clock in clocks for day in (*first, *second, *_OTHERS)), _OF_C)
     one = re.sub(_UTC, "", re.sub(_FRACTION, r"\1", one))
-    formats = (format for format in formats if re.match(_date_pattern(format), one))
+    formats = (format for format in known if re.match(_date_pattern(format), one))
     return next(
         (
             format
