@@ -69,6 +69,7 @@ OF_TRAINING = {
     "stream/feature_ids.py": {"hash_bits", "memory_limit"},  # where rows are learned
     "stream/features.py": {"categorical", "numeric"},
     "stream/partitions.py": {"ignore"},  # noted in training only
+    "stream/roles.py": {"classes"},
     "stream/svmlight.py": {"hash_bits"},
     "stream/batch.py": {"unlabelled"},  # left out by BadRows where the command has none
     "training/resuming.py": {"checkpoint", "save_every", "earlier"},

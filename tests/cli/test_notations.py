@@ -160,7 +160,8 @@ def test_short_texts_whose_values_do_not_repeat_are_texts(run, tmp_path):
 @pytest.mark.parametrize(
     ("strings", "notation"),
     [
-        (["1.5", "2"], None),  # plain numbers of a column that is no CSV may be codes
+        (["15", "2"], None),  # whole numbers of a column that is no CSV may be codes
+        (["1.5", "2"], Notation(".", ",")),
         (["1.5", "-"], Notation(".", ",")),
         (["1,500", "22,000"], Notation(".", ",")),
         (["1,5", "22,000"], Notation(",", ".")),

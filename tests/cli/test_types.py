@@ -60,7 +60,7 @@ def dates(k):
 
 SPREAD = {
     "numbers at the end": (lambda k: "" if k < 500 else k % 7, "number", None),
-    "words at the end": (lambda k: k % 7 if k < 500 else "abc"[k % 3], "category", None),
+    "words at the end": (lambda k: k % 7 if k < 500 else "abc"[k % 3], "category", "numbers, but for 'a'"),
     "fractions at the end": (lambda k: k % 7 if k < 500 else f"{k % 7}.5", "number", None),
     "a rare word": (
         lambda k: "unknown" if k == 2 else k % 7,

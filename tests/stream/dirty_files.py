@@ -126,8 +126,8 @@ QUOTES = (
     reads("a line end in quotes", "category", ['"two\nlines"', "b", "c"], {"x=two\nlines": 1.0}),
     reads("an inch", "category", ['5" pipe', "b", "c"], {'x=5" pipe': 1.0}),
     reads("numbers in quotes", "number", ['"5"', '"6"', '"7"'], {"x": 5.0}, 5),
-    wrong("a quote never closed", text("x,y", '"a,no', "b,yes"), "may be left open"),
-    wrong("cut within quotes", b'x,y\n1,no\n2,"ye', "row 2, column 'y': a double quote is never closed"),
+    wrong("a quote never closed", text("x,y", '"a,no', "b,yes"), "a double quote is never closed"),
+    wrong("cut within quotes", b'x,y\n1,no\n2,"ye', "row 2: a double quote is never closed"),
     wrong("single quotes", labelled("x", "'a, b'", "c"), "row 1: the row has 3 fields, the header 2"),
 )
 

@@ -48,8 +48,8 @@ def test_bad_rows_of_csv_are_left_out_and_counted(tmp_path):
         ("x,y\n1,2\n3\n", 2, None, "the row has 1 field, the header 2"),
         ("x,y\n1,2\n\n3,4,5\n", 2, None, "the row has 3 fields, the header 2"),
         ("x,y\n1,2\n3,oh\n5\n", 2, "y", "'oh' is not a number"),
-        ('x,y\n1,"2\n3,4\n', 1, "y", "a double quote is never closed"),
-        ('x,y\n"1,2\n3,4\n', 1, None, "may be left open"),
+        ('x,y\n1,"2\n3,4\n', 1, None, "a double quote is never closed"),
+        ('x,y\n"1,2\n3,4\n', 1, None, "a double quote is never closed"),
         (b"x,y\n1,2\n\xff,4\n", 2, "x", "is not text in UTF-8"),
     ],
 )

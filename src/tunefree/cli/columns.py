@@ -26,4 +26,4 @@ def columns(
     from tunefree.report.columns import blocks_of_view
     from tunefree.workflows.columns import view_of
 
-    show(blocks_of_view(view_of(files.source(), plan)), json)
+    show(blocks_of_view(view_of(files.source(is_table=plan.target is not None), plan)), json)

@@ -40,7 +40,7 @@ def compare(
         pictures.check(plot)
     check_outputs([plot, report], files.data)
     watcher = comparison.ComparisonWatcher() if quiet else ComparisonDisplay()
-    compared = comparison.compare(files.source(), plan, learner, watcher)
+    compared = comparison.compare(files.source(is_table=plan.target is not None), plan, learner, watcher)
     show([*losses(compared), *costs(compared)], json)
     if plot:
         pictures.save(chart_of_losses(compared).draw, INCHES, plot)

@@ -74,10 +74,11 @@ def evaluate(
 
     bad = bad_rows_of(plan)
     trained = load(model, "linear" if progressive else None)
-    result = evaluation.evaluate(trained, files.source(plan), bad, by, progressive, interval, group)
+    source = files.source(plan, is_table=trained.kind == "table")
+    result = evaluation.evaluate(trained, source, bad, by, progressive, interval, group)
     tell_of_rows(bad)
     blocks = performance.evaluation(trained, result, by)
     if against is not None:
-        other = evaluation.evaluate(load(against), files.source(plan), bad_rows_of(plan))
+        other = evaluation.evaluate(load(against), source, bad_rows_of(plan))
         blocks.append(performance.double_lift(evaluation.compared_lift(result, other), (str(model), against)))
     show([*blocks, *(rows.rows_of(bad) if json else [])], json)

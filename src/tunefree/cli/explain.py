@@ -48,6 +48,6 @@ def explain(
     bad = bad_rows_of(plan)
     check_outputs([unless_standard(output)], [model, *files.data])
     trained = load(model, "linear")
-    source = files.source(plan)
+    source = files.source(plan, is_table=trained.kind == "table")
     rows, decomposition = explanation.write(trained, source, str(output), bad, class_, top, tuple(id or ()))
     tell_of_table("explanations", rows, output, bad, json, decomposition)

@@ -92,17 +92,19 @@ class Files(Parameters):
         metavar="BYTES",
     )
 
-    def source(self, plan: Plan | None = None, live: bool = False) -> Source:
+    def source(self, plan: Plan | None = None, live: bool = False, is_table: bool = False) -> Source:
         """The rows, not read yet; a plan tells how columns of rows for a model are written.
 
-        If they are ``live``, rows of standard input are used as they come.
+        If they are ``live``, rows of standard input are used as they come. Those of a table have columns.
         """
         from tunefree.stream.lines import use_lines_as_they_come
         from tunefree.stream.source import open_source
 
         if live and self.data == ["-"] and self.encoding is None:
             use_lines_as_they_come(0.0, from_the_first=True)
-        source = open_source(self.data, self.format, self.delimiter, self.encoding, self.max_line_bytes)
+        source = open_source(
+            self.data, self.format, self.delimiter, self.encoding, self.max_line_bytes, is_table=is_table
+        )
         return source if plan is None else replace(source, column_types=plan.column_types)
 
 

@@ -69,7 +69,7 @@ def path(
             raise ModelError(f"{option(name)} {why}; leave it out, or give the data")
         stopped = load(files.data[0], "path")
     else:
-        stopped = early_stopping.descend(files.source(), plan, iterations)
+        stopped = early_stopping.descend(files.source(is_table=plan.target is not None), plan, iterations)
     if at is not None:
         stopped = replace(stopped, model=stopped.model.at(at))
     if output:

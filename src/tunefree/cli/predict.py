@@ -109,6 +109,6 @@ def predict(
 
         decomposition = explanation.decomposition_of(trained)
         beside = explanation.Explainer(trained, decomposition).beside
-    source = files.source(plan, live=True)
+    source = files.source(plan, live=True, is_table=trained.kind == "table")
     written = prediction.write(trained, source, str(output), bad, layout, beside)
     tell_of_table("predictions", written, output, bad, json, decomposition)

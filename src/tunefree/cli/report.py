@@ -35,7 +35,7 @@ def report(
     bad = bad_rows_of(plan)
     check_outputs([output], [model, *test.data])
     trained = Trained.load(model)
-    source = test.source(plan) if test.data else None
+    source = test.source(plan, is_table=trained.kind == "table") if test.data else None
     document = page.report(trained, source, bad, storage.digest_of(model))
     tell_of_rows(bad)
     page.write(document, output)

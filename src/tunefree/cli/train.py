@@ -95,7 +95,7 @@ def _train(output: Path, plan: Plan, files: Files, run: Run) -> tuple[Trained, i
     if plan.learner == EARLY_STOPPING:
         from tunefree.estimators.early_stopping import descend
 
-        stopped = descend(files.source(), plan)
+        stopped = descend(files.source(is_table=plan.target is not None), plan)
         stopped.save(output)
         return stopped, 0
     return (_spread if run.is_spread else _learn)(files, plan, run, output)
@@ -119,7 +119,9 @@ def _spread(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, 
             if not run.quiet:
                 console.print(f"{as_options(line)}; {len(client.scheduler_info()['workers'])} workers")
 
-        trained: Trained = train(client, files.source(), plan=plan, tell=tell, **rounds).trained_
+        trained: Trained = train(
+            client, files.source(is_table=plan.target is not None), plan=plan, tell=tell, **rounds
+        ).trained_
     trained.save(output, only_for_prediction=run.only_for_prediction)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
@@ -152,7 +154,7 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
     from tunefree.training.class_weights import with_weights
     from tunefree.training.stopping import Interrupted, Stop
 
-    source, checkpoint = files.source(), checkpoint_of(output)
+    source, checkpoint = files.source(is_table=plan.target is not None), checkpoint_of(output)
     plan = with_weights(plan, source)
     learn: Any = training.train
     n_before = 0

@@ -18,8 +18,10 @@ from pyarrow import parquet
 from tunefree.core.errors import DataError
 from tunefree.stream import formats
 from tunefree.stream.batch import Position
+from tunefree.stream.contract import Options
+from tunefree.stream.delimited import csv_header
 from tunefree.stream.files import COMPRESSIONS, TextFile
-from tunefree.stream.lines import read_beginning
+from tunefree.stream.quotes import LINE_END, QUOTE, quotes_of
 from tunefree.stream.source import Source
 
 FEWEST_ROWS = 16_384  # of a shard, if there are as many
@@ -80,50 +82,76 @@ class Shard(NamedTuple):
 class Counted(NamedTuple):
     """What a range of bytes of a text holds, if it begins outside quotes, and if it begins inside."""
 
-    quotes: int
+    ends_inside: tuple[bool, bool]  # whether its end lies inside quotes
     lines: tuple[int, int]  # line ends outside quotes
     first: tuple[int, int]  # bytes up to and with the first of them; 0 if there is none
 
 
-def count_range(file: str, start: int, stop: int, quoted: bool) -> Counted:
+def count_range(file: str, start: int, stop: int, delimiter: str) -> Counted:
     """Count the lines and quotes of a range of bytes of a text, which may begin anywhere.
+
+    A run of quotes belongs to the range in which it begins.
+
+    Parameters
+    ----------
+    file : str
+    start, stop : int
+    delimiter : str
+        Of CSV; empty for text without quotes.
 
     Examples
     --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
     >>> _ = path.write_text('a,"x' + chr(10) + 'y"' + chr(10))
-    >>> count_range(str(path), 0, 8, quoted=True)
-    Counted(quotes=2, lines=(1, 1), first=(8, 5))
+    >>> count_range(str(path), 0, 8, delimiter=",")
+    Counted(ends_inside=(False, False), lines=(1, 2), first=(8, 5))
     """
-    quotes, lines, first = 0, [0, 0], [0, 0]
+    inside, lines, first = [False, True], [0, 0], [0, 0]
     try:
         with open(file, "rb") as text:
-            text.seek(start)
             for begin in range(start, stop, _WINDOW):
-                window = np.frombuffer(text.read(min(_WINDOW, stop - begin)), np.uint8)
-                ends = np.flatnonzero(window == 10)
-                marks = np.flatnonzero(window == 34) if quoted else ends[:0]
-                inside = (quotes + np.searchsorted(marks, ends)) % 2
-                for parity in range(2):
-                    outside = ends[inside == parity]
-                    lines[parity] += len(outside)
-                    if len(outside) and not first[parity]:
-                        first[parity] = begin - start + int(outside[0]) + 1
-                quotes += len(marks)
+                before, window = _window(text, begin, min(_WINDOW, stop - begin))
+                ends = np.flatnonzero(window == LINE_END)
+                for way in range(2):
+                    outside = ends
+                    if delimiter:
+                        quotes = quotes_of(window, delimiter, before, inside[way])
+                        outside = ends[~quotes.hold(ends, inside[way])]
+                        inside[way] = quotes.ends_inside(inside[way])
+                    lines[way] += len(outside)
+                    if len(outside) and not first[way]:
+                        first[way] = begin - start + int(outside[0]) + 1
     except OSError as error:
         raise DataError(f"it cannot be read ({error})", str(file), remedy="check the file") from None
-    return Counted(quotes, (lines[0], lines[1]), (first[0], first[1]))
+    return Counted((inside[0], inside[1]), (lines[0], lines[1]), (first[0], first[1]))
 
 
-def ranges_to_count(source: Source, cut: Cut) -> list[tuple[str, int, int, bool]]:
+def _window(text: Any, begin: int, size: int) -> tuple[int, np.ndarray]:
+    """The byte before a window of a text, and the window: with the rest of a run of quotes that it begins, and letters
+    for the rest of one that began before it."""
+    text.seek(max(begin - 1, 0))
+    before = text.read(1)[0] if begin else LINE_END
+    data = text.read(size)
+    if before == QUOTE:
+        rest = data.lstrip(b'"')
+        data = b"x" * (len(data) - len(rest)) + rest
+    while data.endswith(b'"') and (more := text.read(1)) == b'"':
+        data += more
+    return before, np.frombuffer(data, np.uint8)
+
+
+def ranges_to_count(source: Source, cut: Cut) -> list[tuple[str, int, int, str]]:
     """The ranges of bytes of a source's texts, as :func:`count_range` takes them."""
-    ranges: list[tuple[str, int, int, bool]] = []
+    ranges: list[tuple[str, int, int, str]] = []
     for file in source.files:
         if _is_plain_text(source, file):
-            begin = read_beginning(file, quoted=True).start.size if _is_quoted(source) else 0  # comments have quotes
+            begin, delimiter = 0, ""
+            if _is_quoted(source):
+                header = csv_header(file, Options(source.delimiter))
+                begin, delimiter = header.start, header.delimiter  # comments have quotes
             edges = [*range(begin, os.stat(file).st_size, cut.range_bytes), os.stat(file).st_size]
-            ranges += [(file, start, stop, _is_quoted(source)) for start, stop in pairwise(edges)]
+            ranges += [(file, start, stop, delimiter) for start, stop in pairwise(edges)]
     return ranges
 
 
@@ -180,13 +208,13 @@ def _is_plain_text(source: Source, file: str) -> bool:
 
 def _of_text(source: Source, file: str, ranges: list[tuple[int, int, Counted]]) -> list[Piece]:
     """Pieces that begin after the first line end of a range; a range without one belongs to the piece before."""
-    parities = [0, *(total % 2 for total in accumulate(count.quotes for _, _, count in ranges))]
-    before = [0, *accumulate(count.lines[parity] for parity, (_, _, count) in zip(parities, ranges, strict=False))]
+    ways = [*accumulate((count.ends_inside for _, _, count in ranges), lambda way, ends: int(ends[way]), initial=0)]
+    before = [0, *accumulate(count.lines[way] for way, (_, _, count) in zip(ways, ranges, strict=False))]
     header = 1 if _is_quoted(source) else 0
     starts = [(0, 0)]
-    for (start, _, count), parity, lines in zip(ranges[1:], parities[1:], before[1:], strict=False):
-        if count.first[parity]:
-            starts.append((start + count.first[parity], max(lines + 1 - header, 0)))
+    for (start, _, count), way, lines in zip(ranges[1:], ways[1:], before[1:], strict=False):
+        if count.first[way]:
+            starts.append((start + count.first[way], max(lines + 1 - header, 0)))
     size, total = ranges[-1][1], before[-1] + 1 - header
     starts = [(offset, row) for offset, row in starts if offset < size]
     named = file if isinstance(file, TextFile) else TextFile(file)

@@ -14,7 +14,13 @@ from tunefree.model_files.trained import load as load_trained
 from tunefree.model_files.trained import refused
 from tunefree.stream.source import Source, open_source
 from tunefree.training import training
-from tunefree.training.remarks import doubts_of_columns, order_warning, rare_classes, remark_on_columns
+from tunefree.training.remarks import (
+    alike_classes,
+    doubts_of_columns,
+    order_warning,
+    rare_classes,
+    remark_on_columns,
+)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -108,7 +114,8 @@ def train(
         raise ModelError(f"pass a plan, or {', '.join(sorted(options))}, not both")
     on_the_way: dict[str, Any] = {"checkpoint": checkpoint, "save_every": save_every, "resume": resume}
     on_the_way |= {"watcher": watcher, "memory_limit": memory_limit}
-    source = data if isinstance(data, Source) else open_source(data)
+    target = options.get("target") if plan is None else plan.target
+    source = data if isinstance(data, Source) else open_source(data, is_table=target is not None)
     plan = plan or plan_of(_with_order(options, source), on_the_way)
     if plan.learner == EARLY_STOPPING:
         for name in [name for name, value in on_the_way.items() if value]:
@@ -118,7 +125,7 @@ def train(
     is_sorted = trained.order is not None and trained.order.finding().is_sorted
     doubts = [*map(str, trained.progress.oddities), *map(str, doubts_of_columns(trained))]
     doubts = [str(order_warning(trained)), *doubts] if is_sorted else doubts
-    for line in [*rare_classes(trained), *remark_on_columns(trained), *doubts]:
+    for line in [*alike_classes(trained), *rare_classes(trained), *remark_on_columns(trained), *doubts]:
         warnings.warn(line, DataWarning, stacklevel=2)
     return estimator_of(trained)
 

@@ -47,7 +47,12 @@ STEPS = {"eta": SIZE, "theta": SIZE, "order": Text(("batch", "cyclic", "shuffled
 NONE = Text((), may_be_none=True)
 
 COLUMNS: dict[str, dict[str, Any]] = {  # what makes a column of each kind again, beside its name
-    "number": {"decimal": Optional(Text((".", ","))), "thousands": Optional(Text()), "na_values": Optional(NAMES)},
+    "number": {
+        "decimal": Optional(Text((".", ","))),
+        "thousands": Optional(Text()),
+        "unit": Optional(Text()),
+        "na_values": Optional(NAMES),
+    },
     "category": {"numbers": Optional(Flag()), "doubt": Optional(Sequence(Text(), 2))},
     "boolean": {"numbers": Optional(Flag()), "words": Optional(Flag())},
     "moment": {
@@ -74,6 +79,9 @@ ENCODERS: dict[str, Any] = {  # formats of others check what they read
         "exposure": Optional(Text()),
         "hash_bits": Number(0, 30, whole=True),
         "na_values": Optional(NAMES),
+        "typed": Optional(Flag()),
+        "kept": Optional(NAMES),
+        "labels": Optional(NAMES),
         "notations": Optional(Mapping(NAMES)),
         "notes": Optional(Sequence(NAMES)),
         "forgotten": Optional(COUNT),

@@ -17,9 +17,15 @@ from tunefree.report.words import sentence
 from tunefree.stream.layout import CODES, Layout
 from tunefree.stream.profile import FEWEST, LEVEL, largest_difference, most_by_chance
 from tunefree.stream.tally import Tally
-from tunefree.training.remarks import order_warning, rare_classes, remark_on_columns, remark_on_known_rows
+from tunefree.training.remarks import (
+    alike_classes,
+    order_warning,
+    rare_classes,
+    remark_on_columns,
+    remark_on_known_rows,
+)
 from tunefree.training.rises import warnings_of_rises
-from tunefree.training.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks
+from tunefree.training.roles import ALONE, FEWEST_ROWS, LEAK, MOST_ROWS, Remark, Values, leaks, nearly_numbers
 
 TENTH = 10
 MOSTLY_MISSING = 0.5
@@ -110,7 +116,7 @@ def _rows_compared(sample: Sample) -> int:
 def warnings_of(trained: Trained, is_ending: bool = False) -> list[Block]:
     """What looks wrong with the order of the rows and with classes; a training that ends has reported some of it."""
     order = order_warning(trained)
-    texts = [*([order] if order else []), *rare_classes(trained)]
+    texts = [*([order] if order else []), *alike_classes(trained), *rare_classes(trained)]
     if not is_ending:
         texts += [*remark_on_known_rows(trained), *remark_on_columns(trained), *warnings_of_rises(trained)]
     return [Note(sentence(text), "warning") for text in texts]
@@ -118,7 +124,7 @@ def warnings_of(trained: Trained, is_ending: bool = False) -> list[Block]:
 
 def remarks_on_columns(trained: Trained) -> list[str]:
     """Columns that may name the rows, or give the target away."""
-    noted = {oddity.column for oddity in trained.progress.oddities}
+    noted = {oddity.column for oddity in trained.progress.oddities} | nearly_numbers(trained.encoder)
     texts = [
         f"column {name!r} has {count:,} different values; pass `ignore={name!r}` if it names the rows"
         for name, count in naming_columns(trained)

@@ -14,6 +14,7 @@ from tunefree.core.rows import Block, part, rows_at, saved, together
 from tunefree.core.rows import restored as restored_block
 from tunefree.stream.tally import Reason, Tally
 
+UNLABELLED = "the target is missing"
 # What rows of groups that wait have beside what is learned of them, and a target.
 WAITING = {"weight": pa.float64(), "numbers": pa.int64(), "groups": pa.string(), "exposure": pa.float64()}
 
@@ -222,6 +223,8 @@ class BadRows:
         """A row has no label, where it must have one: count it, if such rows are skipped, else treat it as bad."""
         if self.skip_unlabelled:
             self.tally.unlabelled += 1
+            if problem != UNLABELLED:
+                self.note(problem, file, row, column)
         else:
             can_skip = self.has_options and self.skip_unlabelled is not None
             self.report(problem, file, row, column, remedy + (", pass `unlabelled='skip'`" if can_skip else ""))

@@ -10,7 +10,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(rb'"?sep=(.)"?\r?\n')  # how Excel names the delimiter
 _BLANK = b" \t\r,;|\"'"  # letters of lines that hold nothing
-_QUOTED = re.compile(r'"[^"]*"')
+_QUOTED = re.compile(r'(?:^|(?<=[,;\t|]))"[^"]*"')
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
@@ -52,7 +52,8 @@ def start_of(window: bytes) -> Start:
 
 def _holds_names(comment: str, lines: list[str]) -> bool:
     """Whether a line that begins with # has the names of the columns, judged by the two lines that follow it."""
-    delimiter = guessed_delimiter(comment)
+    counts = delimiter_counts(comment)
+    delimiter = max(counts, key=counts.__getitem__)
     below, second = ([field.strip(' \t"') for field in line.split(delimiter)] for line in [*lines, ""][:2])
     if not lines[0] or len(below) != comment.count(delimiter) + 1:
         return not lines[0]
@@ -60,16 +61,16 @@ def _holds_names(comment: str, lines: list[str]) -> bool:
     return numbers[0] or (numbers[1] is False and len(below) > 1 and comment[1:2].isalpha())
 
 
-def guessed_delimiter(header: str) -> str:
-    """The delimiter that a line has most often, outside quotes.
+def delimiter_counts(header: str) -> dict[str, int]:
+    """How often a line has each delimiter, outside quotes.
 
     Examples
     --------
-    >>> guessed_delimiter('"price, EUR";"width, m";weight')
-    ';'
+    >>> delimiter_counts('"price, EUR";"width, m";3.5" disk,weight')
+    {',': 1, ';': 2, '\\t': 0, '|': 0}
     """
     bare = _QUOTED.sub("", header)
-    return max(DELIMITERS, key=bare.count)
+    return {delimiter: bare.count(delimiter) for delimiter in DELIMITERS}
 
 
 def is_plain_number(text: str) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError
+from tunefree.stream.quotes import unescape
 
 MOST_AT_ONCE = 1 << 21  # bytes that are read for a decompressor, or to skip them
 _LINE_END = b"\n"
@@ -53,6 +54,7 @@ class ByteStream:
         self.longest_line = 0  # bytes; whoever opens it says it
         self.chunk_size: int | None = None  # likewise: bytes of each chunk of lines after the first; None for the usual
         self.end: int | None = None  # bytes of the stream that are read; None for all of it
+        self.escaped = False  # whether quotes that a backslash precedes are doubled instead
         self.patience: float | None = None  # seconds from the first line on until those that came are used; None: ever
         self.begun = False  # whether the first block was read, which is waited for in any case
         self.is_shared = False  # whether others go on reading when it is closed
@@ -70,6 +72,8 @@ class ByteStream:
         if len(self._ahead) < size and not self._ended:
             with errors_of(self.name):
                 self._fill(size, least if comes else size)
+                if self.escaped:
+                    unescape(self._ahead)
         window = self._ahead[:size]
         if comes and len(window) < size and not self._ended:
             return window[: _end_of_lines(window)]

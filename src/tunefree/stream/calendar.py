@@ -29,12 +29,12 @@ from tunefree.stream.columns import (
 )
 from tunefree.stream.keys import hash_name
 from tunefree.stream.names import one_by_one
-from tunefree.stream.notation import dates_in
+from tunefree.stream.notation import as_iso, dates_in
 
 MICROSECONDS_A_DAY = 86_400_000_000
 _MICROSECONDS_AN_HOUR = 3_600_000_000
 _DATE = r"^\s*\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?"
-_TIME = r"^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?$"
+_TIME = r"^(([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?|(0?\d|1[012]):[0-5]\d(:[0-5]\d)? ?[AaPp][Mm])$"
 _ZONE = r"(Z|[+-]\d\d(:?\d\d)?)"
 
 
@@ -103,6 +103,8 @@ class Timestamp(Column):
             moments, failed = dates_in(blank_to_null(strings), self.format)
         else:
             moments, failed = cast(*_to_timestamps(blank_to_null(strings), self.zone))
+            if failed and family(strings.type) == "string":
+                moments, failed = cast(*_to_timestamps(as_iso(blank_to_null(strings)), self.zone))
         faults.add(failed, self.name, lambda row: f"{_shown(strings, row)} is no date or timestamp ({NA_VALUES})")
         return Instants(_integers(moments), _integers(self._local(moments)), is_missing(moments))
 
@@ -165,7 +167,7 @@ class TimeOfDay(Column):
         if pa.types.is_time(times.type):
             microseconds = times.cast(pa.time64("us"), safe=False).cast(pa.int64())
         else:
-            dated = pc.utf8_replace_slice(times.cast(pa.string()), 0, 0, "1970-01-01 ")
+            dated = pc.utf8_replace_slice(_by_24_hours(times.cast(pa.string())), 0, 0, "1970-01-01 ")
             parsed, failed = cast(dated, pa.timestamp("us"))
             faults.add(failed, self.name, lambda row: f"{_shown(strings, row)} is no time of day ({NA_VALUES})")
             microseconds = parsed.cast(pa.int64())
@@ -181,6 +183,15 @@ class TimeOfDay(Column):
         if times.missing.any():
             codes.append(missing_codes(self.name, times.missing))
         return Parts([np.where(here, times.local / _MICROSECONDS_AN_HOUR, 0.0)], codes, [])
+
+
+def _by_24_hours(times: Array) -> Array:
+    """Times of day, of which some may be written with AM or PM."""
+    if not pc.any(pc.match_substring_regex(times, "[Mm]$")).as_py():
+        return times
+    formats = ("%I:%M:%S %p", "%I:%M %p")
+    read = pc.coalesce(*(pc.strptime(times, format=format, unit="s", error_is_null=True) for format in formats))
+    return pc.coalesce(pc.strftime(read, format="%H:%M:%S"), times)
 
 
 def hour_of(local: np.ndarray) -> np.ndarray:
@@ -205,6 +216,7 @@ def looks_like_dates(strings: Array) -> bool:
     present = strings.drop_null()
     if not len(present) or not re.match(_DATE, text_at(present, 0)):  # Arrow would compile each pattern anew
         return False
+    present = as_iso(present)
     return zone_of(present) is not _MIXED and not cast(*_to_timestamps(present, zone_of(present)))[1]
 
 
@@ -224,6 +236,7 @@ _MIXED = "mixed"
 
 def zone_of(strings: Array) -> str | None:
     """The time zone in which to read ISO timestamps: UTC where they are written with an offset."""
+    strings = as_iso(strings)
     patterns: dict[str | None, str] = {None: _DATE + "$", "UTC": _DATE + _ZONE + "$"}
     fits: Callable[[str], bool] = lambda pattern: pc.all(pc.match_substring_regex(strings, pattern)).as_py()  # noqa: E731
     return next((zone for zone, pattern in patterns.items() if fits(pattern)), _MIXED)

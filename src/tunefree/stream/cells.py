@@ -18,14 +18,15 @@ import numpy as np
 from tunefree.core.errors import DataError
 from tunefree.core.rows import Block, sparse, table
 from tunefree.stream.booleans import Boolean
-from tunefree.stream.columns import LONGEST, MOST_REMEMBERED, Category, Faults, Number, converted, family
+from tunefree.stream.columns import LONGEST, MOST_REMEMBERED, Category, Faults, Number, family
 from tunefree.stream.features import MOST_CODES
 from tunefree.stream.file_notation import has_plain_numbers
 from tunefree.stream.frames import is_pandas, read_frame
 from tunefree.stream.jsonlines import read_objects
 from tunefree.stream.late import Late
+from tunefree.stream.missing import converted
 from tunefree.stream.profile import LARGEST, Seen, usual_ranges
-from tunefree.stream.roles import column_of
+from tunefree.stream.roles import column_of, present_of
 
 MOST_ROWS = 64  # more are encoded faster together
 _OF_WORDS = {"text", "bag", "vector"}  # kinds of columns whose cells are not remembered
@@ -140,7 +141,7 @@ class Cells:
             chunk = next(read_frame({column.name: [value]})) if self.of_frames else read_objects(*of_json)
         except DataError:
             return None
-        array = column_of(chunk, column.name, faults)
+        array = present_of(self.encoder, column_of(chunk, column.name, faults), column.name, faults)
         if family(array.type) not in column.families:
             return None
         values = converted(column, array, faults)

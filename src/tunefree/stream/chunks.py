@@ -8,10 +8,11 @@ import numpy as np
 
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import of_booleans
-from tunefree.stream.batch import BadRows, Columns
-from tunefree.stream.columns import UNLABELLED, Faults
+from tunefree.stream.batch import UNLABELLED, BadRows, Columns
+from tunefree.stream.columns import Faults
 
 _ROWS = b"tunefree.row_numbers"
+SEMICOLONS = b"tunefree.semicolons"  # of a sample whose fields they divide
 
 
 def row_numbers(chunk: Any) -> np.ndarray:
@@ -31,7 +32,7 @@ def without_faults(chunk: Columns, faults: Faults, bad: BadRows) -> Columns:
     """Report bad rows in their order; the chunk without them."""
     numbers = row_numbers(chunk)
     for row in sorted(faults):
-        report = bad.report_unlabelled if faults[row].problem == UNLABELLED else bad.report
+        report = bad.report_unlabelled if faults[row].problem.startswith(UNLABELLED) else bad.report
         report(faults[row].problem, chunk.file, int(numbers[row]), faults[row].column)
     keep = np.ones(len(numbers), bool)
     keep[list(faults)] = False

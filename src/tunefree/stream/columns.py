@@ -20,19 +20,19 @@ from tunefree.stream.arrays import DTYPES, bytes_of, cast, is_missing, of_boolea
 from tunefree.stream.batch import BadRows
 from tunefree.stream.keys import hash_name, hash_strings
 from tunefree.stream.names import NamesOf, one_by_one
-from tunefree.stream.notation import DASHES, SIGNS_OF_MISSING, Notation, likeliest_notation, stands_for_missing
+from tunefree.stream.notation import Notation, likeliest_notation, stands_for_missing
 
 NA_VALUES = "`na_values` says what stands for a missing one"
-UNLABELLED = "the target is missing"
 MISSING = ("", "?", "nan", "NaN")  # strings that stand for a missing value, white space around them removed
 _MISSING = of_strings(MISSING)
 
 OF_WORDS, RARE_WORD = "values of several words, most of them different", "numbers, but for"  # doubts
+LIKE_DATES = "values that look like dates, such as"
 
 MOST_REMEMBERED = 1000  # single values of a column whose categories are remembered
 LONGEST = 200  # letters of a value that is remembered
 _PLAIN = (str, bool, int, type(None))  # types of values that are remembered: those that are equal are written alike
-_QUANTITIES = ("number", "moment", "time")  # kinds of columns of which words may be missing values
+QUANTITIES = ("number", "moment", "time")  # kinds of columns of which words may be missing values
 
 Array = Any  # pyarrow.Array: it ships no types
 
@@ -109,10 +109,11 @@ class Fault(NamedTuple):
 
 
 class WordForMissing(NamedTuple):
-    """A word of a column of numbers or dates that is taken for a missing value."""
+    """A word that is taken for a missing value."""
 
     word: str
     column: str
+    is_quantity: bool  # whether the column holds numbers or dates
     first: int  # place in the chunk of its first row
     rows: int
 
@@ -132,8 +133,12 @@ class Faults(dict[int, Fault]):
         """Count the rows whose words were taken for missing values; ``numbers`` has the rows' numbers in the file."""
         for note in self.missing:
             remedy = f"`categorical={note.column!r}` makes it a category" if bad.names_columns else ""
-            problem = f"{note.word!r} is taken for a missing value"
-            bad.note(problem, file, int(numbers[note.first]), note.column, note.rows, remedy)
+            problem = f"{note.word!r} is taken for a missing value" + (
+                "" if note.is_quantity else " in columns of texts"
+            )
+            # One line is enough for all columns of texts.
+            column = note.column if note.is_quantity else None
+            bad.note(problem, file, int(numbers[note.first]), column, note.rows, remedy)
 
 
 class Column:
@@ -172,6 +177,8 @@ class Number(Column):
         The decimal mark of numbers that are written as texts; None for plain numbers.
     thousands : str, default=""
         Between their groups of three digits.
+    unit : str, default=""
+        Behind each of them.
     na_values : sequence of str
         Words that stand for a missing number.
     """
@@ -180,10 +187,15 @@ class Number(Column):
     families: ClassVar[frozenset[str]] = frozenset({"number", "boolean", "string", "duration", "null"})
 
     def __init__(
-        self, name: str, decimal: str | None = None, thousands: str = "", na_values: Sequence[str] = ()
+        self,
+        name: str,
+        decimal: str | None = None,
+        thousands: str = "",
+        unit: str = "",
+        na_values: Sequence[str] = (),
     ) -> None:
         self.name, self.na_values = name, tuple(na_values)
-        self.notation = None if decimal is None else Notation(decimal, thousands)
+        self.notation = None if decimal is None else Notation(decimal, thousands, unit)
         self.missing_key = missing_key(name)
 
     def names(self) -> list[str]:
@@ -352,47 +364,6 @@ def words_of(na_values: tuple[str, ...]) -> dict[str, Any]:
     return {"na_values": [*na_values]} if na_values else {}
 
 
-def converted(column: Any, array: Array | None, faults: Faults) -> Any:
-    """What a column makes of an array, in which words of numbers and dates may stand for missing ones.
-
-    Where nothing but plain numbers or dates is expected, they are looked for only if something else is there.
-    """
-    inner = getattr(column, "column", column)  # of one that came later
-    if array is None or inner.kind not in _QUANTITIES or family(array.type) != "string":
-        return column.convert(array, faults)
-    if not (inner.na_values or getattr(inner, "notation", None) or getattr(inner, "format", None)):
-        strict_faults = Faults()
-        values = column.convert(array, strict_faults)
-        if not strict_faults:
-            return values
-    return column.convert(without_words(array, inner.name, inner.na_values, faults), faults)
-
-
-def without_words(array: Array, column: str, na_values: Sequence[str], faults: Faults) -> Array:
-    """Strings of numbers or dates, null where they stand for a missing one; what is not usual for that is noted.
-
-    Parameters
-    ----------
-    array : pyarrow.Array
-        Of any type; what are no strings are as they were.
-    column : str
-    na_values : sequence of str
-        Words of the column that stand for a missing value, beside the signs that always do.
-    faults : Faults
-    """
-    if family(array.type) != "string":
-        return array
-    strings = blank_to_null(decoded(array))
-    gone = pc.is_in(strings, value_set=of_strings((*SIGNS_OF_MISSING, *na_values)))
-    if not pc.any(gone).as_py():
-        return strings
-    for word in pc.unique(strings.filter(gone)).to_pylist():
-        if word in DASHES or word in na_values:
-            places = np.flatnonzero(to_booleans(pc.equal(strings, word)))
-            faults.missing.append(WordForMissing(word, column, int(places[0]), len(places)))
-    return pc.if_else(gone, pa.nulls(len(strings), pa.string()), strings)
-
-
 def names_of(values: Any, column: str, file: str) -> Any:
     """A column as texts, null where a value is missing: names that are equal in all chunks.
 
@@ -408,7 +379,7 @@ def names_of(values: Any, column: str, file: str) -> Any:
     return plain.cast(pa.string())
 
 
-def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None) -> np.ndarray:
+def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | None = None, *hints: str) -> np.ndarray:
     """Float64, NaN where the array is missing; what is not a number becomes an error of its row.
 
     Parameters
@@ -419,6 +390,8 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
     faults : Faults
     notation : Notation, optional
         How numbers are written in strings; plainly if None.
+    *hints : str
+        Options that may help where a text is no number.
     """
     array = decoded(array)
     if array.type in DTYPES:
@@ -428,7 +401,7 @@ def to_numbers(array: Array, column: str, faults: Faults, notation: Notation | N
         strings = blank_to_null(array)
         here = notation.fits(strings)
         wrong = np.flatnonzero(~here & ~stands_for_missing(strings))
-        faults.add(wrong, column, lambda row: not_a_number(strings[row].as_py()))
+        faults.add(wrong, column, lambda row: not_a_number(strings[row].as_py(), *hints))
         array = notation.numbers(pc.if_else(of_booleans(here), strings, pa.nulls(len(strings), pa.string())))
     if pa.types.is_duration(array.type):
         units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit] * 86400.0

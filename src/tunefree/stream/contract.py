@@ -21,6 +21,7 @@ class Options(NamedTuple):
     as_written: tuple[str, ...] = ()  # columns that are read as strings from text that does not tell types
     column_types: ColumnTypes | None = None  # what is said of columns instead of being guessed
     exact: str | None = None  # a column of which integers beyond 2^53 are distinguished
+    na_values: tuple[str, ...] = ()  # texts among numbers of JSON that stand for a missing one, beside the usual ones
     grows: bool = True  # whether columns that ``types`` lacks are of use
 
     @property

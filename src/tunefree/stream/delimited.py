@@ -16,22 +16,20 @@ from pyarrow import csv as arrow_csv
 from tunefree.core.errors import DataError
 from tunefree.stream.arrays import cast, of_booleans, of_strings, to_batch, to_booleans
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
-from tunefree.stream.beginnings import guessed_delimiter, is_plain_number, look_like_values
+from tunefree.stream.beginnings import DELIMITERS, delimiter_counts, is_plain_number, look_like_values
 from tunefree.stream.booleans import truths
-from tunefree.stream.chunks import with_row_numbers
-from tunefree.stream.columns import MISSING, Fault, Faults, not_a_number, without_words
+from tunefree.stream.chunks import SEMICOLONS, with_row_numbers
+from tunefree.stream.columns import MISSING, Fault, Faults, blank_to_null, not_a_number
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
 from tunefree.stream.lines import Beginning, check_text, not_utf8, read_beginning, read_lines, whole_lines
-from tunefree.stream.notation import EXACT, ZEROS, ColumnTypes, codes_in, is_continental
+from tunefree.stream.missing import without_words
+from tunefree.stream.notation import EXACT, NULLS, ZEROS, ColumnTypes, codes_in, is_continental
+from tunefree.stream.quotes import LINE_END, is_escaped, misfits, quotes_of, rows_in_values, unescape
 from tunefree.stream.spread import spread_lines
 
-NULLS = tuple(
-    space + word
-    for word in (*MISSING, "NA", "N/A", "n/a", "#N/A", "NAN", "null", "NULL", "Null", "None", "-nan", "-NaN", "<NA>")
-    for space in ("", " ")
-)
-_NULLS = of_strings(NULLS)
+_NULLS = tuple(space + word for word in (*MISSING, *NULLS) for space in ("", " "))
+ROWS_OF_A_GUESS = 1 << 16  # bytes of rows that tell the delimiter
 MOST_LABELS = 100  # with leading zeros; a target with more of them is a number
 _ILLEGIBLE = "\U0010ffff"  # no letter has this number
 _ILLEGIBLE_ERRORS = "tunefree.illegible"
@@ -46,12 +44,15 @@ class Header(NamedTuple):
     names: list[str]  # of the columns, in the order of the file
     delimiter: str  # between fields
     fields: list[str]  # the names as they are in the file
-    comments: int  # lines before it that are comments
+    start: int = 0  # bytes before it
+    comments: int = 0  # lines before it that are comments
+    escaped: bool = False  # whether backslashes say that quotes belong to values
+    is_row: bool = False  # whether each name is a value of its column, too
 
     @property
     def differs(self) -> bool:
         """Whether a row of these fields is the header again, and nothing else."""
-        return len(self.names) > 1 and not all(map(is_plain_number, self.names))
+        return len(self.names) > 1 and not self.is_row and not all(map(is_plain_number, self.names))
 
     def hides(self, types: dict[str, Any]) -> bool:
         """Whether a row of these fields can be read as columns of such types."""
@@ -65,18 +66,16 @@ def is_delimited(line: str) -> bool:
 
 def csv_schema(file: str, options: Options) -> Any:
     """Names and types of the columns: numbers, booleans and strings; null where there are no values."""
-    beginning = read_beginning(file, quoted=True)
-    header = _header_of(beginning, file, options)
+    beginning, header = _beginning_of(file, options)
     if options.types and (not options.grows or {*header.names} <= {*options.types, *options.as_written}):
         return _schema(header, {}, options)
-    return _schema_of(_body(beginning, file), header, file, options)[0]
+    return _schema_of(_body(beginning, header, file), header, file, options)[0]
 
 
 def csv_sample(file: str, options: Options) -> Any:
     """Rows from the beginning of a file, and where it can be read from anywhere also from places all over it."""
-    beginning = read_beginning(file, quoted=True)
-    header = _header_of(beginning, file, options)
-    body = _body(beginning, file)
+    beginning, header = _beginning_of(file, options)
+    body = _body(beginning, header, file)
     schema, sample, body = _schema_of(body, header, file, options)
     if sample is None:
         return None
@@ -86,14 +85,18 @@ def csv_sample(file: str, options: Options) -> Any:
     arrays = [
         (written if name in texts else sample).column(name).cast(type, safe=False) for name, type in types.items()
     ]
-    return pa.record_batch(arrays, schema=schema)
+    return pa.record_batch(
+        arrays, schema=schema.with_metadata({SEMICOLONS: b""}) if header.delimiter == ";" else schema
+    )
 
 
-def _body(beginning: Beginning, file: str) -> Any:
+def _body(beginning: Beginning, header: Header, file: str) -> Any:
     """The lines of a sample of a file."""
-    start = beginning.sample.find(b"\n", len(beginning.header)) + 1  # the header may hold line ends
-    body = whole_lines(beginning.sample[start:] if start else b"", quoted=True)
-    return _legible(spread_lines(file, body))
+    below = np.frombuffer(bytearray(beginning.below), np.uint8)
+    if header.escaped:
+        unescape(below)
+    body = whole_lines(below.tobytes(), header.delimiter)
+    return _legible(spread_lines(file, body, header.delimiter, header.escaped))
 
 
 def _schema_of(body: Any, header: Header, file: str, options: Options) -> tuple[Any, Any, Any]:
@@ -127,7 +130,7 @@ def _as_texts(header: Header, sample: Any, options: Options) -> dict[str, Any]:
     """Types of columns that are not to be read as they look: points may stand between thousands, codes be numbers."""
     column_types, changed = options.column_types or ColumnTypes(), {}
     strings = [array for array in sample.columns if array.type == pa.string()]
-    if column_types.notation or is_continental(pc.utf8_trim_whitespace(array) for array in strings):
+    if column_types.notation or header.delimiter == ";" or is_continental(map(blank_to_null, strings)):
         changed = {field.name: pa.string() for field in sample.schema if field.type == pa.float64()}
     return changed | dict.fromkeys(set(column_types.as_written(header.names)) & set(header.names), pa.string())
 
@@ -143,7 +146,7 @@ def _codes(header: Header, sample: Any, body: bytes, options: Options) -> dict[s
     if not suspects:
         return {}
     texts = _parse(_legible(body), header, dict.fromkeys(suspects, pa.string()), [])
-    codes = {name: codes_in(pc.utf8_trim_whitespace(texts.column(name))) for name in suspects}
+    codes = {name: codes_in(blank_to_null(texts.column(name))) for name in suspects}
     if codes.get(str(options.exact)) == ZEROS and pc.count_distinct(texts.column(options.exact)).as_py() > MOST_LABELS:
         del codes[str(options.exact)]  # an amount to predict that is filled up with zeros
     types = {name: pa.string() for name, why in codes.items() if why}
@@ -186,7 +189,8 @@ def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: B
     row = start.row + 1
     if row == 1:
         _note_beginning(header, file, bad)
-    for lines in read_lines([file], start, options.block_size, quoted=True, header=True):
+    how: dict[str, Any] = {"delimiters": header.delimiter, "header": True, "escaped": header.escaped}
+    for lines in read_lines([file], start, options.block_size, **how):
         batch, count = _parse_block(lines, row, header, types, bad)
         row += count
         yield Columns(batch, lines.file, row - count, Position(0, lines.position.offset, row - 1))
@@ -194,7 +198,17 @@ def csv_chunks(file: str, start: Position, schema: Any, options: Options, bad: B
 
 def csv_header(file: str, options: Options) -> Header:
     """The first line of a file."""
-    return _header_of(read_beginning(file, quoted=True), file, options)
+    return _beginning_of(file, options)[1]
+
+
+def _beginning_of(file: str, options: Options) -> tuple[Beginning, Header]:
+    """How a file begins, and its header."""
+    beginning = read_beginning(file, options.delimiter or DELIMITERS)
+    header = _header_of(beginning, file, options)
+    if b'"' in beginning.header and header.delimiter != options.delimiter:  # after others a quote is a letter
+        beginning = read_beginning(file, header.delimiter)
+        header = _header_of(beginning, file, options._replace(delimiter=header.delimiter))
+    return beginning, header
 
 
 def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
@@ -206,7 +220,7 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     if not text.strip():
         remedy = "give it a line of column names and rows below it"
         raise DataError("the file is empty", display_name(file), remedy=remedy)
-    delimiter = options.delimiter or beginning.start.separator or _guess_delimiter(text, file)
+    delimiter = options.delimiter or beginning.start.separator or _guess_delimiter(text, file, beginning.below)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\r\n\0"':
         remedy = "give one such as , or ; (`delimiter`)"
         raise DataError(f"the delimiter {delimiter!r} is not one ASCII character", display_name(file), remedy=remedy)
@@ -222,7 +236,21 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     if twice is not None:
         remedy = "rename one of them (the first line must hold the names of the columns)"
         raise DataError("two columns have this name", display_name(file), column=twice, remedy=remedy)
-    return Header(names, delimiter, fields, beginning.start.comments)
+    swallowed = rows_in_values(pa.record_batch([of_strings([field]) for field in fields], fields), delimiter)
+    if swallowed:
+        problem = f"the name of a column holds {swallowed[0].lines} line ends, and each of its lines looks like a row"
+        raise DataError(problem, display_name(file), remedy="correct the double quote that opens in the first line")
+    start, rows = beginning.start, np.frombuffer(beginning.below, np.uint8)
+    guessed = is_escaped(rows, delimiter, len(names)), _may_be_row(fields, beginning.below, delimiter)
+    return Header(names, delimiter, fields, start.size, start.comments, *guessed)
+
+
+def _may_be_row(fields: list[str], below: bytes, delimiter: str) -> bool:
+    """Whether a header may be a row: each of its fields is a value of its column in rows that do not repeat it all."""
+    text = below[: below.rfind(b"\n", 0, ROWS_OF_A_GUESS) + 1].decode(errors="replace")
+    rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row != fields]
+    columns = list(zip(*(row for row in rows if len(row) == len(fields)), strict=True))
+    return bool(columns) and all(field in column for field, column in zip(fields, columns, strict=True))
 
 
 def _fields(line: str, delimiter: str) -> list[str]:
@@ -248,7 +276,10 @@ def _repeats(line: bytes, header: Header) -> bool:
 def _note_beginning(header: Header, file: str, bad: BadRows) -> None:
     if header.comments:
         bad.note("comments before the header are left out", display_name(file), 0, rows=header.comments)
-    if look_like_values([field.strip() for field in header.fields]):
+    if header.escaped:
+        problem = 'quotes after backslashes are read as part of the values, as in "say \\"yes\\""'
+        bad.note(problem, display_name(file), 0, rows=0, remedy='else double them, as in "say ""yes"""')
+    if header.is_row or look_like_values([field.strip() for field in header.fields]):
         problem, remedy = "the first line is read as names of columns, and may be a row", "else write a line of names"
         bad.note(f"{problem} ({', '.join(header.fields[:4])})", display_name(file), 0, rows=0, remedy=remedy)
 
@@ -260,10 +291,15 @@ def _widened(arrow_type: Any) -> Any:
     return pa.float64() if pa.types.is_integer(arrow_type) or pa.types.is_floating(arrow_type) else pa.string()
 
 
-def _guess_delimiter(header: str, file: str) -> str:
+def _guess_delimiter(header: str, file: str, below: bytes) -> str:
+    """The delimiter that the header has most often, of those by which most rows have as many fields as the header."""
     if "\t" in header and file.lower().split(".gz")[0].endswith((".tsv", ".tab")):
         return "\t"
-    return guessed_delimiter(header)
+    rows = np.frombuffer(below[: below.rfind(b"\n", 0, ROWS_OF_A_GUESS) + 1], np.uint8)
+    n_rows, counts = np.count_nonzero(rows == LINE_END), delimiter_counts(header)
+    wrong = {mark: misfits(rows, mark, count + 1) for mark, count in counts.items() if count}
+    fitting = [mark for mark, count in wrong.items() if 2 * count <= n_rows]
+    return max(fitting or counts, key=lambda mark: (counts[mark], -wrong.get(mark, 0)))
 
 
 def _parse_block(lines: Lines, row: int, header: Header, types: dict[str, Any], bad: BadRows) -> tuple[Any, int]:
@@ -271,18 +307,25 @@ def _parse_block(lines: Lines, row: int, header: Header, types: dict[str, Any], 
     try:
         table = _parse(lines.data, header, types)
         is_repeated = header.hides(types) and len(_repeated(table, header)) > 0
-        if not (_open_quote(lines.data, header, table) or is_repeated):
+        if not (is_repeated or _ends_inside(lines, header)):
+            if np.count_nonzero(lines.data == LINE_END) > table.num_rows:
+                _note_swallowed(table, np.arange(row, row + table.num_rows), header, lines.file, bad)
             return _settled(table, types), table.num_rows
     except pa.ArrowInvalid:
         pass  # some row is bad
     return _good_rows(lines, row, header, types, bad)
 
 
+def _ends_inside(lines: Lines, header: Header) -> bool:
+    """Whether a block ends within quotes, which only one of a single line does."""
+    return lines.position.row == lines.row and quotes_of(lines.data, header.delimiter).ends_inside()
+
+
 def _settled(table: Any, types: dict[str, Any]) -> Any:
     """A block of which columns without a type get that of their first value, as further rows do then."""
     for place, (name, type) in enumerate(types.items()):
         if pa.types.is_null(type):
-            strings = table.column(name)
+            strings = _without_nulls(table.column(name))
             types[name] = to = _type_of_first(strings)
             table = table.set_column(place, name, pa.nulls(len(strings)) if pa.types.is_null(to) else strings.cast(to))
     return table
@@ -313,7 +356,7 @@ def _repeated(table: Any, header: Header) -> np.ndarray:
 
 
 def _parse(
-    data: Any, header: Header, types: dict[str, Any], unfit: list[Any] | None = None, nulls: tuple[str, ...] = NULLS
+    data: Any, header: Header, types: dict[str, Any], unfit: list[Any] | None = None, nulls: tuple[str, ...] = _NULLS
 ) -> Any:
     """Parse a block of text as one record batch.
 
@@ -336,7 +379,7 @@ def _parse(
             include_columns=list(types),  # all if there are none
             column_types={name: pa.string() if pa.types.is_null(type) else type for name, type in types.items()},
             null_values=nulls,
-            strings_can_be_null=bool(nulls),
+            strings_can_be_null=False,  # the encoder tells which words of a column are missing values
             true_values=_TRUE,
             false_values=_FALSE,
         ),
@@ -354,36 +397,18 @@ def _legible(data: Any) -> Any:
         return text.decode(errors=_ILLEGIBLE_ERRORS).encode()
 
 
-def _open_quote(data: np.ndarray, header: Header, table: Any) -> bool:
-    """Whether a double quote that is never closed has joined lines, or the text ends within one."""
-    if np.count_nonzero(data == ord('"')) % 2 == 0 or not table.num_rows:
-        return False
-    last = table.slice(table.num_rows - 1).to_pylist()[0].values()
-    return any("\\n" in repr(value) for value in last) or _ends_quoted(data, header)  # of strings and bytes alike
-
-
-def _ends_quoted(data: np.ndarray, header: Header) -> bool:
-    """Whether the last line lacks its line end and the last of its quotes."""
-    *_, last = data.tobytes().rsplit(b"\n", 1)
-    try:
-        list(csv.reader([last.decode(errors="replace")], delimiter=header.delimiter, strict=True))
-    except csv.Error as error:
-        return "unexpected end" in str(error)
-    return False
-
-
 def _good_rows(lines: Lines, row: int, header: Header, types: dict[str, Any], bad: BadRows) -> tuple[Any, int]:
     """Find the bad rows of a block, report them, and parse the others."""
     unfit: list[Any] = []
-    data, binary = _legible(lines.data), dict.fromkeys(header.names, pa.binary())
+    is_open = _ends_inside(lines, header)
+    lines = lines._replace(data=lines.data[:0]) if is_open else lines
+    data, binary = _legible(lines.data if len(lines.data) else b"\n"), dict.fromkeys(header.names, pa.binary())
     raw = _parse(data, header, binary, unfit, nulls=())
-    if not unfit and data is not lines.data:
+    if not unfit and len(lines.data) and data is not lines.data:
         raw = _parse(lines.data, header, binary, nulls=())
     count = raw.num_rows + len(unfit)
     places = np.setdiff1d(np.arange(count), [wrong.number - 1 for wrong in unfit])
     faults = Faults()
-    if _open_quote(lines.data, header, raw):
-        faults.add([raw.num_rows - 1], header.names[-1], lambda _: "a double quote is never closed")
     repeated = _repeated(raw, header)
     rows = np.setdiff1d(np.arange(raw.num_rows), repeated)
     for name in (name for name, type in types.items() if pa.types.is_null(type)):
@@ -391,25 +416,35 @@ def _good_rows(lines: Lines, row: int, header: Header, types: dict[str, Any], ba
     arrays = [_converted(raw.column(name), name, types[name], faults, bad) for name in header.names]
     good = np.ones(raw.num_rows, bool)
     good[[*faults, *repeated]] = False
-    cut = count if lines.data[-1] != ord("\n") else None  # number of the row without a line end
+    cut = count if len(lines.data) and lines.data[-1] != LINE_END else None  # number of the row without a line end
     problems = {int(places[place]): fault for place, fault in faults.items() if place not in repeated}
     problems |= {wrong.number - 1: Fault("", _wrong_count(wrong, wrong.number == cut)) for wrong in unfit}
+    if is_open:
+        problems[count] = Fault("", "a double quote is never closed")
     for place in sorted(problems):
         bad.report(problems[place].problem, lines.file, row + place, problems[place].column or None)
     for place in places[repeated].tolist():
         bad.note("a line that repeats the header is left out", lines.file, row + place)
     faults.note_all(bad, lines.file, row + places)
-    batch = pa.record_batch(arrays, names=header.names).filter(of_booleans(good))
-    return with_row_numbers(batch, row + places[good]), count
+    batch = pa.record_batch(arrays, names=header.names)
+    _note_swallowed(batch, row + places, header, lines.file, bad)
+    return with_row_numbers(batch.filter(of_booleans(good)), row + places[good]), count + is_open
+
+
+def _note_swallowed(table: Any, numbers: np.ndarray, header: Header, file: str, bad: BadRows) -> None:
+    """Count lines in values that look like rows; ``numbers`` has the numbers of the rows in the file."""
+    for place, column, lines in rows_in_values(table, header.delimiter):
+        problem = "a quoted value holds line ends, each of which looks like that of a whole row"
+        bad.note(problem, file, int(numbers[place]), column, lines, "correct its double quotes")
 
 
 def _converted(raw: Any, name: str, to: Any, faults: Faults, bad: BadRows) -> Any:
     text, failed = cast(raw, pa.string(), safe=True)
     failed += np.flatnonzero(to_booleans(pc.match_substring(text, _ILLEGIBLE))).tolist()
     faults.add(failed, name, lambda row: f"{_shown(raw[row].as_py())} is not text in UTF-8 (`encoding` names another)")
-    text = _without_nulls(text)
     if to == pa.string():
         return text
+    text = _without_nulls(text)
     if pa.types.is_null(to):
         return pa.nulls(len(text))
     is_number, plain = to == pa.float64(), pc.utf8_trim_whitespace(text)
@@ -423,7 +458,7 @@ def _converted(raw: Any, name: str, to: Any, faults: Faults, bad: BadRows) -> An
 
 
 def _without_nulls(text: Any) -> Any:
-    return pc.if_else(pc.is_in(text, value_set=_NULLS), pa.nulls(len(text), pa.string()), text)
+    return pc.if_else(pc.is_in(text, value_set=of_strings(_NULLS)), pa.nulls(len(text), pa.string()), text)
 
 
 def _shown(value: bytes) -> str:
@@ -434,6 +469,7 @@ def _shown(value: bytes) -> str:
 def _wrong_count(row: Any, is_cut: bool) -> str:
     fields = f"{row.actual_columns} field{'s' if row.actual_columns != 1 else ''}"
     quote = " (a double quote may be left open)" if "\n" in row.text else ""
+    quote = quote or (r" (a backslash before a double quote does not keep it)" if '\\"' in row.text else "")
     which = "last line is cut off: it" if is_cut and row.actual_columns < row.expected_columns else "row"
     return f"the {which} has {fields}, the header {row.expected_columns}{quote}"
 

@@ -20,29 +20,27 @@ import pyarrow as pa
 from tunefree.core import rows
 from tunefree.core.errors import DataError, ModelError, listed
 from tunefree.stream import roles
-from tunefree.stream.arrays import beyond_doubles, is_missing, of_numbers
+from tunefree.stream.arrays import beyond_doubles, of_numbers
 from tunefree.stream.batch import BadRows, Batch, Columns, Converted
 from tunefree.stream.booleans import Boolean
 from tunefree.stream.calendar import TimeOfDay, Timestamp
-from tunefree.stream.chunks import row_numbers, unique_names, without_faults
+from tunefree.stream.chunks import SEMICOLONS, row_numbers, unique_names, without_faults
 from tunefree.stream.columns import (
-    UNLABELLED,
     Category,
     Faults,
     Number,
-    converted,
     decoded,
     family,
-    names_of,
     to_numbers,
 )
 from tunefree.stream.feature_ids import FeatureIds
 from tunefree.stream.inference import Inference, is_number, without
 from tunefree.stream.late import Further, Late, is_among
 from tunefree.stream.lists import Bag, Vector
-from tunefree.stream.notation import ColumnTypes, Notation, Note
+from tunefree.stream.missing import converted
+from tunefree.stream.notation import NULLS, ColumnTypes, Notation, Note
 from tunefree.stream.profile import Comparison, Profile
-from tunefree.stream.roles import ROLES, check_name, column_of
+from tunefree.stream.roles import ROLES, check_name, column_of, present_of
 from tunefree.stream.spelling import renamed
 from tunefree.stream.texts import Text
 
@@ -67,6 +65,9 @@ class TableEncoder:
         Of targets and weights that are written as texts.
     notes : list of Note
         What is to be said of the rows, see :mod:`tunefree.stream.file_notation`.
+    typed : bool
+        Whether the source of training told strings from nulls; else words such as NA are missing values, but for
+        columns that are ``kept`` and targets among ``labels``.
     further : Further or None
         What is done with columns that come later; None if they are left out.
     ids : FeatureIds
@@ -101,8 +102,12 @@ class TableEncoder:
         further: Further | None = None,
         group: str | None = None,
         exposure: str | None = None,
+        typed: bool = True,
+        kept: Sequence[str] = (),
+        labels: Sequence[str] = (),
     ) -> None:
-        self.columns, self.further = list(columns), further
+        self.columns, self.further, self.typed = list(columns), further, typed
+        self.kept, self.labels = tuple(kept), tuple(labels)
         self.na_values = tuple(na_values)
         self.notations = {name: Notation(*notation) for name, notation in (notations or {}).items()}
         self.notes: list[Note] = []
@@ -170,7 +175,8 @@ class TableEncoder:
                 check_name(role, name, names, chunk.file)
         kept = [name for name in names if name not in of_roles and not is_among(name, ignored)]
         arrays = {name: column_of(chunk, name, Faults()) for name in names}
-        inference = Inference(arrays, chunk.file, texts, column_types, typed)
+        semicolons = SEMICOLONS in (chunk.table.schema.metadata or {})
+        inference = Inference(arrays, chunk.file, texts, column_types, typed, semicolons)
         named = {*column_types.numeric, *column_types.categorical, *inference.dates, *texts}
         # What has no values yet becomes a column with the first one.
         filled = [name for name in kept if name in named or not grows or not inference.is_empty(name)]
@@ -187,8 +193,10 @@ class TableEncoder:
         elif kind == "number" and beyond_doubles(inference.arrays[str(target)]):
             kind = roles.INTEGER
         further = Further(ignored, column_types.decimal, column_types.thousands) if grows else None
-        of_encoder = hash_bits, column_types.na_values, notations, further, group, exposure
-        return cls(columns, target, kind, weight, *of_encoder)
+        of_encoder = hash_bits, column_types.na_values, notations, further, group, exposure, typed
+        encoder = cls(columns, target, kind, weight, *of_encoder, column_types.categorical)
+        encoder.notes = inference.notes
+        return encoder
 
     def absorb(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Know the columns and features that an encoder like this has learned from rows that follow.
@@ -297,7 +305,8 @@ class TableEncoder:
         before = list(self.columns)
         if learning and self.further is not None:
             known = [*self._of_roles(), *(column.name for column in before)]
-            self.columns += self.further.columns(chunk.table, known, chunk.file, self.na_values)
+            gone = self.na_values if self.typed else (*self.na_values, *NULLS)
+            self.columns += self.further.columns(chunk.table, known, chunk.file, gone)
         try:
             labelled = learning if labelled is None else labelled
             return self.encode_converted(self.convert(chunk, learning, bad, labelled), learning, bad)
@@ -312,7 +321,7 @@ class TableEncoder:
         target = self._convert_target(chunk, faults, labelled)
         weight = roles.weights(self, chunk, faults, labelled, learning, bad)
         exposure = roles.exposures(self, chunk, faults, learning, bad)
-        groups = self._convert_groups(chunk, faults) if learning and self.group is not None else None
+        groups = roles.groups(self, chunk, faults) if learning and self.group is not None else None
         if faults:
             usable = self.convert(without_faults(chunk, faults, bad), learning, bad, labelled)
             return usable._replace(n_rows=chunk.table.num_rows)
@@ -354,8 +363,9 @@ class TableEncoder:
         header |= {
             role: name for role, name in (("group", self.group), ("exposure", self.exposure)) if name is not None
         }
-        if self.na_values:
-            header["na_values"] = [*self.na_values]
+        header |= {name: [*of] for name in ("na_values", "kept", "labels") if (of := getattr(self, name))}
+        if not self.typed:
+            header["typed"] = False
         if self.notes:
             header["notes"] = [[*note] for note in self.notes]
         if self.notations:
@@ -369,7 +379,7 @@ class TableEncoder:
     def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> TableEncoder:
         """The encoder whose :meth:`state` was taken."""
         described = [dict(column) for column in header["columns"]]
-        names = (*ROLES, "target_family", "hash_bits", "na_values", "notations")
+        names = (*ROLES, "target_family", "hash_bits", "na_values", "notations", "typed", "kept", "labels")
         further = Further(**header["further"]) if "further" in header else None
         encoder = cls(
             [_restored(**column) for column in described],
@@ -397,7 +407,7 @@ class TableEncoder:
                 chunk.file,
                 remedy=remedy or f"add what the model was trained with; the file has {listed(names)}",
             )
-        arrays = {name: without(column_of(chunk, name, faults), self.na_values) for name in present}
+        arrays = {name: present_of(self, column_of(chunk, name, faults), name, faults) for name in present}
         arrays |= dict.fromkeys(absent, pa.nulls(chunk.table.num_rows))  # of later columns nothing is known
         taken = [(column, arrays.get(column.name)) for column in self.columns]
         for column, array in taken:
@@ -426,7 +436,8 @@ class TableEncoder:
         array = without(column_of(chunk, self.target, faults), self.na_values)
         kind = roles.target_family_of(chunk, self.target)
         if self.target in self.notations and kind in ("number", "string"):
-            values = to_numbers(array, self.target, faults, self.notations[self.target])
+            hints = [f"`categorical={self.target!r}` makes this a classification"] if labelled else []
+            values = to_numbers(array, self.target, faults, self.notations[self.target], *hints)
             return roles.numeric_target(of_numbers(values, np.isnan(values)), self.target, faults, labelled)
         kind = roles.INTEGER if kind == "number" and self.target_family == roles.INTEGER else kind
         if labelled and kind not in {self.target_family, None}:
@@ -437,19 +448,8 @@ class TableEncoder:
                 raise DataError(problem, chunk.file, chunk.row, self.target, remedy)
         if kind in ("number", roles.INTEGER) and self.target_family != "string":
             return roles.numeric_target(decoded(array), self.target, faults, labelled)
-        index, values = Category(self.target).encoded(array, faults)
-        if labelled:
-            faults.add(np.flatnonzero(index < 0), self.target, lambda row: UNLABELLED)
-        labels = pa.DictionaryArray.from_arrays(of_numbers(index, index < 0), values)
+        labels = roles.labels_in(self, array, faults, labelled)
         return labels.dictionary_decode().cast(pa.bool_()) if kind == "boolean" else labels
-
-    def _convert_groups(self, chunk: Columns, faults: Faults) -> np.ndarray:
-        """The names of the rows' groups (n,)."""
-        group = str(self.group)
-        check_name("group", group, chunk.table.schema.names, chunk.file)
-        names = names_of(without(column_of(chunk, group, faults), self.na_values), group, chunk.file)
-        faults.add(np.flatnonzero(is_missing(names)), group, lambda row: "the group is missing")
-        return np.asarray(names.to_numpy(zero_copy_only=False), object)
 
     def _rows(
         self, converted: Sequence[Any], chunk: Columns, learning: bool, bad: BadRows, weight: np.ndarray

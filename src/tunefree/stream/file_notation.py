@@ -18,9 +18,10 @@ import pyarrow as pa
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import Columns
 from tunefree.stream.calendar import Timestamp, looks_like_dates
-from tunefree.stream.columns import Faults, Number, blank_to_null, family, to_numbers, without_words
+from tunefree.stream.columns import Faults, Number, blank_to_null, family, to_numbers
 from tunefree.stream.inference import without
 from tunefree.stream.late import Late
+from tunefree.stream.missing import without_words
 from tunefree.stream.notation import (
     CONTINENTAL,
     ENGLISH,
@@ -31,6 +32,8 @@ from tunefree.stream.notation import (
     are_plain,
     date_format_of,
     dates_in,
+    decimal_marks,
+    unit_of,
 )
 
 _LOOKED_AT = 1000  # values of a column that tell whether a file is continental
@@ -71,22 +74,25 @@ class FileNotation:
     >>> strings = {"price": pa.array(["1.868", "2.411"]), "tax": pa.array(["1,5", "2,25"])}
     >>> alone = FileNotation({"price": strings["price"]}, ["price"], ColumnTypes())
     >>> alone.of_numbers("price", None), FileNotation(strings, strings, ColumnTypes()).of_numbers("price", None)
-    (None, Notation(decimal=',', thousands='.'))
+    (None, Notation(decimal=',', thousands='.', unit=''))
     """
 
     def __init__(self, strings: dict[str, Any] | None, numbers: Iterable[str], column_types: ColumnTypes) -> None:
         self.strings, self.column_types, self.notes = strings, column_types, list[Note]()
         shown = [strings[name].drop_null()[:_LOOKED_AT] for name in numbers if strings and name in strings]
-        kinds = {kind for kind in map(_only_kind, shown) if kind is not None}
-        self.order: tuple[Notation, ...] = kinds.pop() if len(kinds) == 1 else ()
+        decimals = {mark for strings in shown if len(marks := decimal_marks(strings)) == 1 for mark in marks}
+        self.decimal = decimals.pop() if len(decimals) == 1 else None
 
     def of_numbers(self, name: str, trained: Notation | None) -> Notation | None:
         """The notation of a column of numbers, which was the same or another in training; None for plain numbers."""
         if self.strings is None or name not in self.strings:
             return self.column_types.notation or trained if self.strings is None else trained
         strings, usual = self.strings[name].drop_null(), trained or PLAIN
-        first = [usual] if not self.order or usual in self.order else []
-        candidates = list(dict.fromkeys([*first, *self.order, usual, *ENGLISH, *CONTINENTAL]))
+        first = [usual] if self.decimal in (None, usual.decimal) else []
+        units = dict.fromkeys([usual.unit, "", *map(unit_of, strings[:1].to_pylist())])
+        others = [notation._replace(unit=unit) for unit in units for notation in (*ENGLISH, *CONTINENTAL)]
+        likely = [notation for notation in others if notation.decimal == self.decimal]
+        candidates = list(dict.fromkeys([*first, *likely, usual, *others]))
         if self.column_types.notation is not None:
             candidates = [self.column_types.notation]
         chosen = candidates[0]
@@ -106,17 +112,11 @@ class FileNotation:
         is_iso = looks_like_dates(strings)
         if not len(strings.drop_null()) or (is_iso if trained is None else not dates_in(strings, trained)[1]):
             return trained
-        format = None if is_iso else date_format_of(strings, self.order == CONTINENTAL) or trained
+        format = None if is_iso else date_format_of(strings, self.decimal == ",") or trained
         if format != trained:
             problem = f"dates are read as {format or _ISO}, where training had them as {trained or _ISO}"
             self.notes.append(Note(name, problem, f"`date={name + '=FORMAT'!r}` decides"))
         return format
-
-
-def _only_kind(strings: Any) -> tuple[Notation, ...] | None:
-    """The kind of notations, English or continental, of which strings have one and of the other none."""
-    kinds = [kind for kind in (ENGLISH, CONTINENTAL) if any(notation.fits_all(strings) for notation in kind)]
-    return kinds[0] if len(kinds) == 1 and len(strings) else None
 
 
 def as_written(encoder: Any, sample: Columns | None, column_types: ColumnTypes) -> Any:
@@ -166,8 +166,8 @@ def _of_column(column: Any, file: FileNotation, formats: dict[str, str | None]) 
     if isinstance(column, Late):
         return Late(_of_column(column.column, file, formats), column.since)
     if column.kind == Number.kind:
-        decimal, thousands = file.of_numbers(column.name, column.notation) or (None, "")
-        return Number(column.name, decimal, thousands, column.na_values)
+        decimal, thousands, unit = file.of_numbers(column.name, column.notation) or (None, "", "")
+        return Number(column.name, decimal, thousands, unit, column.na_values)
     if column.kind == Timestamp.kind:
         format = formats.pop(column.name, None) or file.of_dates(column.name, column.format)
         return Timestamp(column.name, column.zone, column.hours, column.origin, format, column.na_values)

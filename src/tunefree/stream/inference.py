@@ -10,28 +10,35 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tunefree.core.errors import DataError
-from tunefree.stream.arrays import beyond_doubles
+from tunefree.stream.arrays import beyond_doubles, of_booleans, of_strings
 from tunefree.stream.booleans import Boolean, looks_like_booleans
 from tunefree.stream.calendar import TimeOfDay, Timestamp, looks_like_dates, looks_like_times, zone_of
-from tunefree.stream.columns import OF_WORDS, RARE_WORD, Category, Number, blank_to_null, decoded, family
+from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD, Category, Number, blank_to_null, decoded, family
 from tunefree.stream.lists import Bag, Vector, longest
 from tunefree.stream.notation import (
     EXACT,
-    PLAIN_NUMBER,
+    NULLS,
+    PLAIN,
     ColumnTypes,
     Notation,
+    Note,
+    are_many,
+    are_plain,
     codes_in,
     date_format_of,
     dates_in,
+    decimal_marks,
+    has_hours,
     is_continental,
     likeliest_notation,
+    look_nearly_like_dates,
     missing_words,
     notation_of,
+    without_signs,
 )
 from tunefree.stream.texts import Text, looks_like_short_text, looks_like_text, may_be_text
 
 _SAMPLE = 4096  # rows among which a value is rare
-_MOST_WORDS = 10  # one in so many values may be a word in a column of numbers
 
 
 class Inference:
@@ -49,6 +56,8 @@ class Inference:
         What the user says.
     typed : bool, default True
         Whether the source distinguishes strings of digits from numbers.
+    semicolons : bool, default False
+        Whether they are between the fields of the source.
 
     Examples
     --------
@@ -59,15 +68,26 @@ class Inference:
     """
 
     def __init__(
-        self, arrays: dict[str, Any], file: str, texts: Sequence[str], column_types: ColumnTypes, typed: bool = True
+        self,
+        arrays: dict[str, Any],
+        file: str,
+        texts: Sequence[str],
+        column_types: ColumnTypes,
+        typed: bool = True,
+        semicolons: bool = False,
     ) -> None:
         self.arrays = {name: without(array, column_types.na_values) for name, array in arrays.items()}
         self.file, self.texts, self.column_types, self.typed = file, texts, column_types, typed
         self.relieved = {name for name, array in arrays.items() if self.arrays[name].null_count > array.null_count}
         self.strings = {
-            name: blank_to_null(decoded(array)) for name, array in self.arrays.items() if family(array.type) == "string"
+            name: without(blank_to_null(decoded(array)), () if typed or name in column_types.categorical else NULLS)
+            for name, array in self.arrays.items()
+            if family(array.type) == "string"
         }
-        self.continental = column_types.notation is None and is_continental(self.strings.values())
+        known = column_types.notation is not None
+        self.continental = not known and is_continental(self.strings.values(), semicolons)
+        self.in_doubt = self.continental and not is_continental(self.strings.values())
+        self.notes = list[Note]()
         self.dates = column_types.dates(list(arrays))
 
     def column(self, name: str) -> Any:
@@ -109,18 +129,22 @@ class Inference:
         if name not in self.strings or codes_in(self.strings[name]):
             return None
         notation = notation_of(self.strings[name], self.continental, self.column_types.notation)
-        # Plain numbers are codes unless something that the user calls missing has made strings of them.
-        return (
-            notation_of(self.strings[name], known=Notation())
-            if notation is None and name in self.relieved
-            else notation
-        )
+        if notation is not None and self.in_doubt and len(decimal_marks(self.strings[name])) > 1:
+            problem = f"numbers are read {notation.description()}, as fields are divided by semicolons"
+            self.notes.append(Note(name, problem, "`decimal` and `thousands` decide"))
+        # Whole numbers are codes unless something that the user calls missing has made strings of them.
+        return notation_of(self.strings[name], known=PLAIN) if notation is None and name in self.relieved else notation
 
     def target_notation(self, name: str) -> Notation | None:
-        """The notation of a target of strings, if it is numbers."""
-        if name in self.column_types.numeric:
-            return self.column_types.notation or likeliest_notation(self.strings[name], self.continental)
-        return self.notation(name)
+        """The notation of a target of strings, if it is numbers: if most values are, too many different ones to be
+        classes. Then others are errors of their rows."""
+        notation, strings = self.notation(name), self.strings[name]
+        if notation is not None or (codes_in(strings) and name not in self.column_types.numeric):
+            return notation
+        likeliest = self.column_types.notation or likeliest_notation(strings, self.continental)
+        numbers = strings.filter(of_booleans(likeliest.fits(strings)))
+        is_numeric = 2 * len(numbers) > len(strings) - strings.null_count and are_many(numbers)
+        return likeliest if is_numeric or name in self.column_types.numeric else None
 
     def _guessed(self, name: str) -> Any:
         """What strings look like."""
@@ -133,9 +157,7 @@ class Inference:
         words = missing_words(strings) if column is None else ()
         rest = without(strings, words)
         if words and not codes_in(rest):
-            notation = notation_of(rest, self.continental, self.column_types.notation) or notation_of(
-                rest, known=Notation()
-            )
+            notation = notation_of(rest, self.continental, self.column_types.notation) or notation_of(rest, known=PLAIN)
             column = self._quantity(name, rest, notation)
             if column is not None:
                 column.na_values = words
@@ -145,24 +167,30 @@ class Inference:
 
     def _quantity(self, name: str, strings: Any, notation: Notation | None) -> Any:
         """The column of strings that are all dates, times of day, or numbers in a notation; None for any others."""
+        strings = without_signs(strings)
         if looks_like_dates(strings):
             return _timestamp_of_strings(name, strings)
         if looks_like_times(strings):
             return TimeOfDay(name)
         format = date_format_of(strings, self.continental)
         if format is not None:
-            return Timestamp(name, None, "%H" in format, format=format)
+            return Timestamp(name, None, has_hours(format), format=format)
+        is_plain = notation is not None and notation.decimal == "." and not self.typed and name not in self.relieved
+        if is_plain and are_plain(self.strings[name].drop_null()):
+            return Number(name)  # which is read without strings
         return None if notation is None else Number(name, *notation)
 
     def _category(self, name: str) -> Category:
         """A category, and what it may be else."""
         strings = self.strings[name]
-        codes, rare = codes_in(strings), _rare_word(strings)
+        codes, rare = codes_in(strings), _rare_word(strings, self.continental)
         doubt: tuple[str, ...] = ()
         if codes and not self.typed:
             doubt = codes, ""
         elif rare is not None and not codes:
             doubt = RARE_WORD, rare
+        elif look_nearly_like_dates(strings):
+            doubt = LIKE_DATES, strings.drop_null()[0].as_py()
         elif may_be_text(strings):
             doubt = OF_WORDS, ""
         return Category(name, codes == EXACT, doubt)
@@ -180,7 +208,7 @@ class Inference:
         if format is None and family(array.type) == "moment":
             return _timestamp_of_type(name, array.type)
         strings = blank_to_null(decoded(array).cast(pa.string(), safe=False))
-        if format is None and looks_like_dates(strings):
+        if format is None and looks_like_dates(without_signs(strings)):
             return _timestamp_of_strings(name, strings)
         format = format or date_format_of(strings, self.continental)
         if format is None or (len(strings) and len(dates_in(strings, format)[1]) == len(strings)):
@@ -189,14 +217,14 @@ class Inference:
             )
             remedy = f"name the format, such as `date={name + '=%d.%m.%Y'!r}`"
             raise DataError(problem, self.file, column=name, remedy=remedy)
-        return Timestamp(name, None, "%H" in format, format=format)
+        return Timestamp(name, None, has_hours(format), format=format)
 
 
-def _rare_word(strings: Any) -> str | None:
+def _rare_word(strings: Any, continental: bool) -> str | None:
     """The first of the few values that are no numbers among many that are; None where there are no such."""
     present = strings[:_SAMPLE].drop_null()
-    words = present.filter(pc.invert(pc.match_substring_regex(present, PLAIN_NUMBER)))
-    return words[0].as_py() if 0 < _MOST_WORDS * len(words) < len(present) else None
+    words = present.filter(of_booleans(~likeliest_notation(present, continental).fits(present)))
+    return words[0].as_py() if 0 < 2 * len(words) < len(present) else None
 
 
 def is_number(text: str) -> bool:
@@ -214,7 +242,7 @@ def without(array: Any, na_values: Sequence[str]) -> Any:
         return array
     array = decoded(array)
     if kind == "string":
-        gone = pc.is_in(pc.utf8_trim_whitespace(array), value_set=pa.array(na_values, array.type))
+        gone = pc.is_in(pc.utf8_trim_whitespace(array), value_set=of_strings(na_values).cast(array.type))
     else:
         numbers = [float(text) for text in na_values if is_number(text)]
         gone = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
@@ -222,7 +250,7 @@ def without(array: Any, na_values: Sequence[str]) -> Any:
 
 
 def _timestamp_of_strings(name: str, strings: Any) -> Timestamp:
-    present = strings.drop_null()
+    present = without_signs(strings).drop_null()
     return Timestamp(name, zone_of(present), any(":" in text for text in present.to_pylist()))
 
 

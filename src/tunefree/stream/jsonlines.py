@@ -5,30 +5,35 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 from tunefree.core.errors import DataError
 from tunefree.core.numbers import MOST
 from tunefree.stream.arrays import beyond_doubles, of_numbers, to_batch
 from tunefree.stream.batch import BadRows, Columns, Lines, Position
+from tunefree.stream.beginnings import is_plain_number
 from tunefree.stream.chunks import with_row_numbers
-from tunefree.stream.columns import family
+from tunefree.stream.columns import MISSING, family
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
 from tunefree.stream.lines import check_text, read_lines, read_sample, whole_lines
 from tunefree.stream.nesting import is_too_deep
+from tunefree.stream.notation import SIGNS_OF_MISSING
 
 MOST_TRIED = 100  # of the first lines, for a schema
 MOST_SHOWN = 200  # letters of a value in a message
 _LONE_NULL = re.compile(rb"(?:\A|[}\n\r])\s*null")  # between objects: Arrow may end the process on it
 # Whether there may be one, by two bytes before each null: 28 times as quick, as the pattern starts with a letter.
 _PERHAPS_LONE_NULL = re.compile(rb"null(?<![^}\s]null)(?<![^}\s][ \t\f\v]null)")
+_MISSING = frozenset((*MISSING, *SIGNS_OF_MISSING))  # among numbers
 _TOO_DEEP = "the line is nested too deeply"
 _HALF_A_PAIR = "half of a surrogate pair is no letter"
 
@@ -61,28 +66,24 @@ def json_schema(file: str, options: Options) -> Any:
     if window.startswith(b"["):
         remedy = "write one object a line (as `jq -c '.[]'` does)"
         raise DataError("this is a JSON array, not JSON lines", display_name(file), remedy=remedy)
-    try:
-        sample = _parse(whole_lines(window, quoted=False), None)
-        sampled = sample.schema
-        if (
-            options.exact is not None
-            and options.exact in sampled.names
-            and beyond_doubles(sample.column(options.exact))
-        ):
-            options = options._replace(types={options.exact: pa.int64()} | options.types)
-        numbers = [
-            field.name
-            for field in sampled
-            if family(field.type) == "number" and options.types.get(field.name) == pa.string()
-        ]
-        types = options.types | dict.fromkeys(numbers, pa.float64())  # groups, and numbers that are called categories
-        return _all_widened(sampled, options._replace(types=types))
-    except (pa.ArrowInvalid, UnicodeDecodeError):
-        return _all_widened(_schema_of_good_lines(whole_lines(window, quoted=False), file), options)
+    sample = _sample_of(whole_lines(window), file)
+    known = {name: to for name, to in options.types.items() if to != pa.string()}
+    types = options.types | {
+        name: _exact_type(array)  # groups, and numbers that are called categories, are not strings here
+        for name, array in zip(sample.schema.names, sample.columns, strict=True)
+        if family(array.type) == "number" and name not in known
+    }
+    return pa.schema([(field.name, _widened(field.type, field.name, types)) for field in sample.schema])
 
 
-def _all_widened(schema: Any, options: Options) -> Any:
-    return pa.schema([(field.name, _widened(field.type, field.name, options.types)) for field in schema])
+def _exact_type(numbers: Any) -> Any:
+    """The type that distinguishes some numbers: integers or texts if they are whole numbers that float64 does not."""
+    if beyond_doubles(numbers):
+        return pa.int64()
+    if pa.types.is_floating(numbers.type) and pc.any(pc.greater_equal(pc.abs(numbers), 2.0**63)).as_py():
+        are_whole = pc.all(pc.and_(pc.equal(pc.floor(numbers), numbers), pc.is_finite(numbers))).as_py()
+        return pa.string() if are_whole else pa.float64()
+    return pa.float64()
 
 
 def json_columns(file: str, schema: Any, options: Options) -> dict[str, Any]:
@@ -97,7 +98,7 @@ def json_chunks(file: str, start: Position, schema: Any, options: Options, bad: 
     """The chunks of one file from a position on."""
     row = start.row + 1
     for lines in read_lines([file], start, options.block_size):
-        batch, count = _parse_block(lines, row, schema, bad, options.types)
+        batch, count = _parse_block(lines, row, schema, bad, options)
         schema = batch.schema.remove_metadata()
         row += count
         position = Position(0, lines.position.offset, row - 1)
@@ -172,16 +173,16 @@ def _array(name: str, values: list[Any], to: Any, file: str) -> Any:
     return pa.array(fitted, to)
 
 
-def _parse_block(lines: Lines, row: int, schema: Any, bad: BadRows, types: dict[str, Any]) -> tuple[Any, int]:
+def _parse_block(lines: Lines, row: int, schema: Any, bad: BadRows, options: Options) -> tuple[Any, int]:
     """The rows of a block, with the columns of a schema and those that they add; and how many with the bad ones."""
     try:
         batch = _parse(lines.data, schema)
-        whole = _grown(schema, batch.schema, types)
+        whole = _grown(schema, batch.schema, options.types)
         if whole != schema:
             batch = _parse(lines.data, whole)  # what looks like a date is inferred as one; it is a string here
         return batch.select(whole.names).cast(whole), batch.num_rows
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        return _good_rows(lines, row, schema, bad, types)
+        return _good_rows(lines, row, schema, bad, options)
 
 
 def _parse(data: Any, schema: Any) -> Any:
@@ -236,7 +237,7 @@ def _without_nulls(arrow_type: Any) -> Any:
     return pa.struct([(field.name, _without_nulls(field.type)) for field in arrow_type if not _is_empty(field.type)])
 
 
-def _good_rows(lines: Lines, row: int, schema: Any, bad: BadRows, types: dict[str, Any]) -> tuple[Any, int]:
+def _good_rows(lines: Lines, row: int, schema: Any, bad: BadRows, options: Options) -> tuple[Any, int]:
     """Read a block line by line, report the bad ones, and keep the others."""
     texts = [text for text in lines.data.tobytes().split(b"\n") if text.strip()]
     good, numbers = [], []
@@ -245,8 +246,8 @@ def _good_rows(lines: Lines, row: int, schema: Any, bad: BadRows, types: dict[st
         column = None
         if not problem:
             try:
-                whole = _grown(schema, _schema_of(record, schema), types)
-                record = {field.name: _fitted(record, field) for field in whole}
+                whole = _grown(schema, _schema_of(record, schema), options.types)
+                record = {field.name: _fitted(record, field, options.na_values) for field in whole}
             except _UnfitError as error:
                 column, problem = error.column, str(error)
         if problem:
@@ -284,19 +285,28 @@ def _inferred(name: str, value: Any) -> Any:
         raise _UnfitError(name, f"{_shown(value)} is not of one type") from None
 
 
-def _fitted(record: dict[str, Any], field: Any) -> Any:
-    """The value of a column of an object, in which all numbers are floats."""
+def _fitted(record: dict[str, Any], field: Any, na_values: Sequence[str] = ()) -> Any:
+    """The value of a column of an object, in which all numbers are floats; as in CSV, strings may be numbers."""
 
     def fitted(value: Any, to: Any) -> Any:
         expected, fits = _KINDS["nested" if pa.types.is_struct(to) else family(to)]
         if value is None:
             return None
+        if isinstance(value, str) and pa.types.is_floating(to):
+            value = value.strip()
+            if value in _MISSING or value in na_values:
+                return None
+            value = float(value) if is_plain_number(value) else value
+        if pa.types.is_string(to) and type(value) is int and abs(value) >= 2**53:
+            return str(value)  # an identifier
         if not fits(value) or isinstance(value, dict) != pa.types.is_struct(to):
             raise _UnfitError(field.name, f"{_shown(value)} is not {expected}")
         if isinstance(value, dict):
             return {member.name: fitted(value.get(member.name), member.type) for member in to}
         if isinstance(value, list):
             return [fitted(item, to.value_type) for item in value]
+        if pa.types.is_integer(to) and not (isinstance(value, int) and abs(value) < 2**63):
+            raise _UnfitError(field.name, f"{_shown(value)} is not a whole number of 64 bits")
         if pa.types.is_floating(to):
             return float(value) if abs(value) <= MOST else math.inf if value > 0 else -math.inf
         if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
@@ -326,17 +336,34 @@ def _shown(value: Any) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
-def _schema_of_good_lines(window: bytes, file: str) -> Any:
-    """The schema of those of the first lines that can be read; the bad ones are reported when they are read."""
-    lines = [line for line in window.split(b"\n") if _read(line)[0]]
-    for sample in (b"\n".join(lines), *lines[:MOST_TRIED]):  # where types differ, those of the first line hold
-        try:
+def _sample_of(window: bytes, file: str) -> Any:
+    """The first lines as a table; where some are bad, which is reported when they are read, or types differ, as much
+    of them as tells the types."""
+    with suppress(pa.ArrowInvalid, UnicodeDecodeError):
+        return _parse(window, None)
+    records = [(line, record) for line in window.split(b"\n") if (record := _read(line)[0])]
+    lines = [line for line, _ in records]
+    agreeing = [json.dumps(record).encode() for record in _without_strings([record for _, record in records])]
+    # Where types differ otherwise, those of the first line hold.
+    for sample in (b"\n".join(lines), b"\n".join(agreeing), *lines[:MOST_TRIED]):
+        with suppress(pa.ArrowInvalid, UnicodeDecodeError):
             if sample:
-                return _parse(sample, None).schema
-        except (pa.ArrowInvalid, UnicodeDecodeError):
-            pass
+                return _parse(sample, None)
     remedy = "give it one JSON object a line, or name its `format`"
     raise DataError("no line of this can be read as JSON", display_name(file), remedy=remedy)
+
+
+def _without_strings(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Objects without the strings of columns that hold numbers, too, and more than strings that are none."""
+    words, numbers = Counter[str](), Counter[str]()
+    for name, value in (item for record in records for item in record.items()):
+        words[name] += isinstance(value, str) and not (value.strip() in _MISSING or is_plain_number(value.strip()))
+        numbers[name] += _KINDS["number"][1](value)
+    mixed = {name for name, count in numbers.items() if words[name] < count}
+    return [
+        {name: None if name in mixed and isinstance(value, str) else value for name, value in record.items()}
+        for record in records
+    ]
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

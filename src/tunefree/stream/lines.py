@@ -20,10 +20,10 @@ from tunefree.stream.batch import Lines, Position
 from tunefree.stream.beginnings import BYTE_ORDER_MARK, Start, start_of
 from tunefree.stream.byte_stream import ByteStream, errors_of
 from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, display_name
+from tunefree.stream.quotes import LINE_END, QUOTE, quotes_of
 
 BLOCK_SIZE = 1 << 21  # bytes of a chunk: its fixed costs are negligible, and it fits into the last-level cache
 SAMPLE = BLOCK_SIZE  # bytes at the start of a text from which the types of its columns are inferred
-_LINE_END, _QUOTE = 10, 34
 _PIECE = 1 << 16
 _MAGIC = {
     "gzip": (b"\x1f\x8b",),
@@ -43,14 +43,16 @@ class _LineEnds(NamedTuple):
     first: int  # bytes up to and with the first line end, or 0
     last: int  # bytes up to and with the last line end, or 0
     lines: int  # line ends
+    is_open: bool = False  # whether the window ends inside quotes
 
 
 def read_lines(
     files: Sequence[str],
     start: Position = Position(),  # noqa: B008 - an immutable tuple
     block_size: int = BLOCK_SIZE,
-    quoted: bool = False,
+    delimiters: str = "",
     header: bool = False,
+    escaped: bool = False,
 ) -> Iterator[Lines]:
     """Read texts as chunks of whole lines.
 
@@ -64,10 +66,13 @@ def read_lines(
     block_size : int, default=2 MiB
         Bytes a chunk aims at; a line that is longer gets a chunk of its own, up to 64 MiB or as the file's
         :class:`tunefree.stream.files.TextFile` says.
-    quoted : bool, default=False
-        Line ends between double quotes do not end a line (CSV).
+    delimiters : str, default=""
+        Of CSV, in which line ends between double quotes do not end a line (:mod:`tunefree.stream.quotes`). A quote that
+        is never closed, or not within the longest line, holds its own line only.
     header : bool, default=False
         The first line of each file is not a row and is left out; :func:`read_beginning` returns it.
+    escaped : bool, default=False
+        Quotes that a backslash precedes belong to values, and are doubled instead.
 
     Yields
     ------
@@ -88,9 +93,9 @@ def read_lines(
     for number in range(start.file, len(files)):
         begin = start if number == start.file else Position(number)
         text = open_text(files[number])
-        text.end = getattr(files[number], "end", None)
+        text.end, text.escaped = getattr(files[number], "end", None), escaped
         try:
-            yield from _chunks(text, begin, block_size, quoted, header)
+            yield from _chunks(text, begin, block_size, delimiters, header)
         finally:
             text.close()
 
@@ -102,22 +107,28 @@ class Beginning(NamedTuple):
     start: Start  # what comes before it
     sample: bytes  # the first two mebibytes, from the header on
 
+    @property
+    def below(self) -> bytes:
+        """The sample from the line after the header on."""
+        start = self.sample.find(b"\n", len(self.header)) + 1  # the header may hold line ends
+        return self.sample[start:] if start else b""
 
-def read_beginning(file: str, quoted: bool = False) -> Beginning:
+
+def read_beginning(file: str, delimiters: str = "") -> Beginning:
     """How a text begins; standard input can still be read from its start afterwards.
 
     Parameters
     ----------
     file : str
-    quoted : bool, default=False
-        Line ends between double quotes do not end the header.
+    delimiters : str, default=""
+        Of CSV, in which line ends between double quotes do not end the header.
     """
     text = open_text(file)
     try:
         if text.offset:
             return Beginning(b"", Start(), b"")
         window = text.peek(SAMPLE).tobytes()
-        start, end = _header_of(text, quoted)
+        start, end = _header_of(text, delimiters)
         header = text.peek(end).tobytes()[start.size :].rstrip(b"\r\n")
     finally:
         text.close()
@@ -134,18 +145,29 @@ def read_sample(file: str) -> bytes:
     return window.removeprefix(BYTE_ORDER_MARK)
 
 
-def whole_lines(window: bytes, quoted: bool) -> bytes:
+def whole_lines(window: bytes, delimiters: str = "") -> bytes:
     """A sample of text up to its last line end (outside quotes); all of it where it has none, or the text ends sooner.
 
     Examples
     --------
     >>> sample = b"name\\n" + b"cook\\n" * SAMPLE
-    >>> len(whole_lines(sample[:SAMPLE], quoted=True)) < SAMPLE, whole_lines(b"half a li", quoted=True)
+    >>> len(whole_lines(sample[:SAMPLE])) < SAMPLE, whole_lines(b"half a li")
     (True, b'half a li')
     """
     if len(window) < SAMPLE // 2:
         return window
-    return window[: _find_ends(np.frombuffer(window, np.uint8), quoted).last or len(window)]
+    return window[: _find_ends(np.frombuffer(window, np.uint8), delimiters).last or len(window)]
+
+
+def holds_line_ends(lines: bytes, delimiters: str) -> bool:
+    """Whether quotes of whole lines of text hold line ends.
+
+    Examples
+    --------
+    >>> holds_line_ends(b'1,"a, b"\\n3.5" disk\\n', ","), holds_line_ends(b'1,"a\\nb"\\n', ",")
+    (False, True)
+    """
+    return b'"' in lines and _find_ends(np.frombuffer(lines, np.uint8), delimiters).lines < lines.count(b"\n")
 
 
 def check_text(file: str, sample: bytes) -> None:
@@ -300,16 +322,16 @@ class _Decoder:
         """Nothing to close: the text is closed by whoever reads from this."""
 
 
-def _chunks(text: ByteStream, begin: Position, block_size: int, quoted: bool, header: bool) -> Iterator[Lines]:
+def _chunks(text: ByteStream, begin: Position, block_size: int, delimiters: str, header: bool) -> Iterator[Lines]:
     if begin.offset:
         text.skip_to(begin.offset)
     elif text.offset:
         text.skip_to(0)  # raises: it has been read
     else:
-        _drop_start(text, quoted, header)
+        _drop_start(text, delimiters, header)
     rows = begin.row
     while True:
-        ends = _line_ends(text, text.chunk_size or block_size if text.begun else block_size, quoted)
+        ends = _line_ends(text, text.chunk_size or block_size if text.begun else block_size, delimiters)
         data = text.take(ends.last)
         text.begun = True
         if not len(data):
@@ -319,21 +341,23 @@ def _chunks(text: ByteStream, begin: Position, block_size: int, quoted: bool, he
         yield Lines(data, text.name, first, Position(begin.file, text.offset, rows))
 
 
-def _drop_start(text: ByteStream, quoted: bool, header: bool) -> None:
+def _drop_start(text: ByteStream, delimiters: str, header: bool) -> None:
     if header:
-        text.take(_header_of(text, quoted)[1])
+        text.take(_header_of(text, delimiters)[1])
     elif text.peek(len(BYTE_ORDER_MARK)).tobytes() == BYTE_ORDER_MARK:
         text.take(len(BYTE_ORDER_MARK))
 
 
-def _header_of(text: ByteStream, quoted: bool) -> tuple[Start, int]:
+def _header_of(text: ByteStream, delimiters: str) -> tuple[Start, int]:
     """What comes before the header, and the bytes up to the end of its line."""
     size = 1 << 13
     while True:
         window = text.peek(size)
         content = window.tobytes()
         start = start_of(content)
-        length = _find_ends(window[start.size :], quoted).first
+        length = _find_ends(window[start.size :], delimiters).first
+        if not length and (len(window) < size or size >= text.longest_line):  # of a quote that is never closed
+            length = _find_ends(window[start.size :], "").first
         is_commented = start.comments or content.startswith(b"#", start.size)
         is_judged = not is_commented or content.count(b"\n", start.size) > 2  # by whole lines below the comment
         if (length and is_judged) or len(window) < size:
@@ -341,16 +365,21 @@ def _header_of(text: ByteStream, quoted: bool) -> tuple[Start, int]:
         size = _doubled(size, text)
 
 
-def _line_ends(text: ByteStream, block_size: int, quoted: bool) -> _LineEnds:
+def _line_ends(text: ByteStream, block_size: int, delimiters: str) -> _LineEnds:
     """The line ends in the next block, which grows until it holds one or is the rest of the text."""
     size, least = block_size, 1
     while True:
         window = text.peek(size, least)
-        ends = _find_ends(window, quoted)
-        if len(window) < size and text.is_at_end(len(window)):  # the last line may lack its line end
+        ends = _find_ends(window, delimiters)
+        is_whole = len(window) < size and text.is_at_end(len(window))  # the last line may lack its line end
+        if is_whole and not ends.is_open:
             return _LineEnds(ends.first, len(window), ends.lines + (ends.last < len(window)))
         if ends.last:
             return ends
+        if (is_whole or size >= text.longest_line) and delimiters and (line := _find_ends(window[:size], "").first):
+            return _LineEnds(line, line, 1)
+        if is_whole:
+            return _LineEnds(0, len(window), 1)
         if len(window) < size:  # a quote of the lines that have come is still open
             least = len(window) + 1
         else:
@@ -363,18 +392,20 @@ def _doubled(size: int, text: ByteStream) -> int:
         raise DataError(
             f"a line is longer than {text.longest_line:,} bytes",
             text.name,
-            remedy="check that every row ends with a line end and every quote is closed, or raise `max_line_bytes`",
+            remedy="check that every row ends with a line end, or raise `max_line_bytes`",
         )
     return min(2 * size, text.longest_line)
 
 
-def _find_ends(window: np.ndarray, quoted: bool) -> _LineEnds:
-    quotes = np.concatenate([i + np.flatnonzero(part) for i, part in _matches(window, _QUOTE)]) if quoted else ()
-    if len(quotes):
-        places = np.concatenate([i + np.flatnonzero(part) for i, part in _matches(window, _LINE_END)])
-        places = places[np.searchsorted(quotes, places) % 2 == 0]  # an even number of quotes before: outside
-        return _LineEnds(int(places[0]) + 1, int(places[-1]) + 1, len(places)) if len(places) else _LineEnds(0, 0, 0)
-    counts = [(i, int(np.count_nonzero(part))) for i, part in _matches(window, _LINE_END)]
+def _find_ends(window: np.ndarray, delimiters: str) -> _LineEnds:
+    """The line ends of a window that begins outside quotes."""
+    if delimiters and QUOTE in window:
+        quotes = quotes_of(window, delimiters)
+        places = np.concatenate([i + np.flatnonzero(part) for i, part in _matches(window, LINE_END)])
+        places = places[~quotes.hold(places)]
+        ends = (int(places[0]) + 1, int(places[-1]) + 1, len(places)) if len(places) else (0, 0, 0)
+        return _LineEnds(*ends, quotes.ends_inside())
+    counts = [(i, int(np.count_nonzero(part))) for i, part in _matches(window, LINE_END)]
     full = [i for i, count in counts if count]
     if not full:
         return _LineEnds(0, 0, 0)

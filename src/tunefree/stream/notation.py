@@ -19,31 +19,54 @@ from tunefree.stream.arrays import is_missing, of_booleans, of_strings, text_at,
 
 # Beside what is missing everywhere, in columns of numbers and dates.
 DASHES = ("-", "--", "---", "\u2013", "\u2014", ".", "..", "*")
+# Beside what is missing everywhere, in text that does not tell strings from nulls.
+NULLS = ("NA", "N/A", "n/a", "#N/A", "NAN", "null", "NULL", "Null", "None", "-nan", "-NaN", "<NA>", r"\N")
 SIGNS_OF_MISSING = (
     *DASHES,
-    *("NA", "N/A", "n/a", "n.a.", "N.A.", "#N/A", "null", "NULL", "Null", "None", "none", "<NA>"),
+    *NULLS,
+    *("n.a.", "N.A.", "none"),
+    *("#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"),  # of Excel
+    *("0000-00-00", "0000-00-00 00:00:00"),  # of MySQL
 )
 _SIGNS = of_strings(SIGNS_OF_MISSING)
 MOST_WORDS = 3  # beside numbers or dates, that are taken for missing ones
 _MOST_OF_WORDS = 0.01  # of the values
+MANY_NUMBERS = 20  # different ones, at least a fifth of the values: they are no codes, whatever words are beside them
 _FIRST = 64  # strings of a column that are looked at before all others
 _FEW = 8  # of these, by Python
 _DIGIT = re.compile(r"\d")
 _WHOLE = re.compile(r"^(?:[+-]?\d+|0[xX][\da-fA-F]+)$")
 _SPACES = " \u00a0\u202f"
 _APOSTROPHES = "'\u2019"
-_CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY)"
+_SIGNS_OF_MONEY = r"[$€£¥₹₽₩₺₫₪₱฿₦]|(?:US|A|C|NZ|HK|S|R)\$|Rs\.?|kr\.?|Kč|zł|Ft|Fr\.|RM"
+_CODES_OF_MONEY = "USD|EUR|GBP|CHF|JPY|INR|CNY|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|KRW|SGD|HKD|TRY|RUB"
+_CURRENCY = f"(?:{_SIGNS_OF_MONEY}|{_CODES_OF_MONEY})"
+_SCALES = {"[kK]": "e3", "M": "e6", "B": "e9"}  # thousands, millions and billions
+_UNIT = re.compile(r"[+\u2212-]?[\d.,'\u2019\s]*\d[.,]?(\s?(?:[^\W\d_](?:[^\W\d_]|[/°·]){0,9}|°\w?)[23]?)")
 PLAIN_NUMBER = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
 _SIGN = "[+\u2212-]"
-_CLOCKS = ("", " %H:%M", " %H:%M:%S")
+_SIGN_BEHIND = "[\u2212-]"
+_TIMES = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
+_CLOCKS = ("", *(mark + time for time in _TIMES for mark in (" ", ", ")), " %I.%M.%S %p")  # the last is of Oracle
 _DAYS_FIRST = ("%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y")
 _MONTHS_FIRST = ("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y")
-_OTHERS = ("%Y/%m/%d", "%Y.%m.%d", "%d %b %Y", "%d-%b-%Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y")
+_OTHERS = (
+    *("%Y/%m/%d", "%Y.%m.%d", "%Y-%m-%d", "%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%d-%b-%y", "%d %b %y", "%d %B %Y"),
+    *("%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%a, %d %b %Y"),
+)
+_OF_C = "%a %b %d %H:%M:%S %Y"
 _FIELDS = {"%d": r"\d{1,2}", "%m": r"\d{1,2}", "%Y": r"\d{4}", "%y": r"\d\d", "%H": r"\d{1,2}", "%M": r"\d\d"} | {
     "%S": r"\d\d",
+    "%I": r"\d{1,2}",
+    "%p": "[AaPp][Mm]",
+    "%a": "[A-Za-z]{3}",
     "%b": "[A-Za-z]{3}",
     "%B": "[A-Za-z]{3,9}",
 }
+_YEAR = r"\b(?:19|20)\d\d\b"
+_DAY = r"(?i)\d:\d\d|\d[./-]\d{1,2}[./-]\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b"
+_UTC = r" ?(?:UTC|GMT|Z)$"
+_FRACTION = r"(\d[:.]\d\d[:.]\d\d)[.,]\d+"
 
 
 class Notation(NamedTuple):
@@ -57,6 +80,7 @@ class Notation(NamedTuple):
 
     decimal: str = "."
     thousands: str = ""  # between groups of three digits; a space stands for all spaces
+    unit: str = ""  # behind each number
 
     def fits(self, strings: Any) -> np.ndarray:
         """Which strings without white space around them are numbers in this notation."""
@@ -68,8 +92,13 @@ class Notation(NamedTuple):
 
     def numbers(self, strings: Any) -> Any:
         """The numbers; what is none must be null, or a sign of a missing value, and becomes null."""
-        present = _without_signs(strings)
-        plain = pc.replace_substring_regex(present, rf"{_CURRENCY}|[%{_SPACES}{_APOSTROPHES}]", "")
+        present = without_signs(strings)
+        plain = pc.replace_substring_regex(present, '^="(.*)"$', r"\1")
+        plain = pc.replace_substring_regex(plain, rf"^\((.*)\)$|^(.*){_SIGN_BEHIND}$", r"-\1\2")
+        behind = rf"|{re.escape(self.unit)}$" if self.unit else ""
+        plain = pc.replace_substring_regex(plain, rf"{_CURRENCY}{behind}|[%{_SPACES}{_APOSTROPHES}]", "")
+        for scale, power in _SCALES.items():
+            plain = pc.replace_substring_regex(plain, f"{scale}$", power)
         plain = pc.replace_substring(plain, "\u2212", "-")
         if self.thousands in (".", ","):
             plain = pc.replace_substring(plain, self.thousands, "")
@@ -77,7 +106,7 @@ class Notation(NamedTuple):
 
     def description(self) -> str:
         """The notation by an example."""
-        return f"as 1{self.thousands}234{self.decimal}5"
+        return f"as 1{self.thousands}234{self.decimal}5{self.unit}"
 
 
 ENGLISH = (Notation(".", ","), Notation(".", ""), Notation(".", " "), Notation(".", "'"))
@@ -86,13 +115,17 @@ CONTINENTAL = (Notation(",", "."), Notation(",", ""), Notation(",", " "), Notati
 
 
 @cache
-def _pattern(decimal: str, thousands: str) -> str:
+def _pattern(decimal: str, thousands: str, unit: str) -> str:
     point = re.escape(decimal)
     group = f"[{_SPACES}]" if thousands == " " else f"[{_APOSTROPHES}]" if thousands == "'" else re.escape(thousands)
     whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)" if thousands else r"\d+"
     number = rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
     space = f"[{_SPACES}]?"
-    return rf"^{_SIGN}?(?:{_CURRENCY}{space})?{_SIGN}?{number}(?:{space}(?:{_CURRENCY}|%))?$"
+    scale = "" if unit else f"(?:{'|'.join(_SCALES)})?"
+    currency, behind = f"(?:{_CURRENCY}{space})?", f"{scale}(?:{space}(?:{_CURRENCY}|%))?{re.escape(unit)}"
+    signed = f"{_SIGN}?{currency}{_SIGN}?{number}{behind}"
+    unsigned = f"{currency}{number}{behind}"
+    return rf'^(?:{signed}|="{signed}"|\({unsigned}\)|{unsigned}{_SIGN_BEHIND})$'
 
 
 def stands_for_missing(strings: Any) -> np.ndarray:
@@ -101,9 +134,10 @@ def stands_for_missing(strings: Any) -> np.ndarray:
 
 
 def missing_words(strings: Any) -> tuple[str, ...]:
-    """Up to three words such as ``unknown`` in at most 1 % of some strings, all others of which hold digits.
+    """Up to three words such as ``unknown`` beside strings all of which hold digits.
 
-    Signs of a missing value may be as many as they are, and are among the words; nothing if there are more words.
+    They are at most 1 % of the strings, or fewer than half if the others are too many to be codes. Signs of a missing
+    value may be as many as they are, and are among the words; nothing if there are more words.
 
     Examples
     --------
@@ -113,15 +147,22 @@ def missing_words(strings: Any) -> tuple[str, ...]:
     present = strings.drop_null()
     if not _DIGIT.search("".join(present[:_FIRST].to_pylist())):
         return ()
-    odd = present.filter(pc.invert(pc.match_substring_regex(present, r"\d")))
-    words = {str(word["values"]): int(word["counts"]) for word in pc.value_counts(odd).to_pylist()}
+    is_odd = pc.or_(pc.invert(pc.match_substring_regex(present, r"\d")), pc.is_in(present, value_set=_SIGNS))
+    words = {str(word["values"]): int(word["counts"]) for word in pc.value_counts(present.filter(is_odd)).to_pylist()}
     rare = {word: count for word, count in words.items() if word not in SIGNS_OF_MISSING}
-    if len(rare) > MOST_WORDS or sum(rare.values()) > _MOST_OF_WORDS * len(present):
+    most = 0.5 if are_many(present.filter(pc.invert(is_odd))) else _MOST_OF_WORDS
+    if len(rare) > MOST_WORDS or sum(rare.values()) > most * len(present):
         return ()
     return tuple(sorted(words))
 
 
-def _without_signs(strings: Any) -> Any:
+def are_many(strings: Any) -> bool:
+    """Whether strings are too many different ones to be codes: 20 at least, and a fifth of all."""
+    different = pc.count_distinct(strings).as_py()
+    return bool(different >= MANY_NUMBERS and 5 * different >= len(strings))
+
+
+def without_signs(strings: Any) -> Any:
     """Strings; null where a sign says that the value is missing."""
     gone = stands_for_missing(strings)
     return pc.if_else(of_booleans(gone), pa.nulls(len(strings), pa.string()), strings) if gone.any() else strings
@@ -130,7 +171,7 @@ def _without_signs(strings: Any) -> Any:
 def notation_of(strings: Any, continental: bool = False, known: Notation | None = None) -> Notation | None:
     """The notation in which all strings are numbers; None if there is none.
 
-    Plain numbers, with nothing to tell them from codes, have one only if it is given.
+    Whole numbers, with nothing to tell them from codes, have one only if it is given.
 
     Parameters
     ----------
@@ -145,31 +186,45 @@ def notation_of(strings: Any, continental: bool = False, known: Notation | None 
     --------
     >>> for strings in (["1,5", "2"], ["1,500", "2"], ["$1 500.20", "-"], ["5", "x"]):
     ...     print(notation_of(pa.array(strings)))
-    Notation(decimal=',', thousands='.')
-    Notation(decimal='.', thousands=',')
-    Notation(decimal='.', thousands=' ')
+    Notation(decimal=',', thousands='.', unit='')
+    Notation(decimal='.', thousands=',', unit='')
+    Notation(decimal='.', thousands=' ', unit='')
     None
     """
     possible = _possible(strings) if known is None else [known]
     if not possible:
         return None
-    present = _without_signs(strings).drop_null()
+    present = without_signs(strings).drop_null()
     if not len(present):
         return None
-    if len(present) + strings.null_count == len(strings) and are_plain(present):
-        pointed = pc.any(pc.match_substring(present, ".")).as_py()
-        if known is None and not (continental and pointed):
-            return None
-    candidates = sorted(possible, key=lambda notation: continental and notation in ENGLISH)
+    is_bare = len(present) + strings.null_count == len(strings)
+    if known is None and is_bare and pc.all(pc.match_substring_regex(present, r"^[+-]?\d+$")).as_py():
+        return None
+    candidates = sorted(possible, key=lambda notation: continental and notation.decimal == ".")
     return next((notation for notation in candidates if notation.fits_all(present)), None)
 
 
 def _possible(strings: Any) -> list[Notation]:
     """Notations in which the first string that is there is a number; Arrow would compile each pattern anew."""
     one = _first(strings)
-    return [
-        notation for notation in (*ENGLISH, *CONTINENTAL) if _DIGIT.search(one) and re.match(_pattern(*notation), one)
-    ]
+    unit = unit_of(one)
+    if codes_in(of_strings([one.removesuffix(unit).removeprefix('="').removesuffix('"')])):
+        return []
+    notations = [notation._replace(unit=unit) for notation in (*ENGLISH, *CONTINENTAL)]
+    return [notation for notation in notations if _DIGIT.search(one) and re.match(_pattern(*notation), one)]
+
+
+def unit_of(text: str) -> str:
+    """The word behind a number, with a space before it or not, that is neither a currency nor a scale; else nothing.
+
+    Examples
+    --------
+    >>> unit_of("5.2 kg"), unit_of("5 EUR"), unit_of("3K"), unit_of("3.5"), unit_of("C12")
+    (' kg', '', '', '', '')
+    """
+    unit = _UNIT.fullmatch(text)
+    known = rf"\s?(?:{_CURRENCY}|{'|'.join(_SCALES)})"
+    return "" if unit is None or re.fullmatch(known, unit[1]) else unit[1]
 
 
 def _first(strings: Any) -> str:
@@ -179,7 +234,7 @@ def _first(strings: Any) -> str:
             one = text_at(strings, place)
             if one not in SIGNS_OF_MISSING:
                 return one
-    rest = _without_signs(strings[_FEW:]).drop_null()
+    rest = without_signs(strings[_FEW:]).drop_null()
     return text_at(rest, 0) if len(rest) else ""
 
 
@@ -201,7 +256,7 @@ def codes_in(strings: Any) -> str:
     """
     if not _WHOLE.search(_first(strings)):
         return ""
-    present = _without_signs(strings).drop_null()
+    present = without_signs(strings).drop_null()
     if not pc.all(pc.match_substring_regex(present, _WHOLE.pattern)).as_py():
         return ""
     if pc.any(pc.match_substring_regex(present, r"^0[\dxX]")).as_py():
@@ -216,9 +271,10 @@ def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
     Examples
     --------
     >>> likeliest_notation(pa.array(["1,5", "gone", "2,5"]))
-    Notation(decimal=',', thousands='.')
+    Notation(decimal=',', thousands='.', unit='')
     """
     candidates = [*CONTINENTAL, *ENGLISH] if continental else [*ENGLISH, *CONTINENTAL]
+    candidates += [notation._replace(unit=unit) for notation in candidates if (unit := unit_of(_first(strings)))]
     return max(candidates, key=lambda notation: int(notation.fits(strings).sum()))
 
 
@@ -227,16 +283,36 @@ def are_plain(strings: Any) -> bool:
     return bool(pc.all(pc.match_substring_regex(strings, PLAIN_NUMBER)).as_py())
 
 
-def is_continental(columns: Iterable[Any]) -> bool:
-    """Whether a column of strings has numbers with decimal commas, which cannot be anything else."""
+def is_continental(columns: Iterable[Any], semicolons: bool = False) -> bool:
+    """Whether the decimal mark of columns of strings is a comma.
+
+    It is if it cannot be anything else in one of them. Between semicolons it is, too, unless it must be a point.
+
+    Examples
+    --------
+    >>> either = [pa.array(["12,303", "8,583"])]
+    >>> is_continental(either), is_continental(either, semicolons=True)
+    (False, True)
+    """
+    pointed = False
     for strings in columns:
-        possible = _possible(strings)
-        continental = [notation for notation in possible if notation in CONTINENTAL]
-        present = _without_signs(strings).drop_null() if continental else strings
-        english = (notation.fits_all(present) for notation in possible if notation in ENGLISH)
-        if continental and not any(english) and any(notation.fits_all(present) for notation in continental):
+        marks = decimal_marks(strings)
+        if marks == {","}:
             return True
-    return False
+        pointed |= marks == {"."}
+    return semicolons and not pointed
+
+
+def decimal_marks(strings: Any) -> set[str]:
+    """The decimal marks with which all strings are numbers.
+
+    Examples
+    --------
+    >>> [sorted(decimal_marks(pa.array(strings))) for strings in (["1.5", "2"], ["1.500", "2"], ["x"])]
+    [['.'], [',', '.'], []]
+    """
+    present = without_signs(strings).drop_null()
+    return {notation.decimal for notation in _possible(strings) if notation.fits_all(present)}
 
 
 def date_format_of(strings: Any, days_first: bool = False) -> str | None:
@@ -252,10 +328,12 @@ def date_format_of(strings: Any, days_first: bool = False) -> str | None:
     one = _first(strings)  # excludes most formats
     if not _DIGIT.search(one):
         return None
-    present = _without_signs(strings).drop_null()
+    present = without_signs(strings).drop_null()
     first, second = (_DAYS_FIRST, _MONTHS_FIRST) if days_first else (_MONTHS_FIRST, _DAYS_FIRST)
-    formats = (day + clock for clock in _CLOCKS for day in (*first, *second, *_OTHERS))
-    formats = (format for format in formats if re.match(_date_pattern(format), one))
+    clocks = _CLOCKS if ":" in one or one.upper().endswith("M") else _CLOCKS[:1]
+    known = (*(day + clock for clock in clocks for day in (*first, *second, *_OTHERS)), _OF_C)
+    one = re.sub(_UTC, "", re.sub(_FRACTION, r"\1", one))
+    formats = (format for format in known if re.match(_date_pattern(format), one))
     return next(
         (
             format
@@ -266,15 +344,51 @@ def date_format_of(strings: Any, days_first: bool = False) -> str | None:
     )
 
 
+def look_nearly_like_dates(strings: Any) -> bool:
+    """Whether most of some strings seem to be dates in whatever format: a year beside a clock, a day or a month.
+
+    Examples
+    --------
+    >>> look_nearly_like_dates(pa.array(["Mon Apr  3 09:59:27 2023"])), look_nearly_like_dates(pa.array(["2019-A7"]))
+    (True, False)
+    """
+    present = strings[: 16 * _FIRST].drop_null()
+    counts = [pc.sum(pc.match_substring_regex(present, pattern)).as_py() or 0 for pattern in (_YEAR, _DAY)]
+    return min(counts) > 0.9 * len(present)
+
+
 def dates_in(strings: Any, format: str) -> tuple[Any, list[int]]:
-    """Timestamps of dates in a format, null where they are missing, and the places of what is no such date."""
-    present = _without_signs(strings)
+    """Timestamps of dates in a format, null where they are missing, and the places of what is no such date.
+
+    Fractions of seconds, and ``UTC`` behind a date, need not be in the format.
+    """
+    present = without_signs(strings)
+    if "S" in format:
+        present = pc.replace_substring_regex(present, _FRACTION, r"\1")
+    if not format.endswith(("UTC", "GMT", "Z", "z")):
+        present = pc.replace_substring_regex(present, _UTC, "")
     moments = pc.strptime(present, format=format, unit="us", error_is_null=True)
     fits = ~is_missing(moments)
     if fits.any():
         fits &= to_booleans(pc.match_substring_regex(present, _date_pattern(format)))
     wrong = ~fits & ~is_missing(present)
     return pc.if_else(of_booleans(fits), moments, pa.nulls(len(moments), moments.type)), np.flatnonzero(wrong).tolist()
+
+
+def has_hours(format: str) -> bool:
+    """Whether a format of dates has a time of day."""
+    return "%H" in format or "%I" in format
+
+
+def as_iso(strings: Any) -> Any:
+    """Dates in nearly ISO 8601 as Arrow reads them: with six digits of fractions at most, and Z for UTC.
+
+    Examples
+    --------
+    >>> as_iso(pa.array(["2024-02-29 10:00:00.123456789 UTC"])).to_pylist()
+    ['2024-02-29 10:00:00.123456Z']
+    """
+    return pc.replace_substring_regex(pc.replace_substring_regex(strings, r"(\.\d{6})\d+", r"\1"), _UTC, "Z")
 
 
 @cache
@@ -328,8 +442,9 @@ class ColumnTypes(NamedTuple):
         """The formats of columns of dates, of which there are these; names may have equal signs of their own."""
         formats: dict[str, str | None] = {}
         for text in self.date:
-            name, _, format = text.partition("=%")
-            formats |= {text: None} if text in names or not format else {name: "%" + format}
+            before, percent, fields = text.partition("%")
+            name, equals, sign = before.rpartition("=")  # a format may begin with a bracket
+            formats |= {text: None} if text in names or not (percent and equals) else {name: sign + percent + fields}
         return formats
 
     def as_written(self, names: Sequence[str]) -> list[str]:

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from tunefree.stream import formats
 from tunefree.stream.batch import Position
-from tunefree.stream.lines import BLOCK_SIZE, SAMPLE, open_text
+from tunefree.stream.beginnings import DELIMITERS
+from tunefree.stream.lines import BLOCK_SIZE, SAMPLE, holds_line_ends, open_text
 from tunefree.stream.source import Source
-from tunefree.stream.spread import has_open_quote
 
 
 def places_of(source: Source, count: int) -> list[Position]:
@@ -45,7 +45,7 @@ def places_of(source: Source, count: int) -> list[Position]:
         offset: int | None = goal - ends[number] + lengths[number]
         is_text = source.format is not None and formats.named(source.format).text
         if is_text:
-            offset = _line_after(source.files[number], int(offset or 0))
+            offset = _line_after(source.files[number], int(offset or 0), DELIMITERS if source.format == "csv" else "")
         if offset is not None:
             places.add(Position(number, offset, 0 if is_text else offset))
     return sorted(places)
@@ -61,14 +61,14 @@ def _rows_of(table: Any) -> int:
     return len(table) if can_be_read_again or library in ("numpy", "pandas", "polars") else 0
 
 
-def _line_after(file: str, offset: int) -> int | None:
+def _line_after(file: str, offset: int, delimiters: str) -> int | None:
     """Where the first line after a place of a text begins; None where none does, or where quotes hold line ends."""
     text = open_text(file)
     try:
         if text.size is None:
             return None
         sample = text.peek(SAMPLE).tobytes()
-        if has_open_quote(sample[: sample.rfind(b"\n") + 1]):
+        if holds_line_ends(sample[: sample.rfind(b"\n") + 1], delimiters):
             return None
         text.skip_to(offset)
         start = offset + text.peek(BLOCK_SIZE).tobytes().find(b"\n") + 1

@@ -9,10 +9,20 @@ import numpy as np
 import pyarrow as pa
 
 from tunefree.core.errors import DataError, nearest
-from tunefree.stream.arrays import of_numbers
-from tunefree.stream.batch import BadRows, Columns
-from tunefree.stream.columns import UNLABELLED, Faults, family, to_numbers, valid_utf8
+from tunefree.stream.arrays import is_missing, of_numbers
+from tunefree.stream.batch import UNLABELLED, BadRows, Columns
+from tunefree.stream.columns import (
+    QUANTITIES,
+    Category,
+    Faults,
+    family,
+    names_of,
+    to_numbers,
+    valid_utf8,
+)
 from tunefree.stream.inference import without
+from tunefree.stream.missing import without_nulls
+from tunefree.stream.notation import NULLS
 
 ROLES = ("target", "weight", "group", "exposure")
 INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
@@ -33,6 +43,29 @@ def check_name(role: str, name: str, names: Sequence[str], file: str) -> None:
 def column_of(chunk: Columns, name: str, faults: Faults) -> Any:
     """A column of a chunk; texts that are no UTF-8 are faults."""
     return valid_utf8(chunk.table.column(name), name, faults)
+
+
+def present_of(encoder: Any, array: Any, name: str, faults: Faults) -> Any:
+    """A column of an encoder's chunk, null where a value stands for a missing one whatever the column holds."""
+    array = without(array, encoder.na_values)
+    is_quantity = any(column.name == name and column.kind in QUANTITIES for column in encoder.columns)
+    if encoder.typed or is_quantity or name in encoder.kept:
+        return array
+    return without_nulls(array, name, encoder.labels if name == encoder.target else (), faults)
+
+
+def labels_in(encoder: Any, array: Any, faults: Faults, labelled: bool) -> Any:
+    """The labels of a target that is no number; where rows must be labelled, what is missing is an error of its row."""
+    index, values = Category(encoder.target).encoded(present_of(encoder, array, encoder.target, Faults()), faults)
+
+    def problem(row: int) -> str:
+        text = array[row].as_py()
+        is_word = isinstance(text, str) and text.strip() in NULLS
+        return UNLABELLED + (f" ({text!r} stands for that unless it is among the `classes`)" if is_word else "")
+
+    if labelled:
+        faults.add(np.flatnonzero(index < 0), encoder.target, problem)
+    return pa.DictionaryArray.from_arrays(of_numbers(index, index < 0), values)
 
 
 def target_family_of(chunk: Columns, target: str) -> str | None:
@@ -75,6 +108,15 @@ def exposures(encoder: Any, chunk: Columns, faults: Faults, learning: bool, bad:
         problem = "the exposure is {:g}, not a finite number above 0"
         faults.add(wrong, encoder.exposure, lambda row: problem.format(numbers[row]))
     return numbers
+
+
+def groups(encoder: Any, chunk: Columns, faults: Faults) -> np.ndarray:
+    """The names of the rows' groups (n,)."""
+    group = str(encoder.group)
+    check_name("group", group, chunk.table.schema.names, chunk.file)
+    names = names_of(present_of(encoder, column_of(chunk, group, faults), group, faults), group, chunk.file)
+    faults.add(np.flatnonzero(is_missing(names)), group, lambda row: "the group is missing")
+    return np.asarray(names.to_numpy(zero_copy_only=False), object)
 
 
 def _numbers(

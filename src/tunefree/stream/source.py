@@ -174,6 +174,7 @@ def open_source(
     encoding: str | None = None,
     max_line_bytes: int = LONGEST_LINE,
     column_types: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
+    is_table: bool = False,
 ) -> Source:
     """A source of rows from files or from a table in memory.
 
@@ -193,6 +194,9 @@ def open_source(
     column_types : ColumnTypes, optional
         How the data to be predicted write numbers and dates (``decimal``, ``thousands``, ``na_values``, ``date``);
         found if they are not given. For training the plan says it.
+    is_table : bool, default False
+        Whether rows are known to have columns, as where a target is named: then text of unknown extension is CSV or
+        JSON lines. A ``delimiter`` says that it is CSV.
 
     Returns
     -------
@@ -232,7 +236,8 @@ def open_source(
         TextFile(file, known, max_line_bytes, None, partitions)
         for file, partitions in zip(names, partitions_of(names), strict=True)
     )
-    name = format or _format_of(files[0])
+    delimiter = {r"\t": "\t"}.get(delimiter or "", delimiter)
+    name = format or _format_of(files[0], is_table, delimiter)
     of_files["format"] = False
     if formats.named(name).text:
         of_files = {"delimiter": of_files["delimiter"] and name in WITHOUT_DELIMITER}
@@ -264,8 +269,10 @@ def _paths(data: Any) -> list[str] | None:
     return None
 
 
-def _format_of(file: str) -> str:
-    format = formats.by_extension(file) or formats.by_line(_first_line(file))
+def _format_of(file: str, is_table: bool, delimiter: str | None) -> str:
+    format = formats.by_extension(file) or (formats.named("csv") if delimiter else formats.by_line(_first_line(file)))
+    if is_table and (format is None or format.kind != formats.TABLE) and not formats.by_extension(file):
+        format = formats.named("csv")
     if format is None:
         remedy = f"pass `format`, one of {', '.join(formats.names())}"
         raise DataError("its format cannot be told", file, remedy=remedy)

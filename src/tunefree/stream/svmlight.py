@@ -121,11 +121,17 @@ class SvmlightEncoder(tokens.LineEncoder):
             self._is_new, self.has_queries = False, b" qid:" in data.tobytes()
         tokens.report(output, data, lines, bad, _MESSAGES)
         self.zero_based = self.zero_based or (learning and not output.keys.all())
-        rows = tokens.to_rows(output, self._look_up(output.keys, learning), merge=self.keys.bits > 0)
+        ids = self._look_up(output.keys, learning)
+        if not learning:
+            self.look_for_unknown(prepared, ids, bad)
+        rows = tokens.to_rows(output, ids, merge=self.keys.bits > 0)
         target = of_numbers(np.ascontiguousarray(output.reals[:, 0]))
         numbers = output.integers[:, 0] + lines.row
         self._spare.append(scratch)
         return Batch(rows, target, np.ones(len(numbers)), numbers, None, lines.file, lines.position)
+
+    def name_of(self, prepared: tokens.Prepared, entry: int) -> str:
+        return str(prepared.output.keys[entry])
 
     def _look_up(self, indices: np.ndarray, learning: bool) -> np.ndarray:
         """The features of indices; 0 for unknown ones, unless they are learned."""

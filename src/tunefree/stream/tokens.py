@@ -13,6 +13,7 @@ from tunefree.core.kernels import kernel
 from tunefree.stream import keys as dictionary
 from tunefree.stream.batch import BadRows, Batch, Lines
 from tunefree.stream.keys import load, mix
+from tunefree.stream.unknown_features import UnknownFeatures
 
 # Outcomes of reading a token.
 OK, LONG, NOT_A_NUMBER, NOT_FINITE, TOO_LARGE = 0, 1, 2, 3, 4
@@ -110,6 +111,18 @@ class LineEncoder:
 
     def finish(self, prepared: Prepared, learning: bool, bad: BadRows) -> Batch:
         """The rest of :meth:`encode`, one chunk after the other."""
+        raise NotImplementedError
+
+    def look_for_unknown(self, prepared: Prepared, ids: np.ndarray, bad: BadRows) -> None:
+        """Count the features of rows to predict that are not known."""
+        if not self.keys.bits and len(ids):
+            bad.comparison = bad.comparison or UnknownFeatures(self.names())
+            lines, output = prepared.lines, prepared.output
+            numbers = output.integers[:, 0] + lines.row
+            bad.comparison.add(ids, output.integers[:, 1], lines.file, numbers, lambda k: self.name_of(prepared, k))
+
+    def name_of(self, prepared: Prepared, entry: int) -> str:
+        """The name of the feature of an entry."""
         raise NotImplementedError
 
     def _tokenized(self, data: np.ndarray, scratch: Scratch, labelled: bool) -> Output:

@@ -110,6 +110,8 @@ class VWEncoder(tokens.LineEncoder):
         self.keys, ids = dictionary.lookup(self.keys, output.keys, learning)
         if self.keys.count > known:
             self._keep_names(data, ids, output.places, known)
+        if not learning:
+            self.look_for_unknown(prepared, ids, bad)
         rows = tokens.to_rows(output, ids, merge=True)
         labels, weight = output.reals.T.copy()
         unknown = np.isnan(labels)
@@ -118,6 +120,13 @@ class VWEncoder(tokens.LineEncoder):
         tags = _tags(data, output)
         self._spare.append(scratch)
         return Batch(rows, target, weight, numbers, tags, lines.file, lines.position)
+
+    def name_of(self, prepared: tokens.Prepared, entry: int) -> str:
+        data, sizes = prepared.data, np.empty(1, np.int64)
+        of_entry = np.ones(1, np.int32), prepared.output.places[entry : entry + 1]
+        name = np.empty(copy_names(data, *of_entry, 1, sizes, np.empty(0, np.uint8)), np.uint8)
+        copy_names(data, *of_entry, 1, sizes, name)
+        return name.tobytes().decode("utf-8", "backslashreplace")
 
     def _keep_names(self, data: np.ndarray, ids: np.ndarray, places: np.ndarray, known: int) -> None:
         sizes = np.empty(self.keys.count - known, np.int64)

@@ -10,17 +10,19 @@ from tunefree.model.targets import FEWEST_ROWS, MANY_ROWS
 from tunefree.model_files.progress import Occurrences
 from tunefree.model_files.trained import Trained
 from tunefree.stream.batch import Origin
-from tunefree.stream.columns import OF_WORDS, RARE_WORD
+from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD
 from tunefree.stream.notation import EXACT, ZEROS
 from tunefree.stream.tally import Reason
 from tunefree.theory.exchangeability import LEVEL
 from tunefree.training.pieces import Step
 
 MANY_KNOWN = 0.05  # of the latest rows, from which on this is reported
+QUOTES = "\"'`\u2018\u2019\u201c\u201d "
 _DECISIONS = {
     ZEROS: "`numeric={name!r}` reads numbers",
     EXACT: "`numeric={name!r}` reads rounded numbers, `ignore={name!r}` leaves it out",
     OF_WORDS: "`text={name!r}` reads words, `categorical={name!r}` keeps this",
+    LIKE_DATES: "`date={date!r}` reads dates, `categorical={name!r}` keeps this",
     RARE_WORD: "`na_values={value!r}` if it stands for a missing number, `categorical={name!r}` keeps this",
 }
 
@@ -112,6 +114,34 @@ def rare_classes(trained: Any) -> list[str]:
         f"name all classes by `classes`"
         for label, seen in zip(trained.model.classes, known, strict=False)
         if 0 < seen.rows < FEWEST_ROWS
+    ]
+
+
+def alike_classes(trained: Any) -> list[str]:
+    """A line for each group of classes whose names differ in case, quotes or white space only.
+
+    Parameters
+    ----------
+    trained : Trained
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Trained
+    >>> trained = Trained(model=Trained(task="classification", classes=["No", "Yes", "yes"]), plan=Trained(classes=()))
+    >>> alike_classes(trained)
+    ["the classes 'Yes' and 'yes' differ in case or quotes only; if they are one, correct it, or name all by `classes`"]
+    """
+    if trained.model.task != "classification" or trained.plan.classes:
+        return []
+    groups: dict[str, list[str]] = {}
+    for label in trained.model.classes:
+        if isinstance(label, str):
+            groups.setdefault(" ".join(label.casefold().split()).strip(QUOTES), []).append(repr(label))
+    remedy = "if they are one, correct it, or name all by `classes`"
+    return [
+        f"the classes {' and '.join(group)} differ in case or quotes only; {remedy}"
+        for group in groups.values()
+        if len(group) > 1
     ]
 
 
@@ -219,7 +249,7 @@ def doubts_of_columns(trained: Any) -> list[Reason]:
         if not getattr(column, "doubt", ()):
             continue
         kind, value = column.doubt
-        decision = _DECISIONS[kind].format(name=column.name, value=value)
+        decision = _DECISIONS[kind].format(name=column.name, value=value, date=f"{column.name}=FORMAT")
         seen = f"{kind} {value!r}" if value else kind
         doubts.append(Reason(f"{seen}, read as categories", column.name, 0, "", 0, decision))
     return doubts

@@ -14,12 +14,16 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.booleans import Boolean
 from tunefree.stream.calendar import TimeOfDay, Timestamp
 from tunefree.stream.columns import (
+    LIKE_DATES,
+    RARE_WORD,
     Category,
     Faults,
     Number,
     valid_utf8,
 )
-from tunefree.stream.inference import without
+from tunefree.stream.inference import is_number
+from tunefree.stream.notation import MOST_WORDS
+from tunefree.stream.roles import present_of
 from tunefree.training.reading import Reading
 
 MOST_ROWS, MOST_CELLS = 2**14, 2**19  # that are looked at
@@ -103,7 +107,16 @@ def note_roles(reading: Reading, bad: BadRows) -> None:
 def remarks_of(reading: Reading) -> list[Remark]:
     """What the first rows tell of the target and of the columns."""
     columns, target = first_values(reading), target_numbers(reading.target, reading.task)
-    return [*target_remarks(reading), *roles_of(columns, target, reading.task == "classification")]
+    remarks = roles_of(columns, target, reading.task == "classification")
+    nearly = nearly_numbers(reading.encoder)  # of which that is told instead
+    remarks = [remark for remark in remarks if remark.role != IDENTIFIER or remark.column not in nearly]
+    return [*target_remarks(reading), *remarks]
+
+
+def nearly_numbers(encoder: Any) -> set[str]:
+    """Columns of categories that are numbers, but for some words, or look like dates."""
+    doubts = {column.name: getattr(column, "doubt", ()) for column in getattr(encoder, "columns", ())}
+    return {name for name, doubt in doubts.items() if doubt and doubt[0] in (RARE_WORD, LIKE_DATES)}
 
 
 def shortened(remarks: list[Remark]) -> list[Remark]:
@@ -130,6 +143,11 @@ def target_remarks(reading: Reading) -> list[Remark]:
         others = ", `task='regression'` if they are other numbers, `task='classification'` if they are classes"
         remedy += others if guess.doubtful else ""
         return [Remark(name, TARGET, f"whole numbers from 0 to {most}, learned with the square loss", remedy)]
+    words = [label for label in reading.classes if isinstance(label, str) and not is_number(label)]
+    if guess is not None and 0 < len(words) <= MOST_WORDS and len(reading.classes) > 2 * MOST_WORDS:
+        problem = f"texts, which are numbers but for {words[0]!r}, taken for classes"
+        remedy = f"pass `na_values={words[0]!r}` if it stands for a missing number, `task='classification'` if not"
+        return [Remark(name, TARGET, problem, remedy)]
     if guess is None or not guess.doubtful:
         return []
     taken = {"classification": "classes", "regression": "numbers to predict"}[guess.task]
@@ -186,7 +204,7 @@ def arrays_of(encoder: Any, tables: Sequence[Any], name: str) -> list[Any]:
     """A column of those of some tables that have it, as an encoder takes it."""
     places = [table.schema.get_field_index(name) for table in tables]
     arrays = [table.column(place) for table, place in zip(tables, places, strict=True) if place >= 0]
-    return [without(valid_utf8(array, name, Faults()), encoder.na_values) for array in arrays]
+    return [present_of(encoder, valid_utf8(array, name, Faults()), name, Faults()) for array in arrays]
 
 
 def roles_of(columns: dict[str, Values], target: np.ndarray | None, is_classes: bool) -> list[Remark]:

@@ -185,9 +185,6 @@ def target_of(task: str, batch: Batch) -> Any:
     try:
         return to_numpy(batch.target.cast("float64"), math.nan)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise DataError(
-            f"the target holds {batch.target.type}, not numbers",
-            batch.file,
-            int(batch.numbers[0]),
-            remedy="pass `task='classification'`",
-        ) from None
+        problem = f"the target holds texts such as {str(batch.target[0].as_py())!r}, not numbers"
+        remedy = "pass `task='classification'`"
+        raise DataError(problem, batch.file, int(batch.numbers[0]), remedy=remedy) from None

@@ -12,14 +12,16 @@ from tunefree.core.errors import DataError
 from tunefree.model_files.plan import Plan, plan_of
 from tunefree.stream.batch import BadRows, Position
 from tunefree.stream.chunks import row_numbers, with_row_numbers
-from tunefree.stream.columns import blank_to_null, decoded
+from tunefree.stream.columns import QUANTITIES, Faults, blank_to_null, decoded, family
 from tunefree.stream.formats import TABLE
 from tunefree.stream.late import Late
+from tunefree.stream.missing import without_words
 from tunefree.stream.places import places_of
 from tunefree.stream.roles import ROLES
 from tunefree.stream.source import Source, open_source
 from tunefree.stream.tally import Tally
 from tunefree.training.reading import Reading, begin
+from tunefree.training.remarks import doubts_of_columns
 from tunefree.training.roles import (
     FEWEST_ROWS,
     LEAK_OF_TARGET,
@@ -40,6 +42,7 @@ from tunefree.training.targets import target_of, task_of
 from tunefree.training.usable_targets import of_usable_targets
 
 PLACES = 8  # that are read
+LONGEST_AGO = 2.0**63 - 1024.0  # microseconds, as a float64 has them
 EXAMPLES, LONGEST_EXAMPLE = 3, 24  # values that are shown, and letters of each
 HEADER = ["column", "read as", "why", "missing", "different", "values"]
 SEEN_FIRST = "the first rows of what can be read only once"
@@ -176,7 +179,7 @@ the most frequent class 50.00 %: it may give the target away, unless it is known
 `ignore='age'`
     """
     plan = plan_of({"target": target, **options})
-    return view_of(data if isinstance(data, Source) else open_source(data), plan)
+    return view_of(data if isinstance(data, Source) else open_source(data, is_table=target is not None), plan)
 
 
 def view_of(source: Source, plan: Plan) -> ColumnsView:
@@ -184,7 +187,7 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
     if source.kind != TABLE:
         raise DataError(f"{source.kind} text has no columns to look at", source.name, remedy="train on it as it is")
     is_labelled = plan.target is not None
-    bad = BadRows(True, True, classes=plan.classes, target=plan.target)
+    bad = BadRows(True, True, classes=plan.classes, target=plan.target, names_columns=True)
     reading = begin(source, plan, bad, is_labelled)
     sample = _sample_of(source, reading, plan)
     if sample is None:
@@ -195,7 +198,8 @@ def view_of(source: Source, plan: Plan) -> ColumnsView:
     said = (reading.task, why) if is_labelled else ("", "")
     remarks = remarks_of(reading)
     remarks += _further_remarks(reading, sample, {remark.column for remark in remarks if remark.role == LEAK_OF_TARGET})
-    return ColumnsView(source.name, sample.rows, sample.where, *said, views, remarks, sample.problems)
+    notes = [str(reason) for reason in doubts_of_columns(reading)] + sample.problems
+    return ColumnsView(source.name, sample.rows, sample.where, *said, views, remarks, notes)
 
 
 class Sample(NamedTuple):
@@ -216,6 +220,7 @@ class Sample(NamedTuple):
 def _sample_of(source: Source, reading: Reading, plan: Plan) -> Sample | None:
     """All rows of a short source, or rows from places all over a long one; None if it can be read only once."""
     places, bad = places_of(source, PLACES), BadRows(True, True, classes=plan.classes, target=plan.target)
+    bad.names_columns = True
     if not places:
         return None
     most = min(MOST_ROWS, max(MOST_CELLS // len(reading.first.schema), FEWEST_ROWS * PLACES))
@@ -241,7 +246,7 @@ def _read(
     """
     encoder, read = reading.encoder, list[tuple[Any, np.ndarray, Any]]()
     try:
-        for number, chunk in enumerate(source.chunks(place, bad, types=encoder.types())):
+        for number, chunk in enumerate(source.chunks(place, bad, types=encoder.types(), na_values=encoder.na_values)):
             if rows == 0 or number == chunks:
                 return read, False, []
             numbers, is_cut = row_numbers(chunk)[:rows], chunk.table.num_rows > rows
@@ -259,23 +264,27 @@ def _read(
 
 
 def _unusable(bad: BadRows) -> list[str]:
-    """Why rows of a sample cannot be used."""
+    """Why rows of a sample cannot be used, and what is odd about others."""
     rows = "of the rows read cannot be used; pass `on_bad_row='skip'` to leave such rows out"
     texts = [(reason, f"{reason.problem}: {reason.rows:,} {rows}") for reason in bad.tally.reasons()]
     unlabelled = f"{bad.unlabelled:,} of the rows read have no target; pass `unlabelled='skip'` to leave such rows out"
-    return [f"column {reason.column!r}: {text}" if reason.column else text for reason, text in texts] + (
-        [unlabelled] if bad.unlabelled else []
-    )
+    lines = [f"column {reason.column!r}: {text}" if reason.column else text for reason, text in texts]
+    return lines + ([unlabelled] if bad.unlabelled else []) + [str(oddity) for oddity in bad.tally.oddities()]
 
 
 def _view(name: str, column: Any, reading: Reading, plan: Plan, sample: Sample) -> ColumnView:
     """A column of a sample; ``column`` is None if it is no feature."""
     arrays = [blank_to_null(decoded(array)) for array in arrays_of(reading.encoder, sample.tables, name)]
+    if getattr(column, "kind", "") in QUANTITIES:
+        arrays = [without_words(array, name, column.na_values, Faults()) for array in arrays]
     kind, why, options = _kind_of(name, column, reading, plan)
+    read = arrays
+    # Python has no dates after the year 9999.
+    arrays = [array.cast(pa.string()) if family(array.type) == "moment" else array for array in arrays]
     values = [value for array in arrays for value in array.to_pylist() if value is not None and value == value]
     shown = list(dict.fromkeys(_as_written(value) for value in values))
     missing = 1.0 - len(values) / max(sample.rows, 1)
-    range = _range_of(column, arrays, values)
+    range = _range_of(column, read, values)
     return ColumnView(name, kind, why, missing, len(shown), range, shown[:EXAMPLES], options)
 
 
@@ -313,10 +322,11 @@ def _range_of(column: Any, arrays: list[Any], values: list[Any]) -> tuple[Any, A
     ends = float(read.present.min()), float(read.present.max())
     if column.kind == "number":
         return ends
-    first, last = (str(np.datetime64(int(end), "us").astype("M8[s]")) for end in ends)
-    return (
-        (first[11:], last[11:]) if column.kind == "time" else (first, last) if column.hours else (first[:10], last[:10])
-    )
+    within = (int(np.clip(end, -LONGEST_AGO, LONGEST_AGO)) for end in ends)  # such as an infinity of SQL
+    first, last = (str(np.datetime64(end, "us").astype("M8[s]")).split("T") for end in within)
+    if column.kind == "time":
+        return first[1], last[1]
+    return ("T".join(first), "T".join(last)) if column.hours else (first[0], last[0])
 
 
 def _as_written(value: Any) -> str:

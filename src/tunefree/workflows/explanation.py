@@ -20,7 +20,7 @@ from tunefree.stream.batch import BadRows, Batch
 from tunefree.stream.layout import Layout
 from tunefree.stream.source import Source, open_source
 from tunefree.training.reading import no_rows
-from tunefree.workflows.prediction import Predicted, apart, identities, marks, numbers_of, predict, writer
+from tunefree.workflows.prediction import Predicted, apart, as_array, identities, marks, numbers_of, predict, writer
 
 OTHER = "(other)"
 MOST_KEPT = 2**14  # rows of a source; of more each second one is kept, and again
@@ -233,7 +233,7 @@ def _table(
 
 
 def _labels(model: ScoredModel, codes: np.ndarray) -> Any:
-    return pa.array(model.classes).take(pa.array(codes))
+    return as_array(model.classes).take(pa.array(codes))
 
 
 def _terms(explained: Explained, names: list[str], kept: np.ndarray) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -144,7 +144,7 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
     if model.task == "regression":
         of_model = {"prediction": numbers_of(model, predicted.predictions, predicted.batch)}
     else:
-        classes, picked = pa.array(model.classes), chosen(predicted.predictions)
+        classes, picked = as_array(model.classes), chosen(predicted.predictions)
         values = model.probabilities(predicted.predictions)
         if layout.threshold is not None:
             picked = (values[:, 1] >= layout.threshold).astype(np.int64)
@@ -155,6 +155,20 @@ def columns(model: ScoredModel, predicted: Predicted, numbered: bool = False, la
             of_model |= _most_probable(classes, values, layout.top)
     of_model |= _conformal(model, predicted, layout)
     return pa.record_batch(identities(predicted.batch, layout.ids, {*table, *of_model}) | table | of_model)
+
+
+def as_array(labels: Sequence[Any]) -> Any:
+    """Labels as an Arrow array; whole numbers beyond 64 bits are texts.
+
+    Examples
+    --------
+    >>> [as_array(labels).type for labels in ([1, 2], [2**63, 2**63 + 1], [-1, 2**63])]
+    [DataType(int64), DataType(uint64), DataType(string)]
+    """
+    for to in (None, pa.uint64()):
+        with suppress(OverflowError):
+            return pa.array(labels, to)
+    return pa.array(list(map(str, labels)))
 
 
 def sureness(
@@ -292,12 +306,24 @@ def writer(output: str) -> Iterator[Callable[[Any], None]]:
         yield put
 
 
+def _without_lists(batch: Any) -> Any:
+    """A record batch in which lists and objects are texts as JSON has them, since CSV has none."""
+    columns = {
+        name: pa.array([None if value is None else json.dumps(value, default=str) for value in array.to_pylist()])
+        if pa.types.is_nested(array.type)
+        else array
+        for name, array in zip(batch.schema.names, batch.columns, strict=True)
+    }
+    return pa.record_batch(columns)
+
+
 @contextmanager
 def _batches(file: Any, kind: Callable[[Any, Any], Any]) -> Iterator[Callable[[Any], None]]:
     """A function that writes record batches with the schema of the first; without any, nothing is written."""
     writers: list[Any] = []
 
     def put(batch: Any) -> None:
+        batch = batch if kind is parquet.ParquetWriter else _without_lists(batch)
         if not writers:
             writers.append(kind(file, batch.schema))
         writers[0].write_table(pa.Table.from_batches([batch]))

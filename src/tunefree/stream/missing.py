@@ -1,0 +1,60 @@
+"""Words that stand for a missing value: those of numbers and dates, and those of text that does not tell nulls."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tunefree.stream.arrays import of_strings, to_booleans
+from tunefree.stream.columns import QUANTITIES, Array, Faults, WordForMissing, blank_to_null, decoded, family
+from tunefree.stream.notation import DASHES, NULLS, SIGNS_OF_MISSING
+
+
+def converted(column: Any, array: Array | None, faults: Faults) -> Any:
+    """What a column makes of an array, in which words of numbers and dates may stand for missing ones.
+
+    Where nothing but plain numbers or dates is expected, they are looked for only if something else is there.
+    """
+    inner = getattr(column, "column", column)  # of one that came later
+    if array is None or inner.kind not in QUANTITIES or family(array.type) != "string":
+        return column.convert(array, faults)
+    if not (inner.na_values or getattr(inner, "notation", None) or getattr(inner, "format", None)):
+        strict_faults = Faults()
+        values = column.convert(array, strict_faults)
+        if not strict_faults:
+            return values
+    return column.convert(without_words(array, inner.name, inner.na_values, faults), faults)
+
+
+def without_words(array: Array, column: str, na_values: Sequence[str], faults: Faults) -> Array:
+    """Strings of numbers or dates, null where a sign or one of the column's words says so; words and dashes are noted.
+
+    What are no strings are as they were.
+    """
+    return _without(array, column, (*SIGNS_OF_MISSING, *na_values), faults, {*DASHES, *na_values})
+
+
+def without_nulls(array: Array, column: str, kept: Collection[str], faults: Faults) -> Array:
+    """Strings of text that does not tell them from nulls, null where a word such as NA says so, which is noted."""
+    return _without(array, column, [word for word in NULLS if word not in kept], faults)
+
+
+def _without(
+    array: Array, column: str, words: Sequence[str], faults: Faults, odd: Collection[str] | None = None
+) -> Array:
+    """Strings, null where they are one of some words; those of numbers and dates are noted if they are ``odd``."""
+    if family(array.type) != "string":
+        return array
+    strings = blank_to_null(decoded(array))
+    gone = pc.is_in(strings, value_set=of_strings(words))
+    if not pc.any(gone).as_py():
+        return strings
+    for word in pc.unique(strings.filter(gone)).to_pylist():
+        if odd is None or word in odd:
+            places = np.flatnonzero(to_booleans(pc.equal(strings, word)))
+            faults.missing.append(WordForMissing(word, column, odd is not None, int(places[0]), len(places)))
+    return pc.if_else(gone, pa.nulls(len(strings), pa.string()), strings)

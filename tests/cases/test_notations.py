@@ -1,0 +1,235 @@
+"""Each notation of numbers and dates gives the same values through each door: CSV, JSON lines, Parquet; as a feature, a
+target, an identifier, and a file to predict."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tunefree.core.errors import DataError
+from tunefree.model_files.plan import Plan
+from tunefree.stream.batch import BadRows
+from tunefree.stream.source import open_source
+from tunefree.training.reading import begin, encoded, in_its_notation
+from tunefree.workflows.columns import columns
+
+RNG = np.random.default_rng(7)
+VALUES = np.round(RNG.normal(0.0, 9000.0, 60), 2).tolist()
+SIZES = [abs(value) for value in VALUES]
+
+
+def grouped(value):
+    return f"{value:,.2f}"
+
+
+def continental(value):
+    return grouped(value).translate(str.maketrans(",.", ".,"))
+
+
+NUMBERS = {
+    "fractions": (lambda x: f"{x:.2f}", VALUES),
+    "groups": (grouped, VALUES),
+    "decimal commas": (continental, VALUES),
+    "spaces": (lambda x: grouped(x).replace(",", " "), VALUES),
+    "apostrophes": (lambda x: grouped(x).replace(",", "'"), VALUES),
+    "a true minus": (lambda x: f"{x:.2f}".replace("-", "\u2212"), VALUES),
+    "parentheses": (lambda x: f"({grouped(-x)})" if x < 0 else grouped(x), VALUES),
+    "a minus behind": (lambda x: f"{-x:.2f}-" if x < 0 else f"{x:.2f}", VALUES),
+    "dollars": (lambda x: f"${grouped(x)}", SIZES),
+    "euros": (lambda x: f"{continental(x)} \u20ac", SIZES),
+    "rupees": (lambda x: f"Rs. {grouped(x)}", SIZES),
+    "pounds by their code": (lambda x: f"GBP {x:.2f}", SIZES),
+    "percent": (lambda x: f"{x:.2f} %", VALUES),
+    "a unit": (lambda x: f"{x:.2f} km", VALUES),
+    "a unit without a space": (lambda x: f"{x:.2f}m\u00b2", VALUES),
+    "thousands": (lambda x: f"{x / 1000:.5f}K", VALUES),
+    "texts of a sheet": (lambda x: f'="{x:.2f}"', VALUES),
+}
+MOMENTS = [
+    datetime.datetime(2021, 3, 1) + datetime.timedelta(hours=13 * k, minutes=7 * k, seconds=k % 60) for k in range(60)
+]
+DATES = {
+    "seven digits": lambda t: f"{t:%Y-%m-%d %H:%M:%S}.0000000",
+    "nine digits": lambda t: f"{t:%Y-%m-%dT%H:%M:%S}.000000000",
+    "UTC": lambda t: f"{t:%Y-%m-%d %H:%M:%S} UTC",
+    "morning and afternoon": lambda t: f"{t:%m/%d/%Y %I:%M:%S %p}",
+    "by dashes": lambda t: f"{t:%d-%b-%Y %H:%M:%S}",
+    "in words": lambda t: f"{t:%b %d, %Y, %H:%M:%S}",
+    "as C writes it": lambda t: f"{t:%a %b %d %H:%M:%S %Y}",
+    "with fractions": lambda t: f"{t:%d.%m.%Y %H:%M:%S}.250",
+}
+
+
+def columns_of(texts):
+    return {"v": texts, "x": [k % 7 + 0.5 for k in range(len(texts))], "y": ["no", "yes"] * (len(texts) // 2)}
+
+
+def to_csv(path, columns):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def to_json(path, columns):
+    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+WRITERS = {"csv": to_csv, "jsonl": to_json, "parquet": lambda path, columns: pq.write_table(pa.table(columns), path)}
+
+
+def written(folder, extension, texts):
+    path = folder / f"a.{extension}"
+    WRITERS[extension](path, columns_of(texts))
+    return path
+
+
+def numbers_of(encoder, batch, name):
+    return batch.rows.numbers[:, encoder.names().index(name) - 1]
+
+
+def read(path, **plan):
+    reading = begin(open_source(path), Plan(**{"target": "y", **plan}), BadRows())
+    return reading, next(reading.batches)
+
+
+@pytest.mark.parametrize("extension", WRITERS)
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_are_features_and_targets_through_each_door(tmp_path, name, extension):
+    write, values = NUMBERS[name]
+    path = written(tmp_path, extension, [write(value) for value in values])
+    reading, batch = read(path)
+    np.testing.assert_allclose(numbers_of(reading.encoder, batch, "v"), values)
+    reading, batch = read(path, target="v")
+    assert reading.task == "regression"
+    np.testing.assert_allclose(batch.target.to_numpy(zero_copy_only=False), values)
+
+
+@pytest.mark.parametrize("extension", WRITERS)
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_of_files_to_predict_are_those_of_training(tmp_path, name, extension):
+    write, values = NUMBERS[name]
+    reading, _ = read(written(tmp_path, "csv", [write(value) for value in values]))
+    source = open_source(written(tmp_path, extension, [write(value) for value in values[::-1]]))
+    encoder, chunks = in_its_notation(source, reading.encoder, BadRows(), kept=("v",))
+    (batch,) = encoded(encoder, chunks, BadRows(), False, False, kept=("v",))
+    np.testing.assert_allclose(numbers_of(encoder, batch, "v"), values[::-1])
+    assert batch.columns.column("v").to_pylist() == [write(value) for value in values[::-1]] or name == "fractions"
+
+
+@pytest.mark.parametrize("extension", WRITERS)
+@pytest.mark.parametrize("name", DATES)
+def test_dates_are_features_through_each_door(tmp_path, name, extension):
+    reading, batch = read(written(tmp_path, extension, [DATES[name](moment) for moment in MOMENTS]))
+    days = [(moment - MOMENTS[0]).total_seconds() / 86400 for moment in MOMENTS]
+    np.testing.assert_allclose(numbers_of(reading.encoder, batch, "v[days]"), days, atol=1e-9)
+    assert f"v[hour={MOMENTS[1].hour}]" in reading.encoder.names()
+
+
+@pytest.mark.parametrize("extension", WRITERS)
+@pytest.mark.parametrize("sign", [r"\N", "#DIV/0!", "N/A", "-"])
+def test_signs_of_missing_numbers_are_missing_through_each_door(tmp_path, sign, extension):
+    texts = [sign if k % 4 == 0 else f"{value:.2f}" for k, value in enumerate(VALUES)]
+    reading, batch = read(written(tmp_path, extension, texts))
+    numbers = numbers_of(reading.encoder, batch, "v")
+    np.testing.assert_allclose(numbers, [0.0 if k % 4 == 0 else value for k, value in enumerate(VALUES)])
+    assert "v[missing]" in reading.encoder.names()
+
+
+def test_a_day_of_zeros_is_missing(tmp_path):
+    texts = ["0000-00-00" if k % 5 == 0 else f"{moment:%Y-%m-%d}" for k, moment in enumerate(MOMENTS)]
+    reading, _ = read(written(tmp_path, "csv", texts))
+    assert reading.encoder.columns[0].kind == "moment" and "v[missing]" in reading.encoder.names()
+
+
+def test_one_word_among_numbers_is_taken_for_missing_and_told(tmp_path):
+    texts = ["broken" if k % 6 == 0 else f"{value:.2f}" for k, value in enumerate(VALUES)]
+    path, bad = written(tmp_path, "csv", texts), BadRows(names_columns=True)
+    reading = begin(open_source(path), Plan(target="y"), bad)
+    assert reading.encoder.columns[0].kind == "number"
+    (oddity,) = bad.tally.oddities()
+    assert (oddity.column, oddity.rows) == ("v", 10) and "'broken' is taken for a missing value" in str(oddity)
+
+
+@pytest.mark.parametrize("word", ["broken", "<5"])
+@pytest.mark.parametrize("task", [None, "regression"])
+def test_a_word_in_a_numeric_target_is_an_error_that_names_it(tmp_path, word, task):
+    texts = [word if k == 40 else f"{value:.2f}" for k, value in enumerate(VALUES)]
+    with pytest.raises(DataError, match=f"row 41, column 'v': '{word}' is not a number"):
+        read(written(tmp_path, "csv", texts), target="v", task=task)
+
+
+def test_mixed_units_are_no_numbers(tmp_path):
+    texts = [f"{size:.2f} {'kg' if k % 2 else 'g'}" for k, size in enumerate(SIZES)]
+    reading, _ = read(written(tmp_path, "csv", texts))
+    assert reading.encoder.columns[0].kind == "category"
+
+
+@pytest.mark.parametrize("texts", [[f"{k:05d}" for k in range(60)], [str(2**62 + k) for k in range(60)]])
+@pytest.mark.parametrize("extension", ["csv", "jsonl"])
+def test_codes_of_digits_stay_codes(tmp_path, texts, extension):
+    reading, _ = read(written(tmp_path, extension, texts))
+    assert reading.encoder.columns[0].kind == "category"
+
+
+@pytest.mark.parametrize("start", [2**53, 2**63, 10**20])
+def test_identifiers_of_json_keep_their_digits(tmp_path, start):
+    ids = [start + 2 * k + 1 for k in range(60)]
+    path = written(tmp_path, "jsonl", ids)
+    reading, _ = read(path)
+    assert reading.encoder.categories(0) == list(map(str, ids))
+    encoder, chunks = in_its_notation(open_source(path), reading.encoder, BadRows(), kept=("v",))
+    (batch,) = encoded(encoder, chunks, BadRows(), False, False, kept=("v",))
+    assert list(map(int, batch.columns.column("v").to_pylist())) == ids
+
+
+@pytest.mark.parametrize("gone", ["N/A", ""])
+def test_texts_among_numbers_of_json_are_read_as_in_csv(tmp_path, gone):
+    values = [gone if k % 10 == 0 else str(value) if k % 3 else value for k, value in enumerate(VALUES)]
+    reading, batch = read(written(tmp_path, "jsonl", values))
+    expected = [0.0 if k % 10 == 0 else value for k, value in enumerate(VALUES)]
+    np.testing.assert_allclose(numbers_of(reading.encoder, batch, "v"), expected)
+
+
+class TestSemicolons:
+    """A file whose fields are divided by semicolons has decimal commas unless a number must have a point."""
+
+    def read(self, folder, *columns):
+        path, bad = folder / "a.csv", BadRows()
+        lines = [";".join([*row, "no" if k % 2 else "yes"]) for k, row in enumerate(zip(*columns, strict=True))]
+        path.write_text("\n".join([";".join([*"uvw"[: len(columns)], "y"]), *lines]) + "\n")
+        reading = begin(open_source(path), Plan(target="y"), bad)
+        batch = next(reading.batches)
+        return batch.rows.numbers[0].tolist(), [(note.column, note.remedy) for note in bad.tally.oddities()]
+
+    def test_commas_before_three_digits(self, tmp_path):
+        values, notes = self.read(tmp_path, [f"{k},{k + 100}" for k in range(12, 52)])
+        assert values == [12.112] and notes == [("u", "`decimal` and `thousands` decide")]
+
+    def test_points_before_three_digits_beside_small_numbers(self, tmp_path):
+        values, notes = self.read(tmp_path, ["1.250", "640", *(f"{k}.{k + 100}" for k in range(1, 39))])
+        assert values == [1250.0] and notes == [("u", "`decimal` and `thousands` decide")]
+
+    def test_a_point_that_must_be_one(self, tmp_path):
+        values, notes = self.read(tmp_path, [f"{k}.125" for k in range(1, 41)], [f"{k}.5" for k in range(40)])
+        assert values == [1.125, 0.5] and not notes
+
+
+def test_dates_in_an_unknown_format_are_told(tmp_path):
+    path = written(tmp_path, "csv", [f"{moment:%H:%M %d %B %Y}" for moment in MOMENTS])
+    notes = columns(path, target="y").notes()
+    assert any("values that look like dates" in note and "`date='v=FORMAT'` reads dates" in note for note in notes)
+    assert not any("name the rows" in note for note in notes)
+
+
+def test_a_word_among_few_numbers_of_a_target_is_told(tmp_path):
+    texts = ["broken" if k == 7 else str(k % 9) for k in range(60)]
+    notes = columns(written(tmp_path, "csv", texts), target="v").notes()
+    assert any("numbers but for 'broken', taken for classes" in note for note in notes)
