@@ -68,7 +68,7 @@ def picture(
         sign,
         margin,
         _goal(margin, labels, name),
-        _note(decomposition),
+        _note(decomposition, ranked.learned is not None),
     )
 
 
@@ -116,10 +116,11 @@ def _classes(decomposition: Decomposition, target: Any) -> tuple[list[int], list
 def _most_important(decomposition: Decomposition, sizes: dict[int, float]) -> list[tuple[int, Axis]]:
     """The parts of columns that are drawn, with their axes, in order of the importance of their columns."""
     least = LEAST * max(sizes.values(), default=0.0)
+    least = least if least > 0.0 else -np.inf  # of few rows
     parts = []
     for k, part in enumerate(decomposition.layout.parts):
-        size, axis = sizes.get(decomposition.names.index(part.column, 1), 0.0), axis_of(decomposition, k)
-        parts += [(size, k, axis)] if axis is not None and size >= least and size > 0.0 else []
+        size, axis = sizes.get(decomposition.names.index(part.column, 1)), axis_of(decomposition, k)
+        parts += [(size, k, axis)] if axis is not None and size is not None and size >= least else []
     return [(k, axis) for _, k, axis in sorted(parts, key=lambda each: (-each[0], each[1]))]
 
 
@@ -135,12 +136,14 @@ def _named(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
     return parts[0], axis
 
 
-def _note(decomposition: Decomposition) -> str:
+def _note(decomposition: Decomposition, is_of_loss: bool) -> str:
     """What is drawn, in words."""
+    of_column = "rise of the mean loss where the column is permuted" if is_of_loss else "mean absolute contribution"
     rows = len(evenly_spaced(n_rows(reference_of(decomposition)), MOST_ROWS))
     low, high = (f"{100 * quantile:.0f} %" for quantile in INNER)
     return (
         f"Lines and points: mean over {rows} rows in which the column takes each value. Bands and whiskers: {low} to"
         f" {high} of the curves of single rows, moved to the same mean height; a wide one means that other columns"
-        " change what this one does. Right above: importance, the mean absolute contribution of the column."
+        " change what this one does. Right above: importance, the"
+        f" {of_column}."
     )
