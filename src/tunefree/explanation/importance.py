@@ -57,9 +57,7 @@ def _by_loss(decomposition: Decomposition, later: LaterRows, output: int | None)
     order = np.lexsort([-sizes, sizes <= noise])
     order = order[errors[order] > 0.0]
     names = [decomposition.names[term] for term in terms[order].tolist()]
-    return Importance(
-        terms[order], names, sizes[order], errors[order], noise[order], len(later.targets), later.learned
-    )
+    return Importance(terms[order], names, sizes[order], errors[order], noise[order], len(later.targets), later.learned)
 
 
 def _by_contributions(decomposition: Decomposition, output: int | None) -> Importance:

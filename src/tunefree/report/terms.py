@@ -43,7 +43,9 @@ def blocks_of_terms(decomposition: Decomposition | None, top: int, label: Any = 
         return []
     model = decomposition.model
     columns = importance(decomposition, None if label is None else output_of(model.classes, model.n_outputs, label)[0])
-    rows = zip(columns.names, *(array.tolist() for array in (columns.sizes, columns.errors, columns.noise)), strict=True)
+    rows = zip(
+        columns.names, *(array.tolist() for array in (columns.sizes, columns.errors, columns.noise)), strict=True
+    )
     header = [Column("column"), Column("importance", FOUR), Column("standard error", TWO), Column("noise", TWO)]
     note, listed = describe_importance(decomposition, columns), list(rows)[: top or None]
     if columns.learned is None:
