@@ -21,8 +21,9 @@ import numpy as np
 from tunefree.mixing.bases import LEAST
 from tunefree.pool.slots import WHOLE
 
-MOST_PREDICTIONS = 2**17  # of rows, for all columns together, but
-FEWEST_ROWS, MOST_ROWS = 2**8, 2**12  # if there are so many
+MOST_PREDICTIONS = 2**17  # of rows, for all columns together, and
+MOST_CELLS = 2**24  # of these rows, but
+FEWEST_ROWS, MOST_ROWS = 2**7, 2**12  # if there are so many
 MOST_REPEATS = 8  # permutations of few rows
 MOST_NUMBERS = 2**22  # that members predict of a piece of the rows
 PREVIOUS = 1  # age of generations
@@ -32,7 +33,7 @@ class LaterRows(NamedTuple):
     """Rows that were learned after the previous generations of a pool were grown."""
 
     pool: Any
-    generations: list[tuple[int, str, int, Any]]  # clock, kind, age, and generation
+    generations: list[tuple[int, str, int, Any]]  # clock, kind, age, and generation as it was born
     matrix: np.ndarray  # (n, c) their columns, under the keys of the pool
     targets: np.ndarray  # (n,)
     weights: np.ndarray  # (n,)
@@ -46,7 +47,11 @@ class LaterRows(NamedTuple):
         """
         growth = pool.members.growth
         awake = [] if growth is None else growth.generations()
-        previous = [each for each in awake if each[0] == WHOLE and each[2] == PREVIOUS]
+        previous = [
+            (clock, kind, age, generation.as_born())
+            for clock, kind, age, generation in awake
+            if clock == WHOLE and age == PREVIOUS
+        ]
         if growth is None or not previous or not growth.whole.rows:
             return None
         kept = growth.whole.kept()
@@ -56,7 +61,9 @@ class LaterRows(NamedTuple):
         rows, columns = np.flatnonzero(is_later), growth.columns
         if not len(rows):
             return None
-        most = int(np.clip(MOST_PREDICTIONS // len(columns.keys), FEWEST_ROWS, MOST_ROWS))
+        n_columns = len(columns.keys)
+        most = min(MOST_PREDICTIONS // n_columns, MOST_CELLS // n_columns**2)
+        most = int(np.clip(most, FEWEST_ROWS, MOST_ROWS))
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.int64))]
         matrix = np.tile(columns.fills, (len(rows), 1))
         matrix[:, : kept["columns"].shape[1]] = columns.features(kept["columns"][rows])
@@ -97,9 +104,8 @@ class LaterRows(NamedTuple):
 
     def _losses_of(self, matrix: np.ndarray, targets: np.ndarray, output: int | None) -> np.ndarray:
         members, nothing = self.pool.members, np.zeros(len(matrix))
-        awake, predictions = members.asleep(len(matrix)), members.asleep(len(matrix))
-        members.follow(self.generations, matrix, nothing, nothing, awake)
-        predictions[:, members.places_as_born] = awake[:, members.places_as_born]
+        predictions = members.asleep(len(matrix))
+        members.follow(self.generations, matrix, nothing, nothing, predictions)
         mixed = self.pool.context.mixture.mean(predictions, self.pool.has_finished)
         if output is None or members.width < 3:
             losses: np.ndarray = members.losses(mixed[:, None], targets)[:, 0]
