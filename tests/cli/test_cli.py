@@ -60,7 +60,7 @@ def test_train_predict_evaluate_inspect(run, data, model, tmp_path):
     assert status == 0
     assert [len(json.loads(out)["terms"]), json.loads(out)["classes"]] == [1, ["no", "yes"]]
     status, out, _ = run("inspect", model)
-    assert re.search(r"job +[\d.]+ +[\d.]+$", out, re.MULTILINE) and "Members by weight" in out
+    assert re.search(r"job +[-\d.e]+ +[\d.e-]+ +[\d.e-]+$", out, re.MULTILINE) and "Members by weight" in out
     single = tmp_path / "single.model"
     assert run("train", data, "-t", "rich", "-o", single, "--learner", "nag", "-q")[0] == 0
     status, out, _ = run("inspect", single, "--json", "--top", "2")

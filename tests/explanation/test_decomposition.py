@@ -11,6 +11,7 @@ from tunefree.core.rows import dense, sparse
 from tunefree.explanation.decomposition import Decomposition, Line
 from tunefree.explanation.importance import importance
 from tunefree.explanation.members import Member, Part
+from tunefree.explanation.permutation import LaterRows
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.model_files.plan import Plan
@@ -179,7 +180,50 @@ def test_noise_has_no_importance():
     columns = importance(decomposition_of(train(open_source(data), Plan(target="rich"))))
     sizes = dict(zip(columns.names, columns.sizes.tolist(), strict=True))
     assert columns.names[0] == "age" and sizes["noise"] < 0.05 * sizes["age"]
-    assert (columns.errors < 0.2 * columns.sizes[0]).all() and columns.rows == 512
+    assert columns.names.index("noise") >= columns.n_beyond and columns.learned == 1024
+    assert columns.rows == 1500 - 1024 and (columns.errors[1:] < 0.02 * columns.sizes[0]).all()
+
+
+def test_columns_of_many_values_without_use_are_not_beyond_noise():
+    """Trees of small samples learn numbers and codes by heart, and predict their own rows much better with them."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        use, noise, code = rng.normal(size=800), rng.normal(size=800), rng.integers(0, 100, 800)
+        data = {"use": use.tolist(), "noise": noise.tolist(), "code": [f"c{k}" for k in code.tolist()]}
+        target = np.where(rng.random(800) < 1.0 / (1.0 + np.exp(-use)), "yes", "no").tolist()
+        decomposition = decomposition_of(train(open_source(data | {"y": target}), Plan(target="y")))
+        columns = importance(decomposition)
+        assert columns.names[0] == "use" and columns.n_beyond == 1
+        by_heart = np.abs(decomposition.contributions(decomposition.reference.rows)).mean(axis=(0, 2))
+        assert by_heart[[2, 3]].sum() > 0.2 * by_heart[1]
+
+
+def test_rows_that_count_come_after_the_trees():
+    pool = trained("rich").model.pool
+    later = LaterRows.of(pool)
+    kept = pool.members.growth.whole.kept()
+    assert later.learned == 1024
+    np.testing.assert_array_equal(later.targets, kept["targets"][1024:])
+    np.testing.assert_array_equal(later.matrix, kept["columns"][1024:])
+
+
+def test_where_rows_are_known_all_later_ones_count():
+    data = {"x": [0.0, 1.0, 2.0] * 200, "y": ["a", "b", "a"] * 200}
+    later = LaterRows.of(train(open_source(data), Plan(target="y")).model.pool)
+    assert later.learned == 512 and len(later.targets) == 600 - 512
+    assert next(later.rises([np.array([0])]))[0] > 0.3
+
+
+def test_importance_of_a_class_is_that_of_its_loss():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, (2, 900))
+    data = {"a": a.astype(float).tolist(), "b": b.astype(float).tolist(), "c": rng.normal(size=900).tolist()}
+    data["y"] = np.where(a == 0, "none", np.where(b == 1, "yes", "no")).tolist()
+    decomposition = decomposition_of(train(open_source(data), Plan(target="y")))
+    classes = decomposition.model.classes
+    of_none = dict(zip(*importance(decomposition, classes.index("none"))[1:3], strict=True))
+    of_all = dict(zip(*importance(decomposition)[1:3], strict=True))
+    assert of_all["b"] > 0.2 and of_none["b"] < 0.1 * of_none["a"]
 
 
 def test_importance_needs_rows():

@@ -6,6 +6,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tunefree
@@ -268,3 +269,23 @@ def test_an_exposure_has_no_effect_on_other_losses_and_is_refused(regressor):
         regressor.predict_interval(X, exposure=2.0)
     with pytest.raises(ModelError, match="`exposure` is for losses of counts and amounts"):
         regressor.predict(X, quantiles=0.5, exposure=2.0)
+
+
+def test_a_future_beyond_training_is_told():
+    """A series with a trend, a season and an error that depends on the one before, by its date and last values."""
+    rng = np.random.default_rng(0)
+    error, days = np.zeros(800), np.arange(800)
+    for day in range(1, 800):
+        error[day] = 0.7 * error[day - 1] + rng.normal()
+    y = 100.0 + 0.05 * days + 5.0 * np.sin(days / 58.0) + error
+    dates = (np.datetime64("2021-01-01") + days)[2:]
+    table = pd.DataFrame({"date": dates, "last": y[1:-1], "before": y[:-2]})
+    model = TuneFreeRegressor(shuffle=False).fit(table[:600], y[2:602])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict_interval(table[:600:3], coverage=0.9)
+    with pytest.warns(UserWarning, match="column 'date': beyond what training saw, .* intervals need not hold"):
+        intervals = model.predict_interval(table[600:], coverage=0.5)
+    with pytest.warns(UserWarning, match="column 'date'"):
+        predictions = model.predict(table[600:])
+    assert ((intervals[:, 0] <= predictions) & (predictions <= intervals[:, 1])).all()

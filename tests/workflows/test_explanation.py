@@ -124,9 +124,10 @@ def test_what_a_model_has_learned_is_told(run, tmp_path):
     trained("mood").save(tmp_path / "m")
     status, out, _ = run("inspect", tmp_path / "m", "--top", 3)
     assert status == 0
-    assert "column" in out and "standard error" in out and "mean absolute contribution to the log-odds" in out
+    assert "column" in out and "standard error" in out and "where the column is permuted" in out
     figures = json.loads(run("inspect", tmp_path / "m", "--top", 3, "--json")[1])
-    assert [sorted(column) for column in figures["terms"]] == [["column", "importance", "standard_error"]] * 3
+    assert [sorted(column) for column in figures["terms"]] == [["column", "importance", "noise", "standard_error"]] * 3
+    assert 0 < figures["beyond_noise"] < 6
     of_one = json.loads(run("inspect", tmp_path / "m", "--json", "--class", "good")[1])
     assert of_one["terms"] != json.loads(run("inspect", tmp_path / "m", "--json")[1])["terms"]
 

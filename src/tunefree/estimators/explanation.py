@@ -132,9 +132,11 @@ class Explaining:
     def feature_importances_(self) -> np.ndarray:
         """How much each column contributes to predictions, (n_features_in_,); they add up to 1.
 
-        The mean absolute contribution of the column (see :meth:`explain`) over the rows that the estimator keeps,
-        divided by the sum. A single linear learner keeps none: it has the largest |weight| of the column's features, in
-        units of the size of the feature. Neither depends on the units of the columns.
+        How much larger the mean loss is where the column is permuted, or 0 if it is not larger, divided by the sum: on
+        rows that came after the previous generations of trees were grown. Trees predict the rows that they were grown
+        on better by columns without use, too; these later rows they do not. A single linear learner keeps no rows: it
+        has the largest |weight| of the column's features, in units of the size of the feature. Neither depends on the
+        units of the columns.
         """
         check_is_fitted(self)
         model = self._learned.model
@@ -149,7 +151,7 @@ class Explaining:
             else:
                 columns_by_size = importance(decomposition)
                 in_table = columns_by_size.terms <= len(columns)
-                total[columns_by_size.terms[in_table]] = columns_by_size.sizes[in_table]
+                total[columns_by_size.terms[in_table]] = np.maximum(columns_by_size.sizes[in_table], 0.0)
         except ModelError as error:
             raise AttributeError(
                 f"{error}, to explain or CurveDisplay: importances are of rows that are kept"

@@ -24,6 +24,7 @@ from tunefree.intervals.conformal import checked_parts
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model_files.plan import check_kernel
+from tunefree.pool.estimated_loss import EstimatedLoss
 
 
 @estimator
@@ -122,6 +123,29 @@ class Pooled(OnlineEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+    @property
+    def estimated_loss_(self) -> EstimatedLoss:
+        """The mean loss to expect of new rows that are like those learned: ``loss``, and its ``standard_error``.
+
+        ``progressive_loss_`` is a mean over all rows, of which early ones were predicted by a model that had learned
+        little. This is where a learning curve that is fitted to it ends. There is none of texts, of fewer than 34 rows,
+        and of targets beyond 1e70.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from tunefree import TuneFreeClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = TuneFreeClassifier(random_state=0).fit(X, y)
+        >>> model.progressive_loss_ > model.estimated_loss_.loss > 0.0
+        True
+        """
+        check_is_fitted(self)
+        estimate: EstimatedLoss | None = self._learned.model.estimated_loss()
+        if estimate is None:
+            raise AttributeError("there is too little evidence for `estimated_loss_`; see `progressive_loss_`")
+        return estimate
 
     @property
     def selection_(self) -> dict[str, np.ndarray]:

@@ -81,7 +81,7 @@ class Decomposition:
         self._rules = [ContextRule.of(pool, number) for number in (NEW, KNOWN)]
         places = sorted({place for rule in self._rules for place in rule.places})
         n_terms = len(self.names) + 1
-        terms_of = self.term_of_feature, self._of_keys, n_terms
+        terms_of = self.term_of_feature, self.terms_of_keys, n_terms
         self._pool_terms = PoolTerms(pool, places, *terms_of, self.reference)
         self.names += [KERNELS] if self._pool_terms.others else []
 
@@ -90,7 +90,7 @@ class Decomposition:
         """The term (d,) of each feature."""
         return self._of_part[self.layout.of_feature]
 
-    def _of_keys(self, keys: np.ndarray) -> np.ndarray:
+    def terms_of_keys(self, keys: np.ndarray) -> np.ndarray:
         """The term (c,) of the columns that generations know under some keys; of a bundle that of its first feature."""
         of_feature = self.term_of_feature
         return np.array(

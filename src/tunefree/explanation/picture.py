@@ -11,7 +11,7 @@ from tunefree.core.errors import ModelError, nearest
 from tunefree.core.registry import names_in
 from tunefree.core.rows import n_rows
 from tunefree.explanation.decomposition import Decomposition
-from tunefree.explanation.importance import importance, reference_of
+from tunefree.explanation.importance import Importance, importance, reference_of
 from tunefree.explanation.panels import INNER, MOST_ROWS, Axis, Dependence, axis_of, dependence
 from tunefree.explanation.reference import evenly_spaced
 from tunefree.model.targets import place_of
@@ -52,7 +52,7 @@ def picture(
     ranked = importance(decomposition, outputs[0] if target is not None else None)
     sizes = dict(zip(ranked.terms.tolist(), ranked.sizes.tolist(), strict=True))
     if features is None:
-        drawn = _most_important(decomposition, sizes)[:max_curves]
+        drawn = _most_important(decomposition, ranked)[:max_curves]
     else:
         drawn = [_named(decomposition, wanted) for wanted in names_in(features)]
     if not drawn:
@@ -68,7 +68,7 @@ def picture(
         sign,
         margin,
         _goal(margin, labels, name),
-        _note(decomposition),
+        _note(decomposition, ranked.learned is not None),
     )
 
 
@@ -113,14 +113,19 @@ def _classes(decomposition: Decomposition, target: Any) -> tuple[list[int], list
     return outputs, [str(model.classes[k]) for k in outputs], 1.0
 
 
-def _most_important(decomposition: Decomposition, sizes: dict[int, float]) -> list[tuple[int, Axis]]:
-    """The parts of columns that are drawn, with their axes, in order of the importance of their columns."""
-    least = LEAST * max(sizes.values(), default=0.0)
+def _most_important(decomposition: Decomposition, ranked: Importance) -> list[tuple[int, Axis]]:
+    """The parts of columns that are drawn, with their axes, in order of the importance of their columns.
+
+    A column may be as important as what it has with the noise.
+    """
+    least = LEAST * max(ranked.sizes, default=0.0)
+    may_matter = (ranked.sizes + ranked.noise >= least).tolist()
+    ranks = {term: rank for rank, term in enumerate(ranked.terms.tolist()) if may_matter[rank]}
     parts = []
     for k, part in enumerate(decomposition.layout.parts):
-        size, axis = sizes.get(decomposition.names.index(part.column, 1), 0.0), axis_of(decomposition, k)
-        parts += [(size, k, axis)] if axis is not None and size >= least and size > 0.0 else []
-    return [(k, axis) for _, k, axis in sorted(parts, key=lambda each: (-each[0], each[1]))]
+        rank, axis = ranks.get(decomposition.names.index(part.column, 1)), axis_of(decomposition, k)
+        parts += [(rank, k, axis)] if axis is not None and rank is not None else []
+    return [(k, axis) for _, k, axis in sorted(parts, key=lambda each: each[:2])]
 
 
 def _named(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
@@ -135,12 +140,14 @@ def _named(decomposition: Decomposition, wanted: Any) -> tuple[int, Axis]:
     return parts[0], axis
 
 
-def _note(decomposition: Decomposition) -> str:
+def _note(decomposition: Decomposition, is_of_loss: bool) -> str:
     """What is drawn, in words."""
+    of_column = "rise of the mean loss where the column is permuted" if is_of_loss else "mean absolute contribution"
     rows = len(evenly_spaced(n_rows(reference_of(decomposition)), MOST_ROWS))
     low, high = (f"{100 * quantile:.0f} %" for quantile in INNER)
     return (
         f"Lines and points: mean over {rows} rows in which the column takes each value. Bands and whiskers: {low} to"
         f" {high} of the curves of single rows, moved to the same mean height; a wide one means that other columns"
-        " change what this one does. Right above: importance, the mean absolute contribution of the column."
+        " change what this one does. Right above: importance,"
+        f" the {of_column}."
     )

@@ -142,6 +142,12 @@ class Generation:
         other.observations, other.living = self.observations[:0], [part.frozen() for part in self.living]
         return other
 
+    def as_born(self) -> Generation:
+        """This generation without what its leaves have learned."""
+        other = copy.copy(self)
+        other.living = []
+        return other
+
     @property
     def nbytes(self) -> int:
         """Bytes of its trees, of what it remembers, and of what its leaves have learned."""

@@ -126,15 +126,21 @@ def draw_scatter(axes: Any, x: np.ndarray, y: np.ndarray, titles: tuple[str, str
     finish(axes, [], titles)
 
 
-def draw_bars(axes: Any, names: Sequence[str], sizes: Sequence[float], errors: Sequence[float], title: str) -> None:
-    """Draw bars from the first on top downwards, with whiskers of standard errors."""
+def draw_bars(
+    axes: Any, names: Sequence[str], sizes: Sequence[float], errors: Sequence[float], title: str, beyond: int
+) -> None:
+    """Draw bars from the first on top downwards, with whiskers of standard errors, and a line below the first few."""
     places = np.arange(len(names))[::-1]
     whiskers = {"ecolor": BLACK, "elinewidth": 1.0}
     axes.barh(places, sizes, xerr=errors, color=BLUE, height=0.66, error_kw=whiskers)
     axes.set_yticks(places, [escaped(shortened(name, LONGEST)) for name in names])
     axes.set_ylim(-0.7, len(names) - 0.3)
-    axes.set_xlim(0.0, 1.04 * max(size + error for size, error in zip(sizes, errors, strict=True)))
+    least = min(0.0, *(size - error for size, error in zip(sizes, errors, strict=True)))
+    most = max(size + error for size, error in zip(sizes, errors, strict=True))
+    axes.set_xlim(1.04 * least, 1.04 * max(most, -0.25 * least))
     few_ticks(axes.xaxis, sizes)
+    if beyond < len(names):
+        axes.axhline(len(names) - beyond - 0.5, color=SOFT, linewidth=0.8, dashes=(4, 2))
     axes.set_xlabel(escaped(title))
     simplify(axes, "x")
     axes.spines["left"].set_visible(False)

@@ -23,6 +23,7 @@ from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import join_margins
 from tunefree.pool import saving
 from tunefree.pool.contexts import by_context
+from tunefree.pool.estimated_loss import EstimatedLoss, estimated_loss
 from tunefree.pool.members import Members
 from tunefree.pool.pool import Pool
 from tunefree.pool.quantiles import quantile, quantiles
@@ -236,6 +237,10 @@ class PoolModel(Model):
     def selection(self) -> Selection:
         """What decided how it predicts."""
         return self.pool.selection()
+
+    def estimated_loss(self) -> EstimatedLoss | None:
+        """The mean loss to expect of rows to come; None if there is too little evidence."""
+        return estimated_loss(self.pool)
 
     def known_rows(self) -> tuple[int, int]:
         """Rows learned whose observation, or group, was known; and all rows learned."""

@@ -17,7 +17,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.report.columns import facts_of_columns, table_of_columns
 from tunefree.report.document import Block, Code, Column, Data, Fact, Facts, Note, Section, Table
-from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, THREE, first, is_absent
+from tunefree.report.formats import COUNT, DECIMALS, FOUR, PERCENT, SIX, THREE, TWO, first, is_absent
 from tunefree.report.guarantees import bounds
 from tunefree.report.rows import notes_of, oddity_lines, tables_of_reasons
 from tunefree.report.suspicions import remarks_on_columns, warnings_of
@@ -153,10 +153,22 @@ def losses(trained: Trained) -> list[Fact]:
     if trained.model.kind == "path":
         return _losses_at_stop(trained)
     progress = trained.progress
-    facts = _of_metrics(trained, "progressive", progress.progressive[0])
+    facts = [*_of_metrics(trained, "progressive", progress.progressive[0]), *_estimated(trained.model)]
     if len(progress.held_out) == 1 and progress.held_out[0].rows:
         facts += _of_metrics(trained, "held-out", progress.held_out[0])
     return facts
+
+
+def _estimated(model: Any) -> list[Fact]:
+    """The loss to expect of new rows."""
+    estimate = model.estimated_loss() if isinstance(model, PoolModel) else None
+    if estimate is None:
+        return []
+    (name, in_figures), _ = names_of_losses(model)
+    return [
+        Fact(f"estimated {name} on new rows", estimate.loss, in_figures, "estimated_loss"),
+        Fact("standard error of this estimate", estimate.standard_error, TWO, "estimated_loss_error"),
+    ]
 
 
 def _of_metrics(trained: Trained, kind: str, metrics: RunningMetrics) -> list[Fact]:

@@ -43,12 +43,18 @@ def blocks_of_terms(decomposition: Decomposition | None, top: int, label: Any = 
         return []
     model = decomposition.model
     columns = importance(decomposition, None if label is None else output_of(model.classes, model.n_outputs, label)[0])
-    rows = zip(columns.names, columns.sizes.tolist(), columns.errors.tolist(), strict=True)
-    header = [Column("column"), Column("importance", FOUR), Column("standard error", TWO)]
-    note = describe_importance(decomposition, columns)
-    table = Table("Columns by importance", header, list(rows)[: top or None], note, "terms", is_open=False)
-    sampled = Facts([Fact("rows over which columns are compared", columns.rows, COUNT, "sampled_rows")])
-    return [*_bars(columns, margin_name(decomposition)), table, sampled]
+    rows = zip(
+        columns.names, *(array.tolist() for array in (columns.sizes, columns.errors, columns.noise)), strict=True
+    )
+    header = [Column("column"), Column("importance", FOUR), Column("standard error", TWO), Column("noise", TWO)]
+    note, listed = describe_importance(decomposition, columns), list(rows)[: top or None]
+    if columns.learned is None:
+        header, listed = header[:-1], [row[:-1] for row in listed]
+    table = Table("Columns by importance", header, listed, note, "terms", is_open=False)
+    facts = [Fact("rows over which columns are compared", columns.rows, COUNT, "sampled_rows")]
+    if columns.learned is not None:
+        facts.append(Fact("columns beyond noise", columns.n_beyond, COUNT, "beyond_noise"))
+    return [*_bars(columns, margin_name(decomposition)), table, Facts(facts)]
 
 
 def _bars(columns: Importance, margin: str) -> list[Chart]:
@@ -58,8 +64,12 @@ def _bars(columns: Importance, margin: str) -> list[Chart]:
     of_columns = zip(names, sizes, errors, strict=True)
     described = "; ".join(f"{name} {size:.3g} ± {error:.1g}" for name, size, error in of_columns)
     caption = f"The {len(names)} most important of {len(columns.names)} columns; whiskers: standard error."
+    title, beyond = f"mean absolute contribution to the {margin}", len(names)
+    if columns.learned is not None:
+        title, beyond = "rise of the mean loss where the column is permuted", min(columns.n_beyond, len(names))
+        caption += " Columns below the dashed line are not beyond noise." if beyond < len(names) else ""
     inches = 5.0, 0.9 + 0.27 * len(names)
-    draw = on_axes(charts.draw_bars, names, sizes, errors, f"mean absolute contribution to the {margin}")
+    draw = on_axes(charts.draw_bars, names, sizes, errors, title, beyond)
     return [Chart("Columns by importance", described, draw, caption, inches)]
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from tunefree.core.errors import ModelError, alike
 from tunefree.stream.batch import BadRows
 from tunefree.stream.booleans import Boolean
+from tunefree.stream.calendar import MICROSECONDS_A_DAY, Timestamp
 from tunefree.stream.columns import Category, Observed, missing_name
 
 SAMPLE = 512  # rows that are kept, if they are not too wide
@@ -31,7 +32,11 @@ MOST_CATEGORIES = 1000  # of a column that are distinguished
 TOGETHER = 64  # rows that came one by one and are looked at together
 MOST_NAMED = 3  # categories or columns in a message
 
-_OUTSIDE = "outside what training saw, {:g} to {:g}, by more than its width, such as {:g}"
+_OUTSIDE = "outside what training saw, {} to {}, by more than its width, such as {}"
+_BEYOND = (
+    "beyond what training saw, {} to {}, such as {}: how far off predictions are there is not known, and intervals need"
+    " not hold"
+)
 _MISSING = "missing in {:.3g} % of the rows, in training in {:.3g} % (a test of level {:g} for all columns together)"
 _OTHERWISE = "distributed otherwise than in training: {} (a test of level {:g} for all columns together)"
 
@@ -226,6 +231,7 @@ class Comparison:
         self.encoder, self.here = encoder, Profile(len(encoder.columns))
         self.first: tuple[str, int] = ("", 1)
         self.outside: dict[int, _Rows] = {}
+        self.beyond: dict[int, _Rows] = {}  # dates before the first or after the last one of training
         self.unseen: dict[int, _Rows] = {}
         self._waiting: list[Sequence[Seen]] = []  # rows that were predicted one by one
 
@@ -278,7 +284,28 @@ class Comparison:
                     if code != missing_name(column.name):
                         category = code.removeprefix(f"{column.name}=")
                         _add(self.unseen, place, category, count, file, int(numbers[row]))
-        for place, (seen, (below, above)) in enumerate(zip(observed, usual_ranges(self.encoder.profile), strict=False)):
+        profile = self.encoder.profile
+        self._look_outside(self.outside, observed, usual_ranges(profile), file, numbers)
+        self._look_outside(self.beyond, observed, self._moments(), file, numbers)
+
+    def _moments(self) -> list[tuple[float, float]]:
+        """For each column of dates its range in training; that of others is infinite."""
+        columns, ranges = self.encoder.columns, self.encoder.profile.ranges.tolist()
+        return [
+            (low, high) if column.kind == Timestamp.kind and low <= high else (-np.inf, np.inf)
+            for column, (low, high) in zip(columns, ranges, strict=False)
+        ]
+
+    def _look_outside(
+        self,
+        odd: dict[int, _Rows],
+        observed: Sequence[Observed | None],
+        ranges: list[tuple[float, float]],
+        file: str,
+        numbers: np.ndarray,
+    ) -> None:
+        """Count rows that are outside some ranges of their columns."""
+        for place, (seen, (below, above)) in enumerate(zip(observed, ranges, strict=False)):
             least, greatest = self.here.ranges[place].tolist()
             if seen is None or seen.numbers is None or (least >= below and greatest <= above):
                 continue
@@ -286,7 +313,7 @@ class Comparison:
             if len(rows):
                 low = self.encoder.profile.ranges[place, 0]
                 farthest = seen.numbers[rows[np.argmax(np.abs(seen.numbers[rows] - low))]]
-                _add(self.outside, place, repr(float(farthest)), len(rows), file, int(numbers[rows[0]]))
+                _add(odd, place, repr(float(farthest)), len(rows), file, int(numbers[rows[0]]))
 
     def note(self, bad: BadRows) -> None:
         """Note what is odd about all rows."""
@@ -295,10 +322,16 @@ class Comparison:
         profile, names = self.encoder.profile, [column.name for column in self.encoder.columns]
         for place, rows in self.unseen.items():
             bad.note(self._unseen_told(place, rows), rows.file, rows.row, names[place], rows.count)
-        for place, rows in self.outside.items():
-            low, high = profile.ranges[place].tolist()
-            farthest = max(map(float, rows.by_value), key=lambda value: abs(value - low))
-            bad.note(_OUTSIDE.format(low, high, farthest), rows.file, rows.row, names[place], rows.count)
+        beyond = {place: rows for place, rows in self.beyond.items() if self._is_no_chance(place, rows.count)}
+        for problem, odd in (
+            (_BEYOND, {k: rows for k, rows in beyond.items() if k not in self.outside}),
+            (_OUTSIDE, self.outside),
+        ):
+            for place, rows in odd.items():
+                low, high = profile.ranges[place].tolist()
+                farthest = max(map(float, rows.by_value), key=lambda value: abs(value - low))
+                shown = (_shown(self.encoder.columns[place], number) for number in (low, high, farthest))
+                bad.note(problem.format(*shown), rows.file, rows.row, names[place], rows.count)
         for place, missing, before in missing_more(profile, self.here):
             shares = 100.0 * missing / self.here.rows, 100.0 * before / profile.rows
             bad.note(_MISSING.format(*shares, LEVEL), *self.first, names[place], missing)
@@ -306,6 +339,16 @@ class Comparison:
         if others:
             problem = _OTHERWISE.format(_listed([names[place] for place in sorted(others)]), LEVEL)
             bad.note(problem, *self.first, rows=self.here.rows)
+
+    def _is_no_chance(self, place: int, count: int) -> bool:
+        """Whether exchangeable rows hardly have so many values of a column beyond those of training.
+
+        With n values in training and m here, the k largest are all from here with a probability of at most (m / (n +
+        m))^k, and so are a of the largest and k - a of the smallest ones.
+        """
+        n, m = int(self.encoder.profile.present[place]), int(self.here.present[place])
+        chance = (count + 1) * (m / (n + m)) ** count
+        return chance * len(self.encoder.columns) <= LEVEL
 
     def _unseen_told(self, place: int, rows: _Rows) -> str:
         known, frequent = self.encoder.categories(place), sorted(rows.by_value, key=lambda value: -rows.by_value[value])
@@ -325,6 +368,13 @@ class _Rows:
     row: int
     count: int = 0
     by_value: dict[str, int] = field(default_factory=dict)
+
+
+def _shown(column: Any, number: float) -> str:
+    """A number of a column; of dates as a date."""
+    if column.kind != Timestamp.kind:
+        return f"{number:g}"
+    return str(np.datetime64(round(number * MICROSECONDS_A_DAY), "us")).removesuffix("T00:00:00.000000").split(".")[0]
 
 
 def _add(odd: dict[int, _Rows], column: int, value: str, count: int, file: str, row: int) -> None:

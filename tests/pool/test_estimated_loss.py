@@ -1,0 +1,106 @@
+"""The loss to expect of new rows: where the learning curve of the pass ends."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+
+from tunefree import Plan, TuneFreeClassifier, TuneFreeRegressor, open_source, train
+from tunefree.intervals.learning_curve import rows_learned
+from tunefree.pool.estimated_loss import of_record
+from tunefree.pool.weights_record import WeightsRecord
+
+N = 1500
+
+
+def recorded(rng, factor=1.0, excess=40.0):
+    """A record of rows whose expected loss falls from 1 to 0.2, by points as a pool has them."""
+    record, start = WeightsRecord(1), 0
+    for stop in (16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512, 724, 1024, N):
+        expected = 0.2 + excess / rows_learned(np.arange(start + 1, stop + 1))
+        losses = factor * rng.exponential(np.minimum(expected, 1.0))
+        record.observe(np.stack([losses, losses], axis=1), np.ones(len(losses)))
+        if stop < N:
+            record.add(stop, np.ones(1))
+        start = stop
+    return record
+
+
+def test_two_thirds_of_estimates_are_within_one_standard_error():
+    for excess in (0.0, 40.0):
+        estimates = [of_record(recorded(np.random.default_rng(seed), 1.0, excess), N, float(N)) for seed in range(120)]
+        off = np.array([(one.loss - 0.2 - excess / N) / one.standard_error for one in estimates])
+        assert 0.58 < np.mean(np.abs(off) < 1.0) < 0.78
+        assert abs(off.mean()) < 0.3
+
+
+def test_estimates_have_the_unit_of_the_losses():
+    for factor in (1e-200, 1e100):
+        one = of_record(recorded(np.random.default_rng(0)), N, float(N))
+        other = of_record(recorded(np.random.default_rng(0), factor), N, float(N))
+        assert other.loss == pytest.approx(factor * one.loss)
+    assert of_record(recorded(np.random.default_rng(0), 1e150), N, float(N)) is None  # larger than is recorded
+
+
+def test_few_rows_and_perfect_predictions():
+    record = WeightsRecord(1)
+    assert of_record(record, 0, 0.0) is None
+    for stop in (10, 20, 30, 40):
+        record.observe(np.zeros((10, 2)), np.ones(10))
+        record.add(stop, np.ones(1))
+    assert of_record(record, 40, 40.0) == (0.0, 0.0)
+
+
+def test_the_estimate_is_nearer_to_the_loss_of_new_rows():
+    X, y = load_breast_cancer(return_X_y=True)
+    progressive, estimated, errors, new = [], [], [], []
+    for seed in range(4):
+        order = np.random.default_rng(seed).permutation(len(y))
+        learned, others = order[:300], order[300:]
+        model = TuneFreeClassifier(random_state=0).fit(X[learned], y[learned])
+        losses = -np.log(model.predict_proba(X[others])[np.arange(len(others)), y[others]])
+        progressive.append(model.progressive_loss_)
+        estimated.append(model.estimated_loss_.loss)
+        errors.append(np.hypot(losses.std() / np.sqrt(len(losses)), model.estimated_loss_.standard_error))
+        new.append(losses.mean())
+    off = np.array(estimated) - new
+    assert (np.abs(off) < 2.0 * np.array(errors)).all() and abs(off.mean()) < 0.4 * np.mean(
+        np.subtract(progressive, new)
+    )
+    X, y = load_diabetes(return_X_y=True)
+    model = TuneFreeRegressor(random_state=0).fit(X[:300], y[:300])
+    losses, estimate = (model.predict(X[300:]) - y[300:]) ** 2, model.estimated_loss_
+    assert abs(estimate.loss - losses.mean()) < np.hypot(losses.std() / np.sqrt(142), estimate.standard_error)
+
+
+def test_known_rows_count_by_their_share():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 4, (2, 900))
+    y = (rng.random(900) < (1.0 + a + b) / 8.0).astype(int)
+    model = TuneFreeClassifier(random_state=0).fit(np.column_stack([a, b]), y)
+    pool = model._learned.model.pool
+    assert pool.known_share > 0.9
+    of_known = of_record(pool.contexts[1].record, 900, 900.0)
+    assert model.estimated_loss_.loss == pytest.approx(of_known.loss, rel=0.1)
+
+
+def test_where_there_is_none():
+    X = np.arange(30.0)[:, None]
+    with pytest.raises(AttributeError, match="too little evidence"):
+        TuneFreeRegressor().fit(X, X[:, 0]).estimated_loss_  # noqa: B018
+    huge = TuneFreeRegressor().fit(np.arange(60.0)[:, None], 1e150 * np.arange(1.0, 61.0))
+    assert not hasattr(huge, "estimated_loss_")
+
+
+def test_it_is_told(run, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    data = {"x": x.tolist(), "y": np.where(x + rng.normal(size=400) > 0.0, "a", "b").tolist()}
+    trained = train(open_source(data), Plan(target="y")).trained_
+    trained.save(tmp_path / "m")
+    told, estimate = json.loads(run("inspect", tmp_path / "m", "--json")[1]), trained.model.estimated_loss()
+    assert (told["estimated_loss"], told["estimated_loss_error"]) == pytest.approx(tuple(estimate))
+    assert "estimated log-loss on new rows" in run("inspect", tmp_path / "m")[1]
