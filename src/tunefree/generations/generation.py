@@ -40,7 +40,6 @@ class Birth:
     digests: np.ndarray  # (n,) uint64 of the observations, or of the rows' groups
     n_classes: int  # 0 for numbers
     loss: Any  # of numbers; None for classes
-    has_groups: bool = False  # whether digests are of groups
     lock: threading.Lock = field(default_factory=threading.Lock)  # of problem, which the first of the kinds computes
 
     @cached_property
@@ -94,7 +93,7 @@ class Generation:
         with birth.lock:
             problem = birth.problem
         if has_trials and kind in growing.GROWERS:
-            before = inherited(growing.GROWERS[kind], problem, birth.rows, before, birth.has_groups)
+            before = inherited(growing.GROWERS[kind], problem, birth.rows, before)
         model = growing.grow(kind, problem, birth.rows, before.settings)
         return None if model is None else cls(birth, kind, model, before)
 

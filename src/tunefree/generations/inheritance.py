@@ -82,16 +82,15 @@ class Judged(NamedTuple):
 class Trial:
     """Earlier rows, on which trees are grown, and later ones that judge.
 
-    Where most of the later rows do not repeat earlier ones, neither will rows to come, and only these judge. With
-    groups only rows of new groups do. Rows that are alike, or of one group, count as one observation.
+    Of the later rows those judge whose observation, or group, is not among the earlier ones: trees remember others, and
+    copies would choose trees that remember more. Rows that are alike, or of one group, count as one observation.
     """
 
-    def __init__(self, grower: Grower, problem: Problem, seed: int, has_groups: bool) -> None:
+    def __init__(self, grower: Grower, problem: Problem, seed: int) -> None:
         n = len(problem.targets)
         earlier, later = np.split(np.arange(n), [int(EARLIER * n)])
         is_new = ~np.isin(problem.digests[later], problem.digests[earlier])
-        if has_groups or 2 * np.count_nonzero(is_new) >= len(later):
-            later = later[is_new]
+        later = later[is_new]
         random = np.random.default_rng([seed, 3])
         earlier, later = _drawn(random, earlier, MOST_ROWS), _drawn(random, later, MOST_JUDGES)
         self.grower, self.seed, self.later = grower, seed, problem.part(later)
@@ -143,7 +142,7 @@ def _drawn(random: np.random.Generator, rows: np.ndarray, most: int) -> np.ndarr
     return np.sort(random.choice(rows, most, replace=False)) if len(rows) > most else rows
 
 
-def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited, has_groups: bool) -> Inherited:
+def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited) -> Inherited:
     """What a generation has of the one before it, where later rows do not say otherwise."""
     settings, saved, turn = before
     n = len(problem.targets)
@@ -157,7 +156,7 @@ def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited, ha
 
     if saved < grower.work_of_trial(settings, problem, n_earlier) + next_of(settings)[1]:
         return Inherited(settings, saved, turn)
-    trial = Trial(grower, problem, seed, has_groups)
+    trial = Trial(grower, problem, seed)
     if not trial.is_possible:
         return Inherited(settings, saved, turn)
     best, work = trial.best_number(settings)

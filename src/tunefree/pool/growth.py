@@ -227,7 +227,7 @@ class Growth:
         before = {kind: self.inherited(clock, kind) for kind in kinds}
         # Of a few latest rows the next ones judge too well; and where memory is short, trees must not become larger.
         has_trials = clock == WHOLE and not at_last and bool(self.windows)
-        birth = Birth(event.birth, keys, *of_rows, self.n_classes, self.loss, self.has_groups)
+        birth = Birth(event.birth, keys, *of_rows, self.n_classes, self.loss)
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
         grown = {kind: begin(Generation.grown, birth, kind, before[kind], has_trials) for kind in kinds}
         self.pending.append(Pending(*event, clock, grown))
