@@ -282,7 +282,8 @@ class Model(ScoredModel):
             evaluation_weight = np.where(is_known, rows.evaluation_weight, 0.0)
             rows = LabelledRows(entries, rows.y, np.where(sleeping, 0.0, rows.weight), evaluation_weight)
             self.record.add(self.objective, rows, mixed, np.nan_to_num(row_losses, posinf=np.inf), met)
-        is_late = sleeping & (rows.evaluation_weight > 0.0)
+        keeps_back = not self.ensemble.linear.members  # as kernel learners do, which are evaluated later
+        is_late = sleeping & keeps_back & (rows.evaluation_weight > 0.0)
         return mixed, np.where(is_known & ~is_late, row_losses, np.nan)
 
     def _evaluate_warmup(self) -> None:
@@ -294,7 +295,8 @@ class Model(ScoredModel):
         y, mixed = warmup.y[kept], np.ascontiguousarray(mixed[kept])
         row_losses = measured(self.objective, y, mixed)
         if self.task == "regression":
-            row_losses[:1], errors = np.nan, np.abs(y - self.responses(mixed))
+            with np.errstate(over="ignore"):
+                row_losses[:1], errors = np.nan, np.abs(y - self.responses(mixed))
         else:
             errors = (np.where(y > 0, 1, 0) if self.n_outputs == 1 else y) != chosen(mixed)
         self._late = LateLosses(warmup.evaluation_weight[kept], row_losses, errors.astype(np.float64))

@@ -73,7 +73,11 @@ def json_schema(file: str, options: Options) -> Any:
         for name, array in zip(sample.schema.names, sample.columns, strict=True)
         if family(array.type) == "number" and name not in known
     }
-    return pa.schema([(field.name, _widened(field.type, field.name, types)) for field in sample.schema])
+    try:
+        return pa.schema([(field.name, _widened(field.type, field.name, types)) for field in sample.schema])
+    except UnicodeDecodeError:  # the parser lets names pass that are not UTF-8
+        remedy = "write the file as UTF-8"
+        raise DataError("a name in an object is not UTF-8", display_name(file), remedy=remedy) from None
 
 
 def _exact_type(numbers: Any) -> Any:
