@@ -1,4 +1,9 @@
-"""Each check of scikit-learn, for the estimators as they come and with other settings; none is expected to fail."""
+"""Each check of scikit-learn, for the estimators as they come and with other settings.
+
+The pool learns a row of weight 3 once, and three copies of it three times, as random forests and boosted trees of
+scikit-learn do; so it does not pass the checks that these give the same model. What both predict is compared in
+``tests/pool/test_contexts.py``.
+"""
 
 from __future__ import annotations
 
@@ -70,10 +75,17 @@ def is_quick(estimator, check):
     return estimator in ESTIMATORS and not (isinstance(estimator, READ_ALIKE) and name in OF_READING)
 
 
+def is_promised(estimator, check):
+    """Whether an estimator promises to pass a check."""
+    is_pool = isinstance(estimator, (TuneFreeClassifier, TuneFreeRegressor))
+    return not (is_pool and check.func.__name__.startswith("check_sample_weight_equivalence"))
+
+
 CHECKS = [
     pytest.param(estimator, check, marks=[] if is_quick(estimator, check) else [pytest.mark.slow])
     for estimator in [*ESTIMATORS, *LIKE_OTHERS, *OTHER_SETTINGS]
     for _, check in estimator_checks_generator(estimator)
+    if is_promised(estimator, check)
 ]
 
 

@@ -325,24 +325,24 @@ def drawn(rounds: Rounds, random: np.random.RandomState) -> Rounds:
         groups, place = np.unique(rounds.group, return_inverse=True)
         order = order[np.argsort(random.permutation(len(groups))[place[order]], kind="stable")]
     elif rounds.observation is not None:
-        order = order[np.argsort(_times(rounds.observation[order], random), kind="stable")]
+        order = np.argsort(_times(rounds.observation, np.argsort(order), random), kind="stable")
     return rounds.at(order)
 
 
-def _times(observation: np.ndarray, random: np.random.RandomState) -> np.ndarray:
-    """Times (n,) between 0 and 1 at which rows are learned, whose observations have these digests.
+def _times(observation: np.ndarray, place: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+    """Times (n,) between 0 and 1 of rows, whose observations have these digests, by their places in a random order.
 
     In an order that is drawn, the first copy of a row that has many copies comes early, so that new rows which come
-    late are those without copies. A row to come is new with the probability N_1 / n, where N_1 observations came once
-    (Good: The population frequencies of species and the estimation of population parameters, Biometrika 1953). With
-    this probability the time of the first copy of a row is uniform, and later copies come after it.
+    late are those without copies. Where most observations come once, rows to come are new, and such an order would
+    mislead their mixture. So with a probability, the part of the observations that come once, the time of the first
+    copy of a row is uniform, and later copies come after it.
     """
-    _, first, place, counts = np.unique(observation, return_index=True, return_inverse=True, return_counts=True)
-    times = random.random_sample(len(observation))
-    is_even = random.random_sample(len(first)) < np.mean(counts == 1) * len(first) / max(len(observation), 1)
-    begins, later = times[first][place], np.ones(len(observation), bool)
+    _, first, number, counts = np.unique(observation, return_index=True, return_inverse=True, return_counts=True)
+    times = (place + 0.5) / max(len(observation), 1)
+    is_even = random.random_sample(len(first)) < np.mean(counts == 1)
+    begins, later = times[first][number], np.ones(len(observation), bool)
     later[first] = False
-    return np.where(later & is_even[place], begins + (1.0 - begins) * times, times)
+    return np.where(later & is_even[number], begins + (1.0 - begins) * times, times)
 
 
 def shuffled(rounds: Rounds, weight: np.ndarray, random: np.random.RandomState) -> Rounds:

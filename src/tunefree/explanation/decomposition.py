@@ -108,13 +108,15 @@ class Decomposition:
         if not self.model.options.is_pool:
             return identified(self.model.objective, self.model.predict(X))
         pool = self.model.pool  # type: ignore[attr-defined]
-        pieces = [np.empty((0, self.model.n_outputs))]
+        pieces, offsets = [np.empty((0, self.model.n_outputs))], pool.offsets
         for start in range(0, n_rows(X), PIECE):
             piece = part(X, start, start + PIECE)
             predictions = pool.members.predict(piece, pool.rows)
-            pieces.append(by_context(self._contexts(piece), partial(self._margins_by, predictions)))
-        margins = np.concatenate(pieces)
-        return margins + pool.offset if pool.members.predicts_logarithms else pool.unit * margins
+            contexts = self._contexts(piece)
+            margins = by_context(contexts, partial(self._margins_by, predictions))
+            of_logarithms = pool.members.predicts_logarithms
+            pieces.append(margins + offsets[contexts, None] if of_logarithms else pool.unit * margins)
+        return np.concatenate(pieces)
 
     def _margins_by(self, predictions: np.ndarray, number: int, rows: Any) -> np.ndarray:
         """The margins (n, K) of some rows of a context."""
@@ -144,7 +146,7 @@ class Decomposition:
         contexts = self._contexts(X)
         pool, contributions = self.model.pool, by_context(contexts, partial(self._of_context, X))  # type: ignore[attr-defined]
         if pool.members.predicts_logarithms:
-            contributions[:, 0] += pool.offset
+            contributions[:, 0] += pool.offsets[contexts, None]
             return contributions
         return scaled(contributions, pool.unit)
 

@@ -163,7 +163,7 @@ POOL = {
     "online_places": Sequence(COUNT, MOST_MEMBERS),
     "rises": Mapping(Number()),
     "contexts": Sequence(CONTEXT, len(CONTEXTS)),
-    "balance": Optional({"step": Number(1, 2**62, whole=True), "shift": FINITE}),
+    "balance": Optional({"step": Number(1, 2**62, whole=True), "shifts": Sequence(FINITE, 2)}),
     "copies": {
         "next": TIME,
         "copy": Optional(

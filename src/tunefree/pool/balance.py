@@ -4,7 +4,8 @@ Wuthrich: Bias regularization in neural network models for general insurance pri
 2020): a model of means is balanced if its predictions of the rows that it learned are as large in total as their
 targets. Boosted trees of all rows are (:mod:`tunefree.generations.boosted`). A mixture of logarithms is not, so a
 constant is added to them when the pass ends, which makes its predictions of a sample of the rows as large in total as
-those of the newest boosted trees. Targets of the sample would be a worse measure: they vary more than predictions do.
+those of the newest boosted trees. Known rows are predicted to be as large in total as new ones would be. Targets of the
+sample would be a worse measure: they vary more than predictions do.
 
 Where the mean has changed along the stream, the sum over all rows is not what the latest ones tell. So the constant is
 the nearest that the evidence does not refute: with predictions mu_t of rows t that nobody had learned, and weights
@@ -39,8 +40,8 @@ class Balance:
 
     Attributes
     ----------
-    shift : float
-        The constant.
+    shifts : (2,) array
+        The constant for rows of each context (:mod:`tunefree.pool.contexts`).
     step : int
         Rows whose number it divides are the sample; a power of two.
     blocks, weights : list of block, list of (n,) array
@@ -51,7 +52,7 @@ class Balance:
     """
 
     def __init__(self) -> None:
-        self.shift, self.step, self.sums = 0.0, 1, np.zeros(4)
+        self.shifts, self.step, self.sums = np.zeros(2), 1, np.zeros(4)
         self.blocks: list[Block] = []
         self.weights: list[np.ndarray] = []
 
@@ -96,27 +97,32 @@ class Balance:
             terms = np.stack([weights * y, weights * means, residuals**2, weight * y], axis=1)
             self.sums = running(self.sums, np.minimum(terms, MOST_TERM**2))
 
-    def finish(self, members: Members, rows: int, predict: Callable[[np.ndarray], np.ndarray]) -> None:
-        """Know the constant for predictions of rows to come, after so many rows.
+    def finish(self, members: Members, rows: int, predict: Callable[[int, np.ndarray], np.ndarray]) -> None:
+        """Know the constants for predictions of rows to come, after so many rows.
 
-        ``predict`` makes logarithms (n, 1) of what members predict, (n, M, 1).
+        ``predict`` makes logarithms (n, 1) of rows of a context from those of members, (n, M, 1).
         """
         targets, predicted, squares, _ = self.sums.tolist()
-        self.shift = self._of_trees(members, rows, predict)
+        trees, totals = self._totals(members, rows, predict)
+        shift = trees - totals[0]
         if predicted > 0.0:
             ends = [targets + sign * SURE * math.sqrt(squares) for sign in (-1.0, 1.0)]
             low, high = (math.log(end / predicted) if end > 0.0 else -math.inf for end in ends)
-            self.shift = min(max(self.shift, low), high) if high > -math.inf else self.shift
+            shift = min(max(shift, low), high) if high > -math.inf else shift
+        self.shifts = shift + totals[0] - totals
 
-    def _of_trees(self, members: Members, rows: int, predict: Callable[[np.ndarray], np.ndarray]) -> float:
-        """By how much logarithms are below those of the newest boosted trees; 0 without such trees."""
+    def _totals(
+        self, members: Members, rows: int, predict: Callable[[int, np.ndarray], np.ndarray]
+    ) -> tuple[float, np.ndarray]:
+        """Logarithms of the totals over the sample by the newest boosted trees, and by each context; 0 if unknown."""
         growth = members.growth
         if growth is None or not growth.awake.get((WHOLE, TREES[0])) or not self.blocks:
-            return 0.0
+            return 0.0, np.zeros(2)
         X, weights = self.sample()
         predictions = members.predict(X, rows)
         of_trees = predictions[:, members.slots[Slot(WHOLE, TREES[0], 0, 0)], 0]
-        return _total(of_trees, weights) - _total(predict(predictions)[:, 0], weights)
+        totals = [_total(predict(number, predictions)[:, 0], weights) for number in range(2)]
+        return _total(of_trees, weights), np.array(totals)
 
     def forget(self) -> None:
         """Keep what predicts."""
@@ -129,7 +135,7 @@ class Balance:
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same."""
-        arrays, header = {"sums": self.sums}, {"step": self.step, "shift": self.shift}
+        arrays, header = {"sums": self.sums}, {"step": self.step, "shifts": self.shifts.tolist()}
         if self.blocks:
             X, weights = self.sample()
             arrays |= {"weights": weights} | {f"X.{name}": array for name, array in saved(X).items()}
@@ -137,7 +143,7 @@ class Balance:
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` gave."""
-        self.sums, self.step, self.shift = np.array(arrays["sums"]), header["step"], header["shift"]
+        self.sums, self.step, self.shifts = np.array(arrays["sums"]), header["step"], np.array(header["shifts"])
         if "weights" in arrays:
             self.blocks, self.weights = [restored(under("X.", arrays))], [np.array(arrays["weights"])]
 

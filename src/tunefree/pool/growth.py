@@ -11,7 +11,7 @@ import numpy as np
 from tunefree.core import threads
 from tunefree.generations import clocks
 from tunefree.generations.clocks import AGES, Event
-from tunefree.generations.columns import Columns, digests_of, digests_of_words
+from tunefree.generations.columns import NOTHING, Columns, digests_of, digests_of_words
 from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.inheritance import Inherited
 from tunefree.generations.reservoir import Reservoir
@@ -94,8 +94,8 @@ class Growth:
 
     def digests(self, X: Any, matrix: np.ndarray) -> np.ndarray:
         """Digests (n,) of the observations of rows: what generations see (n, c), and words that they do not see."""
-        if len(X.values) and not X.is_table:
-            return digests_of_words(X)  # however columns are bundled
+        if not (X.is_table or X.numbers.shape[1]):
+            return digests_of_words(X) + NOTHING  # however columns are bundled
         digests = digests_of(matrix, self.columns.keys)
         return digests + digests_of_words(X) if len(X.values) else digests
 
@@ -195,14 +195,12 @@ class Growth:
             self.pending = [pending for pending in self.pending if pending.takeover == rows]
         self._take_over(rows)
 
-    def reduce(self, knows_rows: bool) -> None:
-        """Keep what predicts: generations that learn no more, and no rows; of these their digests if they are known."""
+    def reduce(self) -> None:
+        """Keep what predicts: generations that learn no more, and digests of the rows that are known."""
         observations = [generation.observations for *_, generation in self.generations()]
         self.pending, self.whole, self.recent = [], Reservoir(), Reservoir(max(LENGTHS))
         self.awake = {key: [generation.frozen() for generation in of_kind] for key, of_kind in self.awake.items()}
-        if not knows_rows:
-            self.seen.table = self.seen.table[:0]
-        elif observations:
+        if observations:
             next(self.generations())[3].observations = np.unique(np.concatenate(observations))
 
     def inherited(self, clock: int, kind: str) -> Inherited:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -172,7 +173,7 @@ class Pool:
             if groups is not None:
                 ahead = self.members.ahead(part(X, first, last), weight[within], groups[within], self.rows)
                 mixed_ahead = self._mixed(ahead.predictions, ahead.is_known.astype(np.uint8), is_over=False)
-                mixed_ahead += self.offset if self.has_no_events else 0.0
+                mixed_ahead += self.offsets[NEW] if self.has_no_events else 0.0
             for start, stop in self._pieces(part(X, first, last), weight[within]):
                 rows, offset = part(X, first + start, first + stop), first + start
                 part_ahead = None if ahead is None else ahead.part(start, stop)
@@ -193,16 +194,18 @@ class Pool:
         remembers what it predicted of the latest rows (:mod:`tunefree.pool.waiting`).
         """
         if n_rows(X) == 1 and (of_row := self.single_rows.predict(self, X)) is not None:
-            return self._as_targets(of_row, self.offset)
-        mixed = [np.empty((0, max(self.members.width, 1)))]
+            return self._as_targets(*of_row)
+        mixed, offsets = [np.empty((0, max(self.members.width, 1)))], self.offsets
         for start in range(0, n_rows(X), PIECE):
             rows = part(X, start, min(start + PIECE, n_rows(X)))
             matrix = self.members.matrix(rows)
             predictions = self.members.predict(rows, self.rows, matrix)
             digests = self.members.digests(rows, matrix)
             self.wait(digests, predictions)
-            mixed.append(self._mixed(predictions, self.members.contexts_of(digests, len(matrix)), self.has_finished))
-        return self._as_targets(np.concatenate(mixed), self.offset)
+            contexts = self.members.contexts_of(digests, len(matrix))
+            of_rows = self._mixed(predictions, contexts, self.has_finished)
+            mixed.append(self._as_targets(of_rows, offsets[contexts, None]))
+        return np.concatenate(mixed)
 
     def wait(self, digests: np.ndarray | None, predictions: np.ndarray) -> None:
         """Remember the predictions of members (n, M, K) of rows whose targets may come."""
@@ -212,14 +215,14 @@ class Pool:
     def _mixed(self, predictions: np.ndarray, contexts: np.ndarray, is_over: bool) -> np.ndarray:
         """Predictions (n, K) of rows from those of members (n, M, K), in the unit of the targets."""
 
-        def of_rows(number: int, rows: Any) -> np.ndarray:
-            some = np.ascontiguousarray(predictions[rows])
-            context = self.predicting(number)
-            if context is None:
-                return self.contexts[NEW].mixture.mean(some, is_over)
-            return context.predict(some, is_over)
+        return by_context(contexts, lambda number, rows: self._mixed_in(number, predictions[rows], is_over))
 
-        return by_context(contexts, of_rows)
+    def _mixed_in(self, number: int, predictions: np.ndarray, is_over: bool) -> np.ndarray:
+        """Likewise of rows of one context."""
+        context, predictions = self.predicting(number), np.ascontiguousarray(predictions)
+        if context is None:
+            return self.contexts[NEW].mixture.mean(predictions, is_over)
+        return context.predict(predictions, is_over)
 
     def predicting(self, number: int) -> Context | None:
         """The context that predicts the rows of one; None if the other one's base does, as no such row was learned."""
@@ -230,19 +233,19 @@ class Pool:
             return next((other for other in self.contexts if other.has_events), context)
         return context
 
-    def _as_targets(self, mixed: np.ndarray, offset: float) -> np.ndarray:
+    def _as_targets(self, mixed: np.ndarray, offset: Any) -> np.ndarray:
         """Numbers in the unit of the targets, logarithms with an offset, or log-probabilities as they are."""
         if self.members.predicts_logarithms:
             return mixed + offset
         return mixed if self.members.width else scaled(mixed, self.unit)
 
     @property
-    def offset(self) -> float:
-        """What is added to logarithms that are predicted of rows to come."""
+    def offsets(self) -> np.ndarray:
+        """What is added to logarithms that are predicted of rows to come of each context, (2,)."""
         if self.has_no_events:
-            return float(logarithm_of_few(*self._sums_of_targets))
-        shift = self.balance.shift if self.balance is not None and self.has_finished else 0.0
-        return math.log(self.unit) + shift
+            return np.full(2, float(logarithm_of_few(*self._sums_of_targets)))
+        is_balanced = self.balance is not None and self.has_finished
+        return math.log(self.unit) + (self.balance.shifts if is_balanced and self.balance else np.zeros(2))
 
     @property
     def _sums_of_targets(self) -> tuple[float, float]:
@@ -264,8 +267,8 @@ class Pool:
             if self.members.growth.has_texts:
                 self.give_up_trees()
         if self.balance is not None and not (self.only_predicts or self.has_no_events):
-            new = self.contexts[NEW]
-            self.balance.finish(self.members, self.rows, lambda predictions: new.predict(predictions, True))
+            predict = partial(self._mixed_in, is_over=True)
+            self.balance.finish(self.members, self.rows, predict)
 
     def shares(self) -> dict[str, float]:
         """The weights of the members awake in the base of the mixture that predicts rows to come; their sum is 1."""
@@ -312,7 +315,7 @@ class Pool:
         if self.balance is not None:
             self.balance.forget()
         if self.members.growth is not None:
-            self.members.growth.reduce(knows_rows=len(self.contexts) > 1)
+            self.members.growth.reduce()
 
     def _pieces(self, X: Any, weight: np.ndarray) -> Iterator[tuple[int, int]]:
         """Cut rows at events, and into pieces; an event is over when the next piece is asked for."""

@@ -347,18 +347,19 @@ class SingleRows:
     def __deepcopy__(self, memo: dict[int, Any]) -> SingleRows:
         return SingleRows()
 
-    def predict(self, pool: Any, X: Block) -> np.ndarray | None:
-        """The mixture's prediction (1, K) of a row; None if it is to be predicted like others.
+    def predict(self, pool: Any, X: Block) -> tuple[np.ndarray, float] | None:
+        """The mixture's prediction (1, K) of a row, and its offset; None if it is to be predicted like others.
 
         That is so of the first rows after members changed: arrays are made for more than a few rows.
         """
 
-        def of_row(row: SingleRow) -> np.ndarray:
+        def of_row(row: SingleRow) -> tuple[np.ndarray, float]:
             matrix = pool.members.matrix(X)
             digests = pool.members.digests(X, matrix)
-            row.predict(X, matrix, int(pool.members.contexts_of(digests, 1)[0]))
+            context = int(pool.members.contexts_of(digests, 1)[0])
+            row.predict(X, matrix, context)
             pool.wait(digests, row.written)
-            return row.mixed.copy()
+            return row.mixed.copy(), float(pool.offsets[context])
 
         return self._use(pool, X, of_row)
 
