@@ -19,7 +19,7 @@ from tunefree.generations.class_losses import write_derivatives_of_classes, writ
 from tunefree.generations.gradient_trees import RIDGE, Work, draw, grow_tree
 from tunefree.generations.inheritance import Grower
 from tunefree.generations.numeric_losses import differentiating, minimising, write_steps_of_logarithms
-from tunefree.generations.problem import Problem, scaled_targets
+from tunefree.generations.problem import Problem, scaled_targets, without_outliers
 from tunefree.generations.settings import USUAL, Settings
 from tunefree.generations.trees import LEAF, Trees, joined, step
 
@@ -192,6 +192,7 @@ class Boosting:
             self.centre, self.spread, self.loss = math.log(self.spread), 1.0, problem.loss
             sizes = sizes_of_logarithms(n, self.steep)
         elif self.loss is not None:
+            self.targets = without_outliers(self.targets, self.loss)
             self.steep = steepness(self.loss, self.targets)
         self.sizes = sizes.times(settings)
         self.margins, self.gained = np.tile(self.start, (n, 1)), np.zeros(len(self.codes))  # by each column so far

@@ -10,7 +10,7 @@ import numpy as np
 from tunefree.core.numbers import MOST
 from tunefree.generations.bins import Bins, bins_of, codes_of
 from tunefree.losses import Square
-from tunefree.losses.contract import has_log_link
+from tunefree.losses.contract import has_log_link, is_robust
 
 MOST_SCORE = 1e15  # so that single precision has room for sums
 FARTHEST = 1e15  # spreads of a target from the centre, likewise
@@ -181,6 +181,15 @@ class ScaledTargets(NamedTuple):
     targets: np.ndarray  # (n,)
     loss: Any = None  # whose minimiser a leaf has; None where that is the mean
     dispersion: float = 1.0  # of targets over their mean
+
+
+def without_outliers(targets: np.ndarray, loss: Any) -> np.ndarray:
+    """Targets (n,) in spreads, cut at FAR of them where the loss asks for a middle, which outliers do not change.
+
+    A leaf of few rows may have more outliers than others, or an outlier may decide where rows are split.
+    """
+    asks_for_middle = is_robust(loss) and getattr(loss, "tau", 0.5) == 0.5
+    return np.clip(targets, -FAR, FAR) if asks_for_middle else targets
 
 
 def scaled_targets(problem: Problem) -> ScaledTargets:

@@ -18,10 +18,9 @@ from tunefree.generations.draws import draw_rows, next_random
 from tunefree.generations.gradient_trees import BITS, fields_of, unit_of
 from tunefree.generations.inheritance import Grower
 from tunefree.generations.numeric_losses import minimising
-from tunefree.generations.problem import FAR, Problem, scaled_targets
+from tunefree.generations.problem import Problem, scaled_targets, without_outliers
 from tunefree.generations.settings import USUAL, Settings
 from tunefree.generations.trees import CODE, COLUMN, LEAF, WORDS, Trees, default_left, joined
-from tunefree.losses.contract import is_robust
 
 TREES = 60
 JUDGED = 1.0 / 3.0  # of the trees are grown to compare settings
@@ -354,8 +353,7 @@ def grow_randomised(
         (np.empty((n_outputs, 2), np.int64), np.empty(n_outputs, np.int64)),
     )
     state, nodes = random.integers(1, 2**63, 1).astype(np.uint64), np.empty((2 * room.leaves - 1, 2), np.int32)
-    if is_robust(loss):
-        targets = np.clip(targets, -FAR, FAR)
+    targets = without_outliers(targets, loss)
     packed = packed_rows(targets, problem.weights, n_outputs > 1, random)
     of_tree = codes, room.rows / max(n, 1), room.least, tries, varying, state, nodes, *sides
     for _ in range(n_trees if len(varying) else 0):
