@@ -154,7 +154,7 @@ def test_rows_of_zeros_and_of_no_weight_tell_as_much_as_they_weigh():
 @pytest.mark.parametrize("loss", ["gamma", "tweedie:1.5"])
 def test_one_value_is_predicted(loss):
     model = TuneFreeRegressor(loss=loss).fit(np.arange(30.0)[:, None], np.full(30, 7.0))
-    assert model.predict([[0.0], [50.0]]) == pytest.approx(7.0, rel=1e-3)
+    assert model.predict([[0.0], [50.0]]) == pytest.approx(7.0, rel=3e-3)  # corrections of thirty rows
 
 
 @pytest.mark.parametrize("loss", ["poisson", "tweedie:1.5", "gamma"])

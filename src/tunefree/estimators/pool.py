@@ -144,7 +144,7 @@ class Pooled(OnlineEstimator):
         check_is_fitted(self)
         estimate: EstimatedLoss | None = self._learned.model.estimated_loss()
         if estimate is None:
-            raise AttributeError("there is too little evidence for `estimated_loss_`; see `progressive_loss_`")
+            raise AttributeError("there is too little evidence to estimate the loss; the progressive loss is known")
         return estimate
 
     @property
