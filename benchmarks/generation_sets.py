@@ -70,7 +70,7 @@ def of_suite(name: str) -> tuple[DataSet, pa.Table]:
     """A table of the suite in its order; labels are strings."""
     frame = pd.read_csv(SHARED / "suite" / f"{name}.tsv.gz", sep="\t")
     numbers = name[0].isdigit()
-    frame["target"] = frame["target"].astype(float if numbers else str)
+    frame["target"] = frame["target"].astype(float) if numbers else "class " + frame["target"].astype(str)
     return DataSet(name, "target", "regression" if numbers else "table"), pa.Table.from_pandas(
         frame, preserve_index=False
     )
