@@ -51,13 +51,13 @@ def learned(X, y, sizes, weight=None):
 
 @pytest.mark.parametrize(("levels", "n"), [(30, 600), (100, 1500)])
 def test_categories_that_are_almost_certain(levels, n):
-    """LightGBM's default has .090 and .116 on such rows, where the true probabilities have .082 and .111."""
+    """LightGBM's default has .105 and .121 on these rows, where the true probabilities have .098 and .088."""
     train, test, least = cities(levels, n)
     assert log_loss(TuneFreeClassifier().fit(*train), *test) < 1.15 * least
 
 
 def test_exact_prices_of_products():
-    """LightGBM's default has an error of 30."""
+    """LightGBM's default has an error of 20."""
     rng = np.random.default_rng(1)
     prices, k = np.exp(rng.normal(3.0, 1.0, 150)), rng.integers(0, 150, 2500)
     X = pd.DataFrame({"product": pd.Categorical([f"product {i}" for i in k])})
@@ -82,7 +82,7 @@ def test_a_truth_table_whose_patterns_come_once_is_at_worst_a_constant(d):
 
 
 def test_copies_of_a_rare_class_make_it_as_heavy_as_their_number():
-    """Weighted losses; LightGBM's default has .59 of copies and .51 of weights."""
+    """Weighted losses; on 800 such rows LightGBM's default has .58 of copies and .52 of weights."""
     losses = []
     for seed in range(3):
         rng = np.random.default_rng(seed)
