@@ -12,7 +12,7 @@ from tunefree.generations.leaves import FrozenLeaves
 from tunefree.kernel.points import BLOCK, DensePoints
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model_files.column_samples import SAMPLE
-from tunefree.pool.contexts import NAMES as CONTEXTS
+from tunefree.pool.contexts import N_CONTEXTS
 from tunefree.pool.frozen import N_CHOICES
 from tunefree.pool.model import PoolModel
 from tunefree.pool.slots import LINEAR, TREES, WHOLE
@@ -115,7 +115,7 @@ def _check_pool(pool: Any) -> None:
         _fit(rows.predicted.shape[1:] == (n_predicted, shape[1]), "a copy predicted for other members")
         _fit(int(rows.contexts.max(initial=0)) < len(pool.contexts), "rows that judge a copy are of no context")
     _fit(copy is None or len(copy.mixtures) <= len(pool.contexts), "a copy has more contexts than the pool")
-    _fit(0 < len(pool.contexts) <= len(CONTEXTS), "there are not as many contexts as there can be")
+    _fit(0 < len(pool.contexts) <= N_CONTEXTS, "there are not as many contexts as there can be")
     for context in pool.contexts:
         _check_conformal(context, pool)
     if members.growth is not None:

@@ -20,7 +20,7 @@ from tunefree.mixing.bases import N_CANDIDATES
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model.views import ALL as VIEWS
 from tunefree.model_files.plan import Plan
-from tunefree.pool.contexts import NAMES as CONTEXTS
+from tunefree.pool.contexts import N_CONTEXTS
 from tunefree.pool.slots import TREES
 from tunefree.pool.windows import LENGTHS
 
@@ -162,14 +162,14 @@ POOL = {
     "only_predicts": Flag(),
     "online_places": Sequence(COUNT, MOST_MEMBERS),
     "rises": Mapping(Number()),
-    "contexts": Sequence(CONTEXT, len(CONTEXTS)),
+    "contexts": Sequence(CONTEXT, N_CONTEXTS),
     "balance": Optional({"step": Number(1, 2**62, whole=True), "shifts": Sequence(FINITE, 2)}),
     "copies": {
         "next": TIME,
         "copy": Optional(
             {
                 "rows": COUNT,
-                "mixtures": Number(1, len(CONTEXTS), whole=True),
+                "mixtures": Number(1, N_CONTEXTS, whole=True),
                 "linear": SNAPSHOT,
                 "generations": Sequence({**GENERATION, "age": COUNT}, MOST_MEMBERS),
             },
@@ -243,7 +243,7 @@ POOL_ARRAYS = {
     "model.pool.*.targets": Array("float64", ("n",)),
     "model.pool.copies.predicted": Array("float64", ("n", None, None), may_be_infinite=True, may_be_missing=True),
     "model.pool.copies.numbers": Array("uint64", ("n",)),
-    "model.pool.copies.contexts": Array("uint8", ("n",), 0, len(CONTEXTS)),
+    "model.pool.copies.contexts": Array("uint8", ("n",), 0, N_CONTEXTS),
     "model.pool.*.frozen.losses": Array("float64", (3,), 0),
     "model.pool.*.frozen.squares": Array("float64", (2,), 0),
     "model.pool.*.adaptive.latest": Array("float64", (LATEST,)),

@@ -29,8 +29,7 @@ from tunefree.pool.frozen import FOLLOWING, FrozenMixture
 from tunefree.pool.members import Members
 from tunefree.pool.weights_record import WeightsRecord
 
-NEW, KNOWN = 0, 1
-NAMES = ("new rows", "known rows")
+NEW, KNOWN, N_CONTEXTS = 0, 1, 2
 
 
 def by_context(contexts: np.ndarray, of_rows: Callable[[int, Any], np.ndarray]) -> np.ndarray:

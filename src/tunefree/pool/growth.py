@@ -66,8 +66,6 @@ class Growth:
         Of the trees that are grown.
     n_ages : int
         Generations of a clock and kind that are awake.
-    has_groups : bool
-        Whether what is remembered of rows are their groups, not their observations.
     keeps_rows : bool
         Whether rows are kept, on which generations can be grown.
     has_texts : bool
@@ -84,7 +82,7 @@ class Growth:
         self.awake: dict[tuple[int, str], list[Generation]] = {}
         self.pending: list[Pending] = []
         self.kinds: tuple[str, ...] = TREES
-        self.has_groups, self.n_ages, self.keeps_rows, self.has_texts = False, len(AGES), True, False
+        self.n_ages, self.keeps_rows, self.has_texts = len(AGES), True, False
         self.next = clocks.births(0)
 
     def observe(self, X: Any, learned: np.ndarray | None = None) -> Observed:

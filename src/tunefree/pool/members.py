@@ -87,8 +87,6 @@ class Members:
     def begin(self, X: Block, has_groups: bool) -> None:
         """Go on with the linear members that are for rows like these: one kind is for words, the other for columns."""
         self.has_groups = has_groups
-        if self.growth is not None:
-            self.growth.has_groups = has_groups
         others = OF_TEXTS if X.numbers.shape[1] or X.codes.shape[1] else OF_TABLES
         self.keep([m for m, member in enumerate(self.ensemble.members) if member.setting not in others])
 

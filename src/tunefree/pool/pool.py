@@ -22,7 +22,7 @@ from tunefree.losses.rates import logarithm_of_few
 from tunefree.model.record import TOGETHER
 from tunefree.model.relative import RelativeWeights
 from tunefree.pool.balance import Balance, write_before_events
-from tunefree.pool.contexts import KNOWN, NEW, Context, by_context
+from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, by_context
 from tunefree.pool.copies import Copies
 from tunefree.pool.groups import chunks, of_one_row, starts_of_runs
 from tunefree.pool.growth import Observed
@@ -35,6 +35,7 @@ from tunefree.pool.windows import BLOCK, Rises
 PIECE = 2048  # rows that members learn at a time, but
 WORDS = 2**17  # no more words than these, whose features take statistics while their rows are learned, and
 NUMBERS = 2**22  # no more dense numbers than these, of which there are copies
+NO_OFFSETS = np.zeros(N_CONTEXTS)
 GREAT = 1e100  # a first target beyond is a unit of the targets, whose squares would not be finite
 UNGROUPED = "rows learned before had no groups; leave groups= out for these, or begin a new model with them"
 
@@ -175,14 +176,12 @@ class Pool:
                 mixed_ahead = self._mixed(ahead.predictions, ahead.is_known.astype(np.uint8), is_over=False)
                 mixed_ahead += self.offsets[NEW] if self.has_no_events else 0.0
             for start, stop in self._pieces(part(X, first, last), weight[within]):
-                rows, offset = part(X, first + start, first + stop), first + start
-                part_ahead = None if ahead is None else ahead.part(start, stop)
-                for some, observed, contexts in self._observed(rows, weight[offset : first + stop], part_ahead):
+                offset = first + start
+                block, part_ahead = part(X, offset, first + stop), None if ahead is None else ahead.part(start, stop)
+                for some, *seen in self._observed(block, weight[offset : first + stop], part_ahead):
                     piece = slice(offset + some.start, offset + some.stop)
-                    of_rows = part(X, piece.start, piece.stop), np.asarray(y[piece], np.float64) / self.unit
-                    some_ahead = None if part_ahead is None else part_ahead.part(some.start, some.stop)
-                    weights = weight[piece], mass[piece]
-                    mixed = self._learn_piece(*of_rows, *weights, observed, contexts, some_ahead)
+                    targets = np.asarray(y[piece], np.float64) / self.unit
+                    mixed = self._learn_piece(targets, weight[piece], mass[piece], *seen)
                     if mixed_ahead is not None:
                         mixed = mixed_ahead[piece.start - first : piece.stop - first]
                     yield piece, self._as_targets(mixed, math.log(self.unit))
@@ -241,11 +240,12 @@ class Pool:
 
     @property
     def offsets(self) -> np.ndarray:
-        """What is added to logarithms that are predicted of rows to come of each context, (2,)."""
+        """Numbers that are added to logarithms predicted of rows to come, one for each context."""
+        if self.balance is None:
+            return NO_OFFSETS
         if self.has_no_events:
-            return np.full(2, float(logarithm_of_few(*self._sums_of_targets)))
-        is_balanced = self.balance is not None and self.has_finished
-        return math.log(self.unit) + (self.balance.shifts if is_balanced and self.balance else np.zeros(2))
+            return np.full(N_CONTEXTS, float(logarithm_of_few(*self._sums_of_targets)))
+        return math.log(self.unit) + (self.balance.shifts if self.has_finished else NO_OFFSETS)
 
     @property
     def _sums_of_targets(self) -> tuple[float, float]:
@@ -333,8 +333,8 @@ class Pool:
 
     def _observed(
         self, X: Any, weight: np.ndarray, ahead: Ahead | None
-    ) -> Iterator[tuple[slice, Observed, np.ndarray]]:
-        """Rows that are learned next, as generations see them, and the contexts (n,) of these.
+    ) -> Iterator[tuple[slice, Any, Observed, np.ndarray, Ahead | None]]:
+        """Rows that are learned next, as they are and as generations see them, and their contexts (n,).
 
         They are cut before the first row that is known, at which its context begins.
         """
@@ -343,16 +343,20 @@ class Pool:
         if len(self.contexts) == 1 and not self.only_members_learn:
             known = np.flatnonzero(is_known & (weight > 0.0))
             first = int(known[0]) if len(known) else 0
-        for start, stop in ((0, first), (first, len(weight))) if first else ((0, len(weight)),):
-            rows = slice(start, stop)
-            yield rows, Observed(*(array[rows] for array in observed)), contexts[rows]
+        if not first:
+            yield slice(0, len(weight)), X, observed, contexts, ahead
+            return
+        for start, stop in (0, first), (first, len(weight)):
+            rows, part_ahead = slice(start, stop), None if ahead is None else ahead.part(start, stop)
+            some = Observed(*(array[rows] for array in observed))
+            yield rows, part(X, start, stop), some, contexts[rows], part_ahead
 
     def _learn_piece(
         self,
-        X: Any,
         y: np.ndarray,
         weight: np.ndarray,
         mass: np.ndarray,
+        X: Any,
         observed: Observed,
         contexts: np.ndarray,
         ahead: Ahead | None,

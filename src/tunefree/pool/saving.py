@@ -66,7 +66,6 @@ def restore(pool: Pool, arrays: dict[str, np.ndarray], header: dict[str, Any]) -
     if pool.balance is not None:
         pool.balance.restore(under("balance.", arrays), header["balance"])
     if members.growth is not None:
-        members.growth.has_groups = members.has_groups
         _restore_growth(members.growth, arrays, header["growth"], pool.rows)
     pool.copies.restore(members, Context(members).mixture, under("copies.", arrays), header["copies"])
 
