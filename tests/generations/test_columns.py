@@ -115,7 +115,7 @@ def filled(reservoir, columns, width, start=0):
 
 @pytest.mark.parametrize("latest", [0, 700])
 def test_rows_that_become_wider_are_kept_as_if_all_had_been_so_wide(latest):
-    n, few, most = 2000, 128, 1000
+    n, few, most = 2000, 64, 1000
     changed, wide = Reservoir(latest, most), Reservoir(latest, most)
     for reservoir, width in ((changed, few), (wide, 4 * few)):
         filled(reservoir, np.zeros((900, width)), width)
@@ -126,8 +126,8 @@ def test_rows_that_become_wider_are_kept_as_if_all_had_been_so_wide(latest):
 
 def test_what_is_kept_of_wider_rows_is_a_sample_of_all():
     reservoir = Reservoir(most=1000)
-    filled(reservoir, np.zeros((5000, 100)), 100)
-    reservoir.widen(np.zeros((1000, 800)))
+    filled(reservoir, np.zeros((5000, 50)), 50)
+    reservoir.widen(np.zeros((1000, 400)))
     kept = np.sort(reservoir.kept()["targets"])
     assert len(kept) == 160 and len(np.unique(kept)) == 160
     assert np.abs(kept / 5000 - (np.arange(160) + 0.5) / 160).max() < 0.15

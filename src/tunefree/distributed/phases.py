@@ -20,7 +20,6 @@ from tunefree.distributed.journal import Journal
 from tunefree.distributed.local_rows import Beginning, United, begun, read, survey, united
 from tunefree.distributed.shard_pass import Blank, Passed, Start
 from tunefree.distributed.shards import Shard
-from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.losses.rates import has_rates
 from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import ONE_MACHINE, Plan
@@ -29,7 +28,7 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.training import class_weights
 
-SAMPLE = MOST_ROWS  # rows that the common start learns, which is as many as generations are grown on
+SAMPLE = 2**17  # rows that the common start learns, on one worker
 LAST = 2**14  # other rows that are learned when shards are joined
 LAST_OF = 8  # of as many rows beside the sample at most one is one of these
 

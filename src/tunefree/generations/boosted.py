@@ -32,7 +32,9 @@ COLUMNS_OF_FEW, FEW = 0.8, 10  # up to so many drawn
 ALL = 4  # columns up to which all are drawn: less than all of three hides what they are together
 WIDEST = 4.0
 BEST = 0.5  # of the columns drawn where these are fewer than COLUMNS: those that the trees before gained most by
-MOST_LEAVES, LEAST_RATE, MOST_TREES = 8.0, 0.25, 16.0  # multiples that rows may choose
+LEAST_LEAVES, MOST_LEAVES, LEAST_RATE, MOST_TREES = 0.25, 64.0, 0.25, 16.0  # multiples that rows may choose
+JUDGED = 1.0 / 3.0  # of the trees are grown to compare settings, at a shrinkage rate that is as much larger
+FEWER_OF_LARGE = 2.0**-0.5  # trees, where each has twice the leaves
 MOST_CELLS = 2**24  # of the histograms of a tree: 128 MiB
 MOST_VALUES = 2**21  # leaves of all trees times outputs, which learn
 LONGEST = 8.0  # Newton step of a leaf: longer ones would let rare classes diverge
@@ -269,8 +271,8 @@ def work_of(settings: Settings, problem: Problem, n: int) -> float:
     """Additions, about, that growing trees on so many rows of a problem takes."""
     sizes = sizes_of(n, problem.n_classes).times(settings)
     n_codes, n_columns = problem.binned.bins.n_codes, n_drawn(len(problem.binned.codes), settings.columns)
-    leaves = min(sizes.most_leaves, n / sizes.least_rows)
-    of_tree = n * (8.0 + n_columns) + 2.0 * leaves * n_columns * float(n_codes.mean())
+    leaves = max(min(sizes.most_leaves, n / sizes.least_rows), 2.0)
+    of_tree = n * (8.0 + n_columns * math.log2(leaves) / 4.0) + 8.0 * leaves * n_columns * float(n_codes.mean())
     return TREES * settings.trees * problem.n_outputs * of_tree
 
 
@@ -284,10 +286,13 @@ def neighbours_of(settings: Settings, problem: Problem) -> list[Settings]:
     """Other settings that later rows may choose: of columns, leaves, and where numbers are predicted, of the rate."""
     n, n_columns, n_outputs = len(problem.targets), len(problem.binned.codes), problem.n_outputs
     neighbours = []
+    if settings.leaves < MOST_LEAVES and sizes_of(n, problem.n_classes).times(settings).most_leaves < n:
+        trees = max(settings.trees * FEWER_OF_LARGE, settings.fewest_trees)
+        neighbours.append(settings._replace(leaves=2.0 * settings.leaves, trees=trees))
+    if settings.leaves > LEAST_LEAVES:
+        neighbours.append(settings._replace(leaves=0.5 * settings.leaves))
     if n_drawn(n_columns, 2.0) > n_drawn(n_columns):
         neighbours.append(settings._replace(columns=2.0 if settings.columns == 1.0 else 1.0))
-    if settings.leaves < MOST_LEAVES:
-        neighbours.append(settings._replace(leaves=2.0 * settings.leaves))
     if not problem.n_classes and settings.rate > LEAST_RATE:
         neighbours.append(settings._replace(rate=0.5 * settings.rate, trees=min(2.0 * settings.trees, MOST_TREES)))
 
@@ -312,4 +317,9 @@ def grow_boosted(problem: Problem, seed: int, settings: Settings = USUAL) -> Tre
     return Boosting(problem, seed, settings).grow(settings.trees)
 
 
-BOOSTED = Grower(Boosting, 1.0, most_trees, neighbours_of, work_of)
+def begin_trial(problem: Problem, seed: int, settings: Settings) -> Boosting:
+    """Trees that are grown to be judged."""
+    return Boosting(problem, seed, settings._replace(rate=settings.rate / JUDGED))
+
+
+BOOSTED = Grower(begin_trial, JUDGED, most_trees, neighbours_of, work_of)

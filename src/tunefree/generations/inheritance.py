@@ -25,12 +25,12 @@ from tunefree.losses.objectives import measured, regression
 
 EARLIER = 0.75  # of the rows, on which trees are grown
 FEWEST = 32  # rows that judge
-MOST_ROWS, MOST_JUDGES = 20_000, 10_000  # drawn of more
+MOST_ROWS, MOST_JUDGES = 2**17, 2**14  # drawn of more
 SURE = 2.0  # standard errors
 SUREST = 0.9  # quantile of the losses that rows would have if they were predicted wrongly
 MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
-BUDGET = 1.0  # of trials, in the work of growing
-STEPS = 2.0  # of the number of trees, until there are twice as many
+BUDGET = 2.0  # of trials, in the work of growing
+MORE = 2.0**0.5  # times as many trees are grown as before, in a step
 
 
 class Growing(Protocol):
@@ -100,6 +100,10 @@ class Trial:
         if self.is_possible:
             self.earlier = prepared(problem.part(earlier))
 
+    def work(self, settings: Settings) -> float:
+        """The work of growing trees on the earlier rows to judge settings."""
+        return self.grower.work_of_trial(settings, self.earlier, len(self.earlier.targets))
+
     def judged(self, settings: Settings, margins: np.ndarray) -> Judged:
         """What the later rows lose by their margins (n, K)."""
         problem, imagined = self.later, 0.0
@@ -116,26 +120,50 @@ class Trial:
         gains = np.append(np.bincount(self.units, old.losses - new.losses), old.imagined - new.imagined)
         return bool(gains.sum() > max(SURE * math.sqrt(len(gains)) * gains.std(), 0.0))
 
-    def best_number(self, settings: Settings) -> tuple[Judged, float]:
-        """The number of trees that later rows choose for settings, at least the usual one, and the work of it.
 
-        All numbers up to that of the settings are compared, and further ones while the latest step gained.
-        """
-        growing, last = self.grower.begin(self.earlier, self.seed, settings), round(STEPS * math.log2(settings.trees))
-        most = int(STEPS * math.log2(self.grower.most_trees(settings, self.earlier)))
-        sums, best, trees = np.zeros(1), None, settings.trees
-        for step in range(-1 if most > 0 else last, max(most, last) + 1):
-            trees = 2.0 ** (step / STEPS)
-            grown = growing.grow(self.grower.judged * trees)
-            margins = grown.apply(self.later.columns)[1][0] + sums
-            sums = margins - grown.start
-            candidate = self.judged(settings._replace(trees=max(trees, 1.0)), margins)
-            is_best = best is None or self.is_better(candidate, best)
-            best = candidate if is_best else best
-            if step >= last and not is_best:
-                break
-        assert best is not None
-        return best, self.grower.work_of_trial(settings._replace(trees=trees), self.earlier, len(self.earlier.targets))
+class Course:
+    """Trees that are grown on the earlier rows of a trial with some settings, more and more of them.
+
+    Attributes
+    ----------
+    best : Judged
+        The number of trees by which later rows lose least so far.
+    has_gained : bool
+        Whether that is the latest one.
+    """
+
+    def __init__(self, trial: Trial, settings: Settings) -> None:
+        self.trial, self.settings, self.sums = trial, settings, np.zeros(1)
+        self.growing = trial.grower.begin(trial.earlier, trial.seed, settings)
+        self.trees = settings.fewest_trees
+        self.best, self.has_gained = self._judged(), True
+
+    @property
+    def work(self) -> float:
+        """The work so far."""
+        return self.trial.work(self.settings._replace(trees=self.trees))
+
+    @property
+    def work_of_step(self) -> float:
+        """The work of one more step; infinite where there is no room for more trees."""
+        more = self.settings._replace(trees=MORE * self.trees)
+        has_room = more.trees <= self.trial.grower.most_trees(more, self.trial.earlier)
+        return self.trial.work(more) - self.work if has_room else math.inf
+
+    def go_on(self) -> None:
+        """Grow the trees of one more step."""
+        self.trees *= MORE
+        judged = self._judged()
+        self.has_gained = self.trial.is_better(judged, self.best)
+        if self.has_gained:
+            self.best = judged
+
+    def _judged(self) -> Judged:
+        grower, later = self.trial.grower, self.trial.later
+        grown = self.growing.grow(grower.judged * self.trees)
+        margins = grown.apply(later.columns)[1][0] + self.sums
+        self.sums = margins - grown.start
+        return self.trial.judged(self.settings._replace(trees=self.trees), margins)
 
 
 def _drawn(random: np.random.Generator, rows: np.ndarray, most: int) -> np.ndarray:
@@ -143,7 +171,10 @@ def _drawn(random: np.random.Generator, rows: np.ndarray, most: int) -> np.ndarr
 
 
 def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited) -> Inherited:
-    """What a generation has of the one before it, where later rows do not say otherwise."""
+    """What a generation has of the one before it, where later rows do not say otherwise.
+
+    Neighbours are compared by few trees; then there are more of them, while the latest ones gained.
+    """
     settings, saved, turn = before
     n = len(problem.targets)
     n_earlier = min(int(EARLIER * n), MOST_ROWS)
@@ -152,22 +183,30 @@ def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited) ->
     def next_of(settings: Settings) -> tuple[Settings, float]:
         neighbours = grower.neighbours(settings, problem)
         neighbour = neighbours[turn % len(neighbours)] if neighbours else settings
-        return neighbour, grower.work_of_trial(neighbour, problem, n_earlier)
+        few = neighbour._replace(trees=neighbour.fewest_trees)
+        return neighbour, grower.work_of_trial(few, problem, n_earlier)
 
-    if saved < grower.work_of_trial(settings, problem, n_earlier) + next_of(settings)[1]:
+    few = settings._replace(trees=settings.fewest_trees)
+    if saved < grower.work_of_trial(few, problem, n_earlier) + next_of(settings)[1]:
         return Inherited(settings, saved, turn)
     trial = Trial(grower, problem, seed)
     if not trial.is_possible:
         return Inherited(settings, saved, turn)
-    best, work = trial.best_number(settings)
-    saved, in_vain = saved - work, 0
-    while in_vain < len(grower.neighbours(best.settings, problem)):
-        neighbour, work = next_of(best.settings)
+    course = Course(trial, settings)
+    saved, in_vain = saved - course.work, 0
+    while in_vain < len(grower.neighbours(course.settings, problem)):
+        neighbour, work = next_of(course.settings)
         if work > saved:
             break
-        candidate, work = trial.best_number(neighbour)
-        saved -= work
-        has_gained = trial.is_better(candidate, best)
-        best, in_vain = (candidate, 0) if has_gained else (best, in_vain + 1)
+        candidate = Course(trial, neighbour)
+        saved -= candidate.work
+        has_gained = trial.is_better(candidate.best, course.best)
+        course, in_vain = (candidate, 0) if has_gained else (course, in_vain + 1)
         turn += not has_gained
-    return Inherited(best.settings, saved, turn)
+    while course.has_gained and (work := course.work_of_step) <= saved:
+        saved -= work
+        course.go_on()
+    trees = course.best.settings.trees
+    if course.has_gained:  # later rows have not said that there are enough
+        trees = max(trees, course.settings.trees)
+    return Inherited(course.settings._replace(trees=trees), saved, turn)

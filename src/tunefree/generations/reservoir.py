@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-MOST_ROWS = 2**17  # kept, if they are not too wide
+MOST_ROWS = 2**20  # kept, if they are not too wide; beyond, sums over the rows lack bits
+FEWEST_OF = 2**7  # one row of so many is kept, however wide they are
 ARRAYS = ("columns", "targets", "weights", "digests")
-WIDE = 2**7  # columns beyond which fewer rows are kept, but one of so many however wide they are
+WIDE = 2**6  # columns beyond which fewer rows are kept, 512 MiB of numbers
 
 
 def hashed(numbers: np.ndarray) -> np.ndarray:
@@ -38,7 +39,7 @@ class Reservoir:
     latest : int
         0 for a uniform sample of all rows, else how many of the latest rows are kept.
     most : int
-        Rows that a uniform sample has at most, if they have up to 128 columns.
+        Rows that a uniform sample has at most, if they have up to 64 columns.
 
     Attributes
     ----------
@@ -62,7 +63,7 @@ class Reservoir:
     @property
     def capacity(self) -> int:
         """Rows that are kept at most."""
-        of_wide = max(self.most * WIDE // max(self.columns.shape[1], 1), self.most // WIDE)
+        of_wide = max(self.most * WIDE // max(self.columns.shape[1], 1), self.most // FEWEST_OF)
         return min(self.latest or self.most, of_wide)
 
     @property
@@ -87,11 +88,17 @@ class Reservoir:
         self.targets[places], self.weights[places], self.digests[places] = targets[rows], weights[rows], digests[rows]
         self.rows += len(targets)
 
-    def kept(self, latest: int = 0) -> dict[str, Any]:
-        """Copies of all rows kept, or of so many of the latest in their order, by the names of their arrays."""
+    def kept(self, latest: int = 0, columns: list[int] | None = None) -> dict[str, Any]:
+        """Copies of all rows kept, or of so many of the latest in their order, by the names of their arrays.
+
+        ``columns`` are the places of those that are wanted, of all without them.
+        """
         n = min(self.rows, self.capacity)
         order: Any = np.arange(self.rows - min(n, latest), self.rows) % self.capacity if latest else slice(n)
-        return {name: getattr(self, name)[order].copy() for name in ARRAYS}
+        arrays: dict[str, np.ndarray] = {name: getattr(self, name)[order] for name in ARRAYS}
+        if columns is not None:
+            arrays["columns"] = arrays["columns"].take(columns, axis=1)
+        return {name: array if array.flags.owndata else array.copy() for name, array in arrays.items()}
 
     def widen(self, columns: np.ndarray) -> None:
         """Go on with wider rows at the places of those before; fewer may be kept, as if all rows had been so wide."""

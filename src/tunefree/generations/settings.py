@@ -20,6 +20,11 @@ class Settings(NamedTuple):
     rate: float = 1.0
     least: float = 1.0  # rows of a leaf, or of a node that is split
 
+    @property
+    def fewest_trees(self) -> float:
+        """The multiple at which the trees come as far, by their shrinkage rate, as those of a first generation."""
+        return 1.0 / self.rate
+
     def in_words(self) -> str:
         """What differs from the settings of a first generation."""
         nouns = {"rate": "shrinkage rate", "least": "rows of the smallest node"}

@@ -24,13 +24,13 @@ import numpy as np
 
 from tunefree.core.rows import Block, restored, rows_at, saved, together
 from tunefree.core.states import size_of, under
-from tunefree.generations.reservoir import WIDE
 from tunefree.intervals.conformal import HASTE, SURE
 from tunefree.losses.rates import logarithm_of_few
 from tunefree.pool.members import Members
 from tunefree.pool.slots import TREES, WHOLE, Slot
 from tunefree.pool.weights_record import running
 
+WIDE = 2**7
 MOST_ROWS = 2**13  # of the sample; of rows of more than WIDE columns it has fewer
 MOST_TERM = 1e145  # of a sum, so that sums of squares are finite
 

@@ -216,9 +216,9 @@ class Growth:
             return
         for reservoir in (self.whole, self.recent):
             reservoir.widen(self.columns.completed(reservoir.columns))
-        rows, keys = (self.recent if clock else self.whole).kept(clock), np.sort(np.array(seen, np.int64))
-        columns = np.ascontiguousarray(rows["columns"][:, self.columns.places(keys)])
-        of_rows = columns, rows["targets"], rows["weights"] / rows["weights"].max(), rows["digests"]
+        keys = np.sort(np.array(seen, np.int64))
+        rows = (self.recent if clock else self.whole).kept(clock, self.columns.places(keys))
+        of_rows = rows["columns"], rows["targets"], rows["weights"] / rows["weights"].max(), rows["digests"]
         kinds = (*self.kinds, *((LINEAR,) if clock == WHOLE and event.birth <= MOST_LINEAR_ROWS else ()))
         before = {kind: self.inherited(clock, kind) for kind in kinds}
         # Of a few latest rows the next ones judge too well; and where memory is short, trees must not become larger.
