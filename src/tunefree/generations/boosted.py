@@ -33,7 +33,8 @@ ALL = 4  # columns up to which all are drawn: less than all of three hides what 
 WIDEST = 4.0
 BEST = 0.5  # of the columns drawn where these are fewer than COLUMNS: those that the trees before gained most by
 LEAST_LEAVES, MOST_LEAVES, LEAST_RATE, MOST_TREES = 0.25, 64.0, 0.25, 16.0  # multiples that rows may choose
-JUDGED = 1.0 / 3.0  # of the trees are grown to compare settings, at a shrinkage rate that is as much larger
+COARSE, COARSEST = 3.0, 0.3  # to compare settings the rate is so much larger, up to this one,
+JUDGED = 0.75  # and this part of the trees, over how much larger it is, comes as far
 FEWER_OF_LARGE = 2.0**-0.5  # trees, where each has twice the leaves
 MOST_CELLS = 2**24  # of the histograms of a tree: 128 MiB
 MOST_VALUES = 2**21  # leaves of all trees times outputs, which learn
@@ -317,9 +318,25 @@ def grow_boosted(problem: Problem, seed: int, settings: Settings = USUAL) -> Tre
     return Boosting(problem, seed, settings).grow(settings.trees)
 
 
-def begin_trial(problem: Problem, seed: int, settings: Settings) -> Boosting:
-    """Trees that are grown to be judged."""
-    return Boosting(problem, seed, settings._replace(rate=settings.rate / JUDGED))
+def coarseness(problem: Problem) -> float:
+    """How many times larger the rate is where settings are compared."""
+    return min(COARSE, COARSEST / sizes_of(len(problem.targets), problem.n_classes).rate)
 
 
-BOOSTED = Grower(begin_trial, JUDGED, most_trees, neighbours_of, work_of)
+class CoarseBoosting(Boosting):
+    """Fewer trees at a larger rate, which are enough to compare settings."""
+
+    def __init__(self, problem: Problem, seed: int, settings: Settings) -> None:
+        super().__init__(problem, seed, settings._replace(rate=coarseness(problem) * settings.rate))
+
+    def grow(self, until: float) -> Trees:
+        """Trees beyond those grown before, up to those that come as far as a multiple of TREES."""
+        return super().grow(JUDGED / coarseness(self.problem) * until)
+
+
+def work_of_trial(settings: Settings, problem: Problem, n: int) -> float:
+    """Additions, about, that growing trees to be judged takes."""
+    return JUDGED / coarseness(problem) * work_of(settings, problem, n)
+
+
+BOOSTED = Grower(CoarseBoosting, most_trees, neighbours_of, work_of, work_of_trial)

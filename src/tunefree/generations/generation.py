@@ -94,7 +94,7 @@ class Generation:
             problem = birth.problem
         if has_trials and kind in growing.GROWERS:
             before = inherited(growing.GROWERS[kind], problem, birth.rows, before)
-        model = growing.grow(kind, problem, birth.rows, before.settings)
+        model = growing.grow(kind, problem, birth.rows, before.settings_for(len(problem.targets)))
         return None if model is None else cls(birth, kind, model, before)
 
     def knows(self, digests: np.ndarray) -> np.ndarray:

@@ -29,7 +29,8 @@ MOST_ROWS, MOST_JUDGES = 2**17, 2**14  # drawn of more
 SURE = 2.0  # standard errors
 SUREST = 0.9  # quantile of the losses that rows would have if they were predicted wrongly
 MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
-BUDGET = 2.0  # of trials, in the work of growing
+PRICE = 0.005  # part of the loss that has to be gained for twice the work of growing
+BUDGET = 1.0  # of trials, in the work of growing
 MORE = 2.0**0.5  # times as many trees are grown as before, in a step
 
 
@@ -37,29 +38,37 @@ class Growing(Protocol):
     """Trees of a problem that are being grown."""
 
     def grow(self, until: float) -> Trees:
-        """The trees beyond those grown before, up to a multiple of the usual number."""
+        """Trees beyond those grown before, up to as many as a multiple of the usual number is judged by."""
 
 
 class Grower(NamedTuple):
     """How a kind of trees is grown with settings that are inherited."""
 
-    begin: Callable[[Problem, int, Settings], Growing]
-    judged: float  # which part of the trees is grown to be judged
+    begin: Callable[[Problem, int, Settings], Growing]  # of fewer trees, which are judged as the usual number
     most_trees: Callable[[Settings, Problem], float]  # a multiple; 1 where rows do not choose their number
     neighbours: Callable[[Settings, Problem], list[Settings]]
     work: Callable[[Settings, Problem, int], float]  # of growing on so many rows: additions, about
-
-    def work_of_trial(self, settings: Settings, problem: Problem, n: int) -> float:
-        """The work of growing what is judged."""
-        return self.judged * self.work(settings, problem, n)
+    work_of_trial: Callable[[Settings, Problem, int], float]  # of growing what is judged
 
 
 class Inherited(NamedTuple):
     """What a generation leaves to the next one."""
 
     settings: Settings = Settings()
+    rows: int = 0  # on which these were judged
     saved: float = 0.0  # work
     turn: int = 0  # neighbours that were tried in vain: the next one has its turn
+
+    def settings_for(self, n: int) -> Settings:
+        """The settings for more rows than they were judged on.
+
+        Trees beyond the fewest are as many more as the square root of the rows: so long is it until they fit noise
+        (Yao, Rosasco, Caponnetto: On early stopping in gradient descent learning, Constructive Approximation 2007).
+        """
+        settings = self.settings
+        if not self.rows or settings.trees <= settings.fewest_trees:
+            return settings
+        return settings._replace(trees=settings.trees * math.sqrt(n / self.rows))
 
     def save_state(self) -> dict[str, Any]:
         """Numbers from which :meth:`restored` makes the same."""
@@ -68,13 +77,14 @@ class Inherited(NamedTuple):
     @classmethod
     def restored(cls, header: dict[str, Any]) -> Inherited:
         """What :meth:`save_state` wrote down."""
-        return cls(Settings(**header["settings"]), header["saved"], header["turn"])
+        return cls(Settings(**header["settings"]), header["rows"], header["saved"], header["turn"])
 
 
 class Judged(NamedTuple):
     """Settings, and what trees grown with them lose."""
 
     settings: Settings
+    work: float  # of growing with them
     losses: np.ndarray  # (n,) of rows by weight
     imagined: float  # of a row that is predicted wrongly
 
@@ -113,12 +123,13 @@ class Trial:
             imagined = float(np.quantile(-np.partition(logs, -2, axis=1)[:, -2], SUREST))
         else:
             losses = measured(regression(problem.loss), problem.targets, np.ascontiguousarray(margins))
-        return Judged(settings, np.minimum(problem.weights / problem.weights.mean() * losses, MOST_LOSS), imagined)
+        return Judged(settings, self.work(settings), np.minimum(problem.weights / problem.weights.mean() * losses, MOST_LOSS), imagined)
 
     def is_better(self, new: Judged, old: Judged) -> bool:
-        """Whether one surely loses less than another."""
+        """Whether one surely loses less than another, and less by what more work has to gain."""
         gains = np.append(np.bincount(self.units, old.losses - new.losses), old.imagined - new.imagined)
-        return bool(gains.sum() > max(SURE * math.sqrt(len(gains)) * gains.std(), 0.0))
+        price = PRICE * math.log2(new.work / old.work) * float(old.losses.sum())
+        return bool(gains.sum() > SURE * math.sqrt(len(gains)) * gains.std() + price)
 
 
 class Course:
@@ -159,8 +170,8 @@ class Course:
             self.best = judged
 
     def _judged(self) -> Judged:
-        grower, later = self.trial.grower, self.trial.later
-        grown = self.growing.grow(grower.judged * self.trees)
+        later = self.trial.later
+        grown = self.growing.grow(self.trees)
         margins = grown.apply(later.columns)[1][0] + self.sums
         self.sums = margins - grown.start
         return self.trial.judged(self.settings._replace(trees=self.trees), margins)
@@ -175,8 +186,8 @@ def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited) ->
 
     Neighbours are compared by few trees; then there are more of them, while the latest ones gained.
     """
-    settings, saved, turn = before
-    n = len(problem.targets)
+    n, saved, turn = len(problem.targets), before.saved, before.turn
+    settings = before.settings_for(n)
     n_earlier = min(int(EARLIER * n), MOST_ROWS)
     saved += BUDGET * grower.work(settings, problem, n)
 
@@ -188,10 +199,10 @@ def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited) ->
 
     few = settings._replace(trees=settings.fewest_trees)
     if saved < grower.work_of_trial(few, problem, n_earlier) + next_of(settings)[1]:
-        return Inherited(settings, saved, turn)
+        return before._replace(saved=saved)
     trial = Trial(grower, problem, seed)
     if not trial.is_possible:
-        return Inherited(settings, saved, turn)
+        return before._replace(saved=saved)
     course = Course(trial, settings)
     saved, in_vain = saved - course.work, 0
     while in_vain < len(grower.neighbours(course.settings, problem)):
@@ -209,4 +220,4 @@ def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited) ->
     trees = course.best.settings.trees
     if course.has_gained:  # later rows have not said that there are enough
         trees = max(trees, course.settings.trees)
-    return Inherited(course.settings._replace(trees=trees), saved, turn)
+    return Inherited(course.settings._replace(trees=trees), len(trial.earlier.targets), saved, turn)

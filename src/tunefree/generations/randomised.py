@@ -300,8 +300,8 @@ class Randomised:
         self.problem, self.seed, self.settings = problem, seed, settings
 
     def grow(self, until: float) -> Trees:
-        """A part of the usual number."""
-        return grow_randomised(self.problem, self.seed, self.settings, max(round(until * TREES), 1))
+        """A part of so many times the usual number."""
+        return grow_randomised(self.problem, self.seed, self.settings, max(round(JUDGED * until * TREES), 1))
 
 
 def work_of(settings: Settings, problem: Problem, n: int) -> float:
@@ -376,4 +376,9 @@ def grow_randomised(
     return joined(bins, structures, values, np.zeros(n_outputs), problem.n_classes, True, least)
 
 
-RANDOMISED = Grower(Randomised, JUDGED, lambda settings, problem: 1.0, neighbours_of, work_of)
+def work_of_trial(settings: Settings, problem: Problem, n: int) -> float:
+    """Additions, about, that growing trees to be judged takes."""
+    return JUDGED * work_of(settings, problem, n)
+
+
+RANDOMISED = Grower(Randomised, lambda settings, problem: 1.0, neighbours_of, work_of, work_of_trial)
