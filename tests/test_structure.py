@@ -25,7 +25,7 @@ FLOORS = [
     {"workflows"},
     {"estimators", "river"},
     {"report", "serving", "distributed"},
-    {"reproduce"},
+    {"papers", "reproduce"},
     {"cli"},
 ]
 
