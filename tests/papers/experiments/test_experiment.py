@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.reproduce.example import Settings, ends_its_process, parts, stops_at_two, work
-from tunefree import reproduce
+from tests.papers.experiments.example import Settings, ends_its_process, parts, stops_at_two, work
 from tunefree.core.errors import DataError, ModelError
-from tunefree.reproduce import experiment as experiments
-from tunefree.reproduce import running
-from tunefree.reproduce.experiment import Experiment, Report, Request
-from tunefree.reproduce.progress import Display
+from tunefree.papers import experiments as reproduce
+from tunefree.papers.experiments import experiment as experiments
+from tunefree.papers.experiments import running
+from tunefree.papers.experiments.experiment import Experiment, Report, Request
+from tunefree.papers.experiments.progress import Display
 
 
 def draw(figure):

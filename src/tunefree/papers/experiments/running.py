@@ -10,9 +10,9 @@ from typing import Any
 
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.storage import make_folder, whole_file
-from tunefree.reproduce import NAMES, drawing, experiments
-from tunefree.reproduce.experiment import Experiment, Report, Request, compute, files_of, settings_of, store_of
-from tunefree.reproduce.progress import Display
+from tunefree.papers.experiments import NAMES, drawing, experiments
+from tunefree.papers.experiments.experiment import Experiment, Report, Request, compute, files_of, settings_of, store_of
+from tunefree.papers.experiments.progress import Display
 
 
 def from_command_line(names: list[str], everything: bool, request: Request, afresh: bool, quiet: bool) -> None:

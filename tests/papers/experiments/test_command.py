@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tunefree.reproduce import NAMES, running
+from tunefree.papers.experiments import NAMES, running
 
 
 def test_without_a_name_it_lists_what_there_is(run, tmp_path, monkeypatch):

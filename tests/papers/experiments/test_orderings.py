@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tunefree.core.errors import DataError
-from tunefree.reproduce import (
+from tunefree.papers.experiments import (
     data,
     epochs,
     path_fig1,
@@ -19,7 +19,7 @@ from tunefree.reproduce import (
     sgd_fig1,
     sgd_fig2,
 )
-from tunefree.reproduce.experiment import Request, compute, files_of
+from tunefree.papers.experiments.experiment import Request, compute, files_of
 
 
 def results_of(experiment, folder):

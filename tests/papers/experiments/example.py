@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.reproduce.experiment import Part
+from tunefree.papers.experiments.experiment import Part
 
 
 class Settings(NamedTuple):

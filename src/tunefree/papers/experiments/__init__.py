@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tunefree.core.errors import ModelError
 
 if TYPE_CHECKING:
-    from tunefree.reproduce.experiment import Experiment
+    from tunefree.papers.experiments.experiment import Experiment
 
 # In the order in which --all runs them. Experiments that share parts are adjacent.
 NAMES = (
@@ -43,4 +43,4 @@ def experiments(names: list[str]) -> list[Experiment]:
     """
     if unknown := [name for name in names if name not in NAMES]:
         raise ModelError(f"no experiment is called {unknown[0]!r}; there are {', '.join(NAMES)}")
-    return [import_module(f"tunefree.reproduce.{name.replace('-', '_')}").EXPERIMENT for name in names]
+    return [import_module(f"tunefree.papers.experiments.{name.replace('-', '_')}").EXPERIMENT for name in names]

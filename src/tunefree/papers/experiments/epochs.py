@@ -16,9 +16,9 @@ import numpy as np
 from tunefree.core.rows import n_rows, rows_at
 from tunefree.losses.objectives import chosen
 from tunefree.model.targets import Labels
-from tunefree.reproduce import data, methods
-from tunefree.reproduce.experiment import Arrays, Part, Results
-from tunefree.reproduce.methods import Method
+from tunefree.papers.experiments import data, methods
+from tunefree.papers.experiments.experiment import Arrays, Part, Results
+from tunefree.papers.experiments.methods import Method
 
 PAPER = (
     methods.SGD,

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.reproduce import drawing
-from tunefree.reproduce.experiment import Experiment, Report, Results
+from tunefree.papers.experiments import drawing
+from tunefree.papers.experiments.experiment import Experiment, Report, Results
 
 GAP = 0.1  # r
 BORDER = 1.0  # decision boundary of the Bayes rule

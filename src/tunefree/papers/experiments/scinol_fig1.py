@@ -14,9 +14,9 @@ import numpy as np
 
 from tunefree.core.rows import Block, part, table
 from tunefree.model.targets import Labels
-from tunefree.reproduce import drawing, methods
-from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
-from tunefree.reproduce.methods import Method
+from tunefree.papers.experiments import drawing, methods
+from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.papers.experiments.methods import Method
 
 FEATURES = 21
 PAPER = (methods.SGD, methods.ADAGRAD, methods.ADAM, methods.NAG, methods.SFMD, methods.SCINOL1, methods.SCINOL2)
@@ -27,7 +27,7 @@ NOT_INVARIANT = ("SGD", "AdaGrad", "Adam")
 
 
 class Settings(NamedTuple):
-    """Sizes; the seeds are 0 for u, 1 for the test rows, (2, r) for training set r.
+    """Sizes; the seeds are 0 for u, (1) for the test rows, (2, r) for training set r.
 
     A seed (s, 0) draws the same numbers as s, so test rows and training sets have no first number in common.
     """
@@ -129,7 +129,7 @@ def _loss(margins: np.ndarray, test: Rows) -> float:
 def _losses_of_paper_learner(
     learner: str, rate: float | None, train: Rows, test: Rows, stops: np.ndarray
 ) -> list[float]:
-    member, start, weights = methods.member_of(learner, rate, FEATURES + 1, 1), 0, []
+    member, start, weights = methods.member_of(learner, rate, FEATURES + 1, 1, FEATURES), 0, []
     for stop in stops:
         rows = part(train.X, start, stop)
         member.learn(rows, train.targets[start:stop], np.ones(stop - start), np.empty((stop - start, 1)))
@@ -192,8 +192,8 @@ def _differences(lines: list[Line], settings: Settings, zero: float) -> str:
     sentences = [
         "The paper's values cannot be read from its figure, so only orderings are compared. u and the test rows are "
         "the same for all training sets; the paper does not state whether they are. Our methods are evaluated every "
-        f"{OURS_INTERVAL * settings.rounds_between_tests} rounds. Seeds: 0 for u and the test rows, (0, r) for "
-        "training set r. "
+        f"{OURS_INTERVAL * settings.rounds_between_tests} rounds. Seeds: 0 for u, (1) for the test rows, "
+        "(2, r) for training set r. "
         f"{methods.NAG_OF_THE_AUTHORS}"
     ]
     if not max(ends["NAG"], ends["SFMD"]) < min(ends["ScInOL1"], ends["ScInOL2"]):

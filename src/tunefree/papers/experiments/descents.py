@@ -12,7 +12,7 @@ from tunefree.early_stopping.problem import Problem, Rows, Schedule, wrong_class
 from tunefree.early_stopping.spaces import KernelSpace
 from tunefree.losses import Hinge
 from tunefree.losses.objectives import Binary
-from tunefree.reproduce import drawing
+from tunefree.papers.experiments import drawing
 
 GRAM_BYTES = 2**29  # memory for the Gram matrix
 ITERATE_BYTES = 2**24  # memory for the iterates

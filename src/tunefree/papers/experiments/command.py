@@ -26,6 +26,6 @@ def reproduce(
 
     tunefree reproduce scinol-fig1 --quick
     """
-    from tunefree.reproduce import running
+    from tunefree.papers.experiments import running
 
     running.from_command_line(names or [], everything, running.Request(output, data, quick, jobs), afresh, quiet)

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.reproduce import drawing
-from tunefree.reproduce.experiment import Experiment, Report, Results
+from tunefree.papers.experiments import drawing
+from tunefree.papers.experiments.experiment import Experiment, Report, Results
 from tunefree.theory.pistol_risk import excess_risk_rate
 
 

@@ -13,9 +13,9 @@ from tunefree.losses import objectives
 from tunefree.losses.objectives import measured
 from tunefree.model.members import Member, Setting
 from tunefree.model.model import Model
+from tunefree.papers.experiments import drawing
+from tunefree.papers.experiments.drawing import Style
 from tunefree.pool.model import class_of
-from tunefree.reproduce import drawing
-from tunefree.reproduce.drawing import Style
 
 
 class Method(NamedTuple):
@@ -51,12 +51,12 @@ def objective_of(n_outputs: int) -> Any:
     return objectives.Binary(losses.Logistic(), 0.0) if n_outputs == 1 else objectives.Multinomial(1.0)
 
 
-def member_of(learner: str, rate: float | None, n_features: int, n_outputs: int) -> Member:
-    """A learner of the paper in its initial state."""
+def member_of(learner: str, rate: float | None, n_features: int, n_outputs: int, d: int | None = None) -> Member:
+    """A learner of the paper in its initial state; d is the paper's number of features, by default all."""
     settings = {} if rate is None else {"eta": rate}
     dimension = traits_of(ALL[learner]).dimension
     if dimension is not None:
-        settings[dimension] = float(n_features)
+        settings[dimension] = float(n_features if d is None else d)
     return Member.create(Setting(learner, settings, "raw"), False, n_features, n_outputs, objective_of(n_outputs))
 
 

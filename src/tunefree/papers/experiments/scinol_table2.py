@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.rows import Block
-from tunefree.reproduce import drawing
-from tunefree.reproduce.data import ALL, LACKS, prepare
-from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.papers.experiments import drawing
+from tunefree.papers.experiments.data import ALL, LACKS, prepare
+from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
 
 
 class Reported(NamedTuple):
@@ -111,7 +111,7 @@ def _differences(table: dict[str, dict[str, Any]]) -> str:
             sentences.append(f"the file has {ours['records']:,} records instead of {theirs.records:,}")
         if ours["features"] != theirs.features:
             sentences.append(f"{ours['features']} features instead of {theirs.features}")
-            if ours["categorical"]:
+            if ours["categorical"] and not ALL[name].drops_first:
                 sentences.append(f"with one category of each column left out it would be {fewer}")
             if ours["never 0"] != ours["features"]:
                 sentences.append(f"{ours['never 0']} of them are not 0 throughout")

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tunefree.reproduce import data, epochs, methods, scinol_fig2
-from tunefree.reproduce.epochs import Curve, Settings
-from tunefree.reproduce.experiment import Report, Results
+from tunefree.papers.experiments import data, epochs, methods, scinol_fig2
+from tunefree.papers.experiments.epochs import Curve, Settings
+from tunefree.papers.experiments.experiment import Report, Results
 
 
 def report(settings: Settings, results: Results) -> Report:

@@ -1,8 +1,9 @@
 """Nitanda, Suzuki 2019, Figure 2: the classification error of stochastic gradient descent falls faster than its loss.
 
-Algorithm 1 of the paper on the data of :mod:`tunefree.reproduce.sgd_fig1`: logistic loss, penalty (lambda / 2) ||g||^2,
-rates 2 / (lambda (gamma + t)), with the last iterate g_{T+1} and with the average weighted by gamma + t - 1. The paper
-uses linear functions. Here they have an intercept, since the Bayes rule, x1 = 1, does not pass through the origin.
+Algorithm 1 of the paper on the data of :mod:`tunefree.papers.experiments.sgd_fig1`: logistic loss, penalty (lambda / 2)
+||g||^2, rates 2 / (lambda (gamma + t)), with the last iterate g_{T+1} and with the average weighted by gamma + t - 1.
+The paper uses linear functions. Here they have an intercept, since the Bayes rule, x1 = 1, does not pass through the
+origin.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from tunefree.losses import objectives
 from tunefree.model.group import LabelledRows
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
-from tunefree.reproduce import drawing
-from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
-from tunefree.reproduce.sgd_fig1 import BORDER, GAP, strips
+from tunefree.papers.experiments import drawing
+from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.papers.experiments.sgd_fig1 import BORDER, GAP, strips
 
 KERNEL = KernelConfig(
     "poly", gamma=1.0, degree=1, constant=1.0, double=True

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.reproduce import data, drawing, epochs, methods
-from tunefree.reproduce.epochs import Curve, Settings
-from tunefree.reproduce.experiment import Experiment, Report, Results
+from tunefree.papers.experiments import data, drawing, epochs, methods
+from tunefree.papers.experiments.epochs import Curve, Settings
+from tunefree.papers.experiments.experiment import Experiment, Report, Results
 
 FAINT_BAND = 0.09  # opacity of bands, many of which overlap
 MARGIN = 0.06  # above and below the lines, as a fraction of the height of the axes
@@ -104,9 +104,9 @@ def differences(settings: Settings, sets: dict[str, list[Curve]]) -> str:
         "Where the file has no split into training and test rows, all runs use the same random split; runs differ in "
         f"the order of the rows (seeds 0 to {settings.runs - 1}). All rates are run {settings.runs_of_all_rates} "
         f"times, the best of them {settings.runs} times. The sums of AdaGrad start at 0; those of TensorFlow's, which "
-        "the paper may have used, start at 0.1. Numbers are not rescaled, pixels are from 0 to 255; if the paper "
-        "rescaled them, learners that are not scale-invariant may have done better on MNIST. The paper's values cannot "
-        f"be read from its figure, so only orderings are compared. {methods.NAG_OF_THE_AUTHORS}"
+        "the paper may have used, start at 0.1. As in the authors' published code, pixels are divided by 255, and the "
+        "categories of Bank have no feature for their first level. Other numbers are not rescaled. The paper's values "
+        f"cannot be read from its figure, so only orderings are compared. {methods.NAG_OF_THE_AUTHORS}"
     )
     if settings.training_rows:
         sentences.append(f"At most {settings.training_rows:,} training rows: this is not the paper's size.")

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +21,8 @@ from joblib import Parallel, delayed
 
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
-from tunefree.reproduce import data
+from tunefree.papers.experiments import data
+from tunefree.papers.experiments.sources import digest_of
 
 Arrays = dict[str, np.ndarray]
 Results = Mapping[str, Arrays]  # of parts, by name
@@ -85,7 +85,8 @@ def files_of(experiment: Experiment, request: Request) -> dict[str, Path]:
 def store_of(experiment: Experiment, request: Request) -> Store:
     """The cache of the experiment's parts."""
     size = "-quick" if request.quick else ""
-    return Store(request.output / "parts" / f"{experiment.parts_from or experiment.name}{size}")
+    sources = digest_of(experiment.work.__module__, files_of(experiment, request).values())
+    return Store(request.output / "parts" / f"{experiment.parts_from or experiment.name}{size}", sources)
 
 
 def compute(
@@ -148,9 +149,11 @@ def _finished(work: Callable[..., Arrays], files: dict[str, Path], part: Part, s
 
 
 class Store(NamedTuple):
-    """Cache of parts on disk; each file has the arguments of its part, so that other settings never match."""
+    """Cache of parts on disk; each file has the arguments of its part, and a digest of the code and the data that it
+    was made of, so that nothing else matches."""
 
     folder: Path
+    sources: str
 
     def load(self, part: Part) -> Arrays | None:
         """The cached result, or None if it is missing, damaged or of other arguments."""
@@ -158,12 +161,12 @@ class Store(NamedTuple):
             arrays, header = storage.load(self._path(part))
         except ModelError:
             return None
-        return arrays if _identity(part).items() <= header.items() else None
+        return arrays if self._identity(part).items() <= header.items() else None
 
     def save(self, part: Part, arrays: Arrays) -> None:
         """Write a part atomically."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        storage.save(self._path(part), arrays, _identity(part))
+        storage.save(self._path(part), arrays, self._identity(part))
 
     def clear(self) -> None:
         """Delete all cached parts."""
@@ -173,7 +176,6 @@ class Store(NamedTuple):
     def _path(self, part: Part) -> Path:
         return self.folder / f"{part.name}{ENDING}"
 
-
-def _identity(part: Part) -> dict[str, Any]:
-    """The header entries that identify a cached part."""
-    return {"arguments": part.arguments, "version": version("tunefree")}
+    def _identity(self, part: Part) -> dict[str, Any]:
+        """The header entries that identify a cached part."""
+        return {"arguments": part.arguments, "sources": self.sources}

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from tunefree.core.errors import DataError
 from tunefree.core.rows import entries_of, n_rows, rows_at
-from tunefree.reproduce import data
+from tunefree.papers.experiments import data
 
 
 def features_of(X):
@@ -50,6 +50,21 @@ def test_categories_and_missing_values_are_features(small):
     assert found[3.0] == {0: 1.0, 1: 3.0, missing: 1.0}
     classes = dict(zip((f[1] for f in features_of(prepared.test)), prepared.test_classes, strict=True))
     assert classes == {5.0: 0, 6.0: 1}
+
+
+def test_numbers_may_be_divided_and_first_levels_left_out(small, monkeypatch):
+    monkeypatch.setitem(data.ALL, "Other", data.ALL["Small"]._replace(unit=2.0, drops_first=True))
+    prepared = data.prepare("Other", small)
+    assert prepared.n_features == 1 + 1 + 2 + 2  # constant, age, a and b, two soils
+    found = {features[1]: features for features in features_of(prepared.train) + features_of(prepared.test)}
+    assert found[0.5] == {0: 1.0, 1: 0.5, 2: 1.0, 4: 1.0}
+    assert found[1.5] == {0: 1.0, 1: 1.5}  # the missing value, the first of the alphabet
+
+
+def test_bank_and_mnist_are_as_in_the_published_code():
+    assert data.ALL["MNIST"].unit == 255.0 and data.ALL["Bank"].drops_first
+    others = [known for name, known in data.ALL.items() if name not in ("MNIST", "Bank")]
+    assert not any(known.drops_first or known.unit != 1.0 for known in others)
 
 
 def test_mostly_empty_numbers_are_stored_without_zeros(tmp_path, monkeypatch):

@@ -17,9 +17,9 @@ from pyarrow import compute, parquet
 
 from tunefree.kernel.gaussian import Gaussian
 from tunefree.kernel.kernels import median_gamma
-from tunefree.reproduce import data, descents
-from tunefree.reproduce.descents import Errors, Sample
-from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.papers.experiments import data, descents
+from tunefree.papers.experiments.descents import Errors, Sample
+from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
 
 TARGET, POSITIVE = "income", ">50K"
 

@@ -1,10 +1,10 @@
 """Orabona 2014, Figure 3: one pass of PiSTOL against a support vector machine whose C is chosen by cross-validation.
 
 Appendix C: smoothed hinge, a = 0.25, L = 2, b = sqrt(2 a L T) for T training rows; kernels and values of C in
-:mod:`tunefree.reproduce.matrices`. Each permutation of the training rows gives nested samples, the first T rows. PiSTOL
-and our methods are trained at all sizes and on all permutations. The SVM is trained as long as its cross-validation
-takes about ten minutes at most, beyond small samples on the first permutation only. On the same rows with another width
-only what depends on the width is run again.
+:mod:`tunefree.papers.experiments.matrices`. Each permutation of the training rows gives nested samples, the first T
+rows. PiSTOL and our methods are trained at all sizes and on all permutations. The SVM is trained as long as its cross-
+validation takes about ten minutes at most, beyond small samples on the first permutation only. On the same rows with
+another width only what depends on the width is run again.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from tunefree.losses import objectives
 from tunefree.model.group import LabelledRows
 from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
-from tunefree.reproduce import drawing, matrices
-from tunefree.reproduce.experiment import Arrays, Experiment, Part, Report, Results
-from tunefree.reproduce.matrices import CASES, Case, Matrices
+from tunefree.papers.experiments import drawing, matrices
+from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.papers.experiments.matrices import CASES, Case, Matrices
 
 A, LIPSCHITZ = 0.25, 2.0  # a and L
 COMPILING_ROWS = 300  # rows of a fit before the timed one, so that times do not include compilation
