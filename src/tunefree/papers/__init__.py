@@ -18,6 +18,8 @@ _PLACES = {  # no file is called like a function: importing it would set an attr
     "Result": "playing",
     "check": "checking",
     "RegretDisplay": "display",
+    "PaperClassifier": "estimators",
+    "PaperRegressor": "estimators",
     "Algorithm": "algorithm",
     "Bound": "algorithm",
     "no_bound": "algorithm",

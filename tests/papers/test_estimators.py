@@ -1,0 +1,104 @@
+"""The papers' algorithms as estimators: scikit-learn's checks, and the same numbers as those of the package's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import tunefree
+from tunefree import papers
+from tunefree.papers import PaperClassifier, PaperRegressor, play
+
+
+@parametrize_with_checks([PaperClassifier(), PaperRegressor(papers.NAG(1.0), "square")])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def data(n=200, d=4):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(n, d)) * 10.0 ** np.arange(d)
+    return X, np.where(X[:, 0] + random.normal(size=n) > 0, "yes", "no")
+
+
+PLAIN = {"passes": 1, "shuffle": False, "fit_intercept": False}
+PAIRS = {
+    "ScInOL1": (papers.ScInOL1(), lambda: tunefree.ScInOLClassifier(variant=1, **PLAIN)),
+    "ScInOL2": (papers.ScInOL2(), lambda: tunefree.ScInOLClassifier(**PLAIN)),
+    "PiSTOL": (
+        papers.PiSTOL(a=3.0, normalised=True),
+        lambda: tunefree.PiSTOLClassifier(coordinate=False, a=3.0, **PLAIN),
+    ),
+    "AdaGrad": (papers.AdaGrad(0.5), lambda: tunefree.OnlineClassifier("adagrad", settings={"eta": 0.5}, **PLAIN)),
+    "Adam": (papers.Adam(0.01), lambda: tunefree.OnlineClassifier("adam", settings={"eta": 0.01}, **PLAIN)),
+    "NAG": (papers.NAG(0.5), lambda: tunefree.OnlineClassifier("nag", settings={"eta": 0.5}, **PLAIN)),
+    "OGD": (papers.OGD(0.001), lambda: tunefree.OnlineClassifier("ogd", settings={"eta": 0.001}, **PLAIN)),
+    "CoCoB": (papers.CoCoB(), lambda: tunefree.OnlineClassifier("cocob", **PLAIN)),
+    "CoCoBOriginal": (papers.CoCoBOriginal(), lambda: tunefree.OnlineClassifier("cocob-original", **PLAIN)),
+    "SFMD": (papers.SFMD(0.5), lambda: tunefree.OnlineClassifier("sfmd", settings={"eta": 0.5}, **PLAIN)),
+    "Kotlowski": (papers.Kotlowski(), lambda: tunefree.OnlineClassifier("kotlowski", **PLAIN)),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_play_and_the_compiled_estimators_agree(name):
+    X, y = data()
+    algorithm, other = PAIRS[name]
+    result, model = play(algorithm, X, y), other().fit(X, y)
+    np.testing.assert_allclose(model.coef_[0], result.weights[:, 0], rtol=1e-9, atol=1e-14)
+    assert model.progressive_loss_ == pytest.approx(result.losses.mean(), rel=1e-11)
+    ours = PaperClassifier(algorithm).fit(X, y)
+    np.testing.assert_array_equal(ours.decision_function(X), X @ result.weights[:, 0])
+    assert ours.progressive_loss_ == result.losses.mean()
+
+
+@pytest.mark.parametrize("b", [2.0, 0.5])
+def test_kernel_pistol_is_that_of_the_compiled_estimator(b):
+    X, y = data(d=2)
+    X = X / [1.0, 10.0]
+    plain = {
+        "passes": 1,
+        "shuffle": False,
+        "view": "raw",
+        "precision": "double",
+        "gamma": 0.5,
+        "loss": "smoothed-hinge",
+    }
+    model = tunefree.KernelPiSTOLClassifier(a=6.0, b=b, **plain).fit(X, y)
+    ours = PaperClassifier(papers.PiSTOL(a=6.0, b=b, kernel="gaussian", gamma=0.5), "smoothed-hinge", "average")
+    ours.fit(X, y)
+    assert model.progressive_loss_ == pytest.approx(ours.progressive_loss_, rel=1e-9)
+    assert (model.predict(X) == ours.predict(X)).all()
+
+
+def test_an_estimator_has_regret_bound_and_history():
+    X, y = data()
+    model = PaperClassifier(papers.ScInOL1()).fit(X, y)
+    u = np.array([1.0, 0.0, 0.0, 0.0])
+    assert 0.0 < model.regret(u) <= model.bound(u).value
+    table = model.history()
+    assert table["row"].to_pylist() == list(range(1, 201))
+    assert table["mean_loss"].to_pylist()[-1] == pytest.approx(model.progressive_loss_)
+    assert clone(model).fit(X, y).regret(u) == model.regret(u)
+
+
+def test_probabilities_are_those_of_the_loss():
+    X, y = data()
+    for loss in ("logistic", "smoothed-hinge"):
+        probabilities = PaperClassifier(loss=loss).fit(X, y).predict_proba(X)
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    three = PaperClassifier().fit(X, np.arange(200) % 3)
+    assert three.predict_proba(X).shape == (200, 3)
+    with pytest.raises(AttributeError, match="no link function"):
+        PaperClassifier(loss="hinge").fit(X, y).predict_proba(X)
+
+
+def test_numbers_are_learned_as_printed():
+    random = np.random.default_rng(1)
+    X, y = random.normal(size=(100, 3)), 100.0 + random.normal(size=100)
+    model = PaperRegressor().fit(X, y)
+    result = play(papers.ScInOL2(), X, y, "absolute")
+    np.testing.assert_array_equal(model.predict(X), X @ result.weights[:, 0])
+    assert model.progressive_loss_ > 90.0  # there is no constant, and nothing is centred
