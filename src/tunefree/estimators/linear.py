@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import Parameter, field_of, parameter, require
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
 from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.learners import ALL
+from tunefree.losses import loss_of
 from tunefree.model.pool import POOLS, check_settings
-from tunefree.theory.bounds import pistol_parameter
+from tunefree.theory.bounds import Bound, pistol_parameter
+from tunefree.workflows.certification import theorem_of
 
-PASSES = "Number of passes over the rows in ``fit``. Several help on small data sets; on large ones one is enough."
+PASSES = (
+    "Number of passes over the rows in ``fit``. The papers' theorems are of one pass. More help on small data sets."
+)
 LEARNER = Parameter(f"A linear learner by its name: {', '.join(ALL)}.")
 PRESETS = ("theory", "practice")
 
@@ -23,7 +30,7 @@ PRESETS = ("theory", "practice")
 class SingleLearner(OnlineEstimator):
     """Estimators that pass several times over the rows."""
 
-    passes: int = parameter(10, PASSES, low=1)
+    passes: int = parameter(1, PASSES, low=1)
     shuffle: bool = parameter(
         True,
         "Whether ``fit`` shuffles the rows before each pass. The model then depends only on the weighted set of rows: "
@@ -42,6 +49,32 @@ class LinearClassifier(SingleLearner, OnlineClassifierBase):
 
     loss: str = loss_of_task("classification", "logistic")
     fit_intercept: bool = parameter(True, "Whether to fit an intercept.")
+
+    def bound(self, coef: ArrayLike, intercept: ArrayLike = 0.0) -> Bound:
+        """The bound of the learner's own theorem on the regret of the first pass, against fixed weights.
+
+        Parameters
+        ----------
+        coef : array of shape (n_features,), or (n_classes, n_features) for more than two classes
+            Weights of the columns, as ``coef_`` has them.
+        intercept : float, or array of shape (n_classes,)
+
+        Returns
+        -------
+        tunefree.theory.bounds.Bound
+            Its ``value``, in units of the total loss, is None where no theorem applies; ``reason`` then says why.
+        """
+        check_is_fitted(self)
+        model = self._learned.model
+        rows = np.atleast_2d(np.asarray(coef, np.float64))
+        if rows.shape != (model.n_outputs, self.n_features_in_):
+            raise ValueError(
+                f"coef must have shape {(model.n_outputs, self.n_features_in_)}, as coef_, not {rows.shape}"
+            )
+        places = [self.classes_.tolist().index(label) for label in model.classes]
+        weights = np.r_[np.broadcast_to(intercept, (1, model.n_outputs)), rows.T]
+        weights = weights[:, places] if model.n_outputs > 1 else -weights if places == [1, 0] else weights
+        return theorem_of(self._learned, weights)
 
 
 @estimator
@@ -132,10 +165,12 @@ class PiSTOL(SingleLearner):
     preset: str = parameter(
         "theory",
         "Values of ``a`` and ``b``. ``'theory'``: the ``a`` with the least bound of Theorem 1 of [1]_ after 10,000 "
-        "rounds against a model of norm 1, :func:`tunefree.theory.bounds.pistol_parameter` (3.09), and b = 1. "
-        "``'practice'``: with one copy those of the paper's experiments, a = 0.125 and b = sqrt(2 a t) after t rounds, "
-        "outside the theorem; with one copy for each feature, which the paper has no experiments with, a = 2.25 and "
-        "b = 1. There the theorem's bound is finite in theory and beyond all numbers (exp(1652)).",
+        "rounds against a model of norm 1, :func:`tunefree.theory.bounds.pistol_parameter` (3.09) times L, and b = L, "
+        "L the Lipschitz constant of the loss. ``'practice'``: with one copy those of the paper's experiments, "
+        "a = 0.125 L and b = sqrt(2 a L T) for the T rounds of a ``fit``, outside the theorem (where rows come in a "
+        "stream, to ``partial_fit``, T is not known, and b = sqrt(2 a L t) after t rounds); with one copy for each "
+        "feature, which the paper has no experiments with, a = 2.25 L and b = L. There the theorem's bound is finite "
+        "in theory and beyond all numbers (exp(1652)).",
         choices=PRESETS,
     )
     coordinate: bool = parameter(
@@ -146,12 +181,13 @@ class PiSTOL(SingleLearner):
     )
     a: float | None = parameter(
         None,
-        "Parameter a of the paper, in units of the Lipschitz constant of the loss; by default the preset's.",
+        "Parameter a of the paper, for the theorem at least 2.25 L; by default the preset's.",
         above=0,
     )
     b: float | None = parameter(
         None,
-        "Parameter b of the paper, the initial stake, in units of the target's spread; by default the preset's.",
+        "Parameter b of the paper, the initial stake; in regression in units of the target's mean absolute deviation. "
+        "By default the preset's.",
         above=0,
     )
 
@@ -160,8 +196,24 @@ class PiSTOL(SingleLearner):
             settings = {"a": pistol_parameter(), "b": 1.0}
         else:
             settings = {"a": 2.25, "b": 1.0} if self.coordinate else {"a": 0.125, "b": 0.0}
-        settings |= {name: float(value) for name, value in (("a", self.a), ("b", self.b)) if value is not None}
+        settings |= in_units_of_slopes(loss_of(self._task, self.loss), a=self.a, b=self.b)
         return "coordinate-pistol" if self.coordinate else "pistol", settings
+
+    def _know_rounds(self, rounds: int) -> None:
+        if self.preset == "practice" and self.b is None and not self.coordinate and self.t_ == 0:
+            fix_stakes(self._learned.model.ensemble.linear.members, rounds)
+
+
+def in_units_of_slopes(loss: Any, **parameters: float | None) -> dict[str, float]:
+    """Parameters of PiSTOL over the Lipschitz constant of a loss, as learners take them; those that are given."""
+    lipschitz = loss.lipschitz if loss.lipschitz < math.inf else 1.0
+    return {name: value / lipschitz for name, value in parameters.items() if value is not None}
+
+
+def fix_stakes(members: Any, rounds: int) -> None:
+    """Let PiSTOL's states that have seen no row have b = sqrt(2 a L T) for T rounds, as in the paper's experiments."""
+    for member in members:
+        member.state["b"][0] = math.sqrt(2.0 * float(member.state["a"][0]) * rounds)
 
 
 @estimator
@@ -199,7 +251,7 @@ class PiSTOLRegressor(PiSTOL, LinearRegressor):
     >>> from sklearn.datasets import load_diabetes
     >>> from tunefree import PiSTOLRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = PiSTOLRegressor().fit(X[:300], y[:300])
+    >>> model = PiSTOLRegressor(passes=10).fit(X[:300], y[:300])
     >>> model.score(X[300:], y[300:]) > 0.4
     True
     """

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.theory.bounds import Bound, no_bound
+
 
 class Stream(NamedTuple):
     """What is known before the first round."""
@@ -21,33 +23,6 @@ class Stream(NamedTuple):
     n_outputs: int  # K: 1, or the number of classes where there are more than two
     rounds: int  # T; only algorithms that the papers give it to may use it
     lipschitz: float  # L: bound on the absolute slopes; infinite where there is none
-
-
-class Bound(NamedTuple):
-    """The right-hand side of a theorem, for one stream and one comparator.
-
-    Examples
-    --------
-    >>> str(Bound(2.5, "Theorem 1", "||x_t|| <= 1"))
-    'at most 2.5 (Theorem 1; assumes ||x_t|| <= 1)'
-    >>> str(no_bound("no theorem bounds the regret of Adam"))
-    'no bound: no theorem bounds the regret of Adam'
-    """
-
-    value: float | None  # None where no theorem applies
-    theorem: str = ""  # the paper and the number of the statement
-    assumes: str = ""  # what the statement assumes, as far as it is not checked
-    reason: str = ""  # why no theorem applies
-
-    def __str__(self) -> str:
-        if self.value is None:
-            return f"no bound: {self.reason}"
-        return f"at most {self.value:.6g} ({self.theorem}{'; assumes ' * bool(self.assumes)}{self.assumes})"
-
-
-def no_bound(reason: str) -> Bound:
-    """A bound that does not exist, and why."""
-    return Bound(None, reason=reason)
 
 
 class Algorithm:

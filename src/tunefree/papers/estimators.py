@@ -12,9 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tunefree.losses.links import sigmoid
-from tunefree.papers.algorithm import Bound
 from tunefree.papers.playing import play
 from tunefree.papers.scinol import ScInOL2
+from tunefree.theory.bounds import Bound
 
 
 class PaperEstimator(BaseEstimator):

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.papers.algorithm import Algorithm, Bound, Stream, no_bound, over
-from tunefree.theory.bounds import fixed_rates_bound
+from tunefree.papers.algorithm import Algorithm, Stream, over
+from tunefree.theory.bounds import Bound, fixed_rates_bound, no_bound
 
 PAPER = "Kempka, Kotlowski, Warmuth 2019"
 

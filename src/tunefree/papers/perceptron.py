@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.papers.algorithm import Algorithm, Bound, Stream, no_bound
+from tunefree.papers.algorithm import Algorithm, Stream
 from tunefree.papers.spaces import space_of
+from tunefree.theory.bounds import Bound, no_bound
 from tunefree.theory.pistol_risk import perceptron_mistakes
 
 

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.papers.algorithm import Algorithm, Bound, Stream, no_bound, over
+from tunefree.papers.algorithm import Algorithm, Stream, over
 from tunefree.papers.spaces import space_of
-from tunefree.theory.bounds import growing_pistol_bound, log_phi, pistol_bound, pistol_parameter
+from tunefree.theory.bounds import Bound, growing_pistol_bound, log_phi, no_bound, pistol_bound, pistol_parameter
 
 PAPER = "Orabona 2014"
 LARGEST_NORM = 1.0 + 1e-12  # that counts as 1

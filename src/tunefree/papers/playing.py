@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from tunefree.papers.algorithm import Bound, Stream, no_bound
+from tunefree.papers.algorithm import Stream
 from tunefree.papers.comparison import Comparator, best_comparator, comparator_of
 from tunefree.papers.losses import loss_and_targets
 from tunefree.papers.spaces import kernel_used
+from tunefree.theory.bounds import Bound, no_bound
 
 
 class Played(NamedTuple):

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.papers.algorithm import Algorithm, Bound, Stream, no_bound, over
-from tunefree.theory.bounds import scinol1_bound, scinol2_bound
+from tunefree.papers.algorithm import Algorithm, Stream, over
+from tunefree.theory.bounds import Bound, no_bound, scinol1_bound, scinol2_bound
 
 PAPER = "Kempka, Kotlowski, Warmuth 2019"
 

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.papers.algorithm import Bound
 from tunefree.papers.losses import loss_and_targets
 from tunefree.papers.playing import rows_of
 from tunefree.papers.spaces import kernel_used
+from tunefree.theory.bounds import Bound
 from tunefree.theory.stopping_times import largest_step, optimisation_bound, stopping_time, usual_theta
 
 

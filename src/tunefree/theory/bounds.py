@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from functools import singledispatch
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,33 @@ from tunefree.losses.contract import has_log_link
 from tunefree.losses.kinds import arrays_of
 from tunefree.losses.objectives import Multinomial, Regression, regression
 from tunefree.losses.regression import observe, prediction_of
+
+
+class Bound(NamedTuple):
+    """The right-hand side of a theorem, for one stream and one comparator.
+
+    Examples
+    --------
+    >>> str(Bound(2.5, "Theorem 1", "||x_t|| <= 1"))
+    'at most 2.5 (Theorem 1; assumes ||x_t|| <= 1)'
+    >>> str(no_bound("no theorem bounds the regret of Adam"))
+    'no bound: no theorem bounds the regret of Adam'
+    """
+
+    value: float | None  # None where no theorem applies
+    theorem: str = ""  # the paper and the number of the statement
+    assumes: str = ""  # what the statement assumes, as far as it is not checked
+    reason: str = ""  # why no theorem applies
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return f"no bound: {self.reason}"
+        return f"at most {self.value:.6g} ({self.theorem}{'; assumes ' * bool(self.assumes)}{self.assumes})"
+
+
+def no_bound(reason: str) -> Bound:
+    """A bound that does not exist, and why."""
+    return Bound(None, reason=reason)
 
 
 def scinol1_bound(weights: ArrayLike, scales: ArrayLike, rounds: int, epsilon: float = 1.0) -> float:
