@@ -26,11 +26,11 @@ from tunefree.losses.objectives import measured
 from tunefree.model import passes
 from tunefree.model.members import Member, Setting
 from tunefree.model.targets import Labels
+from tunefree.papers.pistol_risk import averaged_sgd_excess, constants_of, perceptron_mistakes, smooth_regret_bound
 from tunefree.pool.model import PoolModel
 from tunefree.theory.bounds import drift_of_centre, paper_bound, pistol_parameter, scinol1_bound, scinol2_bound
 from tunefree.theory.evidence import Evidence, certify, record_evidence
 from tunefree.theory.mixing import mixing_excess
-from tunefree.theory.pistol_risk import averaged_sgd_excess, constants_of, perceptron_mistakes, smooth_regret_bound
 from tunefree.theory.risk import Progressive
 
 LOSS = Logistic()

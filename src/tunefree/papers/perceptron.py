@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from tunefree.papers.algorithm import Algorithm, Stream
+from tunefree.papers.pistol_risk import perceptron_mistakes
 from tunefree.papers.spaces import space_of
 from tunefree.theory.bounds import Bound, no_bound
-from tunefree.theory.pistol_risk import perceptron_mistakes
 
 
 class Perceptron(Algorithm):

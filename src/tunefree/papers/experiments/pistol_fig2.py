@@ -17,7 +17,7 @@ import numpy as np
 
 from tunefree.papers.experiments import drawing
 from tunefree.papers.experiments.experiment import Experiment, Report, Results
-from tunefree.theory.pistol_risk import excess_risk_rate
+from tunefree.papers.pistol_risk import excess_risk_rate
 
 
 class Settings(NamedTuple):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tunefree.losses import Hinge, Logistic, SmoothedHinge, Square
-from tunefree.theory import pistol_risk
-from tunefree.theory.pistol_risk import constants_of
+from tunefree.papers import pistol_risk
+from tunefree.papers.pistol_risk import constants_of
 
 POINTS = 5  # a kernel that is 1 for equal points and 0 for others: functions are any values, eigenvalues 1 / POINTS
 

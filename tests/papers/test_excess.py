@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunefree import losses
-from tunefree.theory.excess import bregman, excess_error, excess_risk, excess_risk_by_bregman
+from tunefree.papers.excess import bregman, excess_error, excess_risk, excess_risk_by_bregman
 
 INVERTIBLE = [
     losses.Logistic(),
