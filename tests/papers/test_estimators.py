@@ -95,6 +95,14 @@ def test_probabilities_are_those_of_the_loss():
         PaperClassifier(loss="hinge").fit(X, y).predict_proba(X)
 
 
+def test_two_classes_are_minus_and_plus_1_for_every_loss():
+    X, y = data()
+    model = PaperClassifier(papers.NAG(), "square").fit(X, y)
+    assert set(model.result_.y) == {-1.0, 1.0} and model.score(X, y) > 0.5
+    with pytest.raises(ValueError, match="of two classes"):
+        PaperClassifier(loss="square").fit(X, np.arange(200) % 3)
+
+
 def test_numbers_are_learned_as_printed():
     random = np.random.default_rng(1)
     X, y = random.normal(size=(100, 3)), 100.0 + random.normal(size=100)

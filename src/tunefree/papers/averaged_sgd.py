@@ -31,7 +31,7 @@ class AveragedSGD(Algorithm):
     >>> result.weights.tolist(), result.average.tolist()
     ([[0.625]], [[0.125]])
     >>> print(result.bound([1.0]))
-    at most 4.25 (Orabona 2014, (3), summed over rounds; assumes labels of -1 and +1)
+    at most 4.25 (Orabona 2014, (3), summed over rounds)
     """
 
     parameters = ("eta", "kernel", "gamma")
@@ -67,4 +67,4 @@ class AveragedSGD(Algorithm):
         if result.sizes.max() > 1.0 + 1e-12:
             return no_bound(f"(3) assumes ||k(x, .)|| <= 1, and the largest is {result.sizes.max():.6g}")
         value = float((comparator.norms**2).sum()) / self.eta + 4.0 * self.eta * float(comparator.losses.sum())
-        return Bound(value, "Orabona 2014, (3), summed over rounds", "labels of -1 and +1")
+        return Bound(value, "Orabona 2014, (3), summed over rounds")

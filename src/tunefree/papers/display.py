@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.papers.playing import Result
+from tunefree.plotting.style import pyplot, simplify
 
 POINTS = 60  # rounds at which a bound is evaluated
 # Colours that people with colour blindness tell apart (Okabe, Ito 2008), each with a marker of its own.
@@ -50,9 +51,9 @@ class RegretDisplay:
         """
         if not results:
             raise ValueError("pass at least one result of tunefree.papers.play")
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots(figsize=(7.0, 4.2), layout="constrained")[1] if ax is None else ax
+        if ax is None:
+            ax = pyplot("RegretDisplay").subplots(figsize=(7.0, 4.2), layout="constrained")[1]
+        simplify(ax)
         lines, notes, largest, highest = [], [], 0.0, 0.0
         for number, result in enumerate(results):
             comparator = result.comparator(u, radius)

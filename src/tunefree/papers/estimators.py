@@ -98,7 +98,9 @@ class PaperClassifier(ClassifierMixin, PaperEstimator):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("Classifier can't train when only one class is present.")
-        return self._play(X, codes)
+        if len(self.classes_) > 2 and self.loss != "logistic":
+            raise ValueError(f"the loss {self.loss!r} is of two classes, and there are {len(self.classes_)}")
+        return self._play(X, codes if len(self.classes_) > 2 else 2 * codes - 1)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Margins: of two classes those of the second."""
