@@ -28,7 +28,7 @@ class RegularizedSGD(Algorithm):
         lambda.
     offset : float, default 3
         gamma, at least 3, so that eta_1 <= 1 / (2 lambda). The least that the theorems allow is
-        :func:`tunefree.theory.sgd_rates.least_offset`.
+        :func:`tunefree.papers.sgd_rates.least_offset`.
     start : array (d,) or (d, K), or array (n,) or (n, K), optional
         g_1: with the linear kernel its weights, by default 0. With another kernel coefficients of the rows
         ``start_rows`` (n, d).
@@ -103,7 +103,7 @@ class RegularizedSGD(Algorithm):
     def bound(self, result: Any, comparator: Any) -> Bound:
         return no_bound(
             "Theorems 1 and 2 bound the expected classification error, not the regret: "
-            "see tunefree.theory.sgd_rates.ExponentialRate"
+            "see tunefree.papers.sgd_rates.ExponentialRate"
         )
 
 

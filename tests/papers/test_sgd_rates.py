@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from tunefree.losses import Logistic
 from tunefree.losses.links import low_noise_margin
-from tunefree.theory.sgd_rates import ExponentialRate, least_offset, sgd_penalty, variance_constant
+from tunefree.papers.sgd_rates import ExponentialRate, least_offset, sgd_penalty, variance_constant
 
 positive = st.floats(0.05, 2.0)
 
