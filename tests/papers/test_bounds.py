@@ -66,13 +66,14 @@ def tightness(name, seeds):
             assert bound.value is not None, bound.reason
             regret = result.mistakes if name.startswith("(5)") else result.regret(comparator)
             assert regret <= bound.value + 1e-9 * (1.0 + abs(bound.value)), (name, seed, regret, str(bound))
-            ratios.append(regret / bound.value if bound.value > 0.0 else 1.0)
+            if bound.value > 0.0:
+                ratios.append(regret / bound.value)
     return ratios
 
 
 @pytest.mark.parametrize("name", THEOREMS)
 def test_regret_is_within_the_bound(name):
-    assert len(tightness(name, range(20))) > 40
+    assert len(tightness(name, range(20))) > 25
 
 
 @pytest.mark.slow
