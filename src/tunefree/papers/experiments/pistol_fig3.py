@@ -19,7 +19,6 @@ import numpy as np
 from scipy import sparse
 
 from tunefree import losses
-from tunefree.estimators.kernel import KernelPiSTOLClassifier
 from tunefree.estimators.pool import TuneFreeClassifier
 from tunefree.estimators.validation import block
 from tunefree.losses import objectives
@@ -29,6 +28,7 @@ from tunefree.model.members import Setting
 from tunefree.papers.experiments import drawing, matrices
 from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
 from tunefree.papers.experiments.matrices import CASES, Case, Matrices
+from tunefree.papers.kernel_estimators import KernelPiSTOLClassifier
 
 A, LIPSCHITZ = 0.25, 2.0  # a and L
 COMPILING_ROWS = 300  # rows of a fit before the timed one, so that times do not include compilation

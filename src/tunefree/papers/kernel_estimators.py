@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from tunefree.core.parameters import parameter
 from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase
-from tunefree.estimators.linear import PRESETS, SingleLearner, fix_stakes, in_units_of_slopes
+from tunefree.estimators.linear import SingleLearner
 from tunefree.estimators.parameters import check_effect, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.kernel import feature_expansion
@@ -20,6 +20,7 @@ from tunefree.kernel.regularized_sgd import BY_THEOREM, LEAST_OFFSET, TUNED
 from tunefree.losses import loss_of
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.pool import FOLLOW_THE_LEADER
+from tunefree.papers.linear_estimators import PRESETS, fix_stakes, in_units_of_slopes
 from tunefree.theory.bounds import Bound, no_bound, pistol_parameter
 from tunefree.theory.kernel_certificates import KernelCertificate, certificate_of
 
