@@ -1,4 +1,4 @@
-"""The presets of PiSTOL side by side: progressive loss, and test errors after one pass and after the usual number.
+"""The presets of PiSTOL side by side: progressive loss, and test errors after one pass and after several.
 
 ``python benchmarks/presets.py`` prints the table of docs/results.md.
 """

@@ -26,11 +26,11 @@ from tunefree.losses.objectives import measured
 from tunefree.model import passes
 from tunefree.model.members import Member, Setting
 from tunefree.model.targets import Labels
+from tunefree.papers.pistol_risk import averaged_sgd_excess, constants_of, perceptron_mistakes, smooth_regret_bound
 from tunefree.pool.model import PoolModel
 from tunefree.theory.bounds import drift_of_centre, paper_bound, pistol_parameter, scinol1_bound, scinol2_bound
 from tunefree.theory.evidence import Evidence, certify, record_evidence
 from tunefree.theory.mixing import mixing_excess
-from tunefree.theory.pistol_risk import averaged_sgd_excess, constants_of, perceptron_mistakes, smooth_regret_bound
 from tunefree.theory.risk import Progressive
 
 LOSS = Logistic()
@@ -102,10 +102,10 @@ def of_linear(data: Rows) -> None:
         slopes = -y / (1.0 + np.exp(y * predictions[:, 0]))
         scales = np.sqrt(((slopes[:, None] * X) ** 2).sum(0) + np.abs(X).max(0) ** 2)
         if name == "ScInOL1":
-            row(data, f"{name}, Theorem 1", regret, scinol1_bound(u, scales, len(y)))
+            row(data, f"{name}, Theorem 3.1", regret, scinol1_bound(u, scales, len(y)))
         if name == "ScInOL2":
             first = np.abs(X[np.argmax(X != 0, axis=0), np.arange(d)])
-            row(data, f"{name}, Theorem 2", regret, scinol2_bound(u, scales, first))
+            row(data, f"{name}, Theorem 3.2", regret, scinol2_bound(u, scales, first))
         row(data, f"{name}, `paper_bound`", regret, paper_bound(state, objective, u))
         evidence = Evidence(d)
         record_evidence(

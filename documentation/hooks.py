@@ -19,7 +19,7 @@ from documentation import reference  # noqa: E402
 from documentation.execution import census_files, executed  # noqa: E402
 
 SHIM = re.compile(r"https://[^\"']*/iframe-worker/shim")  # of the theme; docs/assets has a copy
-EXECUTED = ("start.md", "guide/", "explanations/guarantees.md")
+EXECUTED = ("start.md", "guide/", "papers/", "explanations/guarantees.md")
 GENERATED = {"reference/python.md": reference.python_page, "reference/commands.md": reference.commands_page}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 MODULES = {  # modules whose public functions and classes are documented besides those of the package
     "tunefree.theory": "Theorems and bounds",
+    "tunefree.papers": "Algorithms of the papers",
     "tunefree.training.training": "Training",
     "tunefree.workflows.evaluation": "Evaluation",
     "tunefree.workflows.explanation": "Explanation",

@@ -25,7 +25,7 @@ FLOORS = [
     {"workflows"},
     {"estimators", "river"},
     {"report", "serving", "distributed"},
-    {"reproduce"},
+    {"papers"},
     {"cli"},
 ]
 
@@ -107,3 +107,9 @@ def test_nothing_is_pickled_or_evaluated():
             {"exec"} if path.name in ("callers.py", "exporting.py") else set()
         )  # of what they write of declarations
         assert not (names - allowed) & {"eval", "exec", "pickle"}, path
+
+
+def test_the_product_imports_nothing_of_the_papers():
+    for path in FILES:
+        if room_of(path) != "papers":
+            assert not any(module.split(".")[0] == "papers" for module in imported(path)), path

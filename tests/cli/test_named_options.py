@@ -56,7 +56,7 @@ COMMANDS = {
     "report/suspicions.py": ("train",),
     "report/performance.py": ("evaluate", "report"),
     "report/words.py": ("train",),
-    "reproduce/": ("reproduce",),
+    "papers/": ("reproduce",),
     "serving/": ("serve",),
 }
 # Options that a command lacks, in messages that it can end in. What they decide was decided as the model was trained,

@@ -20,7 +20,7 @@ GENERATED = ("reference/python.md", "reference/commands.md")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 EXECUTED = (
     "index.md",
-    *(str(path.relative_to(DOCS)) for path in sorted((DOCS / "guide").glob("*.md"))),
+    *(str(path.relative_to(DOCS)) for folder in ("guide", "papers") for path in sorted((DOCS / folder).glob("*.md"))),
     "explanations/guarantees.md",
     "explanations/pool.md",
     "howto/sql.md",

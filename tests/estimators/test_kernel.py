@@ -118,8 +118,8 @@ def test_kernels_are_learned_where_they_are_asked_for(circles):
 
 ONE_PASS = {"passes": 1, "shuffle": False}
 OF_KERNELS = {
-    "pistol": lambda: KernelPiSTOLClassifier(**ONE_PASS),
-    "pistol raw": lambda: KernelPiSTOLClassifier(view="raw", **ONE_PASS),
+    "pistol": lambda: KernelPiSTOLClassifier(preset="theory", **ONE_PASS),  # in practice `fit` knows the rounds
+    "pistol raw": lambda: KernelPiSTOLClassifier(a=0.25, b=1.0, view="raw", **ONE_PASS),
     "sgd": lambda: KernelSGDClassifier(**ONE_PASS),
     "online": lambda: OnlineClassifier("kernel-pistol", view="steady", **ONE_PASS),
 }

@@ -31,7 +31,7 @@ def test_scikit_learn_check(estimator, check):
 def test_every_learner_classifies(learner):
     X, y = load_breast_cancer(return_X_y=True)
     X = StandardScaler().fit_transform(X)
-    model = OnlineClassifier(learner, settings=SLOW_RATES.get(learner)).fit(X[:400], y[:400])
+    model = OnlineClassifier(learner, settings=SLOW_RATES.get(learner), passes=10).fit(X[:400], y[:400])
     assert model.score(X[400:], y[400:]) > 0.9
     assert model.predict_proba(X[400:]).shape == (169, 2)
 

@@ -153,7 +153,8 @@ def test_at_is_a_fit_that_stopped_there(output, kernel):
     model = Classifier(loss="hinge", kernel=kernel, output=output, max_iter=40).fit(X, y)
     for t in (1, 3, 40):
         view = model.at(t)
-        alone = Classifier(loss="hinge", kernel=kernel, output=output, stop=t).fit(X, y)
+        settings = {"validation_fraction": 0.1} | ({} if kernel is None else {"gamma": "ladder"})
+        alone = Classifier(loss="hinge", kernel=kernel, output=output, stop=t, **settings).fit(X, y)
         assert view.n_iter_ == alone.n_iter_ == t
         assert view.decision_function(X_test).tobytes() == alone.decision_function(X_test).tobytes()
         assert view.predict_proba(X_test).tobytes() == alone.predict_proba(X_test).tobytes()
@@ -233,6 +234,24 @@ def test_a_row_of_weight_k_is_k_rows_held_out_or_not(kernel):
         assert one.n_iter_ == two.n_iter_
         np.testing.assert_allclose(one.predict(X_test), two.predict(X_test), rtol=1e-7)
         np.testing.assert_allclose(one.path_.validation_loss, two.path_.validation_loss, rtol=1e-7)
+
+
+@pytest.mark.parametrize(("stop", "iterations"), [(60, 60), ("theory", 25)])
+def test_a_stop_that_needs_no_rows_held_out_learns_all(stop, iterations):
+    X, y = (array[:120] for array in CANCER)
+    model = Classifier(loss="hinge", stop=stop).fit(X, y)
+    same = Classifier(loss="hinge", stop=iterations, validation_fraction=0.0).fit(X, y)
+    assert model.n_iter_ == iterations and np.isnan(model.path_.validation_loss).all()
+    assert model.decision_function(X).tobytes() == same.decision_function(X).tobytes()
+    with pytest.raises(ValueError, match="needs rows to hold out"):
+        Classifier(kernel="rbf", gamma="ladder", stop=stop, validation_fraction=0.0).fit(X, y)
+
+
+def test_a_path_without_rows_held_out_does_not_go_on_to_a_stop_by_them():
+    X, y = (array[:120] for array in CANCER)
+    model = Classifier(stop=5, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="began without rows held out"):
+        model.set_params(stop="holdout").fit(X, y)
 
 
 def test_the_holdout_depends_on_the_random_state_alone():

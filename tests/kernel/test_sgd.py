@@ -10,12 +10,11 @@ import pytest
 
 from tunefree import KernelSGDClassifier
 from tunefree.core.errors import ModelError
-from tunefree.kernel.regularized_sgd import RegularizedKernelSGD
+from tunefree.kernel.regularized_sgd import RegularizedKernelSGD, least_offset
 from tunefree.model import kernel_bank
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
-from tunefree.theory.sgd_rates import least_offset
 
 GAMMA = 0.7
 SLOPES = {

@@ -22,9 +22,9 @@ from tunefree import losses
 from tunefree.core import rows
 from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2
 from tunefree.losses import objectives
+from tunefree.papers.pistol_risk import perceptron_mistakes
 from tunefree.theory.bounds import drift_of_centre, growing_pistol_bound, paper_bound, pistol_parameter
 from tunefree.theory.evidence import Evidence, certify, record_evidence
-from tunefree.theory.pistol_risk import perceptron_mistakes
 
 LEARNERS = {
     "scinol1": lambda d: ScInOL1(d + 1),

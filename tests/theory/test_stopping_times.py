@@ -254,3 +254,12 @@ def test_iterates_stay_where_lemma_15_has_them():
         step = largest_step(loss, theta, kappa)
         for t, (w, _) in enumerate(descend(X, y, loss, theta, step, 100)[1:], start=1):
             assert np.linalg.norm(w) <= t ** ((1 - theta) / 2)
+
+
+@pytest.mark.parametrize("kappa", [0.5, 1.0, 3.0])
+def test_the_step_of_theorem_12_needs_rows_of_norm_at_most_1(kappa):
+    x = kappa * np.eye(2)[0]  # one row, which is wrong by far: the subgradient of the empirical error is its longest
+    longest = float(np.linalg.norm(-HINGE.left_slope(1.0, -9.0) * x))
+    for_half = 0.5 * (kappa + 1.0)  # (21) with q = 0 and c_q = 1/2
+    assert (longest <= for_half) == (kappa <= 1.0)
+    assert longest <= gradient_bound(HINGE.growth(1.0), kappa)

@@ -37,7 +37,7 @@ COMMANDS = Registry(
         "serve": "tunefree.cli.serve:serve",
         "certify": "tunefree.cli.certify:certify",
         "demo": "tunefree.cli.demo:demo",
-        "reproduce": "tunefree.cli.reproduce:reproduce",
+        "reproduce": "tunefree.papers.experiments.command:reproduce",
     },
     "tunefree.commands",
 )

@@ -132,10 +132,14 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         self._go_on()
         random = check_random_state(self.random_state)
         rounds = validation.spread(X, y, weight) if self.shuffle else validation.as_given(weight)
+        self._know_rounds(len(rounds.row) * int(self.passes))
         for _ in range(int(self.passes)):
             self._pass(X, y, validation.shuffled(rounds, weight, random) if self.shuffle else rounds)
             self._learned.progress.end_pass()
         self._end(int(self.passes))
+
+    def _know_rounds(self, rounds: int) -> None:
+        """How many rounds there will be, before the first; most learners do not ask."""
 
     def _end(self, passes: int) -> None:
         """The training has come to its end, after so many passes."""

@@ -79,6 +79,7 @@ class IterativeRegularization(Saving, PathParameters):
     fitted_path_: FittedPath
     coefficients_: np.ndarray
     _begun_with: tuple[Any, ...]
+    _begun_share: float  # of rows held out
     _is_dense: bool | None  # whether features of a table are an array; None before they are known
 
     def _labelled(self, X: Any, y: Any, y_numeric: bool = False) -> tuple[Any, np.ndarray]:
@@ -101,10 +102,12 @@ class IterativeRegularization(Saving, PathParameters):
                 "warm_start goes on with the same rows and parameters (but max_iter, stop, output and n_jobs); "
                 "these differ: pass warm_start=False"
             )
+        if goes_on and self.stop == "holdout" and not self._begun_share:
+            raise ValueError("the path goes on that began without rows held out: pass warm_start=False, or a number")
         with resources.threads_of(self), one_for_products():
             if not goes_on:
                 self.fitted_path_ = self._begin(X, targets, weight)
-                self._begun_with = signature
+                self._begun_with, self._begun_share = signature, self._held_share()
             descent = self.fitted_path_.descent
             descent.run(self._iterations())
             descent.freeze(self.warm_start)
@@ -131,8 +134,9 @@ class IterativeRegularization(Saving, PathParameters):
             X, weight, targets = X[kept], weight[kept], targets.some(kept)
         keys = preparation.order(X, targets.exact, random)
         held = np.zeros(len(weight), bool)
-        if self.validation_fraction and len(np.unique(keys)) >= preparation.FEWEST:
-            held = preparation.held_out(keys, targets.strata, weight, float(self.validation_fraction))
+        share_held = self._held_share()
+        if share_held and len(np.unique(keys)) >= preparation.FEWEST:
+            held = preparation.held_out(keys, targets.strata, weight, share_held)
         share = preparation.shares(weight[~held])
         standards = (
             preparation.standards(X[~held], share) if self.standardize else preparation.unchanged(X, self._farthest())

@@ -1,10 +1,12 @@
-"""Single linear learners in scikit-learn's manner: ScInOL, PiSTOL, and any other by its name."""
+"""Single linear learners in scikit-learn's manner, by their names."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import Parameter, field_of, parameter, require
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
@@ -12,18 +14,20 @@ from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.learners import ALL
 from tunefree.model.pool import POOLS, check_settings
-from tunefree.theory.bounds import pistol_parameter
+from tunefree.theory.bounds import Bound
+from tunefree.workflows.certification import theorem_of
 
-PASSES = "Number of passes over the rows in ``fit``. Several help on small data sets; on large ones one is enough."
+PASSES = (
+    "Number of passes over the rows in ``fit``. The papers' theorems are of one pass. More help on small data sets."
+)
 LEARNER = Parameter(f"A linear learner by its name: {', '.join(ALL)}.")
-PRESETS = ("theory", "practice")
 
 
 @estimator
 class SingleLearner(OnlineEstimator):
     """Estimators that pass several times over the rows."""
 
-    passes: int = parameter(10, PASSES, low=1)
+    passes: int = parameter(1, PASSES, low=1)
     shuffle: bool = parameter(
         True,
         "Whether ``fit`` shuffles the rows before each pass. The model then depends only on the weighted set of rows: "
@@ -43,166 +47,38 @@ class LinearClassifier(SingleLearner, OnlineClassifierBase):
     loss: str = loss_of_task("classification", "logistic")
     fit_intercept: bool = parameter(True, "Whether to fit an intercept.")
 
+    def bound(self, coef: ArrayLike, intercept: ArrayLike = 0.0) -> Bound:
+        """The bound of the learner's own theorem on the regret of the first pass, against fixed weights.
+
+        Parameters
+        ----------
+        coef : array of shape (n_features,), or (n_classes, n_features) for more than two classes
+            Weights of the columns, as ``coef_`` has them.
+        intercept : float, or array of shape (n_classes,)
+
+        Returns
+        -------
+        tunefree.theory.bounds.Bound
+            Its ``value``, in units of the total loss, is None where no theorem applies; ``reason`` then says why.
+        """
+        check_is_fitted(self)
+        model = self._learned.model
+        rows = np.atleast_2d(np.asarray(coef, np.float64))
+        if rows.shape != (model.n_outputs, self.n_features_in_):
+            raise ValueError(
+                f"coef must have shape {(model.n_outputs, self.n_features_in_)}, as coef_, not {rows.shape}"
+            )
+        places = [self.classes_.tolist().index(label) for label in model.classes]
+        weights = np.r_[np.broadcast_to(intercept, (1, model.n_outputs)), rows.T]
+        weights = weights[:, places] if model.n_outputs > 1 else -weights if places == [1, 0] else weights
+        return theorem_of(self._learned, weights)
+
 
 @estimator
 class LinearRegressor(SingleLearner, OnlineRegressorBase):
     """Regressors with a linear learner. Targets are learned relative to their running mean."""
 
     loss: str = loss_of_task("regression", "square")
-
-
-@estimator
-class ScInOL(SingleLearner):
-    """The parameters of the paper.
-
-    References
-    ----------
-    .. [1] M. Kempka, W. Kotlowski, M. K. Warmuth. Adaptive scale-invariant online algorithms for learning linear
-       models. ICML 2019.
-    """
-
-    variant: int = parameter(
-        2,
-        "Algorithm 1 or 2 of the paper. The second bets a fraction of its wealth and has the lower loss on most data.",
-        low=1,
-        high=2,
-    )
-    epsilon: float = parameter(
-        1.0,
-        "Initial wealth of each weight, in units of the mean absolute deviation of the target; results depend on it "
-        "little.",
-        above=0,
-    )
-
-    def _learner(self) -> tuple[str, dict[str, float]]:
-        return f"scinol{self.variant}", {"epsilon": float(self.epsilon)}
-
-
-@estimator
-class ScInOLClassifier(ScInOL, LinearClassifier):
-    """A linear classifier with nothing to tune: the scale-invariant online learner ScInOL.
-
-    For losses with a Lipschitz constant (``"logistic"``, ``"hinge"``, ``"smoothed-hinge"``) its predictions of the rows
-    in the first pass, each before it is learned, have a regret bound against every fixed linear model that does not
-    depend on the scale of the features [1]_: :func:`tunefree.theory.bounds.paper_bound`. So it needs neither a learning
-    rate nor feature scaling. The cost is a few multiplications for each nonzero value.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from tunefree import ScInOLClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = ScInOLClassifier().fit(X[:400], y[:400])
-    >>> model.score(X[400:], y[400:]) > 0.9
-    True
-    """
-
-
-@estimator
-class ScInOLRegressor(ScInOL, LinearRegressor):
-    """A linear regressor with nothing to tune: the scale-invariant online learner ScInOL.
-
-    It is an online learner whose predictions do not depend on the scale of the features [1]_. So it needs neither a
-    learning rate nor feature scaling. The cost is a few multiplications for each nonzero value. The paper's theorems
-    assume that the spread of the targets is known. For losses with a Lipschitz constant (``"absolute"``, ``"huber:1"``,
-    ``"quantile:0.5"``) variant 2 has a regret bound without that, :func:`tunefree.theory.bounds.paper_bound` with
-    ``drift``; none is known for the others.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from tunefree import ScInOLRegressor
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = ScInOLRegressor().fit(X[:300], y[:300])
-    >>> model.score(X[300:], y[300:]) > 0.4
-    True
-    """
-
-
-@estimator
-class PiSTOL(SingleLearner):
-    """The parameters of the paper.
-
-    References
-    ----------
-    .. [1] F. Orabona. Simultaneous model selection and optimization through parameter-free stochastic learning.
-       NIPS 2014.
-    """
-
-    preset: str = parameter(
-        "theory",
-        "Values of ``a`` and ``b``. ``'theory'``: the ``a`` with the least bound of Theorem 1 of [1]_ after 10,000 "
-        "rounds against a model of norm 1, :func:`tunefree.theory.bounds.pistol_parameter` (3.09), and b = 1. "
-        "``'practice'``: with one copy those of the paper's experiments, a = 0.125 and b = sqrt(2 a t) after t rounds, "
-        "outside the theorem; with one copy for each feature, which the paper has no experiments with, a = 2.25 and "
-        "b = 1. There the theorem's bound is finite in theory and beyond all numbers (exp(1652)).",
-        choices=PRESETS,
-    )
-    coordinate: bool = parameter(
-        True,
-        "Whether to run one copy of the algorithm for each feature, which makes it invariant to the scale of each "
-        "feature. With False one copy learns all features; it is invariant to rotations and to the scale of the data "
-        "as a whole.",
-    )
-    a: float | None = parameter(
-        None,
-        "Parameter a of the paper, in units of the Lipschitz constant of the loss; by default the preset's.",
-        above=0,
-    )
-    b: float | None = parameter(
-        None,
-        "Parameter b of the paper, the initial stake, in units of the target's spread; by default the preset's.",
-        above=0,
-    )
-
-    def _learner(self) -> tuple[str, dict[str, float]]:
-        if self.preset == "theory":
-            settings = {"a": pistol_parameter(), "b": 1.0}
-        else:
-            settings = {"a": 2.25, "b": 1.0} if self.coordinate else {"a": 0.125, "b": 0.0}
-        settings |= {name: float(value) for name, value in (("a", self.a), ("b", self.b)) if value is not None}
-        return "coordinate-pistol" if self.coordinate else "pistol", settings
-
-
-@estimator
-class PiSTOLClassifier(PiSTOL, LinearClassifier):
-    """A linear classifier with nothing to tune: PiSTOL.
-
-    It is an online learner that adapts to the unknown norm of the best linear model [1]_, so neither a learning rate
-    nor a regularisation parameter needs tuning. With the preset ``"theory"`` its predictions of the rows in the first
-    pass, each before it is learned, have a finite regret bound against every fixed linear model:
-    :func:`tunefree.theory.bounds.paper_bound`, for losses with a Lipschitz constant. ``"practice"`` often learns
-    faster, and has no such bound.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from tunefree import PiSTOLClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = PiSTOLClassifier().fit(X[:400], y[:400])
-    >>> model.score(X[400:], y[400:]) > 0.9
-    True
-    """
-
-
-@estimator
-class PiSTOLRegressor(PiSTOL, LinearRegressor):
-    """A linear regressor with nothing to tune: PiSTOL.
-
-    It is an online learner that adapts to the unknown norm of the best linear model [1]_, so neither a learning rate
-    nor a regularisation parameter needs tuning. The paper's theorem does not cover numbers whose spread is not known
-    beforehand, which is what the learner's stake follows here; lower bounds on the loss of every linear model on the
-    rows of the first pass are in ``certificate_``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from tunefree import PiSTOLRegressor
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = PiSTOLRegressor().fit(X[:300], y[:300])
-    >>> model.score(X[300:], y[300:]) > 0.4
-    True
-    """
 
 
 @estimator

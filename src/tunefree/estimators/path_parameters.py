@@ -15,6 +15,7 @@ from tunefree.model_files.plan import check_kernel
 from tunefree.theory.stopping_times import OUTPUTS
 
 ASSUMPTIONS = ("beta", "tau", "zeta")
+USUAL_FRACTION = 0.1  # of rows held out
 
 
 @estimator
@@ -32,6 +33,7 @@ class PathParameters(BaseEstimator):
         "1 / (2 m^2) for 'rbf', m the median distance of rows of different classes, or in regression of any two rows; "
         "1 / m for 'laplacian'. ``'ladder'``, their default: the multiple of that by a power of two, from a quarter to "
         "64, with which 32 iterations on at most 4096 rows predict the rows held out best; of nine, seven are tried. "
+        "Where no rows are held out the default is ``'median'``. "
         "'poly': by default 1 over the mean square length of rows.",
         choices=("ladder", "median"),
         above=0,
@@ -87,10 +89,10 @@ class PathParameters(BaseEstimator):
         "Whether each step uses one row, in a fixed order or shuffled before each pass; iterations are then passes.",
         choices=("cyclic", "shuffled"),
     )
-    validation_fraction: float = parameter(
-        0.1,
-        "Fraction of each class, or of all rows, that is held out and not fitted. 0 holds nothing out (not with "
-        "``stop='holdout'``).",
+    validation_fraction: float | None = parameter(
+        None,
+        "Fraction of each class, or of all rows, that is held out and not fitted. By default a tenth with "
+        "``stop='holdout'`` and with ``gamma='ladder'``, which need it, and else none.",
         low=0,
         below=1,
     )
@@ -118,12 +120,20 @@ class PathParameters(BaseEstimator):
         check(self)
         self._check_kernel()
         check_device(self.device)
-        if self.stop == "holdout" and not self.validation_fraction:
-            raise ValueError("`stop='holdout'` needs rows to hold out: pass `validation_fraction` above 0")
+        for name, needs in (("stop", "holdout"), ("gamma", "ladder")):
+            if isinstance(getattr(self, name), str) and getattr(self, name) == needs and self.validation_fraction == 0:
+                raise ValueError(f"`{name}={needs!r}` needs rows to hold out: pass `validation_fraction` above 0")
         if self.stop == "theory" and self.stochastic:
             raise ValueError("the theorems are of full steps: with `stochastic` pass `stop='holdout'` or a number")
         if unknown := set(self.assumptions or {}) - set(ASSUMPTIONS):
             raise ValueError(f"`assumptions` may name beta, tau and zeta, not {', '.join(sorted(unknown))}")
+
+    def _held_share(self) -> float:
+        """The fraction of rows that is held out."""
+        if self.validation_fraction is not None:
+            return float(self.validation_fraction)
+        is_ladder = isinstance(self.gamma, str) and self.gamma == "ladder"
+        return USUAL_FRACTION if self.stop == "holdout" or is_ladder else 0.0
 
     def _check_kernel(self) -> None:
         if self.kernel is not None:

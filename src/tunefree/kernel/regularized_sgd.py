@@ -27,12 +27,32 @@ from tunefree.core.numbers import CEILING, LARGEST, bounded
 from tunefree.kernel.contract import KernelLearner, factors_of
 from tunefree.learners.contract import Traits
 from tunefree.learners.gradient import stride_of
-from tunefree.theory.sgd_rates import least_offset
 
 TUNED, BY_THEOREM = -1.0, 0.0  # offsets that are chosen on the first rows
 LEAST_OFFSET = 3.0  # no rate is then above half of 1 / lambda
 FARTHEST = 3.0  # |f(x)| in the ball of the exponential loss
 LONGEST_STEP = 10.0  # radii: what is left of f by a longer one is next to nothing, and numbers stay in their range
+
+
+def least_offset(regularization: float, smoothness: float, averaged: bool = False) -> float:
+    """Least gamma that the theorems allow: eta_1 <= min(1 / (L + lambda), 1 / (2 lambda)), with 1 / L if averaged.
+
+    Parameters
+    ----------
+    regularization, smoothness : float
+        lambda and L.
+    averaged : bool, default False
+        Whether the average of the iterates is used (Theorem 2).
+
+    Examples
+    --------
+    >>> round(least_offset(0.01, smoothness=0.25), 9), round(least_offset(0.01, smoothness=0.25, averaged=True), 9)
+    (51.0, 49.0)
+    """
+    if not (0.0 < regularization < math.inf and 0.0 < smoothness < math.inf):
+        raise ValueError(f"lambda and L must be numbers above 0, not {regularization} and {smoothness}")
+    steep = smoothness if averaged else smoothness + regularization
+    return max(2.0 * steep / regularization, 4.0) - 1.0
 
 
 class RegularizedKernelSGD(KernelLearner):

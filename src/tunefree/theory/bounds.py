@@ -1,8 +1,8 @@
 """The papers' regret bounds, evaluated from the state of a learner.
 
-Orabona 2014 (Theorem 1, Appendix A); Kempka, Kotlowski, Warmuth 2019 (Theorems 3.1 and 3.2, here 1 and 2). All assume
-slopes (subgradients of the loss at the prediction) of at most 1 in absolute value. A loss with Lipschitz constant L
-must first be divided by L.
+Orabona 2014 (Theorem 1, Appendix A); Kempka, Kotlowski, Warmuth 2019 (Theorems 3.1 and 3.2, and for gradient descent
+(4) and Appendix A). But for the latter all assume slopes (subgradients of the loss at the prediction) of at most 1 in
+absolute value. A loss with Lipschitz constant L must first be divided by L.
 
 They are bounds on the regret of one learner in one pass. :func:`paper_bound` decides by the objective whether they
 cover what was learned.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from functools import singledispatch
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,8 +26,35 @@ from tunefree.losses.objectives import Multinomial, Regression, regression
 from tunefree.losses.regression import observe, prediction_of
 
 
+class Bound(NamedTuple):
+    """The right-hand side of a theorem, for one stream and one comparator.
+
+    Examples
+    --------
+    >>> str(Bound(2.5, "Theorem 1", "||x_t|| <= 1"))
+    'at most 2.5 (Theorem 1; assumes ||x_t|| <= 1)'
+    >>> str(no_bound("no theorem bounds the regret of Adam"))
+    'no bound: no theorem bounds the regret of Adam'
+    """
+
+    value: float | None  # None where no theorem applies
+    theorem: str = ""  # the paper and the number of the statement
+    assumes: str = ""  # what the statement assumes, as far as it is not checked
+    reason: str = ""  # why no theorem applies
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return f"no bound: {self.reason}"
+        return f"at most {self.value:.6g} ({self.theorem}{'; assumes ' * bool(self.assumes)}{self.assumes})"
+
+
+def no_bound(reason: str) -> Bound:
+    """A bound that does not exist, and why."""
+    return Bound(None, reason=reason)
+
+
 def scinol1_bound(weights: ArrayLike, scales: ArrayLike, rounds: int, epsilon: float = 1.0) -> float:
-    """Regret bound of ScInOL1 (Kempka, Kotlowski, Warmuth 2019, Theorem 1).
+    """Regret bound of ScInOL1 (Kempka, Kotlowski, Warmuth 2019, Theorem 3.1).
 
     Parameters
     ----------
@@ -55,7 +82,7 @@ def scinol1_bound(weights: ArrayLike, scales: ArrayLike, rounds: int, epsilon: f
 
 
 def scinol2_bound(weights: ArrayLike, scales: ArrayLike, first: ArrayLike, epsilon: float = 1.0) -> float:
-    """Regret bound of ScInOL2 (Kempka, Kotlowski, Warmuth 2019, Theorem 2).
+    """Regret bound of ScInOL2 (Kempka, Kotlowski, Warmuth 2019, Theorem 3.2).
 
     Parameters
     ----------
@@ -90,7 +117,8 @@ def pistol_bound(norm: float, slopes: float, rounds: int, a: float, b: float = 1
     norm : float
         Norm of the comparator.
     slopes : float
-        Sum of the absolute slopes of all rounds but the last.
+        Sum of the absolute slopes: of the rounds 1 to T - 1, as the theorem is printed, or of all T rounds, as its
+        proof has it, which bounds the regret by alpha_T.
     rounds : int
         T.
     a : float
@@ -223,10 +251,10 @@ def paper_bound(
     It is infinite for losses without a Lipschitz constant, of which slopes are clipped. The theorem of the learner:
 
     ScInOL1
-        Theorem 1, with 1 / beta_T,i instead of T / epsilon and the conjugate of Lemma C.1 instead of its bound.
+        Theorem 3.1, with 1 / beta_T,i instead of T / epsilon and the conjugate of Lemma C.1 instead of its bound.
         Features that were never seen contribute nothing.
     ScInOL2
-        Theorem 2 if ``first`` is given. The learner does not store it. Without it, the quantity that the theorem
+        Theorem 3.2 if ``first`` is given. The learner does not store it. Without it, the quantity that the theorem
         bounds is returned, which is never larger: sum_i epsilon - eta_i + u_i G_i.
     PiSTOL
         Theorem 1. M may grow. Then alpha grows in the same round, which lowers the potential, so the proof holds with
@@ -270,6 +298,35 @@ def paper_bound(
             if isinstance(objective, Multinomial):
                 bound += float(-u[:, 0] @ _gradients(state).sum(axis=1))
     return bound if math.isfinite(bound) else math.inf
+
+
+def fixed_rates_bound(weights: ArrayLike, gradient_norms: ArrayLike, rates: ArrayLike) -> float:
+    """Regret bound of gradient descent with a fixed rate for each coordinate (Kempka, Kotlowski, Warmuth 2019,
+    Appendix A).
+
+    Parameters
+    ----------
+    weights : array
+        The comparator u.
+    gradient_norms : array of the same shape
+        S_i = sqrt(sum_t (g_t x_{t,i})^2) after the last round.
+    rates : array of the same shape
+        eta_i, above 0.
+
+    Returns
+    -------
+    bound : float
+        sum_i u_i^2 / (2 eta_i) + eta_i S_i^2 / 2; a coordinate of rate 0 adds nothing where u_i is 0, else it is
+        infinite.
+
+    Examples
+    --------
+    >>> fixed_rates_bound([3.0, -1.0], [2.0, 4.0], [1.5, 0.25])
+    10.0
+    """
+    u, norms, eta = (np.asarray(array, np.float64) for array in (weights, gradient_norms, rates))
+    away = np.divide(u**2, 2.0 * eta, out=np.where(u == 0.0, 0.0, math.inf) * np.ones(eta.shape), where=eta > 0.0)
+    return float((away + 0.5 * eta * norms**2).sum())
 
 
 def oracle_bound(weights: ArrayLike, gradient_norms: ArrayLike) -> float:

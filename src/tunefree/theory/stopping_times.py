@@ -7,9 +7,11 @@ Lin, Rosasco, Zhou: Iterative regularization for learning with convex loss funct
     tau    exponent of the variance, in [0, 1]; 0 always holds for Lipschitz losses, 1 for the square loss (5)
     zeta   exponent of the capacity, in (0, 2); the limit 2 assumes nothing                                (9)
 
-Three printed statements are corrected. Theorem 12 allows steps twice as large as (10), on which its proof relies.
-Corollary 10 omits the factor L = 2 of the square loss. The first bound of Lemma 20 has one step too many (f_T is the
-iterate after T - 1 steps). In each case the condition that the proof needs is used.
+The step of Theorem 12 is (10) with c_q = 1/2 for the hinge, which (4) allows and the proof of Theorem 11 takes. With it
+(21), the bound kappa on subgradients by (kappa + 1) / 2, holds for kappa <= 1 only. Steps here are those of c_q = 1,
+half as large, for which it always holds. Two printed statements are corrected. Corollary 10 omits the factor L = 2 of
+the square loss. The first bound of Lemma 20 has one step too many (f_T is the iterate after T - 1 steps). In both cases
+the condition that the proof needs is used.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from tunefree.intervals.conformal_record import ConformalRecord
 from tunefree.mixing.mixture import Mixture
 from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
-from tunefree.theory.bounds import paper_bound
+from tunefree.theory.bounds import Bound, no_bound, paper_bound
 from tunefree.theory.exchangeability import LEVEL
 from tunefree.theory.kernel_certificates import certificate_of
 from tunefree.theory.mixing import mixing_excess
@@ -26,6 +26,12 @@ from tunefree.theory.mixing import mixing_excess
 RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
 NORMS = (1.0, 3.0, 10.0, 30.0)  # of functions in a kernel's space
 GAPS = (0.01, 0.1)  # of the progressive loss
+THEOREMS = {  # of learners, by their names
+    "scinol1": "Kempka, Kotlowski, Warmuth 2019, Theorem 3.1",
+    "scinol2": "Kempka, Kotlowski, Warmuth 2019, Theorem 3.2",
+    "pistol": "Orabona 2014, Theorem 1, with a growing norm of the rows",
+    "coordinate-pistol": "Orabona 2014, Corollary 3, with growing values",
+}
 PROGRESSIVE = "each predicted before it was learned"
 DELTA = 0.05  # probability that the bound on the risk fails
 
@@ -176,29 +182,35 @@ def of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
         "regret_at_most": regret / certificate.weight,
         "loss_at_least": (certificate.loss - regret) / certificate.weight,
     }
-    bound = _theorem(trained, weights)
-    return known | ({"theorem": bound / certificate.weight} if bound < math.inf else {})
+    bound = theorem_of(trained, weights).value
+    return known | ({} if bound is None else {"theorem": bound / certificate.weight})
 
 
-def _theorem(trained: Trained, weights: np.ndarray) -> float:
-    """The bound of the learner's own theorem on the regret of the first pass; infinite where there is none."""
+def theorem_of(trained: Trained, weights: np.ndarray) -> Bound:
+    """The bound of the learner's own theorem on the regret of the first pass, or why there is none.
+
+    ``weights`` (d, K): of the features in the order of the model, the constant first.
+    """
     model = trained.model
-    is_mixed = len(model.members) != 1 or not model.has_weights
-    if model.record.is_over or is_mixed or model.options.view != "raw":
-        return math.inf
+    if len(model.members) != 1 or not model.has_weights or model.options.view != "raw":
+        return no_bound("theorems are of one linear learner on the columns as they are")
+    if model.members[0].setting.learner not in THEOREMS:
+        return no_bound(f"no theorem of the papers bounds the regret of {model.members[0].setting.learner}")
+    if model.record.is_over:
+        return no_bound("the theorems are of one pass, and rows were learned again: pass passes=1")
     linear = model.ensemble.linear.taught()
     if linear is None:
-        return math.inf
+        return no_bound("some first occurrences of features are not known any more")
     (member,), by_slot = linear.members, linear.by_slot(weights)
-    if member.offsets is not None:  # a class that came late began with more than the learner's rounds
-        return math.inf
+    if member.offsets is not None:
+        return no_bound("a class that came late began with more than the learner's rounds")
     room = np.zeros((member.room, model.n_outputs))
     kept = min(len(room), len(by_slot))  # features beyond the room were never met
     room[:kept] = by_slot[:kept]
-    try:
-        return paper_bound(member.state, member.objective, room)
-    except TypeError:  # a learner without a theorem of its own
-        return math.inf
+    bound = paper_bound(member.state, member.objective, room)
+    if bound == math.inf:
+        return no_bound("no theorem covers this loss with these parameters, or its bound is beyond all numbers")
+    return Bound(bound, THEOREMS[member.setting.learner])
 
 
 def read_weights(trained: Trained, path: str | os.PathLike[str]) -> np.ndarray:

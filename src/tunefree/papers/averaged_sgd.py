@@ -1,0 +1,70 @@
+"""Averaged stochastic gradient descent: Orabona 2014, Algorithm 1, in the space of any kernel.
+
+The paper prints the step as + eta y l'(y y^); the direction of descent is minus the slope.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tunefree.papers.algorithm import Algorithm, Stream
+from tunefree.papers.spaces import space_of
+from tunefree.theory.bounds import Bound, no_bound
+
+
+class AveragedSGD(Algorithm):
+    """f_{t+1} = f_t - eta s_t k(x_t, .); it returns the average of f_1 .. f_T, ``result.average``.
+
+    Parameters
+    ----------
+    eta : float, default 0.1
+        At most 1/4 for (3).
+    kernel, gamma, degree, coef0
+        As for :class:`tunefree.papers.PiSTOL`.
+
+    Examples
+    --------
+    >>> from tunefree.papers import play
+    >>> result = play(AveragedSGD(eta=0.25), [[0.5], [1.0]], [1, 1], loss="square")
+    >>> result.weights.tolist(), result.average.tolist()
+    ([[0.625]], [[0.125]])
+    >>> print(result.bound([1.0]))
+    at most 4.25 (Orabona 2014, (3), summed over rounds)
+    """
+
+    parameters = ("eta", "kernel", "gamma")
+
+    def __init__(
+        self, eta: float = 0.1, kernel: Any = "linear", gamma: float | None = None, degree: int = 3, coef0: float = 1.0
+    ) -> None:
+        self.eta, self.kernel, self.gamma, self.degree, self.coef0 = eta, kernel, gamma, degree, coef0
+
+    def begin(self, stream: Stream) -> None:
+        self.f = space_of(self, stream)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """f_t."""
+        return self.f.coefficients
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return self.f.at(x)
+
+    def update(self, x: np.ndarray, slope: np.ndarray) -> None:
+        self.f.add(x, -self.eta * slope)
+
+    def bound(self, result: Any, comparator: Any) -> Bound:
+        """(3) before the expectation is taken: sum_t l_t(f_t) - l_t(h) <= ||h||^2 / eta + 4 eta sum_t l_t(h).
+
+        (3) has 1 for the mean of l_t(h), which the best function cannot exceed.
+        """
+        if getattr(result.loss, "name", "") != "square" or result.stream.n_outputs > 1:
+            return no_bound("(3) is of the square loss")
+        if not 0.0 < self.eta <= 0.25:
+            return no_bound(f"(3) assumes a rate of at most 1/4, not {self.eta:g}")
+        if result.sizes.max() > 1.0 + 1e-12:
+            return no_bound(f"(3) assumes ||k(x, .)|| <= 1, and the largest is {result.sizes.max():.6g}")
+        value = float((comparator.norms**2).sum()) / self.eta + 4.0 * self.eta * float(comparator.losses.sum())
+        return Bound(value, "Orabona 2014, (3), summed over rounds")

@@ -1,0 +1,95 @@
+"""Functions that algorithms are compared with, and the best of them in hindsight."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+RUNGS = 40  # halvings of the interval of the multiplier that keeps the norm at the radius
+LOWEST, HIGHEST = -12.0, 12.0  # log10 of that multiplier, over the rounds
+
+
+class Comparator(NamedTuple):
+    """A fixed function, and what it would have lost."""
+
+    weights: np.ndarray  # (d, K), or coefficients (T, K)
+    norms: np.ndarray  # (K,) norms in the space of the algorithm
+    predictions: np.ndarray  # (T, K)
+    losses: np.ndarray  # (T,)
+
+
+def comparator_of(result: Any, u: Any) -> Comparator:
+    """The function of some weights, or coefficients."""
+    K, n = result.stream.n_outputs, result.X.shape[1] if result.gram is None else result.rounds
+    weights = np.asarray(u, np.float64)
+    if weights.size != n * K:
+        meant = f"{n} weights, one a feature" if result.gram is None else f"{n} coefficients, one a row"
+        raise ValueError(f"a comparator of {result.name} has {meant}{' and class' * (K > 1)}, not {weights.shape}")
+    weights = weights.reshape(n, K)
+    predictions = (result.X if result.gram is None else result.gram) @ weights
+    squares = (weights**2).sum(axis=0) if result.gram is None else (weights * predictions).sum(axis=0)
+    return Comparator(weights, np.sqrt(np.maximum(squares, 0.0)), predictions, losses_of(result, predictions))
+
+
+def losses_of(result: Any, predictions: np.ndarray) -> np.ndarray:
+    """The losses (T,) of predictions (T, K)."""
+    pairs = zip(result.y, predictions, strict=True)
+    return np.array([result.loss.value(y, margins) for y, margins in pairs])
+
+
+def best_comparator(result: Any, radius: float | None = None) -> Comparator:
+    """The function of least total loss among those of norm at most ``radius``, or of any norm.
+
+    It minimises the loss plus a multiple of the squared norm, which is increased until the norm is at most the radius.
+    In the space of a kernel the function is a combination of k(x_t, .), t = 1 .. T, among which the best one is.
+    """
+    if radius is not None and not radius >= 0.0:
+        raise ValueError(f"the radius must be at least 0, not {radius}")
+    features, back = _features(result)
+    if radius == 0.0 or not features.any():
+        return comparator_of(result, np.zeros((len(back), result.stream.n_outputs)))
+    weights = _minimised(result, features, 0.0 if radius is None else 10.0**LOWEST)
+    if radius is not None and np.linalg.norm(weights) > radius:
+        low, high = LOWEST, HIGHEST
+        for _ in range(RUNGS):
+            middle = (low + high) / 2.0
+            weights = _minimised(result, features, result.rounds * 10.0**middle)
+            low, high = (middle, high) if np.linalg.norm(weights) > radius else (low, middle)
+        weights = weights * min(1.0, radius / max(float(np.linalg.norm(weights)), 1e-300))
+    return comparator_of(result, back @ weights)
+
+
+def _features(result: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Features (T, r) with the norms of the space, and the matrix that takes weights of them to those of a result."""
+    if result.gram is None:
+        return result.X, np.eye(result.X.shape[1])
+    values, vectors = np.linalg.eigh(result.gram)
+    used = values > values.max(initial=0.0) * 1e-12
+    roots = np.sqrt(values[used])
+    return vectors[:, used] * roots, vectors[:, used] / roots
+
+
+def _minimised(result: Any, features: np.ndarray, penalty: float) -> np.ndarray:
+    """The weights (r, K) with the least total loss plus penalty / 2 ||w||^2, in units of the columns' sizes."""
+    K = result.stream.n_outputs
+    sizes = np.sqrt((features**2).mean(axis=0))
+    units = np.where(sizes > 0.0, sizes, 1.0)[:, None]
+    scaled = features / units[:, 0]
+
+    def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        w = flat.reshape(-1, K)
+        margins = scaled @ w
+        losses = losses_of(result, margins).sum()
+        slopes = np.array([result.loss.slope(y, row) for y, row in zip(result.y, margins, strict=True)])
+        value = losses + 0.5 * penalty * ((w / units) ** 2).sum()
+        gradient = scaled.T @ slopes + penalty * w / units**2
+        return float(value), gradient.ravel()
+
+    start = np.zeros(features.shape[1] * K)
+    options = {"maxiter": 500, "maxfun": 2000}
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+    best = found.x if math.isfinite(found.fun) else start
+    return best.reshape(-1, K) / units

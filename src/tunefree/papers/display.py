@@ -1,0 +1,87 @@
+"""Regret over rows, with its bound beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tunefree.papers.playing import Result
+from tunefree.plotting.style import pyplot, simplify
+
+POINTS = 60  # rounds at which a bound is evaluated
+# Colours that people with colour blindness tell apart (Okabe, Ito 2008), each with a marker of its own.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+
+class RegretDisplay:
+    """The regret of one or more results over the rounds, and the bound of the theorem, dashed, where there is one.
+
+    Made by :meth:`from_result`.
+
+    Examples
+    --------
+    >>> from tunefree.papers import ScInOL1, ScInOL2, play
+    >>> X, y = np.random.default_rng(0).normal(size=(50, 2)), [-1, 1] * 25
+    >>> display = RegretDisplay.from_result(play(ScInOL1(), X, y), play(ScInOL2(), X, y), u=[1.0, 0.0])
+    >>> display.ax_.get_xlabel(), display.ax_.get_ylabel()
+    ('rounds (rows)', 'regret (sum of logistic losses)')
+    """
+
+    def __init__(self, ax: Any, lines: list[Any], notes: list[str]) -> None:
+        self.ax_, self.lines_, self.figure_ = ax, lines, ax.figure
+        self.notes_ = notes  # why there is no bound, for each result without one
+
+    @classmethod
+    def from_result(
+        cls, *results: Result, u: Any = "best", radius: float | None = None, ax: Any = None, log: bool | None = None
+    ) -> RegretDisplay:
+        """Draw the regrets of results on the same rows.
+
+        Parameters
+        ----------
+        *results : Result
+        u, radius
+            The comparator, as for :meth:`tunefree.papers.playing.Result.regret`.
+        ax : matplotlib axes, optional
+        log : bool, optional
+            Whether the vertical axis is logarithmic (around 0 linear); by default where a bound is more than 30 times
+            the largest regret.
+        """
+        if not results:
+            raise ValueError("pass at least one result of tunefree.papers.play")
+        if ax is None:
+            ax = pyplot("RegretDisplay").subplots(figsize=(7.0, 4.2), layout="constrained")[1]
+        simplify(ax)
+        lines, notes, largest, highest = [], [], 0.0, 0.0
+        for number, result in enumerate(results):
+            comparator = result.comparator(u, radius)
+            style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], "markersize": 4}
+            rounds = np.unique(np.linspace(1, result.rounds, POINTS).astype(int))
+            regrets = result.regrets(comparator)
+            every = max(result.rounds // 10, 1)
+            lines += ax.plot(np.arange(1, result.rounds + 1), regrets, label=result.name, markevery=every, **style)
+            bounds = [_bound_after(result, comparator, int(t)) for t in rounds]
+            largest = max(largest, float(np.abs(regrets).max()))
+            if result.bound(comparator).value is None:
+                notes.append(f"{result.name}: {result.bound(comparator).reason}")
+                continue
+            label = f"{result.name}, {result.bound(comparator).theorem.rpartition(', ')[2]}"
+            lines += ax.plot(rounds, bounds, linestyle="--", label=label, markevery=10, **style)
+            highest = max(highest, float(np.nanmax(bounds)))
+        if log or (log is None and highest > 30.0 * largest):
+            ax.set_yscale("symlog", linthresh=max(largest / 10.0, 1e-3))
+        ax.axhline(0.0, color="#888888", linewidth=0.8)
+        ax.set_xlabel("rounds (rows)")
+        ax.set_ylabel(f"regret (sum of {results[0].loss.name} losses)")
+        ax.legend()
+        return cls(ax, lines, notes)
+
+
+def _bound_after(result: Result, comparator: Any, t: int) -> float:
+    """The bound on the regret of the first t rounds; not a number where there is none."""
+    first = result.after(t)
+    same = comparator._replace(predictions=comparator.predictions[:t], losses=comparator.losses[:t])
+    value = first.bound(same).value
+    return float("nan") if value is None else value

@@ -1,0 +1,116 @@
+"""Online gradient descent: one rate, a rate for each coordinate, and the rates that are best in hindsight.
+
+Zinkevich: Online convex programming and generalized infinitesimal gradient ascent (ICML 2003), with eta_t = eta /
+sqrt(t), as Kempka, Kotlowski, Warmuth (ICML 2019) run it as SGD. Their (2) has a fixed rate for each coordinate, and
+their Appendix A the bound for arbitrary fixed rates; the oracle's rates of (4) minimise it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tunefree.papers.algorithm import Algorithm, Stream, over
+from tunefree.theory.bounds import Bound, fixed_rates_bound, no_bound
+
+PAPER = "Kempka, Kotlowski, Warmuth 2019"
+
+
+class GradientDescent(Algorithm):
+    """An algorithm that keeps its weights, and moves them by steps."""
+
+    def begin(self, stream: Stream) -> None:
+        self.weights, self.t = np.zeros((stream.n_features, stream.n_outputs)), 0
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return x @ self.weights
+
+    def update(self, x: np.ndarray, slope: np.ndarray) -> None:
+        self.t += 1
+        self.weights = self.weights - self.step(np.outer(x, slope))
+
+    def step(self, gradient: np.ndarray) -> np.ndarray:
+        """The step (d, K) after a gradient (d, K)."""
+        raise NotImplementedError
+
+
+class OGD(GradientDescent):
+    """w_{t+1} = w_t - eta / sqrt(t) gradient_t.
+
+    Examples
+    --------
+    >>> from tunefree.papers import play
+    >>> play(OGD(eta=0.5), [[1.0], [1.0]], [1, 1]).predictions.tolist()
+    [0.0, 0.25]
+    """
+
+    parameters = ("eta",)
+
+    def __init__(self, eta: float = 1.0) -> None:
+        self.eta = eta
+
+    def step(self, gradient: np.ndarray) -> np.ndarray:
+        return self.eta / math.sqrt(self.t) * gradient
+
+    def bound(self, result: Any, comparator: Any) -> Bound:
+        return no_bound("the bound of rates eta / sqrt(t) assumes weights in a bounded set; see FixedRates")
+
+
+class FixedRates(GradientDescent):
+    """w_{t+1,i} = w_{t,i} - eta_i gradient_{t,i} (2).
+
+    Parameters
+    ----------
+    eta : float, or array (d,) or (d, K)
+
+    Examples
+    --------
+    >>> from tunefree.papers import play
+    >>> result = play(FixedRates(0.5), [[1.0], [1.0]], [1, 1])
+    >>> print(result.bound([1.0]))
+    at most 1.11042 (Kempka, Kotlowski, Warmuth 2019, Appendix A)
+    """
+
+    parameters = ("eta",)
+
+    def __init__(self, eta: Any = 0.1) -> None:
+        self.eta = eta
+
+    def begin(self, stream: Stream) -> None:
+        super().begin(stream)
+        rates = np.asarray(self.eta, np.float64)
+        self.rates = np.broadcast_to(rates[:, None] if rates.ndim == 1 else rates, self.weights.shape)
+
+    def step(self, gradient: np.ndarray) -> np.ndarray:
+        return self.rates * gradient
+
+    def bound(self, result: Any, comparator: Any) -> Bound:
+        """sum_i u_i^2 / (2 eta_i) + eta_i / 2 sum_t gradient_{t,i}^2."""
+        rates = np.asarray(self.eta, np.float64)
+        rates = np.broadcast_to(rates[:, None] if rates.ndim == 1 else rates, comparator.weights.shape)
+        norms = gradient_norms(result)
+        return Bound(fixed_rates_bound(comparator.weights, norms, rates), f"{PAPER}, Appendix A")
+
+
+def gradient_norms(result: Any) -> np.ndarray:
+    """S_{T,i} = sqrt(sum_t (g_t x_{t,i})^2), (d, K)."""
+    return np.sqrt((result.X**2).T @ result.slopes.reshape(result.rounds, -1) ** 2)
+
+
+def oracle(result: Any, u: Any) -> FixedRates:
+    """Gradient descent with the rates eta_i = |u_i| / S_{T,i}, S those of a run that was played before.
+
+    Its own run has other gradients; played again and again with the rates of the run before, the rates settle. The
+    bound of Appendix A becomes (4), sum_i |u_i| S_{T,i}, where they have.
+
+    Examples
+    --------
+    >>> from tunefree.papers import play
+    >>> X, y = [[1.0], [1.0], [1.0]], [1, 1, -1]
+    >>> oracle(play(FixedRates(0.5), X, y), [1.0])
+    FixedRates(eta=array([[1.1042684]]))
+    """
+    norms = gradient_norms(result)
+    return FixedRates(over(np.abs(np.reshape(np.asarray(u, np.float64), norms.shape)), norms))

@@ -1,0 +1,63 @@
+"""The kernel perceptron: Orabona 2014, Algorithm 2.
+
+It uses no more of a slope than its sign: the label is the sign of minus the slope of a loss that does not increase with
+a margin of the right sign. sign(0) is no label, so a margin of 0 is a mistake.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tunefree.papers.algorithm import Algorithm, Stream
+from tunefree.papers.pistol_risk import perceptron_mistakes
+from tunefree.papers.spaces import space_of
+from tunefree.theory.bounds import Bound, no_bound
+
+
+class Perceptron(Algorithm):
+    """f_{t+1} = f_t + y_t 1(sign(f_t(x_t)) != y_t) k(x_t, .).
+
+    Parameters
+    ----------
+    kernel, gamma, degree, coef0
+        As for :class:`tunefree.papers.PiSTOL`.
+
+    Examples
+    --------
+    >>> from tunefree.papers import play
+    >>> result = play(Perceptron(), [[1.0], [2.0], [-1.0]], [1, 1, -1], loss="hinge")
+    >>> result.mistakes, str(result.bound([1.0]))
+    (1, 'at most 4 (Orabona 2014, (5), on the number of mistakes)')
+    """
+
+    parameters = ("kernel", "gamma")
+
+    def __init__(self, kernel: Any = "linear", gamma: float | None = None, degree: int = 3, coef0: float = 1.0) -> None:
+        self.kernel, self.gamma, self.degree, self.coef0 = kernel, gamma, degree, coef0
+
+    def begin(self, stream: Stream) -> None:
+        self.f = space_of(self, stream)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """f_t."""
+        return self.f.coefficients
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        self.margin = self.f.at(x)
+        return self.margin
+
+    def update(self, x: np.ndarray, slope: np.ndarray) -> None:
+        label = -np.sign(slope)
+        self.f.add(x, np.where(label * self.margin <= 0.0, label, 0.0))
+
+    def bound(self, result: Any, comparator: Any) -> Bound:
+        """(5), on ``result.mistakes``, by the hinge losses of the comparator; norms are those of the largest row."""
+        if result.stream.n_outputs > 1 or set(np.unique(result.y)) - {-1.0, 1.0}:
+            return no_bound("(5) is of two classes")
+        hinge = float(np.maximum(1.0 - result.y * comparator.predictions[:, 0], 0.0).sum())
+        norm = math.sqrt(float((comparator.norms**2).sum())) * result.sizes.max()
+        return Bound(perceptron_mistakes(float(norm), hinge), "Orabona 2014, (5), on the number of mistakes")

@@ -1,0 +1,239 @@
+"""The protocol of the papers: one pass over rows in the order in which they stand, and what there is to say of it.
+
+Nothing is scaled, no row is held out, no constant is added, and all is computed in double precision.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+
+from tunefree.papers.algorithm import Stream
+from tunefree.papers.comparison import Comparator, best_comparator, comparator_of
+from tunefree.papers.losses import loss_and_targets
+from tunefree.papers.spaces import kernel_used
+from tunefree.theory.bounds import Bound, no_bound
+
+
+class Played(NamedTuple):
+    """Records of the rounds."""
+
+    predictions: np.ndarray  # (T, K)
+    losses: np.ndarray  # (T,)
+    slopes: np.ndarray  # (T, K)
+    average: np.ndarray
+
+
+@dataclass(frozen=True)
+class Result:
+    """What :func:`play` returns.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        As it is after the last round.
+    X : (T, d) array
+    y : (T,) array
+        Targets as the loss takes them.
+    loss : loss
+        See :mod:`tunefree.papers.losses`.
+    stream : Stream
+        What was known before the first round.
+    predictions : (T,) array, or (T, K) for more than two classes
+        Each was made before its row was learned.
+    losses : (T,) array
+    slopes : array of the shape of the predictions
+        Subgradients of the losses at the predictions.
+    weights : (d, K) array
+        After the last round. With a kernel the coefficients (T, K) of k(x_t, .).
+    average : array of the shape of the weights
+        The average of the functions that made the predictions, or that of the algorithm's paper.
+
+    Examples
+    --------
+    >>> from tunefree.papers import PiSTOL, play
+    >>> X, y = [[0.5, 0.5], [0.5, -0.5], [-0.5, 0.5], [0.5, 0.0]], [1, 1, -1, 1]
+    >>> result = play(PiSTOL(a=4.0), X, y, loss="logistic")
+    >>> result.losses.sum().round(4), round(result.regret([1.0, 0.0]), 4)
+    (np.float64(2.7309), 0.8345)
+    >>> result.regret("best", radius=2.0) <= result.bound("best", radius=2.0).value
+    True
+    """
+
+    algorithm: Any
+    X: np.ndarray
+    y: np.ndarray
+    loss: Any
+    stream: Stream
+    predictions: np.ndarray
+    losses: np.ndarray
+    slopes: np.ndarray
+    weights: np.ndarray
+    average: np.ndarray
+
+    @property
+    def rounds(self) -> int:
+        """T."""
+        return len(self.losses)
+
+    @property
+    def name(self) -> str:
+        """Of the algorithm."""
+        return type(self.algorithm).__name__
+
+    @cached_property
+    def gram(self) -> np.ndarray | None:
+        """The matrix (T, T) of kernel values; None where functions are weights."""
+        kernel = kernel_used(self.algorithm)
+        return None if kernel is None else np.array([kernel(x, self.X) for x in self.X])
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """||k(x_t, .)||, (T,)."""
+        squares = (self.X**2).sum(axis=1) if self.gram is None else np.diagonal(self.gram)
+        return np.sqrt(squares)
+
+    @property
+    def mistakes(self) -> int:
+        """Predictions of the wrong class; a prediction of 0 is of none."""
+        if self.loss.n_outputs > 1:
+            return int(np.count_nonzero(self.predictions.argmax(axis=1) != self.y))
+        return int(np.count_nonzero(self.y * self.predictions <= 0.0))
+
+    def predict(self, X: Any, average: bool = False) -> np.ndarray:
+        """Predictions of rows by the last function, or by the average.
+
+        A start g_1 on rows of its own has no part in it.
+        """
+        rows, weights = rows_of(X), self.average if average else self.weights
+        kernel = kernel_used(self.algorithm)
+        values = rows @ weights if kernel is None else np.array([kernel(x, self.X) for x in rows]) @ weights
+        return values[:, 0] if self.loss.n_outputs == 1 else values
+
+    def comparator(self, u: Any = "best", radius: float | None = None) -> Comparator:
+        """The function that is compared with: weights (d,) or (d, K), coefficients (T,) or (T, K) with a kernel.
+
+        ``"best"`` has the least total loss of all of norm at most ``radius`` (a Frobenius norm where K > 1).
+        """
+        if isinstance(u, Comparator):
+            return u
+        if isinstance(u, str):
+            if u != "best":
+                raise ValueError(f"a comparator is an array, or 'best', not {u!r}")
+            return best_comparator(self, radius)
+        return comparator_of(self, u)
+
+    def regret(self, u: Any = "best", radius: float | None = None) -> float:
+        """sum_t l_t(y^_t) - l_t(u(x_t)).
+
+        Parameters
+        ----------
+        u : array, or "best"
+            See :meth:`comparator`.
+        radius : float, optional
+            For ``"best"``; without it the norm is not bounded.
+        """
+        return float((self.losses - self.comparator(u, radius).losses).sum())
+
+    def regrets(self, u: Any = "best", radius: float | None = None) -> np.ndarray:
+        """The regret after each of the rounds."""
+        return np.cumsum(self.losses - self.comparator(u, radius).losses)
+
+    def bound(self, u: Any = "best", radius: float | None = None) -> Bound:
+        """The right-hand side of the algorithm's theorem, its number and what it assumes.
+
+        Its ``value`` is None where no theorem applies, and ``reason`` says why. Comparators are those of
+        :meth:`regret`.
+        """
+        if not hasattr(self.algorithm, "bound"):
+            return no_bound(f"{self.name} has no method bound")
+        return self.algorithm.bound(self, self.comparator(u, radius))
+
+    def after(self, t: int) -> Result:
+        """The first t rounds, for regrets and bounds; weights and average are not those of round t."""
+        parts = {name: getattr(self, name)[:t] for name in ("X", "y", "predictions", "losses", "slopes")}
+        weights = {} if self.gram is None else {"weights": self.weights[:t], "average": self.average[:t]}
+        return Result(**{name: getattr(self, name) for name in self.__dataclass_fields__} | parts | weights)
+
+
+def play(algorithm: Any, X: Any, y: Any, loss: Any = "logistic") -> Result:
+    """Let an algorithm predict and learn rows, once, in the order in which they stand.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        One of :mod:`tunefree.papers`, or any object with its methods. It is copied, and stays as it is.
+    X : (T, d) array, SciPy sparse matrix or data frame of numbers
+    y : (T,) array
+        Labels of two or more classes, or numbers.
+    loss : str or loss, default "logistic"
+        The name of a loss of :mod:`tunefree.losses`, such as ``"hinge"``, ``"smoothed-hinge"``, ``"square"`` or
+        ``"absolute"``; or an object with ``value(y, prediction)``, ``slope(y, prediction)`` and ``lipschitz``.
+
+    Examples
+    --------
+    >>> from tunefree.papers import ScInOL2
+    >>> result = play(ScInOL2(), [[1.0], [2.0], [-1.0]], ["yes", "yes", "no"])
+    >>> result.predictions.round(4).tolist()
+    [0.0, 0.1176, -0.1481]
+    """
+    rows = rows_of(X)
+    objective, targets = loss_and_targets(loss, y)
+    if len(rows) != len(targets) or not len(rows):
+        raise ValueError(f"X has {len(rows)} rows and y has {len(targets)}; there must be equally many, at least one")
+    for name, numbers in (("X", rows), ("y", targets)):
+        if not np.isfinite(numbers).all():
+            row = int(np.argwhere(~np.isfinite(numbers))[0][0])
+            raise ValueError(f"row {row} of {name} holds a number that is not finite; fill in what is missing")
+    stream = Stream(rows.shape[1], objective.n_outputs, len(rows), objective.lipschitz)
+    algorithm = copy.deepcopy(algorithm)
+    algorithm.begin(stream)
+    played = _rounds(algorithm, rows, targets, objective)
+    first = slice(None) if objective.n_outputs > 1 else 0
+    weights = _weights(algorithm, stream)
+    predictions, slopes = played.predictions[:, first], played.slopes[:, first]
+    return Result(
+        algorithm, rows, targets, objective, stream, predictions, played.losses, slopes, weights, played.average
+    )
+
+
+def _rounds(algorithm: Any, rows: np.ndarray, targets: np.ndarray, loss: Any) -> Played:
+    """The rounds, of which the average is of functions that the predictions were made by."""
+    T, K = len(rows), loss.n_outputs
+    stream = Stream(rows.shape[1], K, T, loss.lipschitz)
+    predictions, losses, slopes = np.empty((T, K)), np.empty(T), np.empty((T, K))
+    total, shares = np.zeros_like(_weights(algorithm, stream)), 0.0
+    share = getattr(algorithm, "share", lambda t: 1.0)
+    for t in range(T):
+        x, y = rows[t], targets[t]
+        predictions[t] = np.reshape(algorithm.predict(x), K)
+        total, shares = total + share(t + 1) * _weights(algorithm, stream), shares + share(t + 1)
+        losses[t], slopes[t] = loss.value(y, predictions[t]), loss.slope(y, predictions[t])
+        algorithm.update(x, slopes[t].copy())
+    if getattr(algorithm, "averages_last", False):
+        total, shares = total + share(T + 1) * _weights(algorithm, stream), shares + share(T + 1)
+    return Played(predictions, losses, slopes, total / shares)
+
+
+def _weights(algorithm: Any, stream: Stream) -> np.ndarray:
+    """Weights (d, K), or coefficients (T, K)."""
+    n = stream.n_features if kernel_used(algorithm) is None else stream.rounds
+    return np.array(algorithm.weights, np.float64).reshape(n, stream.n_outputs)
+
+
+def rows_of(X: Any) -> np.ndarray:
+    """Rows (T, d) of double precision that nobody can write to."""
+    rows = X.toarray() if issparse(X) else np.array(X)
+    if rows.ndim != 2:
+        raise ValueError(f"X has shape {rows.shape}; pass a table with a row for each round and a column a feature")
+    try:
+        rows = rows.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"X must hold numbers only: {error}") from None
+    rows.flags.writeable = False
+    return rows

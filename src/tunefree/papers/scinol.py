@@ -1,0 +1,148 @@
+"""ScInOL1 and ScInOL2, the scale-invariant online learners.
+
+Kempka, Kotlowski, Warmuth: Adaptive scale-invariant online algorithms for learning linear models (ICML 2019),
+Algorithms 1 and 2, and for K outputs Algorithms 3 and 4 (Appendix G): the same with K weights a feature. The paper
+assumes slopes of at most 1; slopes are divided by the Lipschitz constant of the loss, and the regret of the theorem is
+multiplied by it.
+
+S_{t,i} and M_{t,i} are kept themselves, not their squares, whose range of numbers would be half as wide.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tunefree.papers.algorithm import Algorithm, Stream, over
+from tunefree.theory.bounds import Bound, no_bound, scinol1_bound, scinol2_bound
+
+PAPER = "Kempka, Kotlowski, Warmuth 2019"
+
+
+class ScInOL(Algorithm):
+    """What both algorithms keep of each feature, and for each output."""
+
+    parameters = ("epsilon",)
+
+    def __init__(self, epsilon: float = 1.0) -> None:
+        self.epsilon = epsilon
+
+    def begin(self, stream: Stream) -> None:
+        shape = stream.n_features, stream.n_outputs
+        self.lipschitz = stream.lipschitz if stream.lipschitz < math.inf else 1.0
+        self.S, self.G, self.M = np.zeros(shape), np.zeros(shape), np.zeros((shape[0], 1))
+        self.t = 0
+
+    @property
+    def spread(self) -> np.ndarray:
+        """S_hat_{t,i} = sqrt(S_{t-1,i}^2 + M_{t,i}^2)."""
+        return np.hypot(self.S, self.M)
+
+    def observe(self, x: np.ndarray) -> None:
+        """M_{t,i} = max(M_{t-1,i}, |x_{t,i}|)."""
+        self.t += 1
+        self.M = np.maximum(self.M, np.abs(x)[:, None])
+
+    def add(self, x: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """G_{t,i} = G_{t-1,i} - g_t x_{t,i},  S_{t,i}^2 = S_{t-1,i}^2 + (g_t x_{t,i})^2; returns g_t x_{t,i}."""
+        gradient = np.outer(x, slope / self.lipschitz)
+        self.G, self.S = self.G - gradient, np.hypot(self.S, gradient)
+        return gradient
+
+    def check_slopes(self, result: Any) -> Bound | None:
+        """Why the theorems do not apply, if they do not."""
+        if not result.stream.lipschitz < math.inf:
+            return no_bound("the theorems assume a loss with a Lipschitz constant")
+        return None
+
+
+class ScInOL1(ScInOL):
+    """Scale-invariant online learner 1 (Algorithms 1 and 3).
+
+    Examples
+    --------
+    >>> from tunefree.papers import play
+    >>> result = play(ScInOL1(), [[1.0, 0.0], [1.0, 2.0], [-1.0, 1.0]], [1, 1, -1])
+    >>> print(result.bound([1.0, 0.0]))
+    at most 9.90975 (Kempka, Kotlowski, Warmuth 2019, Theorem 3.1)
+    """
+
+    def begin(self, stream: Stream) -> None:
+        super().begin(stream)
+        self.beta = np.full((stream.n_features, stream.n_outputs), self.epsilon)
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        self.observe(x)
+        # beta_{t,i} = min(beta_{t-1,i}, epsilon (S_{t-1,i}^2 + M_{t,i}^2) / (x_{t,i}^2 t))
+        seen = x != 0
+        with np.errstate(over="ignore"):
+            limit = self.epsilon * (self.spread[seen] / x[seen, None]) ** 2 / self.t
+        self.beta[seen] = np.minimum(self.beta[seen], limit)
+        return x @ self.weights
+
+    @property
+    def weights(self) -> np.ndarray:
+        """w_{t,i} = beta_{t,i} sgn(theta_{t,i}) (exp(|theta_{t,i}| / 2) - 1) / (2 S_hat), theta = G / S_hat."""
+        theta = over(self.G, self.spread)
+        return over(self.beta * np.sign(theta) * np.expm1(np.abs(theta) / 2.0), 2.0 * self.spread)
+
+    def update(self, x: np.ndarray, slope: np.ndarray) -> None:
+        self.add(x, slope)
+
+    def bound(self, result: Any, comparator: Any) -> Bound:
+        """Theorem 3.1, and G.1 for several outputs."""
+        lacking = self.check_slopes(result)
+        if lacking:
+            return lacking
+        scales, u = spreads_of(result), comparator.weights
+        value = sum(scinol1_bound(u[:, k], scales[:, k], result.rounds, self.epsilon) for k in range(u.shape[1]))
+        return Bound(result.stream.lipschitz * value, f"{PAPER}, Theorem {'3.1' if u.shape[1] == 1 else 'G.1'}")
+
+
+class ScInOL2(ScInOL):
+    """Scale-invariant online learner 2 (Algorithms 2 and 4).
+
+    Examples
+    --------
+    >>> from tunefree.papers import play
+    >>> result = play(ScInOL2(), [[1.0, 0.0], [1.0, 2.0], [-1.0, 1.0]], [1, 1, -1])
+    >>> print(result.bound([1.0, 0.0]))
+    at most 4.15783 (Kempka, Kotlowski, Warmuth 2019, Theorem 3.2)
+    """
+
+    def begin(self, stream: Stream) -> None:
+        super().begin(stream)
+        self.eta = np.full((stream.n_features, stream.n_outputs), self.epsilon)
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        self.observe(x)
+        return x @ self.weights
+
+    @property
+    def weights(self) -> np.ndarray:
+        """w_{t,i} = sgn(theta_{t,i}) min(|theta_{t,i}|, 1) eta_{t-1,i} / (2 S_hat), theta = G / S_hat."""
+        theta = over(self.G, self.spread)
+        return over(np.sign(theta) * np.minimum(np.abs(theta), 1.0) * self.eta, 2.0 * self.spread)
+
+    def update(self, x: np.ndarray, slope: np.ndarray) -> None:
+        weights = self.weights
+        # eta_{t,i} = eta_{t-1,i} - g_t x_{t,i} w_{t,i}
+        self.eta = self.eta - self.add(x, slope) * weights
+
+    def bound(self, result: Any, comparator: Any) -> Bound:
+        """Theorem 3.2, and G.2 for several outputs."""
+        lacking = self.check_slopes(result)
+        if lacking:
+            return lacking
+        scales, u, X = spreads_of(result), comparator.weights, np.abs(result.X)
+        first = X[(X != 0).argmax(axis=0), np.arange(X.shape[1])]  # |x_{tau_i, i}|
+        value = sum(scinol2_bound(u[:, k], scales[:, k], first, self.epsilon) for k in range(u.shape[1]))
+        return Bound(result.stream.lipschitz * value, f"{PAPER}, Theorem {'3.2' if u.shape[1] == 1 else 'G.2'}")
+
+
+def spreads_of(result: Any) -> np.ndarray:
+    """S_hat_{T,i} = sqrt(S_{T,i}^2 + M_{T,i}^2) of the rounds of a result, (d, K)."""
+    slopes = result.slopes.reshape(result.rounds, -1) / result.stream.lipschitz
+    return np.sqrt((result.X**2).T @ slopes**2 + (np.abs(result.X).max(axis=0) ** 2)[:, None])

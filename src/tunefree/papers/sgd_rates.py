@@ -1,0 +1,168 @@
+"""Exponential rates at which regularised SGD reaches the Bayes rule under a strong low-noise condition.
+
+Nitanda, Suzuki: Stochastic gradient descent with exponential convergence rates of expected classification errors
+(AISTATS 2019), Theorems 1 and 2, Corollary 1. Steps are eta_t = 2 / (lambda (gamma + t)); the average has the weights
+2 (gamma + t - 1) / ((2 gamma + T) (T + 1)). The paper's symbols:
+
+    lambda        regularization, small enough for the theorems to hold
+    gamma         offset of the time index
+    M             bound on the absolute slope of the loss
+    R             bound on sqrt(k(x, x))
+    L             smoothness of the expected loss as a functional: the smoothness of the loss, times R^2
+    sigma^2       bound on the variance of the stochastic gradient
+    m             m(delta), see tunefree.losses.links.low_noise_margin
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from tunefree.kernel.regularized_sgd import least_offset as least_offset
+
+
+def variance_constant(
+    regularization: float, offset: float, smoothness: float, variance: float, initial_gap: float
+) -> float:
+    """nu of Theorem 1: max(2 (L + lambda) sigma^2 / lambda^2, (1 + gamma) (L_lambda(g_1) - L_lambda(g_lambda))).
+
+    Parameters
+    ----------
+    regularization, offset, smoothness, variance : float
+        lambda, gamma, L and sigma^2.
+    initial_gap : float
+        L_lambda(g_1) - L_lambda(g_lambda).
+
+    Examples
+    --------
+    >>> variance_constant(0.5, offset=3.0, smoothness=0.5, variance=1.0, initial_gap=0.5)
+    8.0
+    """
+    _positive(regularization=regularization, smoothness=smoothness)
+    return max(2.0 * (smoothness + regularization) * variance / regularization**2, (1.0 + offset) * initial_gap)
+
+
+class ExponentialRate(NamedTuple):
+    """The rate of Theorem 1, for the last iterate, or of Theorem 2, for the average.
+
+    Corollary 1 is Theorem 2 for the logistic loss and a Gaussian kernel: M = R = 1, and the margin
+    ``low_noise_margin(Logistic(), delta)`` of :mod:`tunefree.losses.links`.
+
+    Parameters
+    ----------
+    regularization, offset, margin : float
+        lambda, gamma and m(delta).
+    kernel_bound, slope_bound : float, default 1
+        R and M.
+    averaged : bool, default False
+        Whether the average of the iterates is used (Theorem 2).
+
+    Examples
+    --------
+    >>> rate = ExponentialRate(0.5, 3.0, 1.0)
+    >>> round(rate.bound(100_000), 6), rate.threshold(nu=8.0)
+    (0.008806, 509)
+    >>> rate.bound(rate.rounds(0.01)) <= 0.01 < rate.bound(rate.rounds(0.01) - 1)
+    True
+    >>> rate._replace(averaged=True).threshold(initial_distance=1.0)
+    4602
+
+    For the logistic loss, lambda = 0.01 and a variance of 1 the theorem holds only from millions of rounds on:
+
+    >>> nu = variance_constant(0.01, 51.0, smoothness=0.25, variance=1.0, initial_gap=0.69)
+    >>> ExponentialRate(0.01, 51.0, 1.0).threshold(nu=nu)
+    16639949
+    """
+
+    regularization: float
+    offset: float
+    margin: float
+    kernel_bound: float = 1.0
+    slope_bound: float = 1.0
+    averaged: bool = False
+
+    def threshold(self, *, nu: float | None = None, initial_distance: float | None = None) -> int:
+        """Least number of rounds T for which the bound holds.
+
+        Parameters
+        ----------
+        nu : float
+            :func:`variance_constant`; Theorem 1 needs it.
+        initial_distance : float
+            ||g_1 - g_lambda||; Theorem 2 needs it.
+
+        Raises
+        ------
+        ValueError
+            If the number that the theorem needs is missing: any value assumed for it would make the threshold
+            meaningless.
+        """
+        self._check()
+        offset, reach = self.offset, 32.0 * self.kernel_bound**2 / self.margin**2
+        if not self.averaged:
+            if nu is None:
+                raise ValueError("Theorem 1 needs nu, see variance_constant")
+            return max(math.ceil(reach * nu / self.regularization - offset), 1)
+        if initial_distance is None:
+            raise ValueError("Theorem 2 needs initial_distance, the norm of the minimiser if g_1 is 0")
+        noise = (self.slope_bound * self.kernel_bound / self.regularization) ** 2
+        by_noise = reach * 36.0 * noise - 2.0 * offset
+        # (2 gamma + T) (T + 1) >= reach gamma (gamma - 1) ||g_1 - g_lambda||^2, solved for T.
+        needed = reach * max(offset * (offset - 1.0), 0.0) * initial_distance**2
+        half = 0.5 * (2.0 * offset + 1.0)
+        by_start = -half + math.sqrt(max(half * half - 2.0 * offset + needed, 0.0))
+        return max(math.ceil(max(by_noise, by_start)), 1)
+
+    def bound(self, rounds: float) -> float:
+        """(4), or (5) for the average, on the expected excess classification error after T rounds."""
+        return 2.0 * math.exp(-self._per_round() * ((2.0 if self.averaged else 1.0) * self.offset + rounds))
+
+    def rounds(self, error: float) -> int:
+        """Least number of rounds for which the bound is at most an error, as in (6); the threshold is left aside."""
+        _positive(error=error)
+        before = (2.0 if self.averaged else 1.0) * self.offset
+        return max(math.ceil(math.log(2.0 / error) / self._per_round() - before), 1)
+
+    def _per_round(self) -> float:
+        self._check()
+        of_slopes = self.slope_bound * self.kernel_bound * self.kernel_bound
+        return (self.margin * self.regularization / of_slopes) ** 2 / ((2.0**10 if self.averaged else 2.0**9) * 9.0)
+
+    def _check(self) -> None:
+        numbers = self._asdict()
+        _positive(**{name: numbers[name] for name in ("regularization", "margin", "kernel_bound", "slope_bound")})
+
+
+def sgd_penalty(margin: float, norm: float, room: float, kernel_bound: float = 1.0) -> tuple[float, float]:
+    """Proposition 1 for finite dimensions: a lambda small enough for the theorems to hold.
+
+    Parameters
+    ----------
+    margin : float
+        m(delta).
+    norm : float
+        Norm of the Bayes rule g_* of the expected loss.
+    room : float
+        By how much the expected loss of every function at least m(delta) / (2 R) away from g_* exceeds that of g_*.
+        With strong convexity of modulus mu around g_* it is at least mu (m(delta) / (2 R))^2 / 2.
+    kernel_bound : float, default 1
+        R.
+
+    Returns
+    -------
+    penalty, distance : float
+        lambda = 2 room / ||g_*||^2, and m(delta) / (2 R), which ||g_lambda - g_*|| does not exceed.
+
+    Examples
+    --------
+    >>> sgd_penalty(margin=1.0, norm=2.0, room=0.01)
+    (0.005, 0.5)
+    """
+    _positive(margin=margin, norm=norm, room=room, kernel_bound=kernel_bound)
+    return 2.0 * room / norm**2, margin / (2.0 * kernel_bound)
+
+
+def _positive(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if not (number > 0 and math.isfinite(number)):
+            raise ValueError(f"{name} must be a number above 0, not {number}")

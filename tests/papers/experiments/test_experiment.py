@@ -1,0 +1,108 @@
+"""Parts are computed once, kept, and taken up again; what is written is whole; messages say what is missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.papers.experiments.example import Settings, ends_its_process, parts, stops_at_two, work
+from tunefree.core.errors import DataError, ModelError
+from tunefree.papers import experiments as reproduce
+from tunefree.papers.experiments import experiment as experiments
+from tunefree.papers.experiments import running
+from tunefree.papers.experiments.experiment import Experiment, Report, Request
+from tunefree.papers.experiments.progress import Display
+
+
+def draw(figure):
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1])
+
+
+def report(settings, results):
+    rows = [{"part": name, "square": float(arrays["square"])} for name, arrays in sorted(results.items())]
+    return Report(draw, (3.0, 2.0), rows, "squares", f"last {float(results['last']['square']):g}", "none")
+
+
+EXAMPLE = Experiment("example", "An example", Settings(), Settings(2), report, parts, work)
+
+
+def test_parts_may_depend_on_earlier_ones(tmp_path):
+    results = experiments.compute(EXAMPLE, Request(tmp_path))
+    assert float(results["last"]["square"]) == pytest.approx(0 + 1 + 4 + 9)
+
+
+def test_processes_compute_what_one_computes(tmp_path):
+    one = experiments.compute(EXAMPLE, Request(tmp_path / "one"))
+    two = experiments.compute(EXAMPLE, Request(tmp_path / "two", jobs=2))
+    assert one.keys() == two.keys()
+    assert all(np.array_equal(one[name]["square"], two[name]["square"]) for name in one)
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path):
+    stopped = Experiment("example", "", Settings(), Settings(), report, parts, stops_at_two)
+    with pytest.raises(KeyboardInterrupt):
+        experiments.compute(stopped, Request(tmp_path))
+    told = []
+    experiments.compute(EXAMPLE, Request(tmp_path), lambda *numbers: told.append(numbers))
+    assert told[0] == (2, 4, 2)  # 0 and 1 were done
+    again = []
+    experiments.compute(EXAMPLE, Request(tmp_path), lambda *numbers: again.append(numbers))
+    assert again == [(4, 4, 4), (5, 5, 5)]
+    experiments.store_of(EXAMPLE, Request(tmp_path)).clear()
+    afresh = []
+    experiments.compute(EXAMPLE, Request(tmp_path), lambda *numbers: afresh.append(numbers))
+    assert afresh[-1] == (5, 5, 0)
+
+
+def test_a_process_that_is_killed_is_no_riddle(tmp_path):
+    killed = Experiment("example", "", Settings(), Settings(), report, parts, ends_its_process)
+    with pytest.raises(ModelError, match="process was killed, .* fewer --jobs"):
+        experiments.compute(killed, Request(tmp_path, jobs=2))
+
+
+def test_parts_of_other_settings_or_damaged_ones_are_not_taken(tmp_path):
+    experiments.compute(EXAMPLE, Request(tmp_path))
+    other = Experiment("example", "", Settings(scale=2.0), Settings(), report, parts, work)
+    results = experiments.compute(other, Request(tmp_path))
+    assert float(results["square-3"]["square"]) == 36.0
+    path = tmp_path / "parts" / "example" / "square-3.safetensors"
+    path.write_bytes(path.read_bytes()[:-4])
+    results = experiments.compute(other, Request(tmp_path))
+    assert float(results["square-3"]["square"]) == 36.0
+
+
+def test_what_is_written(tmp_path):
+    files = running.run(EXAMPLE, Request(tmp_path, quick=True))
+    assert sorted(path.name for path in files) == ["example.csv", "example.md", "example.png", "example.svg"]
+    text = (tmp_path / "example.md").read_text()
+    assert "An example" in text and "last 1" in text and "quick" in text and "parts 2" in text
+    assert (tmp_path / "example.csv").read_text().splitlines()[0] == "part,square"
+    before = {path.name: path.read_bytes() for path in files}
+    experiments.store_of(EXAMPLE, Request(tmp_path, quick=True)).clear()
+    running.run(EXAMPLE, Request(tmp_path, quick=True))
+    assert before == {path.name: path.read_bytes() for path in files}
+
+
+def test_unknown_names_are_named():
+    with pytest.raises(ModelError, match=r"no experiment is called 'scinol-fig9'; there are .*scinol-fig1"):
+        reproduce.experiments(["scinol-fig9"])
+
+
+def test_every_experiment_is_named_as_it_is_listed():
+    assert [experiment.name for experiment in reproduce.experiments(list(reproduce.NAMES))] == list(reproduce.NAMES)
+
+
+def test_missing_data_are_named_before_anything_is_computed(tmp_path, monkeypatch):
+    monkeypatch.delenv("TUNEFREE_DATA", raising=False)
+    with pytest.raises(DataError, match=r"bank_additional_full\.parquet .*--data DIR or in TUNEFREE_DATA"):
+        running.reproduce(["pistol-fig2", "scinol-fig2"], Request(tmp_path), Display(quiet=True))
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(DataError, match="does not hold a file bank"):
+        running.reproduce(["scinol-fig2"], Request(tmp_path, folder=tmp_path), Display(quiet=True))
+    monkeypatch.setenv("TUNEFREE_DATA", str(tmp_path))
+    missing = running.reproduce(
+        ["sgd-fig1", "scinol-table2"], Request(tmp_path, quick=True), Display(quiet=True), without_missing=True
+    )
+    assert len(missing) == 1 and missing[0].startswith("scinol-table2 was left out")
+    assert (tmp_path / "sgd-fig1.png").exists()

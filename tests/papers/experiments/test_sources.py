@@ -1,0 +1,42 @@
+"""Results in the cache are those of the present code and data."""
+
+from __future__ import annotations
+
+from tunefree.papers.experiments import sources
+from tunefree.papers.experiments.experiment import Part, Store
+
+
+def test_a_change_of_anything_that_is_imported_changes_the_digest(tmp_path, monkeypatch):
+    files = {"tunefree.one": "from tunefree.two import f\nimport numpy\n", "tunefree.two": "f = 1\n"}
+
+    def digest(**changed):
+        for name, text in (files | {f"tunefree.{key}": text for key, text in changed.items()}).items():
+            (tmp_path / name).write_text(text)
+        sources.code_digest.cache_clear()
+        return sources.code_digest("tunefree.one")
+
+    monkeypatch.setattr(sources, "_file_of", lambda name: tmp_path / name if name in files else None)
+    first = digest()
+    assert digest(two="f = 2\n") != first == digest()
+    sources.code_digest.cache_clear()
+
+
+def test_experiments_depend_on_the_learners_that_they_run():
+    assert "tunefree.learners.pistol" in sources.imported(b"from tunefree.learners.pistol import PiSTOL")
+    path = sources._file_of("tunefree.papers.experiments.epochs")
+    names = sources.imported(path.read_bytes())
+    assert "tunefree.papers.experiments.methods" in names
+
+
+def test_parts_of_other_sources_are_computed_again(tmp_path):
+    part = Part("one", {"number": 1})
+    Store(tmp_path, "before").save(part, {})
+    assert Store(tmp_path, "before").load(part) is not None
+    assert Store(tmp_path, "now").load(part) is None
+
+
+def test_data_files_are_told_apart_by_their_content(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_bytes(b"rows")
+    other.write_bytes(b"more rows")
+    assert sources.digest_of("builtins", [one]) != sources.digest_of("builtins", [other])

@@ -1,0 +1,67 @@
+"""Excess risk and error where the Bayes rule is known: the identity (3), and agreement with sampled labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tunefree import losses
+from tunefree.papers.excess import bregman, excess_error, excess_risk, excess_risk_by_bregman
+
+INVERTIBLE = [
+    losses.Logistic(),
+    losses.Square(),
+    losses.SquaredHinge(),
+    losses.Exponential(),
+    losses.SmoothedHinge(),
+]
+each_loss = pytest.mark.parametrize("loss", INVERTIBLE, ids=lambda loss: type(loss).__name__)
+
+
+@each_loss
+@given(pairs=st.lists(st.tuples(st.floats(0.01, 0.99), st.floats(0.01, 0.99)), min_size=1, max_size=8))
+def test_the_identity_of_excess_risk_and_bregman_divergence(loss, pairs):
+    stands_for, true = np.array(pairs).T
+    predictions = [loss.link(mu) for mu in stands_for.tolist()]
+    direct = excess_risk(loss, predictions, true).mean
+    assert excess_risk_by_bregman(loss, predictions, true).mean == pytest.approx(direct, rel=1e-8, abs=1e-10)
+    assert direct >= -1e-12
+
+
+def test_the_logistic_divergence_is_kullback_and_leiblers():
+    a, b = 0.3, 0.8
+    expected = b * np.log(b / a) + (1 - b) * np.log((1 - b) / (1 - a))
+    assert bregman(losses.Logistic(), a, b) == pytest.approx(expected)
+
+
+@each_loss
+def test_the_bayes_rule_has_no_excess(loss):
+    probabilities = np.linspace(0.05, 0.95, 19)
+    best = [loss.link(mu) for mu in probabilities.tolist()]
+    assert excess_risk(loss, best, probabilities).mean == pytest.approx(0.0, abs=1e-14)
+    assert excess_error(np.array(best), probabilities).mean == 0.0
+
+
+def test_estimates_agree_with_sampled_labels():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, 200_000)
+    probabilities, predictions = 1 / (1 + np.exp(-2 * x)), x - 0.5
+    labels = np.where(rng.random(len(x)) < probabilities, 1.0, -1.0)
+    gap = np.mean(np.logaddexp(0, -labels * predictions) - np.logaddexp(0, -labels * 2 * x))
+    few = slice(0, 20_000)  # without label noise fewer rows do
+    found = excess_risk(losses.Logistic(), predictions[few], probabilities[few])
+    assert gap == pytest.approx(found.mean, abs=5e-3)
+    errors = np.mean((np.where(predictions > 0, 1, -1) != labels).astype(float) - (np.where(x > 0, 1, -1) != labels))
+    assert errors == pytest.approx(excess_error(predictions, probabilities).mean, abs=5e-3)
+    assert 0 < found.standard_error < 1e-3
+
+
+def test_shapes_and_ranges_are_checked():
+    with pytest.raises(ValueError, match="equally many"):
+        excess_error([1.0], [0.5, 0.5])
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        excess_risk(losses.Logistic(), [1.0], [1.5])
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        bregman(losses.Logistic(), 0.0, 0.5)

@@ -1,0 +1,158 @@
+"""What Orabona 2014 says for finite T holds in simulation, and falls at the rates that the paper prints."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import naive
+from tunefree.losses import Hinge, Logistic, SmoothedHinge, Square
+from tunefree.papers import pistol_risk
+from tunefree.papers.pistol_risk import constants_of
+
+POINTS = 5  # a kernel that is 1 for equal points and 0 for others: functions are any values, eigenvalues 1 / POINTS
+
+
+def values_of(loss, y, margins):
+    return np.array([loss.value(*pair) for pair in zip(y, margins, strict=True)])
+
+
+def slopes_of(loss, y):
+    return lambda t, margins: np.array([loss.slope(y[t], margins[0])])
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 200), eta=st.floats(0.01, 0.25), size=st.floats(0.0, 20.0))
+def test_averaged_sgd_keeps_what_its_bound_is_made_of_on_any_sequence(seed, n, eta, size):
+    """(1 - 2 eta) sum l(f_t) <= sum l(h) + ||h||^2 / (2 eta), from which (3) follows for the mean of rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0)
+    y, h = rng.choice([-1.0, 1.0], n), size * rng.normal(size=3)
+    margins, _ = naive.averaged_sgd(X, slopes_of(Square(), y), 1, np.ones(n), eta)
+    own, other = values_of(Square(), y, margins[:, 0]).sum(), values_of(Square(), y, X @ h).sum()
+    assert (1 - 2 * eta) * own <= other + h @ h / (2 * eta) + 1e-9
+    if other <= n:  # as for the best h, since that of 0 is n
+        bound = pistol_risk.averaged_sgd_excess(float(np.linalg.norm(h)), n, eta)
+        assert own <= other + n * bound + 1e-9
+
+
+def test_the_best_rate_gives_the_least_bound():
+    tried = [pistol_risk.averaged_sgd_excess(3.0, 400, eta) for eta in np.linspace(0.001, 0.25, 1000)]
+    assert pistol_risk.averaged_sgd_excess(3.0, 400) == pytest.approx(0.6)  # (4): 4 * 3 / 20
+    assert min(tried) == pytest.approx(0.6, rel=1e-4)
+    assert pistol_risk.averaged_sgd_excess(100.0, 400) == 101.0  # at the rate 1/4
+    with pytest.raises(ValueError, match="at most 1/4"):
+        pistol_risk.averaged_sgd_excess(1.0, 100, eta=0.3)
+
+
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 200), size=st.floats(0.0, 10.0), noise=st.floats(0.0, 2.0))
+def test_perceptron_makes_no_more_mistakes_than_its_bound(seed, n, size, noise):
+    rng = np.random.default_rng(seed)
+    X, h = rng.normal(size=(n, 3)), size * rng.normal(size=3)
+    y = np.where(X @ h + noise * rng.normal(size=n) > 0, 1.0, -1.0)
+    margins, _ = naive.perceptron(X, lambda t, m: -y[t] * np.ones(1), 1, np.ones(n))
+    reach = float(np.linalg.norm(h) * np.linalg.norm(X, axis=1).max())
+    mistakes = (np.sign(margins[:, 0]) != y).sum()
+    assert mistakes <= pistol_risk.perceptron_mistakes(reach, values_of(Hinge(), y, X @ h).sum()) + 1e-9
+
+
+@given(seed=st.integers(0, 2**32), spread=st.floats(-3.0, 0.0), loss=st.sampled_from([Logistic(), Square()]))
+def test_the_excess_error_is_bounded_by_the_excess_risk(seed, spread, loss):
+    """Any probabilities and any function on a few points; alpha = 0."""
+    rng = np.random.default_rng(seed)
+    p, chance = rng.dirichlet(np.ones(4)), 0.5 + 10.0**spread * rng.uniform(-0.5, 0.5, 4)
+    best = np.log(chance / (1 - chance)) if loss == Logistic() else 2 * chance - 1
+    f = rng.normal(size=4) * 10.0 ** rng.uniform(-3, 0)
+
+    def risk(g):
+        each = [c * loss.value(1.0, m) + (1 - c) * loss.value(-1.0, m) for c, m in zip(chance, g, strict=True)]
+        return p @ np.array(each)
+
+    excess_error = p @ (np.abs(2 * chance - 1) * ((f > 0) != (chance > 0.5)))
+    assert excess_error <= pistol_risk.excess_error_bound(risk(f) - risk(best), loss) + 1e-9
+
+
+def test_lemma_1_asks_for_a_loss_that_bends():
+    with pytest.raises(ValueError, match="Hinge"):
+        pistol_risk.excess_error_bound(0.1, Hinge())
+    with pytest.raises(ValueError, match="Square"):
+        constants_of(Square(), a=4.0)
+
+
+@pytest.mark.parametrize("loss", [SmoothedHinge(), Logistic()])
+@given(
+    seed=st.integers(0, 2**32), n=st.integers(1, 200), size=st.floats(0.0, 30.0), a=st.sampled_from([2.6, 4.0, 9.0]),
+    b=st.sampled_from([0.1, 1.0, 10.0]),
+)  # fmt: skip
+def test_corollary_1_holds(loss, seed, n, size, a, b):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    X /= np.linalg.norm(X, axis=1).max()
+    X[0] /= np.linalg.norm(X[0])  # the learner's M is then the paper's
+    h = size * rng.normal(size=3)
+    y = np.where(X @ h + rng.normal(size=n) > 0, 1.0, -1.0)
+    constants = constants_of(loss, a, b * loss.lipschitz)
+
+    def divided(t, margins):
+        return slopes_of(loss, y)(t, margins) / loss.lipschitz
+
+    margins, _ = naive.pistol(X, divided, 1, np.ones(n), a, b)
+    own, other = values_of(loss, y, margins[:, 0]).sum(), values_of(loss, y, X @ h).sum()
+    bound = pistol_risk.smooth_regret_bound(float(np.linalg.norm(h)), other, n, constants)
+    assert own - other <= bound + 1e-9
+
+
+def average_risks(rounds, chance, a, b, runs=20):
+    """Mean risk of PiSTOL's average with the logistic loss, of independent points that are all equally likely."""
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(runs):
+        at = rng.integers(0, POINTS, rounds)
+        y = np.where(rng.random(rounds) < chance[at], 1.0, -1.0)
+        g, alpha, total = np.zeros(POINTS), a, np.zeros(POINTS)
+        for i, label in zip(at, y, strict=True):
+            f = g * b / alpha * math.exp(g @ g / (2 * alpha))
+            total += f
+            s = -label / (1 + math.exp(label * f[i]))
+            g[i], alpha = g[i] - s, alpha + a * abs(s)
+        found.append(risk_of(total / rounds, chance))
+    return float(np.mean(found))
+
+
+def risk_of(f, chance):
+    return float(np.mean(chance * np.logaddexp(0, -f) + (1 - chance) * np.logaddexp(0, f)))
+
+
+@pytest.mark.parametrize("rounds", [10, 100, 2000])
+def test_the_risk_of_the_average_is_within_corollary_2_and_theorems_2_and_3(rounds):
+    chance = np.array([0.1, 0.3, 0.5, 0.8, 0.95])
+    best = np.log(chance / (1 - chance))
+    least, norm, a = risk_of(best, chance), float(np.linalg.norm(best)), 4.0
+    constants = constants_of(Logistic(), a)
+    excess = average_risks(rounds, chance, a, 1.0) - least
+    assert 0.0 < excess <= pistol_risk.smooth_regret_bound(norm, rounds * least, rounds, constants) / rounds
+    assert excess <= pistol_risk.lipschitz_excess_risk_bound(rounds, 1.0, norm**2, constants)
+    for beta in (0.1, 1 / 3, 0.4, 0.5):
+        source = POINTS**beta * np.sqrt(np.mean(best**2))  # L_K^beta divides by POINTS^beta
+        assert excess <= pistol_risk.excess_risk_bound(rounds, least, beta, float(source), constants)
+
+
+@pytest.mark.parametrize("beta", [0.15, 0.3, 0.4, 0.5])
+@pytest.mark.parametrize("risk", [0.0, 0.1])
+def test_theorem_2_falls_at_the_rate_that_the_paper_prints(beta, risk):
+    """The ratio to the rate changes by logarithms only, on both sides of beta = 1/3."""
+    constants = constants_of(SmoothedHinge(), a=4.0)
+    rounds = np.array([1e12, 1e24, 1e36])
+    bounds = np.array([pistol_risk.excess_risk_bound(T, risk, beta, 1.0, constants) for T in rounds])
+    ratios = bounds / pistol_risk.excess_risk_rate(rounds, risk, beta)
+    assert (ratios[1:] / ratios[:-1] < 4.0).all() and (ratios[1:] / ratios[:-1] > 0.25).all()
+
+
+def test_theorem_3_falls_at_its_rate():
+    constants = constants_of(Logistic(), a=4.0)
+    bounds = [pistol_risk.lipschitz_excess_risk_bound(T, 0.5, 2.0, constants) for T in (1e12, 1e24)]
+    assert math.log(bounds[1] / bounds[0]) / math.log(1e12) == pytest.approx(-1 / 3, abs=0.02)

@@ -1,0 +1,195 @@
+"""The protocol: play, comparators, contract tests of a stranger's learner, and the display of regret."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from tunefree import papers
+from tunefree.papers import RegretDisplay, check, play
+
+
+class Strangers:
+    """Somebody's learner, in twenty lines, without a base class."""
+
+    def __init__(self, rate=0.5):
+        self.rate = rate
+
+    def begin(self, stream):
+        self.weights = np.zeros(stream.n_features)
+        self.t = 0
+
+    def predict(self, x):
+        return x @ self.weights
+
+    def update(self, x, slope):
+        self.t += 1
+        self.weights = self.weights - self.rate / self.t**0.5 * slope * x
+
+
+def data(seed=0, n=80, d=3):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, d))
+    return X, np.where(X[:, 0] + random.normal(size=n) > 0, 1, -1)
+
+
+def test_a_strangers_learner_is_played_checked_and_drawn():
+    X, y = data()
+    result = play(Strangers(), X, y)
+    same = play(papers.OGD(0.5), X, y)
+    np.testing.assert_allclose(result.predictions, same.predictions, rtol=1e-12)
+    assert result.regret("best", radius=2.0) > 0.0
+    assert str(result.bound([1.0, 0.0, 0.0])) == "no bound: Strangers has no method bound"
+    assert len(check(Strangers)) == 6
+    display = RegretDisplay.from_result(result, same, radius=2.0)
+    assert len(display.lines_) == 2 and len(display.notes_) == 2
+
+
+@pytest.mark.parametrize(
+    ("broken", "complaint"),
+    [
+        ({"update": lambda self, x, slope: setattr(self, "rate", 2 * self.rate)}, None),
+        ({"weights": property(lambda self: np.zeros(7), lambda self, w: None)}, "."),
+        ({"predict": lambda self, x: np.inf}, "not finite"),
+        ({"begin": lambda self, stream: None, "weights": np.zeros(3), "t": 0}, "forget"),
+        ({"bound": lambda self, result, u: papers.Bound(-1e9, "none")}, "its bound is"),
+    ],
+)
+def test_broken_learners_do_not_pass(broken, complaint):
+    kind = type("Broken", (Strangers,), broken)
+    if complaint is None:
+        assert check(kind)
+        return
+    with pytest.raises((AssertionError, ValueError), match=complaint):
+        check(kind)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        papers.ScInOL1(),
+        papers.ScInOL2(),
+        papers.PiSTOL(),
+        papers.PiSTOL(kernel="gaussian", gamma=1.0),
+        papers.PiSTOL(normalised=True),
+        papers.CoordinatePiSTOL(),
+        papers.AveragedSGD(),
+        papers.Perceptron(),
+        papers.OGD(),
+        papers.FixedRates(),
+        papers.AdaGrad(),
+        papers.Adam(),
+        papers.NAG(),
+        papers.SFMD(),
+        papers.CoCoB(),
+        papers.CoCoBOriginal(),
+        papers.Kotlowski(),
+        papers.RegularizedSGD(),
+        papers.OnlineRegularized(),
+    ],
+    ids=str,
+)
+def test_all_algorithms_keep_the_contract(made):
+    assert len(check(made)) == 6
+    if not isinstance(made, papers.Perceptron):
+        assert len(check(made, classes=3)) == 6
+
+
+def test_predictions_are_made_before_rows_are_learned():
+    X, y = data()
+    result = play(papers.ScInOL2(), X, y)
+    assert result.predictions[0] == 0.0 and result.losses[0] == pytest.approx(np.log(2.0))
+    loss = np.log1p(np.exp(-y * result.predictions))
+    np.testing.assert_allclose(result.losses, loss)
+    np.testing.assert_allclose(result.slopes, -y / (1 + np.exp(y * result.predictions)))
+    assert play(papers.ScInOL2(), X[:10], y[:10]).predictions.tolist() == result.predictions[:10].tolist()
+
+
+def test_the_algorithm_given_stays_as_it_is():
+    X, y = data()
+    algorithm = papers.NAG()
+    first = play(algorithm, X, y).predictions
+    assert not hasattr(algorithm, "weights") and play(algorithm, X, y).predictions.tolist() == first.tolist()
+
+
+def test_the_average_is_that_of_the_functions_that_predicted():
+    X, y = data()
+    result = play(papers.OGD(), X, y)
+    means = np.mean([play(papers.OGD(), X[:t], y[:t]).weights for t in range(1, len(X))], axis=0)
+    np.testing.assert_allclose(result.average * len(X), means * (len(X) - 1))
+
+
+def test_labels_and_numbers_are_those_of_the_loss():
+    X, _ = data(n=6)
+    assert play(papers.OGD(), X, ["b", "a", "b", "a", "b", "a"]).y.tolist() == [1, -1, 1, -1, 1, -1]
+    assert play(papers.OGD(), X, [3, 4, 5, 3, 4, 5]).predictions.shape == (6, 3)
+    numbers = [0.5, 2.0, -1.0, 0.0, 7.0, 1.0]
+    result = play(papers.ScInOL2(), X, numbers, loss="absolute")
+    assert result.y.tolist() == numbers and result.losses[0] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "loss", "message"),
+    [
+        ([[1.0]], [1, -1], "logistic", "X has 1 rows and y has 2"),
+        ([[1.0], [np.nan]], [1, -1], "logistic", "row 1 of X holds a number that is not finite"),
+        ([["a"], ["b"]], [1, -1], "logistic", "X must hold numbers only"),
+        ([1.0, 2.0], [1, -1], "logistic", "X has shape"),
+        ([[1.0], [2.0]], [7, 7], "logistic", "there are 1 classes"),
+        ([[1.0], [2.0], [3.0]], [1, 2, 3], "hinge", "the hinge loss is of two classes"),
+        ([[1.0], [2.0]], [1, -1], "nonsense", "unknown loss"),
+    ],
+)
+def test_input_that_cannot_be_played_is_refused(X, y, loss, message):
+    with pytest.raises(Exception, match=message):
+        play(papers.OGD(), X, y, loss)
+
+
+def test_a_width_is_the_users_choice():
+    with pytest.raises(ValueError, match="pass gamma"):
+        play(papers.PiSTOL(kernel="gaussian"), *data())
+
+
+@pytest.mark.parametrize("loss", ["logistic", "smoothed-hinge", "square"])
+@pytest.mark.parametrize("radius", [0.5, 3.0, None])
+def test_the_best_comparator_is_the_best(loss, radius):
+    X, y = data(3)
+    result = play(papers.OGD(0.1), X, y, loss)
+    best = result.comparator("best", radius)
+    limit = np.inf if radius is None else radius
+    assert np.linalg.norm(best.weights) <= limit * (1 + 1e-9)
+    other = minimize(
+        lambda u: result.comparator(u).losses.sum(),
+        np.zeros(3),
+        method="SLSQP",
+        constraints=[] if radius is None else [{"type": "ineq", "fun": lambda u: radius**2 - u @ u}],
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    assert best.losses.sum() <= other.fun + 1e-4
+
+
+def test_the_best_function_of_a_kernel_is_found():
+    X, y = data(4, 40)
+    result = play(papers.PiSTOL(kernel="gaussian", gamma=0.5), X, y)
+    best = result.comparator("best", 2.0)
+    assert best.norms[0] == pytest.approx(2.0, rel=1e-4)
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        c = best.weights[:, 0] + 0.1 * random.normal(size=40)
+        c *= 2.0 / np.sqrt(c @ result.gram @ c)
+        assert result.comparator(c).losses.sum() >= best.losses.sum() - 1e-3
+    assert 0.0 < result.regret(best) <= result.bound(best).value
+
+
+def test_regret_over_rows_has_the_bound_beside_it():
+    X, y = data()
+    results = [play(made, X, y) for made in (papers.ScInOL1(), papers.ScInOL2(), papers.Adam())]
+    display = RegretDisplay.from_result(*results, u=[1.0, 0.0, 0.0])
+    names = [line.get_label() for line in display.lines_]
+    assert names == ["ScInOL1", "ScInOL1, Theorem 3.1", "ScInOL2", "ScInOL2, Theorem 3.2", "Adam"]
+    assert display.notes_ == ["Adam: no theorem of the papers bounds the regret of Adam"]
+    regrets, bounds = display.lines_[0].get_ydata(), display.lines_[1].get_ydata()
+    assert regrets[-1] == pytest.approx(results[0].regret([1.0, 0.0, 0.0]))
+    assert bounds[-1] == pytest.approx(results[0].bound([1.0, 0.0, 0.0]).value)
+    assert (np.asarray(bounds)[:, None] >= 0).all() and display.ax_.get_xlabel() == "rounds (rows)"
