@@ -56,6 +56,18 @@ def test_the_true_weights_are_not_below_the_bounds(saved, tmp_path):
     assert found["loss"] - found["weights"]["regret_at_most"] > 0.5 * mean  # and it says something
 
 
+def test_weights_are_compared_with_the_loss_that_is_told_of_kernels(tmp_path):
+    """The evidence has 0 as predictions of the rows that were kept back; what is told is of those made later."""
+    table = {name: values[:600] for name, values in numbers().items()}
+    trained = train(open_source(table), Plan(target="label", learner="kernel-pistol"))
+    (tmp_path / "weights.csv").write_text("feature,weight\na,1\nb,-2\n(constant),0.5\n")
+    found = findings(trained, tmp_path / "weights.csv")
+    of_weights = found["weights"]
+    assert found["loss"] == pytest.approx(trained.progress.progressive[0].mean_loss(), rel=1e-9)
+    assert of_weights["regret_at_most"] == pytest.approx(found["loss"] - of_weights["loss_at_least"], rel=1e-9)
+    assert of_weights["loss_at_least"] <= losses(table, {"a": 1.0, "b": -2.0}, 0.5).mean()
+
+
 def test_no_theorem_is_told_of_several_passes(tmp_path):
     """The learner's sums are of all passes, whose regret against small weights is far below that of the first."""
     rng = np.random.default_rng(0)

@@ -56,8 +56,9 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
           that of its ``base``, the average of the members; and ``loss_at_most``, the bound that
           :mod:`tunefree.theory.mixing` gives from it.
         - ``order``: what the order of the rows tells about the targets (:func:`order_of`).
-        - ``risk``: bounds on the loss and the error of future rows. They are for rows that are independent and alike,
-          and left out where the order of the rows refutes that.
+        - ``risk``: bounds on the loss and the error of future rows, from so many ``rows``: those that chose a kernel
+          are left out. They are for rows that are independent and alike, and left out where the order of the rows
+          refutes that.
 
         Those that do not apply are left out.
 
@@ -82,7 +83,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         "largest_radii": {gap: certificate.largest_radius(gap * mean + (of_evidence - mean)) for gap in GAPS},
     }
     if weights is not None:
-        certified["weights"] = of_weights(trained, read_weights(trained, weights))
+        certified["weights"] = of_weights(trained, read_weights(trained, weights), mean)
     contexts = model.pool.contexts if isinstance(model, PoolModel) else [model.aggregation]
     certified |= _of_mixing([context.mixture for context in contexts if context.mixture is not None])
     if isinstance(model, PoolModel):
@@ -93,7 +94,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     certified |= order_of(trained)
     refuted = "order" in certified and certified["order"]["depends_on_rows"]
     if not refuted and any(bound is not None for bound in risks.values()):
-        certified["risk"] = {"confidence": 1.0 - DELTA, **risks}
+        certified["risk"] = {"confidence": 1.0 - DELTA, "rows": model.record.risks["error"].rows, **risks}
     return certified
 
 
@@ -167,15 +168,12 @@ def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
     return sorted(kernels, key=lambda entry: -shares[entry["learner"]])
 
 
-def of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
-    """The linearised regret against some weights, and the bound of the learner's own theorem."""
+def of_weights(trained: Trained, weights: np.ndarray, mean: float) -> dict[str, Any]:
+    """The regret of this mean loss against some weights, and the bound of the learner's own theorem."""
     model = trained.model
     certificate = model.certificate()
-    regret = certificate.regret(weights)
-    known = {
-        "regret_at_most": regret / certificate.weight,
-        "loss_at_least": (certificate.loss - regret) / certificate.weight,
-    }
+    at_least = (certificate.loss - certificate.regret(weights)) / certificate.weight
+    known = {"regret_at_most": mean - at_least, "loss_at_least": at_least}
     bound = _theorem(trained, weights)
     return known | ({"theorem": bound / certificate.weight} if bound < math.inf else {})
 
