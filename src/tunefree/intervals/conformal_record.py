@@ -210,7 +210,7 @@ class ConformalRecord:
         return of_stream if curve is None else of_stream * float(curve.factors(np.array([self.rows]))[0])
 
     def levels_around(self, levels: np.ndarray) -> np.ndarray:
-        """Levels (c, 2) of the ends of intervals, once the stream is over, moved so that these contain the prediction."""
+        """Levels (c, 2) of the ends of intervals after the stream, moved so that these contain the prediction."""
         kept = self.scores.kept()
         return levels_around(levels, kept["targets"], kept["weights"] * recency(kept["digests"].astype(np.float64)))
 

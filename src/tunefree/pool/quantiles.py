@@ -22,9 +22,9 @@ def quantiles(
 ) -> np.ndarray:
     """Quantiles (n, L) of the targets of rows, which are numbers, of which (n,) is predicted.
 
-    ``asked`` names each level in the message of an error. With ``are_ends`` two levels each are the ends of an interval,
-    and after a pass they are moved as far as it takes to contain the prediction. With the losses of counts and amounts logarithms are
-    predicted, targets are at least 0, and rows may have exposures (n,).
+    ``asked`` names each level in the message of an error. With ``are_ends`` two levels each are the ends of an
+    interval, and after a pass they are moved as far as it takes to contain the prediction. With the losses of counts
+    and amounts logarithms are predicted, targets are at least 0, and rows may have exposures (n,).
     """
     members, loss = pool.members, pool.members.loss
     exposure = np.ones(len(predictions)) if exposure is None else exposure
