@@ -11,6 +11,7 @@ import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
 
+from tunefree import OnlineRegressor
 from tunefree.cli.app import app
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
@@ -66,6 +67,16 @@ def test_weights_are_compared_with_the_loss_that_is_told_of_kernels(tmp_path):
     assert found["loss"] == pytest.approx(trained.progress.progressive[0].mean_loss(), rel=1e-9)
     assert of_weights["regret_at_most"] == pytest.approx(found["loss"] - of_weights["loss_at_least"], rel=1e-9)
     assert of_weights["loss_at_least"] <= losses(table, {"a": 1.0, "b": -2.0}, 0.5).mean()
+
+
+def test_the_loss_of_heavy_rows_is_that_of_their_first_round():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(200, 2)), 3.0 * rng.exponential(size=200)
+    y = X[:, 0] + 0.1 * rng.normal(size=200)
+    model = OnlineRegressor(passes=1).fit(X, y, sample_weight=weight)
+    found = findings(model.trained_)
+    assert found["loss"] == model.progressive_loss_
+    assert found["lower_bounds"][3.0] <= np.average((y - X[:, 0]) ** 2, weights=weight)
 
 
 def test_no_theorem_is_told_of_several_passes(tmp_path):

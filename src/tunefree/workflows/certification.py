@@ -74,7 +74,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     if certificate.rounds == 0:
         raise ModelError("the model has seen no rows; train it first")
     of_evidence = certificate.loss / certificate.weight
-    mean = of_evidence if model.ensemble.linear.members else _mean_loss(trained, of_evidence)
+    mean = _mean_loss(trained, of_evidence)
     certified: dict[str, Any] = {
         "rows": certificate.rounds,
         "loss": mean,
@@ -99,7 +99,11 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
 
 
 def _mean_loss(trained: Trained, of_evidence: float) -> float:
-    """The progressive loss where all members keep rows back, of which the evidence has 0 as predictions."""
+    """The progressive loss, where it is known.
+
+    The evidence has other predictions of two kinds of rows: 0 of those that kernel learners keep back, and of a heavy
+    row that is learned in several rounds those before each of them.
+    """
     metrics = trained.progress.progressive[0]
     return metrics.mean_loss() if metrics.weight > 0.0 else of_evidence
 
