@@ -271,16 +271,20 @@ def test_an_exposure_has_no_effect_on_other_losses_and_is_refused(regressor):
         regressor.predict(X, quantiles=0.5, exposure=2.0)
 
 
-def test_a_future_beyond_training_is_told():
-    """A series with a trend, a season and an error that depends on the one before, by its date and last values."""
-    rng = np.random.default_rng(0)
-    error, days = np.zeros(800), np.arange(800)
-    for day in range(1, 800):
+def series(seed, n):
+    """Trend, season, and an error that depends on the one before, by the date and the last two values."""
+    rng = np.random.default_rng(seed)
+    error, days = np.zeros(n + 2), np.arange(n + 2)
+    for day in range(1, n + 2):
         error[day] = 0.7 * error[day - 1] + rng.normal()
     y = 100.0 + 0.05 * days + 5.0 * np.sin(days / 58.0) + error
     dates = (np.datetime64("2021-01-01") + days)[2:]
-    table = pd.DataFrame({"date": dates, "last": y[1:-1], "before": y[:-2]})
-    model = TuneFreeRegressor(shuffle=False).fit(table[:600], y[2:602])
+    return pd.DataFrame({"date": dates, "last": y[1:-1], "before": y[:-2]}), y[2:]
+
+
+def test_a_future_beyond_training_is_told():
+    table, y = series(0, 798)
+    model = TuneFreeRegressor(shuffle=False).fit(table[:600], y[:600])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.predict_interval(table[:600:3], coverage=0.9)
@@ -289,3 +293,28 @@ def test_a_future_beyond_training_is_told():
     with pytest.warns(UserWarning, match="column 'date'"):
         predictions = model.predict(table[600:])
     assert ((intervals[:, 0] <= predictions) & (predictions <= intervals[:, 1])).all()
+
+
+@pytest.mark.filterwarnings("ignore:column 'date'")
+def test_the_future_of_series_is_covered():
+    """Copies drifted up where trend and season did; rows to come may lie on either side."""
+    covered = []
+    for seed in range(4):
+        table, y = series(seed, 800)
+        model = TuneFreeRegressor(shuffle=False).fit(table[:600], y[:600])
+        low, high = model.predict_interval(table[600:], coverage=0.9).T
+        covered.append(np.mean((low <= y[600:]) & (y[600:] <= high)))
+    assert np.mean(covered) >= 0.85 and min(covered) >= 0.7  # .46 to .62 without drifts
+
+
+def test_intervals_of_skewed_targets_contain_the_mean_without_holding_more():
+    """The mean lies above the median, so levels move; ends that were moved alone would hold .3 for .1."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    y = X[:, 0] + np.exp(1.5 * rng.normal(size=3000))
+    model = TuneFreeRegressor().fit(X[:1000], y[:1000])
+    bounds, predictions = model.predict_interval(X[1000:], [0.1, 0.25]), model.predict(X[1000:])
+    is_around = (bounds[:, :, 0] <= predictions[:, None]) & (predictions[:, None] <= bounds[:, :, 1])
+    covered = np.mean((bounds[:, :, 0] <= y[1000:, None]) & (y[1000:, None] <= bounds[:, :, 1]), axis=0)
+    assert is_around.all()
+    np.testing.assert_allclose(covered, [0.1, 0.25], atol=0.05)

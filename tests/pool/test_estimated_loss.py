@@ -104,3 +104,18 @@ def test_it_is_told(run, tmp_path):
     told, estimate = json.loads(run("inspect", tmp_path / "m", "--json")[1]), trained.model.estimated_loss()
     assert (told["estimated_loss"], told["estimated_loss_error"]) == pytest.approx(tuple(estimate))
     assert "estimated log-loss on new rows" in run("inspect", tmp_path / "m")[1]
+
+
+def test_a_loss_that_falls_at_once_is_not_expected_to_fall_further():
+    """Where few weights determine the target, the first rows have many times the loss of all others."""
+    off = []
+    for seed in range(60):
+        record, rng, start = WeightsRecord(1), np.random.default_rng(seed), 0
+        for stop in (16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512, 724, 1000):
+            losses = rng.exponential(np.where(np.arange(start, stop) < 32, 4.0, 0.2))
+            record.observe(np.stack([losses, losses], axis=1), np.ones(len(losses)))
+            record.add(stop, np.ones(1))
+            start = stop
+        estimate = of_record(record, 1000, 1000.0)
+        off.append((estimate.loss - 0.2) / estimate.standard_error)
+    assert abs(np.mean(off)) < 0.4  # -.6 with all rows

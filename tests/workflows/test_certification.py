@@ -11,6 +11,7 @@ import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
 
+from tunefree import OnlineRegressor
 from tunefree.cli.app import app
 from tunefree.core.errors import DataError, ModelError
 from tunefree.model_files.plan import Plan
@@ -54,6 +55,28 @@ def test_the_true_weights_are_not_below_the_bounds(saved, tmp_path):
     for bound_radius, bound in found["lower_bounds"].items():
         assert bound_radius < radius or bound <= mean
     assert found["loss"] - found["weights"]["regret_at_most"] > 0.5 * mean  # and it says something
+
+
+def test_weights_are_compared_with_the_loss_that_is_told_of_kernels(tmp_path):
+    """The evidence has 0 as predictions of the rows that were kept back; what is told is of those made later."""
+    table = {name: values[:600] for name, values in numbers().items()}
+    trained = train(open_source(table), Plan(target="label", learner="kernel-pistol"))
+    (tmp_path / "weights.csv").write_text("feature,weight\na,1\nb,-2\n(constant),0.5\n")
+    found = findings(trained, tmp_path / "weights.csv")
+    of_weights = found["weights"]
+    assert found["loss"] == pytest.approx(trained.progress.progressive[0].mean_loss(), rel=1e-9)
+    assert of_weights["regret_at_most"] == pytest.approx(found["loss"] - of_weights["loss_at_least"], rel=1e-9)
+    assert of_weights["loss_at_least"] <= losses(table, {"a": 1.0, "b": -2.0}, 0.5).mean()
+
+
+def test_the_loss_of_heavy_rows_is_that_of_their_first_round():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(200, 2)), 3.0 * rng.exponential(size=200)
+    y = X[:, 0] + 0.1 * rng.normal(size=200)
+    model = OnlineRegressor(passes=1).fit(X, y, sample_weight=weight)
+    found = findings(model.trained_)
+    assert found["loss"] == model.progressive_loss_
+    assert found["lower_bounds"][3.0] <= np.average((y - X[:, 0]) ** 2, weights=weight)
 
 
 def test_no_theorem_is_told_of_several_passes(tmp_path):

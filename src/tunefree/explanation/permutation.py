@@ -25,8 +25,19 @@ MOST_PREDICTIONS = 2**17  # of rows, for all columns together, and
 MOST_CELLS = 2**24  # of these rows, but
 FEWEST_ROWS, MOST_ROWS = 2**7, 2**12  # if there are so many
 MOST_REPEATS = 8  # permutations of few rows
-MOST_NUMBERS = 2**22  # that members predict of a piece of the rows
-PREVIOUS = 1  # age of generations
+MOST_NUMBERS = 2**22  # that members predict of these rows
+NEWEST, PREVIOUS = 0, 1  # ages of generations
+
+
+class Coded(NamedTuple):
+    """Rows as the model of a generation takes them."""
+
+    clock: int
+    kind: str
+    age: int
+    generation: Any
+    entries: np.ndarray  # (n, e)
+    columns: np.ndarray  # (e,) places of the columns that these are of; -1 where they change no prediction
 
 
 class LaterRows(NamedTuple):
@@ -42,32 +53,42 @@ class LaterRows(NamedTuple):
     def of(cls, pool: Any) -> LaterRows | None:
         """Those of a pool; None if there are none.
 
-        Rows count whose observation the generations do not know. Where rows to come are known for the most part, all
-        later rows do.
+        The newest generations take the place of the previous ones if a column of a table came between their births,
+        and there are none if it came later. Rows count whose observation the generations do not know. Where rows to
+        come are known for the most part, all later rows do.
         """
         growth = pool.members.growth
-        awake = [] if growth is None else growth.generations()
-        previous = [
-            (clock, kind, age, generation.as_born())
-            for clock, kind, age, generation in awake
-            if clock == WHOLE and age == PREVIOUS
+        if growth is None or not growth.whole.rows:
+            return None
+        chosen_anew = len(growth.columns.bundles.counts) > 0  # at each birth, from features of sparse rows
+        of_table = [] if chosen_anew else growth.columns.keys
+        of_ages = [
+            [
+                (clock, kind, age, one.as_born())
+                for clock, kind, age, one in growth.generations()
+                if clock == WHOLE and age == at
+            ]
+            for at in (PREVIOUS, NEWEST)
         ]
-        if growth is None or not previous or not growth.whole.rows:
+        know_all = (some for some in of_ages if some and np.isin(of_table, some[0][3].keys).all())
+        generations = next(know_all, None)
+        if generations is None:
             return None
         kept = growth.whole.kept()
-        is_later = ~np.any([generation.knows(kept["digests"]) for *_, generation in previous], axis=0)
+        is_later = ~np.any([generation.knows(kept["digests"]) for *_, generation in generations], axis=0)
         if pool.known_share > 0.5 and growth.whole.rows == len(is_later):  # all are kept, in their order
-            is_later = np.arange(len(is_later)) >= max(generation.rows for *_, generation in previous)
+            is_later = np.arange(len(is_later)) >= max(generation.rows for *_, generation in generations)
         rows, columns = np.flatnonzero(is_later), growth.columns
         if not len(rows):
             return None
-        n_columns = len(columns.keys)
+        n_columns, members = len(columns.keys), pool.members
         most = min(MOST_PREDICTIONS // n_columns, MOST_CELLS // n_columns**2)
+        most = min(most, MOST_NUMBERS // (len(members.names) * max(members.width, 1)))
         most = int(np.clip(most, FEWEST_ROWS, MOST_ROWS))
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.int64))]
         matrix = np.tile(columns.fills, (len(rows), 1))
         matrix[:, : kept["columns"].shape[1]] = columns.features(kept["columns"][rows])
-        return cls(pool, previous, matrix, kept["targets"][rows], kept["weights"][rows])
+        return cls(pool, generations, matrix, kept["targets"][rows], kept["weights"][rows])
 
     @property
     def learned(self) -> int:
@@ -83,29 +104,47 @@ class LaterRows(NamedTuple):
         n, seed = len(self.targets), self.learned
         weights = self.weights / self.weights.max()
         weights = weights / weights.sum()
-        losses = self._losses(self.matrix, output)
+        generations = list(self._coded())
+        predictions = self.pool.members.asleep(n)
+        for coded in generations:
+            self._write(coded, coded.entries, predictions)
+        losses = self._losses(predictions, output)
         repeats = int(np.clip(MOST_PREDICTIONS // (4 * n * max(len(columns), 1)), 1, MOST_REPEATS))
         for places in columns:
             draws, risen = np.random.default_rng(seed), np.zeros(n)
-            for _ in range(repeats):
-                matrix = self.matrix.copy()
-                matrix[:, places] = self.matrix[draws.permutation(n)][:, places]
-                risen += (self._losses(matrix, output) - losses) / repeats
+            changed = [(coded, np.flatnonzero(np.isin(coded.columns, places))) for coded in generations]
+            changed = [(coded, some) for coded, some in changed if len(some)]
+            for _ in range(repeats if changed else 0):
+                order, permuted = draws.permutation(n), predictions.copy()
+                for coded, some in changed:
+                    entries = coded.entries.copy()
+                    entries[:, some] = coded.entries[order[:, None], some]
+                    self._write(coded, entries, permuted)
+                risen += (self._losses(permuted, output) - losses) / repeats
             unit = float(np.abs(risen).max()) or 1.0  # squares are finite
             mean = float(weights @ (risen / unit))
             yield unit * mean, unit * float(np.sqrt((weights**2) @ (risen / unit - mean) ** 2))
 
-    def _losses(self, matrix: np.ndarray, output: int | None) -> np.ndarray:
-        """The losses (n,) of the generations' base mixture on rows with these columns."""
-        members = self.pool.members
-        step = max(MOST_NUMBERS // (len(members.names) * max(members.width, 1)), 1)
-        pieces = [slice(start, start + step) for start in range(0, len(matrix), step)]
-        return np.concatenate([self._losses_of(matrix[piece], self.targets[piece], output) for piece in pieces])
+    def _coded(self) -> Iterator[Coded]:
+        """The rows as the models of the generations take them, so that permutations need not code them anew."""
+        for clock, kind, age, generation in self.generations:
+            model, places = (
+                generation.model,
+                np.array(self.pool.members.growth.columns.places(generation.keys), np.intp),
+            )
+            entries = model.entries(np.ascontiguousarray(self.matrix[:, places]))
+            columns = np.full(entries.shape[1], -1)
+            columns[entries.shape[1] - len(model.sources) :] = np.where(model.tested, places[model.sources], -1)
+            yield Coded(clock, kind, age, generation, entries, columns)
 
-    def _losses_of(self, matrix: np.ndarray, targets: np.ndarray, output: int | None) -> np.ndarray:
-        members, nothing = self.pool.members, np.zeros(len(matrix))
-        predictions = members.asleep(len(matrix))
-        members.follow(self.generations, matrix, nothing, nothing, predictions)
+    def _write(self, coded: Coded, entries: np.ndarray, predictions: np.ndarray) -> None:
+        """Write what a generation predicts to the places (n, M, K) of its members."""
+        _, born = coded.generation.predict_as_born(entries)
+        self.pool.members.place_generation(predictions, *coded[:3], born, coded.generation.rows)
+
+    def _losses(self, predictions: np.ndarray, output: int | None) -> np.ndarray:
+        """The losses (n,) of the base mixture of such predictions (n, M, K)."""
+        members, targets = self.pool.members, self.targets
         mixed = self.pool.context.mixture.mean(predictions, self.pool.has_finished)
         if output is None or members.width < 3:
             losses: np.ndarray = members.losses(mixed[:, None], targets)[:, 0]

@@ -121,12 +121,17 @@ class Generation:
             Classes that came after the birth begin with what
             :func:`tunefree.generations.leaves.log_probabilities` gives them.
         """
-        leaves, born = self.model.apply(columns)
-        if self.n_late:
-            born = np.stack([log_probabilities(margins, self.n_classes, self.rows) for margins in born])
+        leaves, born = self.predict_as_born(self.model.entries(columns))
         if self.n_classes:
             y = np.where(y == 1.0, 1.0, -1.0) if born.shape[2] == 1 else np.where(weight > 0.0, y, 0.0)
         return [*born, *(living.follow(leaves, born[0], y, weight) for living in self.living)]
+
+    def predict_as_born(self, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The leaves (n, trees) of rows, as the model takes them, and what it predicts of them, (versions, n, K)."""
+        leaves, born = self.model.apply_to(entries)
+        if self.n_late:
+            born = np.stack([log_probabilities(margins, self.n_classes, self.rows) for margins in born])
+        return leaves, born
 
     def know(self, n_classes: int) -> None:
         """Know so many classes; those that came after the birth are learned on the leaves."""

@@ -123,7 +123,12 @@ class Trial:
             imagined = float(np.quantile(-np.partition(logs, -2, axis=1)[:, -2], SUREST))
         else:
             losses = measured(regression(problem.loss), problem.targets, np.ascontiguousarray(margins))
-        return Judged(settings, self.work(settings), np.minimum(problem.weights / problem.weights.mean() * losses, MOST_LOSS), imagined)
+        return Judged(
+            settings,
+            self.work(settings),
+            np.minimum(problem.weights / problem.weights.mean() * losses, MOST_LOSS),
+            imagined,
+        )
 
     def is_better(self, new: Judged, old: Judged) -> bool:
         """Whether one surely loses less than another, and less by what more work has to gain."""

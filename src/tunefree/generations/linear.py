@@ -53,15 +53,28 @@ class Linear(NamedTuple):
         """Margins of a row."""
         return self.weights.shape[2]
 
+    @property
+    def tested(self) -> np.ndarray:
+        """Whether a feature has a weight, (d,)."""
+        return np.asarray(self.weights[:, 1:].any(axis=(0, 2)))
+
     def apply(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """No leaves (n, 0), and the margins (strengths, n, K) of rows.
 
         Sums are taken in an order that does not depend on the block.
         """
-        margins = np.zeros((len(self.weights), len(columns), self.n_outputs))
-        write, *arguments = call_on(self, design(columns, *self[:4]), margins)
+        return self.apply_to(self.entries(columns))
+
+    def entries(self, columns: np.ndarray) -> np.ndarray:
+        """The constant and the standardised features (n, 1 + d) of rows."""
+        return design(columns, *self[:4])
+
+    def apply_to(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As :meth:`apply`, of rows by their features."""
+        margins = np.zeros((len(self.weights), len(features), self.n_outputs))
+        write, *arguments = call_on(self, features, margins)
         write(*arguments)
-        return np.empty((len(columns), 0), np.int32), margins
+        return np.empty((len(features), 0), np.int32), margins
 
     def save_state(self) -> dict[str, np.ndarray]:
         """Plain arrays from which :meth:`restored` makes the same models."""

@@ -61,14 +61,28 @@ class Trees(NamedTuple):
         """The columns (c,) that are looked at."""
         return np.arange(len(self.bins.is_categorical))
 
+    @property
+    def tested(self) -> np.ndarray:
+        """Whether some node tests a column, (c,)."""
+        tests = self.nodes[:, 0]
+        return np.isin(self.sources, tests[tests >= 0] >> COLUMN)
+
     def apply(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The leaves (n, trees) int32 that rows (n, c) reach, and their margins (1, n, K).
 
         Margins are log-odds, log-probabilities, or numbers. NaN is missing.
         """
-        leaves = np.empty((len(columns), len(self.roots)), np.int32)
-        sums = np.tile(self.start, (len(columns), 1))
-        walk_through, *arguments = call_on(self, codes_of(self.bins, columns), leaves, sums)
+        return self.apply_to(self.entries(columns))
+
+    def entries(self, columns: np.ndarray) -> np.ndarray:
+        """The codes (n, c) of rows."""
+        return codes_of(self.bins, columns)
+
+    def apply_to(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As :meth:`apply`, of rows by their codes."""
+        leaves = np.empty((len(codes), len(self.roots)), np.int32)
+        sums = np.tile(self.start, (len(codes), 1))
+        walk_through, *arguments = call_on(self, codes, leaves, sums)
         walk_through(*arguments)
         means = sums / max(len(self.roots), 1)
         return leaves, (margins_of_means(self, means, self.least) if self.is_averaged else sums)[None]

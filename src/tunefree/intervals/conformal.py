@@ -117,6 +117,24 @@ def quantile(scores: np.ndarray, weights: np.ndarray, level: float) -> float:
     return float(scores[order[place]]) if place < len(scores) else math.inf
 
 
+def levels_around(levels: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Levels (c, 2) of the ends of intervals, moved as far as a score of 0, which is the prediction's, takes.
+
+    Examples
+    --------
+    >>> scores = np.arange(-15.0, 4.0)
+    >>> levels_around(np.array([[0.25, 0.75], [0.05, 0.95]]), scores, np.ones(19))
+    array([[0.3 , 0.8 ],
+           [0.05, 0.95]])
+    """
+    evidence, coverages = float(weights.sum()) + 1.0, levels[:, 1] - levels[:, 0]
+    highest = min(float(weights[scores <= 0.0].sum()), evidence - 1.0) / evidence
+    lowest = 1.0 - min(float(weights[scores >= 0.0].sum()), evidence - 1.0) / evidence
+    low = np.clip(levels[:, 0], lowest - coverages, highest)
+    low = np.where((low > 1.0 / evidence) & (low + coverages < 1.0 - 1.0 / evidence), low, levels[:, 0])
+    return np.stack([low, low + coverages], axis=1)
+
+
 def wider(bound: float, scores: np.ndarray, weights: np.ndarray, level: float, sure: float = SURE) -> float:
     """A quantile of other scores in place of one, where more of them are beyond this than chance explains.
 

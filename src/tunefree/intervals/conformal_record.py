@@ -25,7 +25,7 @@ from tunefree.core.numbers import CEILING, LOG_CEILING, within
 from tunefree.core.states import under
 from tunefree.generations.reservoir import Reservoir
 from tunefree.intervals.adaptive import Adaptive, follow, most_missed
-from tunefree.intervals.conformal import check_enough, evidence_for, quantile, recency
+from tunefree.intervals.conformal import check_enough, evidence_for, levels_around, quantile, recency
 from tunefree.intervals.learning_curve import LearningCurve
 from tunefree.intervals.sets import class_scores
 from tunefree.intervals.widths import Widths
@@ -208,6 +208,11 @@ class ConformalRecord:
         check_enough(asked, level, float(weights.sum()))
         of_stream = quantile(scores, weights, level)
         return of_stream if curve is None else of_stream * float(curve.factors(np.array([self.rows]))[0])
+
+    def levels_around(self, levels: np.ndarray) -> np.ndarray:
+        """Levels (c, 2) of the ends of intervals after the stream, moved so that these contain the prediction."""
+        kept = self.scores.kept()
+        return levels_around(levels, kept["targets"], kept["weights"] * recency(kept["digests"].astype(np.float64)))
 
     def has_enough(self, levels: list[float], is_over: bool, code: int | None = None) -> bool:
         """Whether there are scores enough for quantiles of these levels."""

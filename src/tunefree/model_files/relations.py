@@ -111,7 +111,7 @@ def _check_pool(pool: Any) -> None:
     _fit(all(of_row.shape == shape for of_row in pool.waiting.rows.values()), "rows that wait have other members")
     for rows in pool.copies.predicted:
         _fit(len({len(part) for part in rows}) == 1, "rows that judge a copy lack parts")
-        n_predicted = len(members.places_as_born) + 1
+        n_predicted = len(members.places_as_born) + 2
         _fit(rows.predicted.shape[1:] == (n_predicted, shape[1]), "a copy predicted for other members")
         _fit(int(rows.contexts.max(initial=0)) < len(pool.contexts), "rows that judge a copy are of no context")
     _fit(copy is None or len(copy.mixtures) <= len(pool.contexts), "a copy has more contexts than the pool")
@@ -140,8 +140,8 @@ def _check_conformal(context: Any, pool: Any) -> None:
     _fit(widths is None or widths.trees is None or widths.trees.n_outputs == 1, "widths are not of a number")
     _fit(conformal.residuals.columns.shape[1] <= n_columns + 1, "residuals kept have other columns")
     _fit(conformal.rows <= pool.rows, "there are scores of more rows than were learned")
-    n_choices = frozen.scores.columns.shape[1]
-    _fit(n_choices == N_CHOICES or not len(frozen.scores.columns), "scores are not of all choices")
+    n_choices = frozen.scores.columns.shape[1]  # each with its drift, and with the opposite one
+    _fit(n_choices == 2 * N_CHOICES or not len(frozen.scores.columns), "scores are not of all choices")
     for kept in (conformal.scores, conformal.residuals, frozen.scores):
         _check_kept(kept, "scores")
     adaptive = conformal.adaptive

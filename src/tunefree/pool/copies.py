@@ -40,6 +40,7 @@ class _Waiting(NamedTuple):
     numbers: np.ndarray  # (n,) uint64
     contexts: np.ndarray  # (n,) uint8
     exposures: np.ndarray  # (n,)
+    mixed: np.ndarray  # (n, K) predictions of the mixtures that followed the stream
 
 
 class Copy(NamedTuple):
@@ -121,12 +122,14 @@ class Copies:
         weights: np.ndarray,
         numbers: np.ndarray,
         exposures: np.ndarray,
+        mixed: np.ndarray,
         of_contexts: tuple[np.ndarray, list[Units]],
     ) -> None:
         """Let the copy predict some of the rows of a weight above 0; their numbers (n,) count those learned before.
 
-        The copy does not change, so rows wait until it can predict many together. ``of_contexts`` are the context (n,)
-        of each row, and the units of the scores of each context.
+        The copy does not change, so rows wait until it can predict many together. ``mixed`` (n, K) was predicted by
+        the mixtures that follow the stream. ``of_contexts`` are the context (n,) of each row, and the units of the
+        scores of each context.
         """
         if self.copy is None:
             return
@@ -138,7 +141,7 @@ class Copies:
             if self.waiting and [one.widths for one in self.waiting[0].units] != [one.widths for one in units]:
                 self._predict_waiting()
             of_rows = rows_at(X, rows), y[rows], weights[rows], numbers[rows].astype(np.uint64), contexts[rows]
-            self.waiting.append(_Waiting(members, units, *of_rows, exposures[rows]))
+            self.waiting.append(_Waiting(members, units, *of_rows, exposures[rows], mixed[rows]))
             logs_features = members.ensemble.linear.meetings is not None  # for some time, see FrozenGroup
             if logs_features or sum(len(of.targets) for of in self.waiting) >= TOGETHER:
                 self._predict_waiting()
@@ -149,9 +152,10 @@ class Copies:
             return
         (members, *_), (units, *_), X, *arrays = zip(*self.waiting, strict=True)
         rows = X[0] if len(X) == 1 else together([*X])
-        targets, weights, numbers, contexts, exposures = map(np.concatenate, arrays)
+        targets, weights, numbers, contexts, exposures, mixed = map(np.concatenate, arrays)
         predictions, following = self.copy.predict(members, rows, contexts)
-        predicted = np.concatenate([predictions[:, members.places_as_born], following[:, None]], axis=1)
+        of_born = predictions[:, members.places_as_born]
+        predicted = np.concatenate([of_born, following[:, None], mixed[:, None]], axis=1)
         matrix = members.matrix(rows)
         of_scores = by_context(
             contexts, lambda number, some: units[number].of(matrix[some], following[some, 0], exposures[some])

@@ -7,9 +7,10 @@ Networks 1993),
     E(r) = a + b / r,
 
 where r is how many rows were learned, see :mod:`tunefree.intervals.learning_curve`. It is fitted by weighted least
-squares to mean losses between points of the record, of which later ones count more. The estimate is E at the end, a
-weighted sum of these means, and its standard error follows from the spread of the losses between points. The loss is
-not expected to fall by more than 1 / r, so a counts as at least 0.
+squares to mean losses between points of the record, of which later ones count more. Those before a sixteenth of the
+rows do not count: there the loss often falls faster, as where few weights determine the target. The estimate is E at
+the end, a weighted sum of these means, and its standard error follows from the spread of the losses between points. The
+loss is not expected to fall by more than 1 / r, so a counts as at least 0.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tunefree.pool.pool import Pool
 
 FEWEST = 4  # points of a record
+EARLIEST = 1.0 / 16.0  # part of the rows, before which losses tell nothing of the end
 
 
 class EstimatedLoss(NamedTuple):
@@ -75,10 +77,11 @@ def of_record(record: WeightsRecord, rows: int, end: float) -> EstimatedLoss | N
     stops = np.append(record.rows, rows)
     starts = np.append(0.0, stops[:-1])
     losses, weights, _, squares, units = np.concatenate([record.losses, record.since[None]])[:, :, -1].T
-    some = np.flatnonzero((units > 1.0) & (weights > 0.0))
+    middles = (starts + stops) / 2.0
+    some = np.flatnonzero((units > 1.0) & (weights > 0.0) & (middles > EARLIEST * rows))
     if len(some) < FEWEST or losses.max() >= MOST_LOSS:
         return None
-    means, numbers = (losses / np.where(weights > 0.0, weights, 1.0))[some], np.ceil((starts + stops)[some] / 2.0)
+    means, numbers = (losses / np.where(weights > 0.0, weights, 1.0))[some], np.ceil(middles[some])
     unit = float(np.abs(means).max()) or 1.0
     spread = np.maximum(squares - ratio(np.minimum(losses, MOST_LOSS) ** 2, units), 0.0) * ratio(units, units - 1.0)
     errors = (np.sqrt(spread) / np.where(weights > 0.0, weights, 1.0))[some] / unit

@@ -5,10 +5,15 @@ ahead as it is old. The frozen mixture has the rule of the mixture that follows 
 generations of all rows. It stands still, too: the rows of a copy are predicted by the weights that were learned from
 the rows of earlier copies. Rows to come are predicted by the mixture that follows the stream, but by the frozen one, or
 by its base alone, where these lose less than MUCH times as much, by more than SURE standard errors.
+
+A copy of numbers drifts where a trend goes on, or a season begins, that those predictions follow which learn: by the
+difference of its scores from theirs. Which way the next drift goes one or two copies cannot tell. So each row has two
+scores, its own and the one with the opposite drift, and each counts half.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,16 +27,17 @@ from tunefree.intervals.learning_curve import LearningCurve
 from tunefree.mixing.mixture import Mixture
 from tunefree.pool.members import Members
 
-JUDGED = 512  # rows that a copy has learned at least, if it is to count
+JUDGED = 512  # rows that a copy has learned at least, if its losses are to count
 MUCH, SURE = 0.98, 2.0
 MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
 FOLLOWING, N_CHOICES = 2, 3  # choice of the mixture that follows the stream, the last one
+RUN = 64  # rows whose mean difference from the scores of the stream is the drift of a copy, not chance
 
 
 class Predicted(NamedTuple):
     """Rows that a copy has predicted."""
 
-    predicted: np.ndarray  # (n, M + 1, K) by the generations of the copy, and by its mixture
+    predicted: np.ndarray  # (n, M + 2, K) by the generations and the mixture of the copy, and by the stream's mixture
     targets: np.ndarray  # (n,)
     weights: np.ndarray  # (n,)
     numbers: np.ndarray  # (n,) uint64
@@ -47,6 +53,21 @@ class Predicted(NamedTuple):
     def of_context(self, number: int) -> Predicted:
         """The rows of a context."""
         return Predicted(*(array[self.contexts == number] for array in self))
+
+
+def with_opposite_drift(scores: np.ndarray, of_stream: np.ndarray) -> np.ndarray:
+    """Scores (n, C) of rows in order, and behind them (n, 2 C) those with the opposite drift from (n, 1) of the stream.
+
+    Examples
+    --------
+    >>> with_opposite_drift(np.array([[3.0], [5.0]]), np.array([[1.0], [-1.0]]))
+    array([[ 3., -5.],
+           [ 5., -3.]])
+    """
+    starts = np.arange(0, len(scores), RUN)
+    sizes = np.diff(starts, append=len(scores))
+    drifts = np.add.reduceat((scores - of_stream) / np.repeat(sizes, sizes)[:, None], starts)
+    return np.concatenate([scores, scores - 2.0 * np.repeat(drifts, sizes, axis=0)], axis=1)
 
 
 class FrozenMixture:
@@ -70,7 +91,7 @@ class FrozenMixture:
         Sums of the squares of what the copies' mixtures lost more on a row than the first two.
     scores : Reservoir
         Of rows that copies predicted, a column for each of the three: how far off they are (:mod:`tunefree.intervals`).
-        Numbers of rows are its digests.
+        Three more columns are with the opposite drift. Numbers of rows are its digests.
     """
 
     def __init__(self, places: list[int], n_classes: int, loss: Any) -> None:
@@ -106,24 +127,28 @@ class FrozenMixture:
         weights = (kept["weights"] * recency(numbers))[counts]
         if not len(weights):
             return of_stream
-        scores = kept["columns"][counts, self.choice] * curve.factors(numbers[counts])
+        columns = kept["columns"][counts] * curve.factors(numbers[counts])[:, None]
+        scores, weights = columns[:, self.choice :: N_CHOICES].ravel(), np.repeat(0.5 * weights, 2)
         if self.choice == FOLLOWING:
-            return wider(of_stream, scores, weights, level, SURE_BY_CURVE if curve.is_known else SURE_OF_SCORES)
+            sure = SURE_BY_CURVE if curve.is_known else SURE_OF_SCORES
+            return wider(of_stream, scores, weights, level, sure * math.sqrt(2.0))  # two scores are evidence of one row
         of_copies = quantile(scores, weights, level)
         return of_copies if np.isfinite(of_copies) else of_stream
 
     def learn(self, members: Members, rows: Predicted, counts: bool) -> None:
-        """Learn rows in their order, after they judged the mixture if they count."""
+        """Learn rows in their order, after they have scores, and judged the mixture if they count."""
         predicted, y, weights, numbers, _, *of_scores = rows
-        of_born, following = np.ascontiguousarray(predicted[:, :-1]), predicted[:, -1]
+        of_born, (following, of_stream) = np.ascontiguousarray(predicted[:, :-2]), predicted[:, -2:].swapaxes(0, 1)
+        candidates = np.stack([self.mixture.predict(of_born), self.mixture.mean(of_born), following], axis=1)
         if counts:
-            candidates = np.stack([self.mixture.predict(of_born), self.mixture.mean(of_born), following], axis=1)
             losses = np.minimum(weights[:, None] * members.losses(candidates, y), MOST_LOSS)
             self.losses = self.losses + losses.sum(axis=0)
             self.squares = self.squares + ((losses[:, 2:] - losses[:, :2]) ** 2).sum(axis=0)
+        if len(y):
             scores = scores_of(members.loss, candidates, y, *of_scores)
+            at_once = scores if members.loss is None else scores_of(members.loss, of_stream[:, None], y, *of_scores)
             counted = np.ones(len(y)) if members.predicts_logarithms else weights  # which have exposures in them
-            self.scores.add(scores, y, counted, numbers, [0.0] * N_CHOICES)
+            self.scores.add(with_opposite_drift(scores, at_once), y, counted, numbers, [0.0] * 2 * N_CHOICES)
         self.mixture.learn(of_born, y, weights)
 
     @property

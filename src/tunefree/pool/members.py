@@ -221,12 +221,18 @@ class Members:
 
         def of_generation(clock: int, kind: str, age: int, generation: Generation) -> None:
             columns = np.ascontiguousarray(matrix[:, places(generation.keys)])
-            for version, predictions in enumerate(generation.follow(columns, y, weight)):
-                place = self.slots.get(Slot(clock, kind, age, version))
-                if place is not None:
-                    written[:, place] = self._as_mixed(predictions, generation.rows)
+            self.place_generation(written, clock, kind, age, generation.follow(columns, y, weight), generation.rows)
 
         threads.each(of_generation, generations, len(y))
+
+    def place_generation(
+        self, written: np.ndarray, clock: int, kind: str, age: int, predictions: Iterable[np.ndarray], rows: int
+    ) -> None:
+        """Write what the versions of a generation of so many rows predict, each (n, K), to their places."""
+        for version, of_version in enumerate(predictions):
+            place = self.slots.get(Slot(clock, kind, age, version))
+            if place is not None:
+                written[:, place] = self._as_mixed(of_version, rows)
 
     def losses(self, predictions: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The loss (n, M) of predictions (n, M, K); NaN of those asleep."""

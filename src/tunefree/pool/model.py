@@ -156,7 +156,8 @@ class PoolModel(Model):
     ) -> np.ndarray:
         """Intervals (n, c, 2) for the targets of such rows: quantiles with as much below as above.
 
-        They contain the prediction, unless the loss is that of another quantile than the median.
+        They contain the prediction, for which there is less on one side where necessary, unless the loss is that of
+        another quantile than the median.
 
         Raises
         ------
@@ -165,8 +166,10 @@ class PoolModel(Model):
         """
         levels = np.stack([(1.0 - coverages) / 2.0, (1.0 + coverages) / 2.0], axis=1).ravel()
         asked = [f"coverage {coverage:g}" for coverage in np.repeat(coverages, 2).tolist()]
-        bounds = quantiles(self.pool, X, predictions[:, 0], levels, asked, exposure).reshape(len(predictions), -1, 2)
-        if getattr(self._pool.members.loss, "tau", 0.5) != 0.5:  # the prediction is a quantile, not a middle
+        is_middle = getattr(self._pool.members.loss, "tau", 0.5) == 0.5  # else the prediction is a quantile
+        bounds = quantiles(self.pool, X, predictions[:, 0], levels, asked, exposure, are_ends=is_middle)
+        bounds = bounds.reshape(len(predictions), -1, 2)
+        if not is_middle:
             return bounds
         middles = predictions[:, 0] if exposure is None else predictions[:, 0] + np.log(exposure)
         middles = np.asarray(self._pool.members.loss.response(middles))[:, None]

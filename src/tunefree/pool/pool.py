@@ -477,7 +477,7 @@ class Pool:
             weights = np.where(contexts == number, judging, 0.0) if len(self.contexts) > 1 else judging
             context.conformal.observe(Judged(observed.matrix, mixed, y, weights, numbers, draws, weight), *columns)
         if growth is not None:
-            self.copies.judge(self.members, X, y, judging, numbers, weight, (contexts, units))
+            self.copies.judge(self.members, X, y, judging, numbers, weight, mixed, (contexts, units))
             self._judge(rows, groups)
 
     def _let_happen(self, predictions: np.ndarray) -> None:

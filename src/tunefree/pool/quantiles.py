@@ -18,11 +18,13 @@ def quantiles(
     levels: np.ndarray,
     asked: list[str],
     exposure: np.ndarray | None = None,
+    are_ends: bool = False,
 ) -> np.ndarray:
     """Quantiles (n, L) of the targets of rows, which are numbers, of which (n,) is predicted.
 
-    ``asked`` names each level in the message of an error. With the losses of counts and amounts logarithms are
-    predicted, targets are at least 0, and rows may have exposures (n,).
+    ``asked`` names each level in the message of an error. With ``are_ends`` two levels each are the ends of an
+    interval, and after a pass they are moved as far as it takes to contain the prediction. With the losses of counts
+    and amounts logarithms are predicted, targets are at least 0, and rows may have exposures (n,).
     """
     members, loss = pool.members, pool.members.loss
     exposure = np.ones(len(predictions)) if exposure is None else exposure
@@ -34,8 +36,10 @@ def quantiles(
 
     def scores(number: int, rows: Any) -> np.ndarray:
         """Quantiles of the scores in the units of the rows, (n, L)."""
-        context = _scoring(pool, number, levels.tolist())
-        named = zip(levels.tolist(), asked, strict=True)
+        context, moved = _scoring(pool, number, levels.tolist()), levels
+        if are_ends and pool.has_finished:
+            moved = context.conformal.levels_around(levels.reshape(-1, 2)).ravel()
+        named = zip(moved.tolist(), asked, strict=True)
         bounds = [_quantile(pool, context, level, name) for level, name in named]
         units = context.conformal.units.of(matrix[rows], predictions[rows], weights[rows])
         return units[:, None] * np.array(bounds)

@@ -36,7 +36,11 @@ def guarantees(trained: Trained) -> Section:
         certified = findings(trained)
     except ModelError as error:
         return Section("guarantees", "What is guaranteed", [Note(str(error))])
-    blocks = [*certificates(trained, certified), _curve(trained, certified), *_weights_at_the_end(trained)]
+    blocks = [
+        *certificates(trained, certified),
+        _curve(trained, certified),
+        *_weights_at_the_end(trained, certified["loss"]),
+    ]
     return Section("guarantees", "What is guaranteed", blocks)
 
 
@@ -144,7 +148,7 @@ def _risk(trained: Trained, certified: dict[str, Any]) -> list[Block]:
     risk = {name: bound for name, bound in certified.get("risk", {}).items() if bound is not None}
     if not risk:
         return []
-    facts = [Fact("confidence", risk.pop("confidence"), WHOLE_PERCENT)]
+    facts = [Fact("confidence", risk.pop("confidence"), WHOLE_PERCENT), Fact("rows that tell", risk.pop("rows"), COUNT)]
     for name, bound in risk.items():
         of_bound = PERCENT if name == "error" else DECIMALS
         facts.append(Fact(f"mean {name.replace('_', '-')} to come, at most", bound, of_bound, name))
@@ -170,7 +174,7 @@ def _curve(trained: Trained, certified: dict[str, Any]) -> Chart:
     return Chart("Certificate against radius", described, draw, caption)
 
 
-def _weights_at_the_end(trained: Trained) -> list[Block]:
+def _weights_at_the_end(trained: Trained, loss: float) -> list[Block]:
     """The regret against the model's own weights in the end, and what the learner's theorem says of it."""
     model = trained.model
     if len(model.members) > 1 or not model.has_weights:
@@ -179,7 +183,7 @@ def _weights_at_the_end(trained: Trained) -> list[Block]:
         weights = linear_weights(model, trained.encoder.names()[1:]).weights
     except ModelError:
         return []
-    known = of_weights(trained, weights)
+    known = of_weights(trained, weights, loss)
     rows = [["from the slopes on these rows", known["regret_at_most"]]]
     rows += [["the learner's theorem", known["theorem"]]] if "theorem" in known else []
     title = "The weights at the end, used from the first row on"

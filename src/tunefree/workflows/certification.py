@@ -62,8 +62,9 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
           that of its ``base``, the average of the members; and ``loss_at_most``, the bound that
           :mod:`tunefree.theory.mixing` gives from it.
         - ``order``: what the order of the rows tells about the targets (:func:`order_of`).
-        - ``risk``: bounds on the loss and the error of future rows. They are for rows that are independent and alike,
-          and left out where the order of the rows refutes that.
+        - ``risk``: bounds on the loss and the error of future rows, from so many ``rows``: those that chose a kernel
+          are left out. They are for rows that are independent and alike, and left out where the order of the rows
+          refutes that.
 
         Those that do not apply are left out.
 
@@ -79,7 +80,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     if certificate.rounds == 0:
         raise ModelError("the model has seen no rows; train it first")
     of_evidence = certificate.loss / certificate.weight
-    mean = of_evidence if model.ensemble.linear.members else _mean_loss(trained, of_evidence)
+    mean = _mean_loss(trained, of_evidence)
     certified: dict[str, Any] = {
         "rows": certificate.rounds,
         "loss": mean,
@@ -88,7 +89,7 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
         "largest_radii": {gap: certificate.largest_radius(gap * mean + (of_evidence - mean)) for gap in GAPS},
     }
     if weights is not None:
-        certified["weights"] = of_weights(trained, read_weights(trained, weights))
+        certified["weights"] = of_weights(trained, read_weights(trained, weights), mean)
     contexts = model.pool.contexts if isinstance(model, PoolModel) else [model.aggregation]
     certified |= _of_mixing([context.mixture for context in contexts if context.mixture is not None])
     if isinstance(model, PoolModel):
@@ -99,12 +100,16 @@ def findings(trained: Trained, weights: str | os.PathLike[str] | None = None) ->
     certified |= order_of(trained)
     refuted = "order" in certified and certified["order"]["depends_on_rows"]
     if not refuted and any(bound is not None for bound in risks.values()):
-        certified["risk"] = {"confidence": 1.0 - DELTA, **risks}
+        certified["risk"] = {"confidence": 1.0 - DELTA, "rows": model.record.risks["error"].rows, **risks}
     return certified
 
 
 def _mean_loss(trained: Trained, of_evidence: float) -> float:
-    """The progressive loss where all members keep rows back, of which the evidence has 0 as predictions."""
+    """The progressive loss, where it is known.
+
+    The evidence has other predictions of two kinds of rows: 0 of those that kernel learners keep back, and of a heavy
+    row that is learned in several rounds those before each of them.
+    """
     metrics = trained.progress.progressive[0]
     return metrics.mean_loss() if metrics.weight > 0.0 else of_evidence
 
@@ -173,15 +178,12 @@ def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
     return sorted(kernels, key=lambda entry: -shares[entry["learner"]])
 
 
-def of_weights(trained: Trained, weights: np.ndarray) -> dict[str, Any]:
-    """The linearised regret against some weights, and the bound of the learner's own theorem."""
+def of_weights(trained: Trained, weights: np.ndarray, mean: float) -> dict[str, Any]:
+    """The regret of this mean loss against some weights, and the bound of the learner's own theorem."""
     model = trained.model
     certificate = model.certificate()
-    regret = certificate.regret(weights)
-    known = {
-        "regret_at_most": regret / certificate.weight,
-        "loss_at_least": (certificate.loss - regret) / certificate.weight,
-    }
+    at_least = (certificate.loss - certificate.regret(weights)) / certificate.weight
+    known = {"regret_at_most": mean - at_least, "loss_at_least": at_least}
     bound = theorem_of(trained, weights).value
     return known | ({} if bound is None else {"theorem": bound / certificate.weight})
 
