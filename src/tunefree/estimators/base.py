@@ -304,6 +304,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
             validation.class_labels(y)
             weight = validation.weights(sample_weight, len(y), may_vanish=True)
             group = validation.group_digests(groups, len(y), may_be_one=True)
+            tables.name_columns(self, not again, group=groups)
             closed = class_sets.closed(classes, self, again)
             class_sets.check(y[weight > 0], closed, np.flatnonzero(weight > 0))
             named = y[:0] if closed is None else closed

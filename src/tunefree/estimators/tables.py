@@ -309,24 +309,30 @@ def feature_names(estimator: Any) -> list[str]:
     return [str(name) for name in getattr(estimator, "feature_names_in_", usual)]
 
 
-def name_target(estimator: Any, y: Any) -> None:
-    """Keep the name of the targets, which a Series has, or a table of one column.
+def name_columns(estimator: Any, reset: bool, **values: Any) -> None:
+    """Keep the names of targets, groups and exposures: of a Series, or of a table of one column, else their roles.
+
+    Unless ``reset``, those that are None now keep their names.
 
     >>> from types import SimpleNamespace
     >>> import pandas as pd
     >>> estimator = SimpleNamespace()
-    >>> name_target(estimator, pd.Series([0, 1], name="rich"))
-    >>> target_name(estimator)
-    'rich'
+    >>> name_columns(estimator, True, target=pd.Series([0, 1], name="rich"), group=[5, 6])
+    >>> column_name(estimator, "target"), column_name(estimator, "group"), column_name(estimator, "exposure")
+    ('rich', 'group', None)
     """
-    columns: Sequence[Any] = getattr(y, "columns", ())
-    name = columns[0] if len(columns) == 1 else getattr(y, "name", None)
-    estimator._target_name = None if name is None or str(name) == "" else str(name)
+    for role, of_rows in values.items():
+        columns: Sequence[Any] = getattr(of_rows, "columns", ())
+        name = columns[0] if len(columns) == 1 else getattr(of_rows, "name", None)
+        if of_rows is not None:
+            setattr(estimator, f"_{role}_name", role if name is None or str(name) == "" else str(name))
+        elif reset:
+            setattr(estimator, f"_{role}_name", None)
 
 
-def target_name(estimator: Any) -> str | None:
-    """The name of the targets of a fitted estimator; None if they had none."""
-    return getattr(estimator, "_target_name", None)
+def column_name(estimator: Any, role: str) -> str | None:
+    """The name of the targets, groups or exposures of a fitted estimator; None if it has none."""
+    return getattr(estimator, f"_{role}_name", None)
 
 
 def places(names: Sequence[str], columns: Any, parameter: str) -> list[int]:

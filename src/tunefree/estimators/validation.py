@@ -111,7 +111,7 @@ def labelled(
     so is the name of the target for its file. ``stream`` says that more rows are to come.
     """
     if reset:
-        tables.name_target(estimator, y)
+        tables.name_columns(estimator, True, target=y)
     X, y = _rows_of(X), class_sets.plain(_unmasked(y))
     if tables.is_for_encoder(estimator, X, reset):
         _check_known(y)
