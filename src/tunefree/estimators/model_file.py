@@ -139,7 +139,8 @@ class Saving:
             encoder = _naming(encoder, _names_of(self, trained, encoder, target), self)
         elif target is not None:
             raise ModelError(f"lines of {kind} begin with their target, which has no name; leave `target` out")
-        plan = replace(trained.plan, **{role: getattr(encoder, role, None) for role in ("target", *OPTIONAL)})
+        names: dict[str, Any] = {role: getattr(encoder, role, None) for role in ("target", *OPTIONAL)}
+        plan = replace(trained.plan, **names)
         return replace(trained, plan=plan, kind=kind, encoder=encoder, estimator=_described(self))
 
     def _record(self) -> Trained:

@@ -293,7 +293,7 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
         names = [column.name for column in encoder.columns]
         _name_columns(estimator, names, len(names), hasattr(estimator, "feature_names_in_"))
     bad.compare()
-    oddities = bad.tally.oddities()
+    oddities = [oddity for oddity in bad.tally.oddities() if oddity.column != encoder.exposure]  # it is no column of X
     lines = [*map(str, oddities), *_lines_on_gaps(encoder, gaps, {oddity.column for oddity in oddities})]
     if lines:
         warnings.warn("\n".join(lines), DataWarning, stacklevel=WARNED)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import copy
 import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -31,6 +32,8 @@ from tunefree.training.targets import Guess, target_of, task_of
 from tunefree.training.usable_targets import closed_classes, of_usable_targets
 
 POLL = 0.1  # seconds until it is asked whether anything will come
+PATIENCE = 1.0  # seconds for which a reader is waited for; it may be waiting for input that never comes
+_readers: dict[threading.Thread, threading.Event] = {}  # threads that read ahead, and what ends them
 
 
 class Reading(NamedTuple):
@@ -239,7 +242,7 @@ def encoded(
     labelled: bool,
     kept: Sequence[str] = (),
     is_live: Callable[[], bool] | None = None,
-) -> Iterator[Batch]:
+) -> Generator[Batch, None, None]:
     """Encode chunks, in order.
 
     What can be done of a chunk without the others is done in threads, one for each processor.
@@ -311,14 +314,14 @@ def _kept(chunk: Columns, numbers: np.ndarray, names: Sequence[str]) -> Any:
 
 
 def ahead(
-    items: Iterator[Any], depth: int = 2, stop: Stop | None = None, idle: Callable[[], None] | None = None
+    items: Generator[Any, None, None], depth: int = 2, stop: Stop | None = None, idle: Callable[[], None] | None = None
 ) -> Iterator[Any]:
     """The same items, read ahead in a thread of their own, so that reading and learning overlap.
 
     Parameters
     ----------
-    items : iterator
-        An exception that it raises is raised here, after the items before it.
+    items : generator
+        An exception that it raises is raised here, after the items before it. It is closed if it is left.
     depth : int, default 2
         Items that are kept until they are asked for.
     stop : Stop, optional
@@ -328,7 +331,7 @@ def ahead(
 
     Examples
     --------
-    >>> list(ahead(iter("abc")))
+    >>> list(ahead(letter for letter in "abc"))
     ['a', 'b', 'c']
     """
     waiting: queue.Queue[tuple[bool, Any]] = queue.Queue(depth)
@@ -347,12 +350,14 @@ def ahead(
             for item in items:
                 put(True, item)
                 if ends.is_set():
+                    items.close()
                     return
             put(False, None)
         except BaseException as error:
             put(False, error)
 
     thread = threading.Thread(target=work, name="tunefree-reader", daemon=True)
+    _readers[thread] = ends
     thread.start()
     try:
         while True:
@@ -365,7 +370,17 @@ def ahead(
                 raise item
     finally:
         ends.set()
-        thread.join(timeout=1.0)  # it may be waiting for input that never comes
+        thread.join(PATIENCE)
+        _readers.pop(thread, None)
+
+
+@atexit.register
+def _end_readers() -> None:
+    """End the readers of trainings that an exception left: a thread aborts a process that is gone under it."""
+    for ends in _readers.values():
+        ends.set()
+    for thread in list(_readers):
+        thread.join(PATIENCE)
 
 
 def _next(waiting: queue.Queue[tuple[bool, Any]], stop: Stop, idle: Callable[[], None] | None) -> tuple[bool, Any]:
