@@ -30,6 +30,7 @@ from tunefree.model.pool import is_kernel
 from tunefree.stream.arrays import of_strings, to_numpy
 from tunefree.stream.batch import BadRows, Columns, Refused
 from tunefree.stream.cells import block_of_frame
+from tunefree.stream.chunks import unique_names
 from tunefree.stream.columns import Number, family, missing_name, string_keys
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.file_notation import as_written
@@ -395,7 +396,7 @@ def _chunks(X: Any, bad: BadRows) -> Iterator[Columns]:
 
 def _new_encoder(estimator: Any, first: Columns, grows: bool) -> TableEncoder:
     """An encoder for the columns of a table, of which those without any value may come later, as new ones may."""
-    names = first.table.schema.names
+    names = unique_names(first)
     categories, texts = ({names[k] for k in places(names, getattr(estimator, role, None), role)} for role in ROLES)
     if both := categories & texts:
         raise DataError(f"column {min(both)!r} is among categorical and text", NAME)

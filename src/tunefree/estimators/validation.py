@@ -114,7 +114,7 @@ def labelled(
         tables.name_columns(estimator, True, target=y)
     X, y = _rows_of(X), class_sets.plain(_unmasked(y))
     if tables.is_for_encoder(estimator, X, reset):
-        _check_known(y)
+        _check_known(y, y_numeric)
         X = tables.encode(estimator, X, learning=True, reset=reset, as_array=not stream)
         with quiet():
             y = check_X_y(np.zeros((X.shape[0], 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
@@ -124,7 +124,7 @@ def labelled(
         estimator._is_sparse = sparse.issparse(X)
     elif _is_sound(estimator, X) and _are_sound(y, len(X), y_numeric):
         return tables.as_learned(estimator, X), y
-    _check_known(y)
+    _check_known(y, y_numeric)
     with quiet():
         X, y = _validated(estimator, X, y, reset=reset, y_numeric=y_numeric)
         return tables.as_learned(estimator, canonical(X)), _complete(y, y_numeric)
@@ -135,9 +135,11 @@ def _rows_of(X: Any) -> Any:
     name = type(X).__name__
     if name == "LazyFrame":
         raise DataError("a LazyFrame has no rows yet", tables.NAME, remedy="pass X.collect()")
-    if getattr(X, "ndim", 2) == 1 and not isinstance(X, np.ndarray):
+    if name == "Series" or (getattr(X, "ndim", 2) == 1 and not isinstance(X, np.ndarray)):
         remedy = "pass frame[['name']] for one column of a frame, or frame.iloc[[0]] for one row"
         raise DataError(f"a {name} has no rows and columns", tables.NAME, remedy=remedy)
+    if (isinstance(X, list) and X and isinstance(X[0], dict)) or getattr(getattr(X, "dtype", None), "names", None):
+        raise DataError(f"a {name} of records is no table", tables.NAME, remedy="pass pandas.DataFrame(X)")
     return _unmasked(X)
 
 
@@ -151,9 +153,11 @@ def _unmasked(array: Any) -> Any:
     return np.ma.filled(array.astype(float if is_number else object), np.nan if is_number else None)
 
 
-def _check_known(y: Any) -> None:
+def _check_known(y: Any, is_numeric: bool) -> None:
     """Raise unless all targets are known; scikit-learn's errors name no row, or what cannot be sorted."""
     labels = np.asarray(y)
+    if is_numeric and labels.dtype.kind in "mM":
+        raise ValueError(f"Input y is of type {labels.dtype}; pass numbers, such as those of days since a date")
     if labels.ndim != 1 or labels.dtype.kind not in "fO":
         return
     values = labels.tolist() if labels.dtype.kind == "O" else []

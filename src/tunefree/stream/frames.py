@@ -167,6 +167,8 @@ def _of_series(column: Any) -> Any:
         return pa.array(column.to_numpy(), from_pandas=True)
     if type(column.dtype).__name__ == "SparseDtype":
         return pa.array(column.array.to_dense(), from_pandas=True)
+    if type(getattr(getattr(column.dtype, "categories", None), "dtype", None)).__name__ == "IntervalDtype":
+        column = column.cat.rename_categories(str)  # as pandas.cut makes them
     return pa.array(column.array if hasattr(column.array, "__arrow_array__") else column, from_pandas=True)
 
 
@@ -183,7 +185,13 @@ def _array(column: Any, label: str, name: str, first: int, make: Callable[[Any],
     try:
         array = make(column)
         return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    except OverflowError:
+        remedy = "make the column floats, or strings if these are names"
+        raise DataError("a whole number of more than 64 bits", name, first + 1, label, remedy) from None
     except (pa.ArrowException, TypeError, ValueError) as error:
+        if getattr(getattr(column, "dtype", None), "kind", "O") != "O":  # such as complex numbers
+            problem, remedy = f"columns of type {column.dtype} cannot be used", "leave the column out, or convert it"
+            raise DataError(problem, name, column=label, remedy=remedy) from None
         remedy = "give the column one type, for instance strings"
         reason = str(error).splitlines()[0]
         raise DataError(f"values of different types ({reason})", name, first + 1, label, remedy) from None
