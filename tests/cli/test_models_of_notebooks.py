@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 import tunefree
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.serving.service import Service, opened
 
 N = 120
@@ -120,6 +120,59 @@ def test_each_command_takes_each_kind_of_model_or_says_why_not(kind, form, run, 
     if kind == "path":
         expected = {"predict", "evaluate"}
     assert {command for command, did in works.items() if did} == expected
+
+
+GROUPS = np.arange(N) // 4
+YEARS = np.random.default_rng(1).uniform(0.5, 2.0, N)
+COUNTS = np.random.default_rng(2).poisson(YEARS * np.exp(0.5 * X[:, 0]))
+
+
+@pytest.mark.parametrize(("role", "name"), [("group", "patient"), ("exposure", "exposure")])
+def test_groups_and_exposures_go_with_the_model(role, name, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    values, y = {"group": (GROUPS, LABELS), "exposure": (YEARS, COUNTS)}[role]
+    if role == "group":
+        model, given = tunefree.TuneFreeClassifier(n_jobs=1), {"groups": pd.Series(values, name=name)}
+    else:
+        model, given = tunefree.TuneFreeRegressor(loss="poisson", n_jobs=1), {"exposure": values}
+    model.fit(FRAME, pd.Series(y, name="goal"), **given).save("py.model")
+    rows = FRAME.assign(**{name: values, "goal": y})
+    rows.to_csv("rows.csv", index=False)
+    for words in (
+        ["train", "rows.csv", "--from", "py.model", "-o", "more.model", "-q"],
+        ["evaluate", "more.model", "rows.csv", "--progressive"],
+        ["predict", "py.model", "rows.csv", "-o", "predictions.csv"],
+    ):
+        assert run(*words)[0] == 0, words
+    expected = model.predict(FRAME, **(given if role == "exposure" else {}))
+    assert (pd.read_csv("predictions.csv")["prediction"].to_numpy() == expected).all()
+    back = tunefree.load("more.model")
+    assert getattr(back.trained_.plan, role) == name
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # on a column that the table lacks
+        assert back.partial_fit(FRAME, y, **given).t_ == 3 * N
+        back.predict(FRAME, **(given if role == "exposure" else {}))
+    back.save("back.model")
+    with Service(*opened(Path("back.model"), Path("store"))) as service:
+        assert service.learn(rows[:3].to_dict("records"))["learned"] == 3
+        with pytest.raises(DataError, match=f"'{name}': "):
+            service.learn(rows[:3].drop(columns=name).to_dict("records"))
+
+
+@pytest.mark.parametrize("name", ["pool", "single learner"])
+def test_a_model_of_one_class_answers(name, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Classifier, _, parameters = KINDS[name]
+    Classifier(**parameters).partial_fit(FRAME, pd.Series(["yes"] * N, name="goal")).save("py.model")
+    FRAME.to_csv("rows.csv", index=False)
+    assert run("predict", "py.model", "rows.csv", "--top", 2, "-o", "top.csv")[0] == 0
+    assert set(pd.read_csv("top.csv")["probability 1"]) == {1.0}
+    if name == "pool":
+        assert run("predict", "py.model", "rows.csv", "--set", ".9", "-o", "sets.csv")[0] == 0
+        assert set(pd.read_csv("sets.csv")["set[0.9]"]) <= {'["yes"]', "[]"}
+    with Service(*opened(Path("py.model"), Path("store"))) as service:
+        answers = service.predict(FRAME[:2].to_dict("records"))
+        assert answers == [{"prediction": "yes", "probabilities": {"yes": 1.0}}] * 2
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import check, parameter
 from tunefree.core.signals import deferred
-from tunefree.core.threads import Turn
 from tunefree.estimators import class_sets, resources, tables, validation
 from tunefree.estimators.explanation import Explaining
 from tunefree.estimators.model_file import Saving, WholeOnly, check_whole, labels_of
@@ -156,8 +156,17 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Use the model while no other thread does: what is read must not change meanwhile."""
-        with self.__dict__.setdefault("_in_turn", Turn()), resources.threads_of(self):
+        with self._alone(), resources.threads_of(self):
             yield
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        memo[id(self)] = copied = type(self).__new__(type(self))
+        with self._alone():
+            vars(copied).update(copy.deepcopy(vars(self), memo))
+        return copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(copy.deepcopy(self))  # pickling goes on after this, while other threads may learn
 
     @contextmanager
     def _learning(self) -> Iterator[None]:

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 import tunefree
 from tunefree.core.errors import DataWarning, ModelError
 from tunefree.core.registry import Registry
+from tunefree.core.threads import Turn
 from tunefree.estimators import tables
 from tunefree.model.pool import usual_view
 from tunefree.model.targets import Labels
@@ -116,7 +117,8 @@ class Saving:
         >>> model, model.predict({"age": [61], "job": ["clerk"]}).tolist()
         (ScInOLClassifier(passes=3), ['yes'])
         """
-        self._trained(target).save(path, only_for_prediction=only_for_prediction)
+        with self._alone():
+            self._trained(target).save(path, only_for_prediction=only_for_prediction)
         if lost := _parameters(self)[1]:
             problem = f"the file does not keep {', '.join(lost)} of {type(self).__name__}"
             warnings.warn(f"{problem}: the estimator that is loaded has the default", DataWarning, stacklevel=2)
@@ -142,6 +144,11 @@ class Saving:
         names: dict[str, Any] = {role: getattr(encoder, role, None) for role in ("target", *OPTIONAL)}
         plan = replace(trained.plan, **names)
         return replace(trained, plan=plan, kind=kind, encoder=encoder, estimator=_described(self))
+
+    def _alone(self) -> Turn:
+        """A context in which no other thread changes the model."""
+        turn: Turn = self.__dict__.setdefault("_in_turn", Turn())
+        return turn
 
     def _record(self) -> Trained:
         raise NotImplementedError

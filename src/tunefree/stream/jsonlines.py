@@ -301,8 +301,8 @@ def _fitted(record: dict[str, Any], field: Any, na_values: Sequence[str] = ()) -
             if value in _MISSING or value in na_values:
                 return None
             value = float(value) if is_plain_number(value) else value
-        if pa.types.is_string(to) and type(value) is int:
-            return str(value)  # as a CSV file has it
+        if pa.types.is_string(to) and type(value) is int and abs(value) >= 2**53:
+            return str(value)  # an identifier
         if not fits(value) or isinstance(value, dict) != pa.types.is_struct(to):
             raise _UnfitError(field.name, f"{_shown(value)} is not {expected}")
         if isinstance(value, dict):
