@@ -15,11 +15,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, validate_data
 
 from tunefree.core import rows
-from tunefree.core.errors import DataError, nearest
+from tunefree.core.errors import nearest
 from tunefree.estimators import class_sets, tables
 from tunefree.estimators.tables import EncodedRows
 from tunefree.model.targets import is_missing, written
 from tunefree.pool.groups import digests as digests_of_labels
+from tunefree.stream.frames import check_has_columns, unmasked
 
 BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
 MOST_FEATURES = 2**31 - 2  # features are numbered from 1 by int32
@@ -112,7 +113,7 @@ def labelled(
     """
     if reset:
         tables.name_columns(estimator, True, target=y)
-    X, y = _rows_of(X), class_sets.plain(_unmasked(y))
+    X, y = _rows_of(X), class_sets.plain(unmasked(y))
     if tables.is_for_encoder(estimator, X, reset):
         _check_known(y, y_numeric)
         X = tables.encode(estimator, X, learning=True, reset=reset, as_array=not stream)
@@ -132,25 +133,8 @@ def labelled(
 
 def _rows_of(X: Any) -> Any:
     """X without a mask; an error of containers that are no rows."""
-    name = type(X).__name__
-    if name == "LazyFrame":
-        raise DataError("a LazyFrame has no rows yet", tables.NAME, remedy="pass X.collect()")
-    if name == "Series" or (getattr(X, "ndim", 2) == 1 and not isinstance(X, np.ndarray)):
-        remedy = "pass frame[['name']] for one column of a frame, or frame.iloc[[0]] for one row"
-        raise DataError(f"a {name} has no rows and columns", tables.NAME, remedy=remedy)
-    if (isinstance(X, list) and X and isinstance(X[0], dict)) or getattr(getattr(X, "dtype", None), "names", None):
-        raise DataError(f"a {name} of records is no table", tables.NAME, remedy="pass pandas.DataFrame(X)")
-    return _unmasked(X)
-
-
-def _unmasked(array: Any) -> Any:
-    """An array in which what was masked is missing; anything else as it is."""
-    if not isinstance(array, np.ma.MaskedArray):
-        return array
-    if not np.ma.is_masked(array):
-        return array.data
-    is_number = array.dtype.kind in "biuf"
-    return np.ma.filled(array.astype(float if is_number else object), np.nan if is_number else None)
+    check_has_columns(X, tables.NAME)
+    return unmasked(X)
 
 
 def _check_known(y: Any, is_numeric: bool) -> None:
@@ -196,7 +180,7 @@ def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
     """Sample weights (n,): float64, finite, none negative, and not all 0 unless they may vanish."""
     if sample_weight is None:
         return np.ones(n_rows)
-    sample_weight = _unmasked(sample_weight)
+    sample_weight = unmasked(sample_weight)
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n_rows, sample_weight, np.float64)
     options: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": "sample_weight"}

@@ -61,6 +61,8 @@ def read_frame(
     1 {'age': [39, 50], 'job': ['clerk', None]}
     3 {'age': [38], 'job': ['cook']}
     """
+    check_has_columns(frame, name)
+    frame = unmasked(frame)
     convert = next((convert for test, convert in _CONVERTERS if test(frame)), None)
     if convert is None:
         is_cursor = hasattr(frame, "fetch_record_batch")
@@ -77,6 +79,37 @@ def read_frame(
         yield chunk._replace(table=flattened(chunk.table))
     if row == 0:
         raise DataError("there are no rows", name, remedy="pass a table with rows")
+
+
+def check_has_columns(frame: Any, name: str) -> None:
+    """Raise a DataError of what holds values, but has no rows and columns.
+
+    Examples
+    --------
+    >>> check_has_columns([{"age": 39}], "X")
+    Traceback (most recent call last):
+    tunefree.core.errors.DataError: X: a list of records is no table; pass pandas.DataFrame(X)
+    """
+    kind = type(frame).__name__
+    if kind == "LazyFrame":
+        raise DataError("a LazyFrame has no rows yet", name, remedy="pass X.collect()")
+    is_column = isinstance(frame, (pa.Array, pa.ChunkedArray)) and not pa.types.is_struct(frame.type)
+    if is_column or kind == "Series" or (getattr(frame, "ndim", 2) == 1 and not isinstance(frame, np.ndarray)):
+        remedy = "pass frame[['name']] for one column of a frame, or frame.iloc[[0]] for one row"
+        raise DataError(f"a {kind} has no rows and columns", name, remedy=remedy)
+    are_objects = isinstance(frame, list) and len(frame) > 0 and isinstance(frame[0], dict)
+    if are_objects or getattr(getattr(frame, "dtype", None), "names", None):
+        raise DataError(f"a {kind} of records is no table", name, remedy="pass pandas.DataFrame(X)")
+
+
+def unmasked(array: Any) -> Any:
+    """An array in which what was masked is missing; anything else as it is."""
+    if not isinstance(array, np.ma.MaskedArray):
+        return array
+    if not np.ma.is_masked(array):
+        return array.data
+    is_number = array.dtype.kind in "biuf"
+    return np.ma.filled(array.astype(float if is_number else object), np.nan if is_number else None)
 
 
 def _pandas(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
@@ -206,6 +239,6 @@ def is_pandas(frame: Any) -> bool:
 _CONVERTERS: tuple[tuple[Callable[[Any], bool], Callable[..., Iterator[Any]]], ...] = (
     (is_pandas, _pandas),
     (lambda frame: hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"), _capsule),
-    (lambda frame: isinstance(frame, Mapping), _mapping),
+    (lambda frame: isinstance(frame, Mapping) and not hasattr(frame, "tocsr"), _mapping),
     (lambda frame: isinstance(frame, np.ndarray), _matrix),
 )
