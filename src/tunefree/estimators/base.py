@@ -162,11 +162,11 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         memo[id(self)] = copied = type(self).__new__(type(self))
         with self._alone():
-            vars(copied).update(copy.deepcopy(vars(self), memo))
+            copied.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return copied
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(copy.deepcopy(self))  # pickling goes on after this, while other threads may learn
+        return copy.deepcopy(self).__dict__  # pickling goes on after this, while other threads may learn
 
     @contextmanager
     def _learning(self) -> Iterator[None]:

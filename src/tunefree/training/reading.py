@@ -8,7 +8,7 @@ import os
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -242,7 +242,7 @@ def encoded(
     labelled: bool,
     kept: Sequence[str] = (),
     is_live: Callable[[], bool] | None = None,
-) -> Generator[Batch, None, None]:
+) -> Iterator[Batch]:
     """Encode chunks, in order.
 
     What can be done of a chunk without the others is done in threads, one for each processor.
@@ -314,14 +314,14 @@ def _kept(chunk: Columns, numbers: np.ndarray, names: Sequence[str]) -> Any:
 
 
 def ahead(
-    items: Generator[Any, None, None], depth: int = 2, stop: Stop | None = None, idle: Callable[[], None] | None = None
+    items: Iterator[Any], depth: int = 2, stop: Stop | None = None, idle: Callable[[], None] | None = None
 ) -> Iterator[Any]:
     """The same items, read ahead in a thread of their own, so that reading and learning overlap.
 
     Parameters
     ----------
-    items : generator
-        An exception that it raises is raised here, after the items before it. It is closed if it is left.
+    items : iterator
+        An exception that it raises is raised here, after the items before it.
     depth : int, default 2
         Items that are kept until they are asked for.
     stop : Stop, optional
@@ -331,7 +331,7 @@ def ahead(
 
     Examples
     --------
-    >>> list(ahead(letter for letter in "abc"))
+    >>> list(ahead(iter("abc")))
     ['a', 'b', 'c']
     """
     waiting: queue.Queue[tuple[bool, Any]] = queue.Queue(depth)
@@ -350,7 +350,6 @@ def ahead(
             for item in items:
                 put(True, item)
                 if ends.is_set():
-                    items.close()
                     return
             put(False, None)
         except BaseException as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -324,7 +324,7 @@ class _Reader:
                 self.checkpoints.keep()
             raise
 
-    def _reads(self, trained: Trained) -> Generator[Read, None, None]:
+    def _reads(self, trained: Trained) -> Iterator[Read]:
         """Batches with what the encoder knows after each; its state too where a checkpoint or a copy is due."""
         encoder, progress = trained.encoder, trained.progress
         batches, rows = self.batches, progress.rows
