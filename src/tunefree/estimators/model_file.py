@@ -81,7 +81,9 @@ class Saving:
 
         :func:`tunefree.load` returns an estimator of this class with these parameters, which goes on as this one would.
         On the command line, a model of arrays reads tables with the columns x0, x1, ..., or with the names in
-        ``feature_names_in_``; one of sparse matrices reads svmlight text, in which column j has the index j + 1.
+        ``feature_names_in_``; one of sparse matrices reads svmlight text, in which column j has the index j + 1. Where
+        rows had groups or exposures, further rows have them in columns with the names of these Series, else ``"group"``
+        and ``"exposure"``.
 
         Parameters
         ----------
