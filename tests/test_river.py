@@ -301,3 +301,16 @@ def test_trees_see_numbers_that_the_first_row_lacks(first):
             errors.append(model.predict_one(x) - y)
         model.learn_one(x if k else first, y)
     assert np.sqrt(np.mean(np.square(errors))) < 1.15 * 0.324  # of river's adaptive forest; a linear model has 0.99
+
+
+@pytest.mark.parametrize("model", [*LINEAR, *POOLS], ids=lambda model: type(model).__name__)
+def test_tables_without_rows_and_with_too_few_targets(model):
+    model, rows, labels = model.clone(), pd.DataFrame({"z": [1.0, -1.0, 2.0]}), [1, 0, 1]
+    model.learn_many(rows[:0], [])
+    model.learn_many(rows, labels)
+    before = model.predict_one({"z": 1.0})
+    with pytest.raises(DataError, match="there are 3 rows, and 2 targets"):
+        model.learn_many(rows, labels[:2])
+    model.learn_many(rows[:0], [])
+    assert model.predict_one({"z": 1.0}) == before
+    assert len(model.predict_many(rows)) == 3 and len(model.predict_many(rows[:0])) == 0

@@ -276,7 +276,11 @@ class _Face:
         X : pandas.DataFrame
         y : pandas.Series
         """
-        self._learn(list(_rows(X)), list(map(self._target, y)))
+        rows, targets = list(_rows(X)), list(map(self._target, y))
+        if len(rows) != len(targets):
+            raise DataError(f"there are {len(rows)} rows, and {len(targets)} targets", remedy="give one for each row")
+        if rows:
+            self._learn(rows, targets)
 
 
 class _Classifier(_Face, base.MiniBatchClassifier):
@@ -359,7 +363,8 @@ class _Regressor(_Face, base.MiniBatchRegressor):
         """
         import pandas as pd
 
-        return pd.Series(self._predict(list(_rows(X)))[:, 0], index=X.index)
+        rows = list(_rows(X))
+        return pd.Series(self._predict(rows)[:, 0] if rows else [], index=X.index, dtype=np.float64)
 
 
 class ScInOLClassifier(_Linear, _Classifier):

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
 import tunefree
-from tunefree.core.errors import ModelError
+from tunefree.core.errors import DataError, ModelError
 from tunefree.serving.service import Service, opened
 
 N = 120
@@ -96,6 +97,39 @@ def test_each_command_takes_each_kind_of_model_or_says_why_not(kind, form, run, 
         of, data = fitted(kind, "classification", form), "rows.csv"
         of.model.save("py.model")
         of.rows.assign(**{of.target: of.y}).to_csv(data, index=False)
+    expected = {"predict", "evaluate", "report", "certify", "train", "inspect", "explain"}
+    if kind == "kernel":
+        expected -= {"inspect", "explain"}
+    if kind == "path":
+        expected = {"predict", "evaluate"}
+    assert working(run, data, serves=form == "sparse") == expected
+
+
+WORDS = FRAME.assign(note=np.where(X[:, 0] > 0.0, "good soups", "bad soups") + np.where(X[:, 1] > 0.0, " today", ""))
+OTHERS = {
+    "quantile": (tunefree.OnlineRegressor(loss="quantile:0.9"), FRAME, NUMBERS),
+    "counts": (tunefree.OnlineRegressor(loss="poisson"), FRAME, NUMBERS**2),
+    "passes": (tunefree.ScInOLClassifier(passes=2), FRAME, LABELS),
+    "hinge": (tunefree.OnlineClassifier(loss="hinge"), FRAME, LABELS),
+    "words": (tunefree.ScInOLClassifier(text=["note"]), WORDS, LABELS),
+    "only for prediction": (tunefree.TuneFreeRegressor(n_jobs=1), FRAME, NUMBERS),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_each_command_takes_models_of_other_losses_and_rows(kind, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model, rows, y = OTHERS[kind]
+    clone(model).fit(rows, y).save("py.model", only_for_prediction=kind == "only for prediction")
+    rows.assign(target=y).to_csv("rows.csv", index=False)
+    expected = {"predict", "evaluate", "report", "inspect", "explain", "certify", "train"}
+    if kind == "only for prediction":
+        expected -= {"certify", "train"}
+    assert working(run, "rows.csv") == expected
+
+
+def working(run, data, serves=False):
+    """The commands that take a model and these rows; of the others each says why not in one line."""
     works = {}
     for words in (
         ["predict", "py.model", data, "-o", "predictions.csv"],
@@ -109,17 +143,65 @@ def test_each_command_takes_each_kind_of_model_or_says_why_not(kind, form, run, 
         ["train", data, "--from", "py.model", "-o", "more.model", "-q"],
         ["serve", "py.model"],
     ):
-        if words[0] == "serve" and works["train"] and form != "sparse":
+        if words[0] == "serve" and works["train"] and not serves:
             continue  # it would not end
         status, _, said = run(*words)
         works[words[0]] = works.get(words[0], True) and status == 0
         assert status == 0 or (status == 2 and said.startswith("tunefree: ") and said.count("\n") == 1), (words, said)
-    expected = {"predict", "evaluate", "report", "certify", "train", "inspect", "explain"}
-    if kind == "kernel":
-        expected -= {"inspect", "explain"}
-    if kind == "path":
-        expected = {"predict", "evaluate"}
-    assert {command for command, did in works.items() if did} == expected
+    return {command for command, did in works.items() if did}
+
+
+GROUPS = np.arange(N) // 4
+YEARS = np.random.default_rng(1).uniform(0.5, 2.0, N)
+COUNTS = np.random.default_rng(2).poisson(YEARS * np.exp(0.5 * X[:, 0]))
+
+
+@pytest.mark.parametrize(("role", "name"), [("group", "patient"), ("exposure", "exposure")])
+def test_groups_and_exposures_go_with_the_model(role, name, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    values, y = {"group": (GROUPS, LABELS), "exposure": (YEARS, COUNTS)}[role]
+    if role == "group":
+        model, given = tunefree.TuneFreeClassifier(n_jobs=1), {"groups": pd.Series(values, name=name)}
+    else:
+        model, given = tunefree.TuneFreeRegressor(loss="poisson", n_jobs=1), {"exposure": values}
+    model.fit(FRAME, pd.Series(y, name="goal"), **given).save("py.model")
+    rows = FRAME.assign(**{name: values, "goal": y})
+    rows.to_csv("rows.csv", index=False)
+    for words in (
+        ["train", "rows.csv", "--from", "py.model", "-o", "more.model", "-q"],
+        ["evaluate", "more.model", "rows.csv", "--progressive"],
+        ["predict", "py.model", "rows.csv", "-o", "predictions.csv"],
+    ):
+        assert run(*words)[0] == 0, words
+    expected = model.predict(FRAME, **(given if role == "exposure" else {}))
+    assert (pd.read_csv("predictions.csv")["prediction"].to_numpy() == expected).all()
+    back = tunefree.load("more.model")
+    assert getattr(back.trained_.plan, role) == name
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # on a column that the table lacks
+        assert back.partial_fit(FRAME, y, **given).t_ == 3 * N
+        back.predict(FRAME, **(given if role == "exposure" else {}))
+    back.save("back.model")
+    with Service(*opened(Path("back.model"), Path("store"))) as service:
+        assert service.learn(rows[:3].to_dict("records"))["learned"] == 3
+        with pytest.raises(DataError, match=f"'{name}': "):
+            service.learn(rows[:3].drop(columns=name).to_dict("records"))
+
+
+@pytest.mark.parametrize("name", ["pool", "single learner"])
+def test_a_model_of_one_class_answers(name, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Classifier, _, parameters = KINDS[name]
+    Classifier(**parameters).partial_fit(FRAME, pd.Series(["yes"] * N, name="goal")).save("py.model")
+    FRAME.to_csv("rows.csv", index=False)
+    assert run("predict", "py.model", "rows.csv", "--top", 2, "-o", "top.csv")[0] == 0
+    assert set(pd.read_csv("top.csv")["probability 1"]) == {1.0}
+    if name == "pool":
+        assert run("predict", "py.model", "rows.csv", "--set", ".9", "-o", "sets.csv")[0] == 0
+        assert set(pd.read_csv("sets.csv")["set[0.9]"]) <= {'["yes"]', "[]"}
+    with Service(*opened(Path("py.model"), Path("store"))) as service:
+        answers = service.predict(FRAME[:2].to_dict("records"))
+        assert answers == [{"prediction": "yes", "probabilities": {"yes": 1.0}}] * 2
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,30 @@ def test_one_column_or_row_of_a_frame_is_no_table(cls):
             use()
 
 
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        (FRAME.set_axis(["a", "a"], axis=1), "X, column 'a': two columns have this name"),
+        (FRAME.assign(b=WORDS).set_axis(["a", "a"], axis=1), "X, column 'a': two columns have this name"),
+        (FRAME.to_dict("records"), "X: a list of records is no table"),
+        (FRAME.to_records(), "X: a recarray of records is no table"),
+        (FRAME.assign(c=pd.Series([10**30] * N, dtype=object)), "column 'c': a whole number of more than 64 bits"),
+        (FRAME.assign(c=1j * FIRST), "column 'c': columns of type complex128 cannot be used"),
+    ],
+)
+def test_tables_that_cannot_be_used_are_one_clear_error(rows, problem):
+    for cls in (*MODELS, KernelPiSTOLClassifier):
+        with pytest.raises(DataError, match=problem):
+            cls().fit(rows, Y)
+
+
+@pytest.mark.parametrize("y", [pd.date_range("2020", periods=N), pd.to_timedelta(FIRST, "h")])
+def test_dates_are_no_numbers_to_predict(y):
+    for cls in (TuneFreeRegressor, ScInOLRegressor):
+        with pytest.raises(ValueError, match="Input y is of type .*64.*; pass numbers"):
+            cls().fit(FRAME, y)
+
+
 @both
 @pytest.mark.parametrize("late", [WORDS, SECOND])
 def test_columns_without_values_become_columns_with_the_first_one(cls, late):

@@ -184,3 +184,34 @@ def test_threads_learn_one_after_the_other():
     assert not errors
     assert model.t_ == 700
     assert model._learned.model.pool.rows == 700
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model, path: model.save(path),
+        lambda model, path: copy.deepcopy(model),
+        lambda model, path: pickle.dumps(model),
+        lambda model, path: model.explain(FRAME[:5]),
+        lambda model, path: model.predict(FRAME[:5]),
+    ],
+    ids=["save", "deepcopy", "pickle", "explain", "predict"],
+)
+def test_what_reads_a_model_waits_until_others_have_learned(use, tmp_path):
+    model = tunefree.ScInOLClassifier().partial_fit(FRAME[:100], y[:100])
+    reader = threading.Thread(target=use, args=(model, tmp_path / "m"))
+    with model._learning():
+        reader.start()
+        reader.join(0.2)
+        assert reader.is_alive()
+    reader.join(60)
+    assert not reader.is_alive()
+
+
+def test_a_copy_learns_by_itself():
+    model = tunefree.ScInOLClassifier().partial_fit(FRAME[:100], y[:100])
+    with model._learning():
+        others = [copy.deepcopy(model), copy.copy(model), pickle.loads(pickle.dumps(model))]
+    for other in others:
+        other.partial_fit(FRAME[100:200], y[100:200])
+        assert (other.t_, model.t_) == (200, 100)

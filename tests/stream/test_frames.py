@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows, Position
@@ -123,11 +124,32 @@ def test_arrays_keep_their_types():
         ({"a": [1, 2], "b": [1]}, "differ in length: 'a' 2, 'b' 1"),
         ({"a": ["x", 1]}, "column 'a': values of different types"),
         (pd.DataFrame({"a": ["x", 1]}, dtype=object), "column 'a': values of different types"),
+        ({"a": [1, 10**30]}, "column 'a': a whole number of more than 64 bits"),
+        (pd.DataFrame({"a": [1j]}), "column 'a': columns of type complex128 cannot be used; leave the column out"),
+        (np.array([[1j]]), "column 'x0': columns of type complex128 cannot be used"),
+        (pd.Series([1.0]), "a Series has no rows and columns"),
+        (pl.Series([1.0]), "a Series has no rows and columns"),
+        (pa.chunked_array([[1.0]]), "a ChunkedArray has no rows and columns"),
+        ([{"a": 1}], r"a list of records is no table; pass pandas.DataFrame\(X\)"),
+        (pd.DataFrame({"a": [1]}).to_records(), "a recarray of records is no table"),
+        (pl.DataFrame({"a": [1]}).lazy(), r"pass X.collect\(\)"),
+        (sparse.dok_array((2, 2)), "dok_array is not a table"),
     ],
 )
 def test_what_is_no_table_is_an_error(frame, problem):
     with pytest.raises(DataError, match=problem):
         list(read_frame(frame))
+
+
+def test_what_is_masked_is_missing():
+    masked = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], [[True, False], [False, False]])
+    assert next(read_frame(masked)).table.to_pandas().isna().to_numpy().tolist() == masked.mask.tolist()
+    assert next(read_frame({"a": masked[:, 0]})).table.to_pydict() == {"a": [None, 3.0]}
+
+
+def test_intervals_of_pandas_are_categories():
+    frame = pd.DataFrame({"a": pd.cut([1.0, 2.0, np.nan], 2)})
+    assert next(read_frame(frame)).table.to_pydict() == {"a": ["(0.999, 1.5]", "(1.5, 2.0]", None]}
 
 
 def test_two_columns_of_one_name_are_an_error():

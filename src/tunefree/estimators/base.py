@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import check, parameter
 from tunefree.core.signals import deferred
-from tunefree.core.threads import Turn
 from tunefree.estimators import class_sets, resources, tables, validation
 from tunefree.estimators.explanation import Explaining
 from tunefree.estimators.model_file import Saving, WholeOnly, check_whole, labels_of
@@ -160,8 +160,17 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Use the model while no other thread does: what is read must not change meanwhile."""
-        with self.__dict__.setdefault("_in_turn", Turn()), resources.threads_of(self):
+        with self._alone(), resources.threads_of(self):
             yield
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        memo[id(self)] = copied = type(self).__new__(type(self))
+        with self._alone():
+            copied.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        return copy.deepcopy(self).__dict__  # pickling goes on after this, while other threads may learn
 
     @contextmanager
     def _learning(self) -> Iterator[None]:
@@ -308,6 +317,7 @@ class OnlineClassifierBase(Classifying, OnlineEstimator):
             validation.class_labels(y)
             weight = validation.weights(sample_weight, len(y), may_vanish=True)
             group = validation.group_digests(groups, len(y), may_be_one=True)
+            tables.name_columns(self, not again, group=groups)
             closed = class_sets.closed(classes, self, again)
             class_sets.check(y[weight > 0], closed, np.flatnonzero(weight > 0))
             named = y[:0] if closed is None else closed

@@ -66,6 +66,11 @@ class Explaining:
         True
         """
         check_is_fitted(self)
+        with self._alone():  # type: ignore[attr-defined]
+            return self._explained(X)
+
+    def _explained(self, X: Any) -> tuple[list[str], np.ndarray]:
+        """What :meth:`explain` returns, while nothing is learned."""
         decomposition = decomposition_of(self)
         X = self._prepared(validation.features(self, X))  # type: ignore[attr-defined]
         names, n_outputs = decomposition.names, decomposition.model.n_outputs

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 import tunefree
 from tunefree.core.errors import DataWarning, ModelError
 from tunefree.core.registry import Registry
+from tunefree.core.threads import Turn
 from tunefree.estimators import tables
 from tunefree.model.pool import usual_view
 from tunefree.model.targets import Labels
@@ -41,7 +42,7 @@ ESTIMATORS = Registry(
 _FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # of targets, by the kinds of their dtypes
 _TYPES = {"U": "str", "T": "str", "O": "object"}  # of labels, by kinds of dtypes; others have the names of the dtypes
 _LABELS = {str, int, float, bool}  # that files hold
-TARGET = "target"  # of models whose targets had no name
+OPTIONAL = ("group", "exposure")  # what rows may have beside their target
 ONLY_PREDICTS = "this model was saved with only_for_prediction=True, which leaves out what {} needs: load the whole one"
 
 
@@ -80,7 +81,9 @@ class Saving:
 
         :func:`tunefree.load` returns an estimator of this class with these parameters, which goes on as this one would.
         On the command line, a model of arrays reads tables with the columns x0, x1, ..., or with the names in
-        ``feature_names_in_``; one of sparse matrices reads svmlight text, in which column j has the index j + 1.
+        ``feature_names_in_``; one of sparse matrices reads svmlight text, in which column j has the index j + 1. Where
+        rows had groups or exposures, further rows have them in columns with the names of these Series, else ``"group"``
+        and ``"exposure"``.
 
         Parameters
         ----------
@@ -116,7 +119,8 @@ class Saving:
         >>> model, model.predict({"age": [61], "job": ["clerk"]}).tolist()
         (ScInOLClassifier(passes=3), ['yes'])
         """
-        self._trained(target).save(path, only_for_prediction=only_for_prediction)
+        with self._alone():
+            self._trained(target).save(path, only_for_prediction=only_for_prediction)
         if lost := _parameters(self)[1]:
             problem = f"the file does not keep {', '.join(lost)} of {type(self).__name__}"
             warnings.warn(f"{problem}: the estimator that is loaded has the default", DataWarning, stacklevel=2)
@@ -136,11 +140,17 @@ class Saving:
             raise ModelError(f"{problem}; fit with labels that are strings or numbers")
         kind, encoder = _source(self, trained)
         if kind == TABLE:
-            encoder = _naming(encoder, _target_of(self, trained, encoder, target), self)
+            encoder = _naming(encoder, _names_of(self, trained, encoder, target), self)
         elif target is not None:
             raise ModelError(f"lines of {kind} begin with their target, which has no name; leave `target` out")
-        plan = replace(trained.plan, target=getattr(encoder, "target", None))
+        names: dict[str, Any] = {role: getattr(encoder, role, None) for role in ("target", *OPTIONAL)}
+        plan = replace(trained.plan, **names)
         return replace(trained, plan=plan, kind=kind, encoder=encoder, estimator=_described(self))
+
+    def _alone(self) -> Turn:
+        """A context in which no other thread changes the model."""
+        turn: Turn = self.__dict__.setdefault("_in_turn", Turn())
+        return turn
 
     def _record(self) -> Trained:
         raise NotImplementedError
@@ -268,23 +278,27 @@ def _source(estimator: Any, trained: Trained) -> tuple[str, Any]:
     return TABLE, TableEncoder([Number(name) for name in tables.feature_names(estimator)])
 
 
-def _target_of(estimator: Any, trained: Trained, encoder: TableEncoder, target: str | None) -> str:
-    """The name of the target: the one asked for, else the name that it had, else one that no column has."""
-    columns = [column.name for column in encoder.columns]
-    if target is not None:
-        if target in columns:
-            raise ModelError(f"`target` {target!r} is the name of a column that the model predicts from; name another")
-        return target
-    name = trained.plan.target or tables.target_name(estimator) or TARGET
-    while name in columns:
-        name += "_"
-    return name
+def _names_of(estimator: Any, trained: Trained, encoder: TableEncoder, target: str | None) -> dict[str, str]:
+    """Names of the target, groups and exposures: the one asked for, else those that they had, apart from columns'."""
+    taken = [column.name for column in encoder.columns]
+    if target in taken:
+        raise ModelError(f"`target` {target!r} is the name of a column that the model predicts from; name another")
+    names = {"target": target or trained.plan.target or tables.column_name(estimator, "target") or "target"}
+    for role in OPTIONAL:
+        if (name := getattr(trained.plan, role) or tables.column_name(estimator, role)) is not None:
+            names[role] = name
+    for role, name in names.items():
+        while name in taken:
+            name += "_"
+        names[role] = name
+        taken.append(name)
+    return names
 
 
-def _naming(encoder: TableEncoder, target: str, estimator: Any) -> TableEncoder:
-    """The encoder, which knows the target by its name."""
-    if encoder.target == target:
+def _naming(encoder: TableEncoder, names: dict[str, str], estimator: Any) -> TableEncoder:
+    """The encoder, which knows the target, groups and exposures by their names."""
+    if all(getattr(encoder, role) == name for role, name in names.items()):
         return encoder
     family = _FAMILIES.get(getattr(estimator, "classes_", np.zeros(0)).dtype.kind, "string")
     arrays, header = encoder.state()
-    return TableEncoder.restore(arrays, header | {"target": target, "target_family": family})
+    return TableEncoder.restore(arrays, header | names | {"target_family": family})

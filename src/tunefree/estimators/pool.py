@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from tunefree.core.errors import DataWarning
 from tunefree.core.parameters import check, require
 from tunefree.core.rows import n_rows
-from tunefree.estimators import validation
+from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
 from tunefree.estimators.fit_display import FitDisplay
 from tunefree.estimators.model_file import WholeOnly
@@ -90,6 +90,7 @@ class Pooled(OnlineEstimator):
     def _pass_of(self, groups: Any, y: Any) -> Any:
         """The function that learns the rows of a ``fit``, which are of these groups."""
         group = None if groups is None else validation.group_digests(groups, _num_samples(y), may_be_one=False)
+        tables.name_columns(self, True, group=groups)
         return partial(self._one_pass, group)
 
     def _one_pass(self, group: np.ndarray | None, X: Any, y: np.ndarray, weight: np.ndarray) -> None:

@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
 from tunefree.core.numbers import MOST
-from tunefree.estimators import validation
+from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineEstimator
 from tunefree.estimators.model_file import WholeOnly
 from tunefree.estimators.parameters import documented, estimator
@@ -41,6 +41,7 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
             X, y = validation.labelled(self, X, y, not again, y_numeric=True)
             weight = validation.weights(sample_weight, len(y), may_vanish=False)
             y, weight = self._learnable(y, weight, exposure, may_be_zero=again)
+            tables.name_columns(self, not again, exposure=exposure)
             if not again:
                 self._begin(X.shape[1], [])
             self._check_memory(X)
@@ -66,6 +67,7 @@ class OnlineRegressorBase(Regressing, OnlineEstimator):
             weight = validation.weights(sample_weight, len(y), may_vanish=True)
             y, weight = self._learnable(y, weight, exposure, may_be_zero=True)
             group = validation.group_digests(groups, len(y), may_be_one=True)
+            tables.name_columns(self, not again, group=groups, exposure=exposure)
             if not again:
                 self._begin(X.shape[1], [])
             self._go_on()

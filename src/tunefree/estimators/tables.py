@@ -30,6 +30,7 @@ from tunefree.model.pool import is_kernel
 from tunefree.stream.arrays import of_strings, to_numpy
 from tunefree.stream.batch import BadRows, Columns, Refused
 from tunefree.stream.cells import block_of_frame
+from tunefree.stream.chunks import unique_names
 from tunefree.stream.columns import Number, family, missing_name, string_keys
 from tunefree.stream.features import TableEncoder
 from tunefree.stream.file_notation import as_written
@@ -293,7 +294,7 @@ def _encode(estimator: Any, X: Any, learning: bool, reset: bool, as_array: bool)
         names = [column.name for column in encoder.columns]
         _name_columns(estimator, names, len(names), hasattr(estimator, "feature_names_in_"))
     bad.compare()
-    oddities = bad.tally.oddities()
+    oddities = [oddity for oddity in bad.tally.oddities() if oddity.column != encoder.exposure]  # it is no column of X
     lines = [*map(str, oddities), *_lines_on_gaps(encoder, gaps, {oddity.column for oddity in oddities})]
     if lines:
         warnings.warn("\n".join(lines), DataWarning, stacklevel=WARNED)
@@ -309,24 +310,30 @@ def feature_names(estimator: Any) -> list[str]:
     return [str(name) for name in getattr(estimator, "feature_names_in_", usual)]
 
 
-def name_target(estimator: Any, y: Any) -> None:
-    """Keep the name of the targets, which a Series has, or a table of one column.
+def name_columns(estimator: Any, reset: bool, **values: Any) -> None:
+    """Keep the names of targets, groups and exposures: of a Series, or of a table of one column, else their roles.
+
+    Unless ``reset``, those that are None now keep their names.
 
     >>> from types import SimpleNamespace
     >>> import pandas as pd
     >>> estimator = SimpleNamespace()
-    >>> name_target(estimator, pd.Series([0, 1], name="rich"))
-    >>> target_name(estimator)
-    'rich'
+    >>> name_columns(estimator, True, target=pd.Series([0, 1], name="rich"), group=[5, 6])
+    >>> column_name(estimator, "target"), column_name(estimator, "group"), column_name(estimator, "exposure")
+    ('rich', 'group', None)
     """
-    columns: Sequence[Any] = getattr(y, "columns", ())
-    name = columns[0] if len(columns) == 1 else getattr(y, "name", None)
-    estimator._target_name = None if name is None or str(name) == "" else str(name)
+    for role, of_rows in values.items():
+        columns: Sequence[Any] = getattr(of_rows, "columns", ())
+        name = columns[0] if len(columns) == 1 else getattr(of_rows, "name", None)
+        if of_rows is not None:
+            setattr(estimator, f"_{role}_name", role if name is None or str(name) == "" else str(name))
+        elif reset:
+            setattr(estimator, f"_{role}_name", None)
 
 
-def target_name(estimator: Any) -> str | None:
-    """The name of the targets of a fitted estimator; None if they had none."""
-    return getattr(estimator, "_target_name", None)
+def column_name(estimator: Any, role: str) -> str | None:
+    """The name of the targets, groups or exposures of a fitted estimator; None if it has none."""
+    return getattr(estimator, f"_{role}_name", None)
 
 
 def places(names: Sequence[str], columns: Any, parameter: str) -> list[int]:
@@ -389,7 +396,7 @@ def _chunks(X: Any, bad: BadRows) -> Iterator[Columns]:
 
 def _new_encoder(estimator: Any, first: Columns, grows: bool) -> TableEncoder:
     """An encoder for the columns of a table, of which those without any value may come later, as new ones may."""
-    names = first.table.schema.names
+    names = unique_names(first)
     categories, texts = ({names[k] for k in places(names, getattr(estimator, role, None), role)} for role in ROLES)
     if both := categories & texts:
         raise DataError(f"column {min(both)!r} is among categorical and text", NAME)

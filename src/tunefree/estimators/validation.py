@@ -15,11 +15,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_array, check_X_y, validate_data
 
 from tunefree.core import rows
-from tunefree.core.errors import DataError, nearest
+from tunefree.core.errors import nearest
 from tunefree.estimators import class_sets, tables
 from tunefree.estimators.tables import EncodedRows
 from tunefree.model.targets import is_missing, written
 from tunefree.pool.groups import digests as digests_of_labels
+from tunefree.stream.frames import check_has_columns, unmasked
 
 BLOCK = 16384  # rows that are copied at a time, so that an ordered pass needs no second table
 MOST_FEATURES = 2**31 - 2  # features are numbered from 1 by int32
@@ -111,10 +112,10 @@ def labelled(
     so is the name of the target for its file. ``stream`` says that more rows are to come.
     """
     if reset:
-        tables.name_target(estimator, y)
-    X, y = _rows_of(X), class_sets.plain(_unmasked(y))
+        tables.name_columns(estimator, True, target=y)
+    X, y = _rows_of(X), class_sets.plain(unmasked(y))
     if tables.is_for_encoder(estimator, X, reset):
-        _check_known(y)
+        _check_known(y, y_numeric)
         X = tables.encode(estimator, X, learning=True, reset=reset, as_array=not stream)
         with quiet():
             y = check_X_y(np.zeros((X.shape[0], 1)), y, y_numeric=y_numeric, estimator=estimator)[1]
@@ -124,7 +125,7 @@ def labelled(
         estimator._is_sparse = sparse.issparse(X)
     elif _is_sound(estimator, X) and _are_sound(y, len(X), y_numeric):
         return tables.as_learned(estimator, X), y
-    _check_known(y)
+    _check_known(y, y_numeric)
     with quiet():
         X, y = _validated(estimator, X, y, reset=reset, y_numeric=y_numeric)
         return tables.as_learned(estimator, canonical(X)), _complete(y, y_numeric)
@@ -132,28 +133,15 @@ def labelled(
 
 def _rows_of(X: Any) -> Any:
     """X without a mask; an error of containers that are no rows."""
-    name = type(X).__name__
-    if name == "LazyFrame":
-        raise DataError("a LazyFrame has no rows yet", tables.NAME, remedy="pass X.collect()")
-    if getattr(X, "ndim", 2) == 1 and not isinstance(X, np.ndarray):
-        remedy = "pass frame[['name']] for one column of a frame, or frame.iloc[[0]] for one row"
-        raise DataError(f"a {name} has no rows and columns", tables.NAME, remedy=remedy)
-    return _unmasked(X)
+    check_has_columns(X, tables.NAME)
+    return unmasked(X)
 
 
-def _unmasked(array: Any) -> Any:
-    """An array in which what was masked is missing; anything else as it is."""
-    if not isinstance(array, np.ma.MaskedArray):
-        return array
-    if not np.ma.is_masked(array):
-        return array.data
-    is_number = array.dtype.kind in "biuf"
-    return np.ma.filled(array.astype(float if is_number else object), np.nan if is_number else None)
-
-
-def _check_known(y: Any) -> None:
+def _check_known(y: Any, is_numeric: bool) -> None:
     """Raise unless all targets are known; scikit-learn's errors name no row, or what cannot be sorted."""
     labels = np.asarray(y)
+    if is_numeric and labels.dtype.kind in "mM":
+        raise ValueError(f"Input y is of type {labels.dtype}; pass numbers, such as those of days since a date")
     if labels.ndim != 1 or labels.dtype.kind not in "fO":
         return
     values = labels.tolist() if labels.dtype.kind == "O" else []
@@ -192,7 +180,7 @@ def weights(sample_weight: Any, n_rows: int, may_vanish: bool) -> np.ndarray:
     """Sample weights (n,): float64, finite, none negative, and not all 0 unless they may vanish."""
     if sample_weight is None:
         return np.ones(n_rows)
-    sample_weight = _unmasked(sample_weight)
+    sample_weight = unmasked(sample_weight)
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n_rows, sample_weight, np.float64)
     options: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 0, "input_name": "sample_weight"}

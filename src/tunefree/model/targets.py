@@ -300,7 +300,9 @@ class ScoredModel:
         return np.where(known, measured(calibration.LOG_LOSS, codes.astype(np.float64), self.log_odds(margins)), np.nan)
 
     def probabilities(self, margins: np.ndarray) -> np.ndarray:
-        """Class probabilities (n, classes) of margins."""
+        """Class probabilities (n, classes) of margins; a class that is the only one so far has the probability 1."""
+        if len(self.classes) == 1:
+            return np.ones((len(margins), 1))
         return calibration.probabilities(self.log_odds(margins))
 
     def _known(self, y: Labels) -> tuple[np.ndarray, np.ndarray]:

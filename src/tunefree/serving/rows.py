@@ -215,6 +215,9 @@ class Reader:
         """Rows as a table, and for each the names of columns that were ignored."""
         encoder = trained.encoder
         rows, types = with_json_numbers(encoder, rows)
+        for row in rows:
+            if type(group := row.get(encoder.group)) is int:
+                row[encoder.group] = str(group)  # as files have it
         self._follow(trained)
         unused = [] if learning else [name for name in (encoder.target, encoder.weight, encoder.group) if name in types]
         for name in unused:

@@ -320,8 +320,9 @@ class TableEncoder:
         values = [converted(column, array, faults) for column, array in self._select(chunk, faults)]
         target = self._convert_target(chunk, faults, labelled)
         weight = roles.weights(self, chunk, faults, labelled, learning, bad)
-        exposure = roles.exposures(self, chunk, faults, learning, bad)
-        groups = roles.groups(self, chunk, faults) if learning and self.group is not None else None
+        # an estimator learns rows whose targets, groups and exposures it has beside the table
+        exposure = None if learning and not labelled else roles.exposures(self, chunk, faults, learning, bad)
+        groups = roles.groups(self, chunk, faults) if learning and labelled and self.group is not None else None
         if faults:
             usable = self.convert(without_faults(chunk, faults, bad), learning, bad, labelled)
             return usable._replace(n_rows=chunk.table.num_rows)

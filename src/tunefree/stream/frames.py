@@ -61,6 +61,8 @@ def read_frame(
     1 {'age': [39, 50], 'job': ['clerk', None]}
     3 {'age': [38], 'job': ['cook']}
     """
+    check_has_columns(frame, name)
+    frame = unmasked(frame)
     convert = next((convert for test, convert in _CONVERTERS if test(frame)), None)
     if convert is None:
         is_cursor = hasattr(frame, "fetch_record_batch")
@@ -77,6 +79,37 @@ def read_frame(
         yield chunk._replace(table=flattened(chunk.table))
     if row == 0:
         raise DataError("there are no rows", name, remedy="pass a table with rows")
+
+
+def check_has_columns(frame: Any, name: str) -> None:
+    """Raise a DataError of what holds values, but has no rows and columns.
+
+    Examples
+    --------
+    >>> check_has_columns([{"age": 39}], "X")
+    Traceback (most recent call last):
+    tunefree.core.errors.DataError: X: a list of records is no table; pass pandas.DataFrame(X)
+    """
+    kind = type(frame).__name__
+    if kind == "LazyFrame":
+        raise DataError("a LazyFrame has no rows yet", name, remedy="pass X.collect()")
+    is_column = isinstance(frame, (pa.Array, pa.ChunkedArray)) and not pa.types.is_struct(frame.type)
+    if is_column or kind == "Series" or (getattr(frame, "ndim", 2) == 1 and not isinstance(frame, np.ndarray)):
+        remedy = "pass frame[['name']] for one column of a frame, or frame.iloc[[0]] for one row"
+        raise DataError(f"a {kind} has no rows and columns", name, remedy=remedy)
+    are_objects = isinstance(frame, list) and len(frame) > 0 and isinstance(frame[0], dict)
+    if are_objects or getattr(getattr(frame, "dtype", None), "names", None):
+        raise DataError(f"a {kind} of records is no table", name, remedy="pass pandas.DataFrame(X)")
+
+
+def unmasked(array: Any) -> Any:
+    """An array in which what was masked is missing; anything else as it is."""
+    if not isinstance(array, np.ma.MaskedArray):
+        return array
+    if not np.ma.is_masked(array):
+        return array.data
+    is_number = array.dtype.kind in "biuf"
+    return np.ma.filled(array.astype(float if is_number else object), np.nan if is_number else None)
 
 
 def _pandas(frame: Any, start: int, chunk_rows: int | None, name: str) -> Iterator[Any]:
@@ -167,6 +200,8 @@ def _of_series(column: Any) -> Any:
         return pa.array(column.to_numpy(), from_pandas=True)
     if type(column.dtype).__name__ == "SparseDtype":
         return pa.array(column.array.to_dense(), from_pandas=True)
+    if type(getattr(getattr(column.dtype, "categories", None), "dtype", None)).__name__ == "IntervalDtype":
+        column = column.cat.rename_categories(str)  # as pandas.cut makes them
     return pa.array(column.array if hasattr(column.array, "__arrow_array__") else column, from_pandas=True)
 
 
@@ -183,7 +218,13 @@ def _array(column: Any, label: str, name: str, first: int, make: Callable[[Any],
     try:
         array = make(column)
         return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    except OverflowError:
+        remedy = "make the column floats, or strings if these are names"
+        raise DataError("a whole number of more than 64 bits", name, first + 1, label, remedy) from None
     except (pa.ArrowException, TypeError, ValueError) as error:
+        if getattr(getattr(column, "dtype", None), "kind", "O") != "O":  # such as complex numbers
+            problem, remedy = f"columns of type {column.dtype} cannot be used", "leave the column out, or convert it"
+            raise DataError(problem, name, column=label, remedy=remedy) from None
         remedy = "give the column one type, for instance strings"
         reason = str(error).splitlines()[0]
         raise DataError(f"values of different types ({reason})", name, first + 1, label, remedy) from None
@@ -198,6 +239,6 @@ def is_pandas(frame: Any) -> bool:
 _CONVERTERS: tuple[tuple[Callable[[Any], bool], Callable[..., Iterator[Any]]], ...] = (
     (is_pandas, _pandas),
     (lambda frame: hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"), _capsule),
-    (lambda frame: isinstance(frame, Mapping), _mapping),
+    (lambda frame: isinstance(frame, Mapping) and not hasattr(frame, "tocsr"), _mapping),
     (lambda frame: isinstance(frame, np.ndarray), _matrix),
 )

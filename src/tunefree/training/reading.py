@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import copy
 import os
 import queue
@@ -31,6 +32,8 @@ from tunefree.training.targets import Guess, target_of, task_of
 from tunefree.training.usable_targets import closed_classes, of_usable_targets
 
 POLL = 0.1  # seconds until it is asked whether anything will come
+PATIENCE = 1.0  # seconds for which a reader is waited for; it may be waiting for input that never comes
+_readers: dict[threading.Thread, threading.Event] = {}  # threads that read ahead, and what ends them
 
 
 class Reading(NamedTuple):
@@ -353,6 +356,7 @@ def ahead(
             put(False, error)
 
     thread = threading.Thread(target=work, name="tunefree-reader", daemon=True)
+    _readers[thread] = ends
     thread.start()
     try:
         while True:
@@ -365,7 +369,17 @@ def ahead(
                 raise item
     finally:
         ends.set()
-        thread.join(timeout=1.0)  # it may be waiting for input that never comes
+        thread.join(PATIENCE)
+        _readers.pop(thread, None)
+
+
+@atexit.register
+def _end_readers() -> None:
+    """End the readers of trainings that an exception left: a thread aborts a process that is gone under it."""
+    for ends in _readers.values():
+        ends.set()
+    for thread in list(_readers):
+        thread.join(PATIENCE)
 
 
 def _next(waiting: queue.Queue[tuple[bool, Any]], stop: Stop, idle: Callable[[], None] | None) -> tuple[bool, Any]:
