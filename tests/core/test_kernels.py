@@ -62,6 +62,13 @@ def add(state: Any, block: Block, is_counted: bool, mask: Annotated[np.ndarray, 
 ADD = Kernel(add, states={"state": Sums})
 
 
+def spread(state: Sums, steps: Annotated[np.ndarray, "float64[rows, padded]"]) -> None:
+    """Add the roots of rows."""
+    for i in range(len(steps)):
+        for k in range(steps.shape[1]):
+            state.totals[i, k] += math.sqrt(steps[i, k])
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder for machine code of a test's own."""
@@ -172,6 +179,15 @@ def test_text_that_fits_is_not_compiled_anew(count, folder, monkeypatch):
     change(folder, monkeypatch, touched)
     monkeypatch.setattr(loading.compilation, "begins", lambda: pytest.fail("compiled"))
     Kernel(add, states={"state": Sums})(Sums(4, 3), rows(), True, np.ones(50, bool))
+
+
+def test_what_is_compiled_anew_has_vectors_and_leaves_no_setting_of_numba_changed():
+    import numba
+
+    before = numba.config.OPT
+    text = text_of(Kernel(spread))
+    assert "<4 x double> @llvm.sqrt" in text and "double @sqrt(" not in text
+    assert numba.config.OPT is before
 
 
 def test_damaged_machine_code_is_replaced(folder, monkeypatch):

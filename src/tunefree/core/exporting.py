@@ -6,9 +6,11 @@ Its vectors have LANES numbers; where a processor has shorter ones, LLVM makes s
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from types import CellType, FunctionType
 from typing import Any
 
@@ -21,7 +23,7 @@ from tunefree.core.fields import LANES, State, views_source, views_type
 OPTIONS: dict[str, Any] = {"error_model": "numpy"}
 NEUTRAL = {  # what keeps Numba, which reads it when imported, from writing for the processor at hand
     "NUMBA_CPU_NAME": "generic",
-    "NUMBA_OPT": "0",  # its own passes make the text longer by half
+    "NUMBA_OPT": "0",  # as without_passes, from the start
     "NUMBA_DISABLE_INTEL_SVML": "1",
 }
 _MATHEMATICAL = (
@@ -33,6 +35,24 @@ LIBRARY_FUNCTIONS = {  # that kernels may call; those that end with f are of sin
     *(f"{name}f" for name in _MATHEMATICAL),
     *("memset", "memcpy", "memmove"),
 }
+
+
+_exporting = threading.Lock()  # one text at a time: the setting is that of all threads
+
+
+@contextlib.contextmanager
+def without_passes() -> Iterator[None]:
+    """Numba's own passes are left out: they unroll loops, and take from LLVM that lengths are whole vectors."""
+    import numba
+
+    config: Any = numba.config
+    with _exporting:
+        before = config.OPT
+        config.OPT = type(before)(0)
+        try:
+            yield
+        finally:
+            config.OPT = before
 
 
 @functools.cache
@@ -145,7 +165,8 @@ def number_type(dtype: str) -> Any:
 
 def text_of(kernel: Declaration) -> str:
     """The LLVM text of a kernel, in which only its entry can be called."""
-    entry = entry_of(kernel)
+    with without_passes():
+        entry = entry_of(kernel)
     module = llvm.parse_assembly(as_one_function(entry.inspect_llvm(), entry.native_name))
     for function in [function for function in module.functions if not function.is_declaration]:
         if function.name == entry.native_name:
