@@ -10,7 +10,7 @@ from tunefree.core.errors import ModelError
 from tunefree.core.kernels import kernel
 from tunefree.core.programs import Call
 from tunefree.core.states import under
-from tunefree.generations.bins import MISSING, Bins, codes_of
+from tunefree.generations.bins import Bins, codes_of
 
 LEAF = -1  # instead of a test
 COLUMN, CODE, CODES = 9, 1, 255  # a test is column << COLUMN | code << CODE | (1 where missing goes left)
@@ -122,13 +122,14 @@ def is_in(sets, place, code):
 def child_of(nodes, sets, node, test, code):
     """The child of a node to which a code leads.
 
-    There is no branch on the code, which processors would guess wrongly. That on the kind of test they guess.
+    There is no branch on the code, which processors would guess wrongly. That on the kind of test they guess. Where
+    missing goes left, codes and bound are one more, in one byte: MISSING becomes 0, which is above no bound.
     """
-    left = np.uint32(nodes[node, 1])
+    left, more = np.uint32(nodes[node, 1]), test & np.uint32(1)
     if test & SET == SET:
         return left + is_in(sets, left >> np.uint32(1), code)
-    goes_right = (code > ((test >> CODE) & CODES)) & ((code != MISSING) | (test & 1 == 0))
-    return left + np.uint32(goes_right)
+    bound = ((test + np.uint32(1)) >> np.uint32(CODE)) & np.uint32(CODES)
+    return left + np.uint32(((np.uint32(code) + more) & np.uint32(CODES)) > bound)
 
 
 def default_left(n_missing, n_left, n_right, row):
@@ -159,6 +160,32 @@ def arrive(nodes, node, values, t, i, leaves, sums):
         sums[i, k] += values[leaf, k]
 
 
+def walk_together(codes, roots, nodes, sets, values, leaves, sums, t, i, rows, trees):
+    """Eight walks at once, since each waits for memory: of eight rows from i on, or through eight trees from t on.
+
+    ``rows`` and ``trees`` are 1 and 0, or 0 and 1: what the next walk has more.
+    """
+    a, b = np.uint32(roots[t]), np.uint32(roots[t + trees])
+    c, d = np.uint32(roots[t + 2 * trees]), np.uint32(roots[t + 3 * trees])
+    e, f = np.uint32(roots[t + 4 * trees]), np.uint32(roots[t + 5 * trees])
+    g, h = np.uint32(roots[t + 6 * trees]), np.uint32(roots[t + 7 * trees])
+    while (
+        nodes[a, 0] & nodes[b, 0] & nodes[c, 0] & nodes[d, 0] & nodes[e, 0] & nodes[f, 0] & nodes[g, 0] & nodes[h, 0]
+    ) >= 0:  # until all are leaves
+        a, b = step(nodes, sets, a, codes, i), step(nodes, sets, b, codes, i + rows)
+        c, d = step(nodes, sets, c, codes, i + 2 * rows), step(nodes, sets, d, codes, i + 3 * rows)
+        e, f = step(nodes, sets, e, codes, i + 4 * rows), step(nodes, sets, f, codes, i + 5 * rows)
+        g, h = step(nodes, sets, g, codes, i + 6 * rows), step(nodes, sets, h, codes, i + 7 * rows)
+    arrive(nodes, a, values, t, i, leaves, sums)
+    arrive(nodes, b, values, t + trees, i + rows, leaves, sums)
+    arrive(nodes, c, values, t + 2 * trees, i + 2 * rows, leaves, sums)
+    arrive(nodes, d, values, t + 3 * trees, i + 3 * rows, leaves, sums)
+    arrive(nodes, e, values, t + 4 * trees, i + 4 * rows, leaves, sums)
+    arrive(nodes, f, values, t + 5 * trees, i + 5 * rows, leaves, sums)
+    arrive(nodes, g, values, t + 6 * trees, i + 6 * rows, leaves, sums)
+    arrive(nodes, h, values, t + 7 * trees, i + 7 * rows, leaves, sums)
+
+
 @kernel
 def walk(
     codes: Annotated[np.ndarray, "uint8[rows, bins]"],
@@ -169,33 +196,18 @@ def walk(
     leaves: Annotated[np.ndarray, "int32[rows, trees]"],
     sums: Annotated[np.ndarray, "float64[rows, outputs]"],
 ) -> None:
-    """Walk tree after tree, so that a tree stays in the cache, and four rows at a time: each waits for memory.
+    """Walk tree after tree, so that a tree stays in the cache.
 
-    Rows beyond the last four are walked by themselves, through four trees at a time.
+    Rows beyond the last eight are walked by themselves, through eight trees at a time.
     """
     n, n_trees = len(codes), len(roots)
     for t in range(n_trees):
-        for i in range(0, n - n % 4, 4):
-            a = b = c = d = np.uint32(roots[t])
-            while (nodes[a, 0] & nodes[b, 0] & nodes[c, 0] & nodes[d, 0]) >= 0:  # until all are leaves
-                a, b = step(nodes, sets, a, codes, i), step(nodes, sets, b, codes, i + 1)
-                c, d = step(nodes, sets, c, codes, i + 2), step(nodes, sets, d, codes, i + 3)
-            arrive(nodes, a, values, t, i, leaves, sums)
-            arrive(nodes, b, values, t, i + 1, leaves, sums)
-            arrive(nodes, c, values, t, i + 2, leaves, sums)
-            arrive(nodes, d, values, t, i + 3, leaves, sums)
-    for i in range(n - n % 4, n):
-        for t in range(0, n_trees - n_trees % 4, 4):
-            a, b = np.uint32(roots[t]), np.uint32(roots[t + 1])
-            c, d = np.uint32(roots[t + 2]), np.uint32(roots[t + 3])
-            while (nodes[a, 0] & nodes[b, 0] & nodes[c, 0] & nodes[d, 0]) >= 0:
-                a, b = step(nodes, sets, a, codes, i), step(nodes, sets, b, codes, i)
-                c, d = step(nodes, sets, c, codes, i), step(nodes, sets, d, codes, i)
-            arrive(nodes, a, values, t, i, leaves, sums)
-            arrive(nodes, b, values, t + 1, i, leaves, sums)
-            arrive(nodes, c, values, t + 2, i, leaves, sums)
-            arrive(nodes, d, values, t + 3, i, leaves, sums)
-        for t in range(n_trees - n_trees % 4, n_trees):
+        for i in range(0, n - n % 8, 8):
+            walk_together(codes, roots, nodes, sets, values, leaves, sums, t, i, 1, 0)
+    for i in range(n - n % 8, n):
+        for t in range(0, n_trees - n_trees % 8, 8):
+            walk_together(codes, roots, nodes, sets, values, leaves, sums, t, i, 0, 1)
+        for t in range(n_trees - n_trees % 8, n_trees):
             v = np.uint32(roots[t])
             while nodes[v, 0] >= 0:
                 v = step(nodes, sets, v, codes, i)
