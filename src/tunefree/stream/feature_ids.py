@@ -448,7 +448,7 @@ def _first_of(keys: np.ndarray) -> np.ndarray:
     >>> _first_of(np.array([70, 50, 70, 90], np.uint64))
     array([0, 1, 3])
     """
-    numbers = dictionary.lookup(dictionary.create(), keys)[1]  # in the order of first appearance
+    numbers = dictionary.lookup(dictionary.create(capacity=len(keys)), keys)[1]  # in the order of first appearance
     return np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=0))
 
 

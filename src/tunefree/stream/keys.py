@@ -39,8 +39,10 @@ class Keys(NamedTuple):
     seed: int = SEED  # decides the slots, and nothing else
 
 
-def create(first: int = 1, bits: int = 0) -> Keys:
+def create(first: int = 1, bits: int = 0, capacity: int = 0) -> Keys:
     """An empty dictionary, or with ``bits`` > 0 a hashing to 2^bits ids in constant memory.
+
+    There is room for so many keys from the start, and later for more.
 
     Examples
     --------
@@ -53,7 +55,13 @@ def create(first: int = 1, bits: int = 0) -> Keys:
     """
     if not 0 <= bits <= 30:
         raise ValueError(f"bits must lie between 0 and 30, not {bits}")
-    return Keys(np.zeros(_FIRST_SLOTS, np.int32), np.zeros(_FIRST_SLOTS // 2, np.uint64), 0, first, bits)
+    size = _slots_for(capacity)
+    return Keys(np.zeros(size, np.int32), np.zeros(size // 2, np.uint64), 0, first, bits)
+
+
+def _slots_for(n: int) -> int:
+    """Slots of a dictionary of n keys."""
+    return max(_FIRST_SLOTS, 1 << max(2 * n - 1, 0).bit_length())
 
 
 def n_features(keys: Keys) -> int:
@@ -153,10 +161,7 @@ def restore(known: np.ndarray, first: int = 1, bits: int = 0, free: np.ndarray |
     others = np.delete(known, free)
     if len(np.unique(others)) < len(others):
         raise ModelError("a feature is known twice")
-    size = _FIRST_SLOTS
-    while size < 2 * len(known):
-        size *= 2
-    keys = Keys(np.zeros(size, np.int32), np.zeros(size // 2, np.uint64), len(known), first, 0)
+    keys = create(first, capacity=len(known))._replace(count=len(known))
     return placed(keys, np.delete(np.arange(len(known)), free), others)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.kernels import kernel
 
-AT_ONCE = 2**12  # names that are moved at a time: the place of each of their bytes takes eight times its memory
+AT_ONCE = 2**12  # names that are moved at a time
 
 
 class Names(NamedTuple):
@@ -70,13 +71,11 @@ def of_slices(prefix: str, text: np.ndarray, starts: np.ndarray, stops: np.ndarr
     >>> of_slices("city=", text, np.array([0, 4]), np.array([8, 8])).to_list()
     ['city=new york', 'city=york']
     """
-    front = np.frombuffer(prefix.encode(), np.uint8)
-    sizes = stops - starts
-    text_of_names = np.empty((int(sizes.sum()) + len(front) * len(starts)), np.uint8)
+    front, sizes = np.frombuffer(prefix.encode(), np.uint8), stops - starts
     ends = np.cumsum(sizes + len(front))
-    for k, byte in enumerate(front):
-        text_of_names[ends - sizes - len(front) + k] = byte
-    text_of_names[_ranges(ends - sizes, sizes)] = text[_ranges(starts, sizes)]
+    text_of_names = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+    copy_parts(front, np.zeros_like(sizes), np.full_like(sizes, len(front)), ends - sizes - len(front), text_of_names)
+    copy_parts(text, starts, sizes, ends - sizes, text_of_names)
     return Names(text_of_names, ends)
 
 
@@ -90,14 +89,25 @@ def in_order(parts: Sequence[Names], order: np.ndarray) -> Names:
     """
     text = np.concatenate([np.zeros(0, np.uint8), *(part.text for part in parts)])
     sizes = np.concatenate([np.zeros(0, np.int64), *(part.sizes for part in parts)])
-    starts = np.cumsum(sizes) - sizes
-    return Names(text[_ranges(starts[order], sizes[order])], np.cumsum(sizes[order]))
-
-
-def _ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """``start, start + 1, ..., start + size - 1`` for each, one after the other."""
+    starts, sizes = (np.cumsum(sizes) - sizes)[order], sizes[order]
     ends = np.cumsum(sizes)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - sizes), sizes)
+    text_in_order = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+    copy_parts(text, starts, sizes, ends - sizes, text_in_order)
+    return Names(text_in_order, ends)
+
+
+@kernel
+def copy_parts(
+    text: Annotated[np.ndarray, "uint8[bytes]"],
+    starts: Annotated[np.ndarray, "int64[parts]"],
+    sizes: Annotated[np.ndarray, "int64[parts]"],
+    places: Annotated[np.ndarray, "int64[parts]"],
+    written: Annotated[np.ndarray, "uint8[written]"],
+) -> None:
+    """Copy parts of a text to some places."""
+    for k in range(len(starts)):
+        for i in range(sizes[k]):
+            written[places[k] + i] = text[starts[k] + i]
 
 
 class FeatureNames:
