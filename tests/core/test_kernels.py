@@ -19,6 +19,7 @@ from tunefree.core import loading
 from tunefree.core.exporting import check_symbols, text_of
 from tunefree.core.fields import State, per_coordinate, per_feature, setting
 from tunefree.core.kernels import IS_COMPILED, Kernel, kernel
+from tunefree.core.prefetching import fetch_line, prefetch
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled")
 SHRINK = 0.5
@@ -67,6 +68,15 @@ def spread(state: Sums, steps: Annotated[np.ndarray, "float64[rows, padded]"]) -
     for i in range(len(steps)):
         for k in range(steps.shape[1]):
             state.totals[i, k] += math.sqrt(steps[i, k])
+
+
+def ahead(state: Sums, steps: Annotated[np.ndarray, "float64[rows]"]) -> None:
+    """Add rows, of which the memory of those to come is fetched."""
+    for i in range(len(steps)):
+        prefetch(state.counts, i + 1000, 0)
+        fetch_line(state.totals, 1, i + 10**12)  # of no memory
+        state.totals[i, 0] += steps[i]
+        state.counts[i] += 1.0
 
 
 @pytest.fixture
@@ -188,6 +198,15 @@ def test_what_is_compiled_anew_has_vectors_and_leaves_no_setting_of_numba_change
     text = text_of(Kernel(spread))
     assert "<4 x double> @llvm.sqrt" in text and "double @sqrt(" not in text
     assert numba.config.OPT is before
+
+
+def test_fetching_memory_ahead_is_a_hint_that_changes_nothing_even_where_there_is_no_memory(folder):
+    kernel, state, steps = Kernel(ahead), Sums(5, 6), np.arange(5.0)
+    assert "call void @llvm.prefetch" in text_of(kernel)
+    kernel(state, steps)
+    uncompiled = Sums(5, 6)
+    ahead(uncompiled, steps)
+    assert state["totals"].tobytes() == uncompiled["totals"].tobytes() and state.counts.tolist() == [1.0] * 5
 
 
 def test_damaged_machine_code_is_replaced(folder, monkeypatch):

@@ -18,6 +18,7 @@ import llvmlite.binding as llvm
 
 from tunefree.core.declarations import Declaration, Parameter, globals_of, is_plain, plain
 from tunefree.core.fields import LANES, State, views_source, views_type
+from tunefree.core.prefetching import instruction, prefetch
 
 # No fast-math: sums keep the order of the paper, so that the same rows give the same bits on any processor.
 OPTIONS: dict[str, Any] = {"error_model": "numpy"}
@@ -69,7 +70,9 @@ def jitted(
     callees = {}
     for name, value in globals_of(function).items():
         callee = plain(value)
-        if is_plain(callee):
+        if callee is prefetch:
+            callees[name] = instruction()
+        elif is_plain(callee):
             callees[name] = call_of(linked[callee]) if callee in linked else jitted(callee, parts, **options)
     names = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     cells = tuple(CellType(callees.get(name, cell.cell_contents)) for name, cell in names)

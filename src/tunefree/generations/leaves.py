@@ -16,6 +16,7 @@ from tunefree.core import states
 from tunefree.core.fields import padded
 from tunefree.core.kernels import Kernel, kernel
 from tunefree.core.numbers import LARGEST, MOST
+from tunefree.core.prefetching import LARGE
 from tunefree.core.programs import Call
 from tunefree.core.rows import Row
 from tunefree.learners import ALL
@@ -35,13 +36,14 @@ RATE = 2.0  # of NAG, which follows changes
 @Loop
 def following_of(learner: type[Learner], functions: Functions) -> Callable[..., None]:
     """The loop over rows that a learner on leaves predicts and learns."""
-    predict, update = learner.predict, learner.update
+    predict, update, fetch = learner.predict, learner.update, learner.fetch
     scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
 
     def follow(
         state: Any,
         codes: Annotated[np.ndarray, "int64[2]"],
         numbers: Annotated[np.ndarray, "float64[facts]"],
+        is_large: bool,
         leaves: Annotated[np.ndarray, "uint32[rows, trees]"],
         ones: Annotated[np.ndarray, "float64[trees]"],
         offsets: Annotated[np.ndarray, "float64[rows, outputs]"],
@@ -52,6 +54,9 @@ def following_of(learner: type[Learner], functions: Functions) -> Callable[..., 
     ) -> None:
         margins, gradient, curvature, n_outputs = scratch[0], scratch[1], scratch[2], offsets.shape[1]
         for i in range(len(targets)):
+            if is_large and i + 1 < len(targets):
+                for t in range(leaves.shape[1]):
+                    fetch(state, leaves[i + 1, t])
             # what is known of a row that is only predicted changes no state
             scale = scale_of(numbers, weights[i]) if weights[i] > 0.0 else Scale(0.0, 0.0, 0.0)
             row = Row(leaves[i], ones)
@@ -185,7 +190,8 @@ class LivingLeaves(HasObjective):
         """
         codes, scratch = leaves.view(np.uint32), np.zeros((3, padded(self.state.n_outputs)))
         follow = following(type(self.state), self.state.n_outputs == 1)
-        return follow, self.state, *self.arrays, codes, np.ones(codes.shape[1]), *rows, scratch
+        is_large = self.state.nbytes > LARGE
+        return follow, self.state, *self.arrays, is_large, codes, np.ones(codes.shape[1]), *rows, scratch
 
     def frozen(self) -> FrozenLeaves:
         """What the leaves have learned, which learns no more."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from tunefree.core.fields import EVEN, ODD, per_coordinate, setting, single
 from tunefree.core.numbers import LARGEST, bounded, clip, norm
+from tunefree.core.prefetching import fetch_line
 from tunefree.learners.contract import Traits
 from tunefree.learners.plain import PlainLearner, write_margins
 
@@ -48,3 +49,6 @@ class AdaGrad(PlainLearner):
                     step = rate * (slope / length) if length > 0.0 else 0.0
                     state.weights[j, k] = bounded(state.weights[j, k] - step)
                     state.norms[j, k] = length
+
+    def fetch(state, j):
+        fetch_line(state.weights, 2, j)

@@ -21,6 +21,7 @@ import math
 
 from tunefree.core.fields import EVEN, ODD, per_coordinate, per_feature, setting, single
 from tunefree.core.numbers import CEILING, bounded
+from tunefree.core.prefetching import fetch_line
 from tunefree.learners.contract import Learner, Traits
 
 SMALLEST_BOUND = 1e-8  # where L_i starts in Algorithm 2
@@ -123,6 +124,9 @@ class CoCoB(Learner):
                     share = state.gradients[j, k] / max(state.slopes[j, k] + largest, alpha * largest)
                     wealth = margin * largest + state.rewards[j, k]
                     state.bets[j, k] = bounded(share * (wealth / largest))
+
+    def fetch(state, j):
+        fetch_line(state.largest, 5, j)
 
     def coordinate(state, j, k):
         return state.bets[j, k]

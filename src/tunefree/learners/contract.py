@@ -154,6 +154,9 @@ class Learner(State):
         """
         return 0.0
 
+    def fetch(state, j):
+        """Have memory of a feature fetched, which is in a row to come; by default none is."""
+
     def replay(state, row, scale, past, margins, gradient, curvature):
         """Learn the one entry of a row, of a feature of which nothing is known, which was left out of an earlier row.
 

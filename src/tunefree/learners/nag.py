@@ -20,6 +20,7 @@ import math
 
 from tunefree.core.fields import EVEN, ODD, per_coordinate, setting, single
 from tunefree.core.numbers import CEILING, LARGEST, bounded
+from tunefree.core.prefetching import fetch_line, prefetch
 from tunefree.learners.contract import Traits
 from tunefree.learners.units import ScaledLearner, exceeds, new_unit, write_margins
 
@@ -52,6 +53,10 @@ class NAG(ScaledLearner):
     def update(state, row, gradient, curvature):
         if state.norms[0] > 0.0:
             descend(state, row, gradient, rate_of(state))
+
+    def fetch(state, j):
+        prefetch(state.inverse, j, 0)
+        fetch_line(state.squares, 2, j)
 
     def coordinate(state, j, k):
         return state.bets[j, k] * state.largest[j]

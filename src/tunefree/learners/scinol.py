@@ -16,6 +16,7 @@ import math
 
 from tunefree.core.fields import EVEN, ODD, per_coordinate, per_feature, setting, single
 from tunefree.core.numbers import CEILING
+from tunefree.core.prefetching import fetch_line, prefetch
 from tunefree.learners.contract import Traits
 from tunefree.learners.units import ScaledLearner, exceeds, new_unit, write_margins
 
@@ -134,6 +135,10 @@ class ScInOL2(ScaledLearner):
                     add_gradient(state, j, k, step)
                     # eta_i <- eta_i - g x_i w_i
                     state.wealth[j, k] = min(max(state.wealth[j, k] - step * state.bets[j, k], 0.0), CEILING)
+
+    def fetch(state, j):
+        prefetch(state.inverse, j, 0)
+        fetch_line(state.gradients, 4, j)
 
     def coordinate(state, j, k):
         return bet_scinol2(state, j, k) * state.largest[j]

@@ -35,11 +35,14 @@ def write_features(members, base, features, ranges):
     n_members, n_classes = members.shape
     for i in range(n_members + 1):
         centre, least, most = 0.0, math.inf, -math.inf
+        if i < n_members and not is_awake(members[i]):
+            features[i], ranges[i] = 0.0, 0.0
+            continue
         for k in range(n_classes):
             if i == n_members:
                 features[i, k] = max(base[k], -WIDEST_BASE) / UNIT
             else:
-                features[i, k] = clip(members[i, k] - base[k], WIDEST) / UNIT if is_awake(members[i]) else 0.0
+                features[i, k] = clip(members[i, k] - base[k], WIDEST) / UNIT
             centre += features[i, k] / n_classes
         for k in range(n_classes):
             features[i, k] -= centre
@@ -66,19 +69,26 @@ def write_corrected(weights, features, base, corrected):
         corrected[k] -= level
 
 
-def write_gradient(features, corrected, y, gradient):
-    """Write the gradient (F,) of the log-loss in the weights; returns the trace of its second derivative."""
+def write_gradient(members, features, corrected, y, shares, gradient):
+    """Write the gradient (F,) of the log-loss in the weights; returns the trace of its second derivative.
+
+    That of a member which sleeps is 0. The probabilities ``shares`` (K,) are written, too.
+    """
     n_dense, n_classes = features.shape
     trace = 0.0
+    for k in range(n_classes):
+        shares[k] = math.exp(corrected[k])
     for i in range(n_dense):
-        mean, square = 0.0, 0.0
+        mean, square, gradient[i] = 0.0, 0.0, 0.0
+        if i < len(members) and not is_awake(members[i]):
+            continue
         for k in range(n_classes):
-            part = math.exp(corrected[k]) * features[i, k]
+            part = shares[k] * features[i, k]
             mean, square = mean + part, square + part * features[i, k]
         gradient[i] = mean - features[i, y]
         trace += max(square - mean * mean, 0.0)
     for k in range(len(gradient) - n_dense):
-        p = math.exp(corrected[k])
+        p = shares[k]
         gradient[n_dense + k] = (p - (1.0 if k == y else 0.0)) / UNIT
         trace += p * (1.0 - p) / (UNIT * UNIT)
     return trace
@@ -94,6 +104,7 @@ def mix(
     scratch: Scratch,
     features: Annotated[np.ndarray, "float64[dense, classes]"],
     candidates: Annotated[np.ndarray, "float64[3, classes]"],
+    shares: Annotated[np.ndarray, "float64[classes]"],
     losses: Annotated[np.ndarray, "float64[3]"],
     factors: Annotated[np.ndarray, "float64[members]"],
     members: Annotated[np.ndarray, "float64[rows, members, classes]"],
@@ -106,7 +117,7 @@ def mix(
 
     ``members`` are log-probabilities, NaN of a member that sleeps. Weights of rows are relative to their mean. Where
     ``is_over``, means of the members' weights over the stream are used. Features (M + 1, K), predictions of the
-    candidates, their losses and factors of the members' weights are written.
+    candidates, probabilities of one of them, their losses and factors of the members' weights are written.
     """
     gradient = scratch.gradient
     for t in range(len(members)):
@@ -119,8 +130,10 @@ def mix(
         write_mean(top.means if is_over else top.weights, candidates, mixed[t])
         if weight[t] > 0.0:
             label = int(y[t])
-            learn_first(first, scratch, write_gradient(features, candidates[1], label, gradient), weight[t])
-            learn_second(second, scratch, write_gradient(features, candidates[2], label, gradient), weight[t])
+            trace = write_gradient(members[t], features, candidates[1], label, shares, gradient)
+            learn_first(first, scratch, trace, weight[t])
+            trace = write_gradient(members[t], features, candidates[2], label, shares, gradient)
+            learn_second(second, scratch, trace, weight[t])
             update_soft(base, members[t], candidates[0], label, weight[t], factors)
             for c in range(3):
                 losses[c] = -candidates[c, label]

@@ -129,8 +129,8 @@ class Mixture:
             mix = (rates if has_log_link(self.loss) else numbers).mixing_kernel()
             return mix, *rule, self.range, scratch, features, candidates, losses, *loss, *rows
         features, candidates = np.empty((n_members + 1, n_classes)), np.empty((N_CANDIDATES, n_classes))
-        factors, losses = losses[:n_members], losses[n_members:-1]
-        return classes.mix, *rule, scratch, features, candidates, losses, factors, *rows
+        factors, losses, shares = losses[:n_members], losses[n_members:-1], np.empty(n_classes)
+        return classes.mix, *rule, scratch, features, candidates, shares, losses, factors, *rows
 
     def add_class(self) -> None:
         """Know one more class, of which corrections know nothing; where classes become many, they lose the biases."""

@@ -15,6 +15,7 @@ import numpy as np
 from tunefree.core.fields import padded
 from tunefree.core.kernels import Kernel, kernel
 from tunefree.core.numbers import bounded
+from tunefree.core.prefetching import LARGE
 from tunefree.core.programs import Call
 from tunefree.core.rows import Row, Rows, entries_of
 from tunefree.learners import ALL
@@ -49,13 +50,15 @@ def add_offsets(row, offsets, margins):
 
 def learning_of(learner: type[Learner], functions: Functions) -> Callable[..., None]:
     """The loop over rows in which a learner learns them."""
-    predict, update, leave_out, shared = learner.predict, learner.update, learner.leave_out, learner.shared
+    predict, update, fetch = learner.predict, learner.update, learner.fetch
+    leave_out, shared = learner.leave_out, learner.shared
     scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
 
     def learn(
         state: Any,
         codes: Annotated[np.ndarray, "int64[2]"],
         numbers: Annotated[np.ndarray, "float64[facts]"],
+        is_large: bool,
         rows: Rows,
         targets: Annotated[np.ndarray, "float64[rows]"],
         weights: Annotated[np.ndarray, "float64[rows]"],
@@ -70,6 +73,9 @@ def learning_of(learner: type[Learner], functions: Functions) -> Callable[..., N
         n_outputs = predictions.shape[1]
         for i in range(len(targets)):
             row, scale = row_of(rows, i), scale_of(numbers, weights[i])
+            if is_large and i + 1 < len(targets):
+                for e in range(rows.starts[i + 1], rows.ends[i + 1]):
+                    fetch(state, rows.indices[e])
             if len(left_out) > 0 and left_out[i] > 0:
                 leave_out(state, scale, left_out[i])
             predict(state, row, scale, margins)
@@ -197,7 +203,8 @@ def call_on(
 ) -> Call:
     """The call in which a learner learns rows: entries, targets and weights, and the predictions, which are written."""
     scratch, added = np.zeros((3, padded(state.n_outputs))), _NO_OFFSETS if offsets is None else offsets
-    return pass_of("learn", type(state), state.n_outputs == 1), state, *objective, *rows, *met, added, scratch
+    learn, is_large = pass_of("learn", type(state), state.n_outputs == 1), state.nbytes > LARGE
+    return learn, state, *objective, is_large, *rows, *met, added, scratch
 
 
 def numbers_of(array: np.ndarray) -> np.ndarray:

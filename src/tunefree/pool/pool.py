@@ -25,7 +25,7 @@ from tunefree.pool.balance import Balance, write_before_events
 from tunefree.pool.contexts import KNOWN, N_CONTEXTS, NEW, Context, by_context
 from tunefree.pool.copies import Copies
 from tunefree.pool.groups import chunks, of_one_row, starts_of_runs
-from tunefree.pool.growth import Observed
+from tunefree.pool.growth import NEVER, Observed
 from tunefree.pool.members import Ahead, Members
 from tunefree.pool.single_row import SingleRows
 from tunefree.pool.waiting import Waiting
@@ -443,9 +443,9 @@ class Pool:
 
     @property
     def next_event(self) -> int:
-        """Rows learned when something happens next."""
-        event, growth = (self.rows // BLOCK + 1) * BLOCK, self.members.growth
-        return event if growth is None else min(event, growth.event())
+        """Rows learned when something happens next; without generations nothing does."""
+        growth = self.members.growth
+        return NEVER if growth is None else min((self.rows // BLOCK + 1) * BLOCK, growth.event())
 
     def _record_later(self, rows: LearnedRows) -> None:
         """Record a row together with others."""
