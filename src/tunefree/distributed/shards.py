@@ -117,8 +117,8 @@ def count_range(file: str, start: int, stop: int, delimiter: str) -> Counted:
                     outside = ends
                     if delimiter:
                         quotes = quotes_of(window, delimiter, before, inside[way])
-                        outside = ends[~quotes.hold(ends, inside[way])]
-                        inside[way] = quotes.ends_inside(inside[way])
+                        outside = ends[~quotes.hold(ends)]
+                        inside[way] = quotes.ends_inside
                     lines[way] += len(outside)
                     if len(outside) and not first[way]:
                         first[way] = begin - start + int(outside[0]) + 1

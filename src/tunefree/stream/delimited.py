@@ -240,14 +240,16 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     if swallowed:
         problem = f"the name of a column holds {swallowed[0].lines} line ends, and each of its lines looks like a row"
         raise DataError(problem, display_name(file), remedy="correct the double quote that opens in the first line")
-    start, rows = beginning.start, np.frombuffer(beginning.below, np.uint8)
-    guessed = is_escaped(rows, delimiter, len(names)), _may_be_row(fields, beginning.below, delimiter)
+    start, below = beginning.start, beginning.below
+    guessed = is_escaped(below, delimiter, len(names)), _may_be_row(fields, below, delimiter)
     return Header(names, delimiter, fields, start.size, start.comments, *guessed)
 
 
 def _may_be_row(fields: list[str], below: bytes, delimiter: str) -> bool:
     """Whether a header may be a row: each of its fields is a value of its column in rows that do not repeat it all."""
     text = below[: below.rfind(b"\n", 0, ROWS_OF_A_GUESS) + 1].decode(errors="replace")
+    if not all('"' in field or field in text for field in fields):
+        return False
     rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row != fields]
     columns = list(zip(*(row for row in rows if len(row) == len(fields)), strict=True))
     return bool(columns) and all(field in column for field, column in zip(fields, columns, strict=True))
@@ -318,7 +320,7 @@ def _parse_block(lines: Lines, row: int, header: Header, types: dict[str, Any], 
 
 def _ends_inside(lines: Lines, header: Header) -> bool:
     """Whether a block ends within quotes, which only one of a single line does."""
-    return lines.position.row == lines.row and quotes_of(lines.data, header.delimiter).ends_inside()
+    return lines.position.row == lines.row and quotes_of(lines.data, header.delimiter).ends_inside
 
 
 def _settled(table: Any, types: dict[str, Any]) -> Any:

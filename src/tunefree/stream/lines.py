@@ -404,7 +404,7 @@ def _find_ends(window: np.ndarray, delimiters: str) -> _LineEnds:
         places = np.concatenate([i + np.flatnonzero(part) for i, part in _matches(window, LINE_END)])
         places = places[~quotes.hold(places)]
         ends = (int(places[0]) + 1, int(places[-1]) + 1, len(places)) if len(places) else (0, 0, 0)
-        return _LineEnds(*ends, quotes.ends_inside())
+        return _LineEnds(*ends, quotes.ends_inside)
     counts = [(i, int(np.count_nonzero(part))) for i, part in _matches(window, LINE_END)]
     full = [i for i, count in counts if count]
     if not full:
