@@ -22,7 +22,7 @@ from tunefree.stream.chunks import SEMICOLONS, with_row_numbers
 from tunefree.stream.columns import MISSING, Fault, Faults, blank_to_null, not_a_number
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
-from tunefree.stream.lines import Beginning, check_text, not_utf8, read_beginning, read_lines, whole_lines
+from tunefree.stream.lines import Beginning, check_text, count_line_ends, not_utf8, read_beginning, read_lines, whole_lines
 from tunefree.stream.missing import without_words
 from tunefree.stream.notation import EXACT, NULLS, ZEROS, ColumnTypes, codes_in, is_continental
 from tunefree.stream.quotes import LINE_END, is_escaped, misfits, quotes_of, rows_in_values, unescape
@@ -310,7 +310,7 @@ def _parse_block(lines: Lines, row: int, header: Header, types: dict[str, Any], 
         table = _parse(lines.data, header, types)
         is_repeated = header.hides(types) and len(_repeated(table, header)) > 0
         if not (is_repeated or _ends_inside(lines, header)):
-            if np.count_nonzero(lines.data == LINE_END) > table.num_rows:
+            if count_line_ends(lines.data) > table.num_rows:
                 _note_swallowed(table, np.arange(row, row + table.num_rows), header, lines.file, bad)
             return _settled(table, types), table.num_rows
     except pa.ArrowInvalid:

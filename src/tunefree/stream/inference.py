@@ -142,7 +142,7 @@ class Inference:
         if notation is not None or (codes_in(strings) and name not in self.column_types.numeric):
             return notation
         likeliest = self.column_types.notation or likeliest_notation(strings, self.continental)
-        numbers = strings.filter(of_booleans(likeliest.fits(strings)))
+        numbers = strings.filter(_fitting(strings, likeliest))
         is_numeric = 2 * len(numbers) > len(strings) - strings.null_count and are_many(numbers)
         return likeliest if is_numeric or name in self.column_types.numeric else None
 
@@ -223,8 +223,14 @@ class Inference:
 def _rare_word(strings: Any, continental: bool) -> str | None:
     """The first of the few values that are no numbers among many that are; None where there are no such."""
     present = strings[:_SAMPLE].drop_null()
-    words = present.filter(of_booleans(~likeliest_notation(present, continental).fits(present)))
+    words = present.filter(pc.invert(_fitting(present, likeliest_notation(present, continental))))
     return words[0].as_py() if 0 < 2 * len(words) < len(present) else None
+
+
+def _fitting(strings: Any, notation: Notation) -> Any:
+    """Which strings, few of which may be different, are numbers in a notation; null where they are."""
+    encoded = strings.dictionary_encode()
+    return of_booleans(notation.fits(encoded.dictionary)).take(encoded.indices)
 
 
 def is_number(text: str) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tunefree.stream.arrays import is_missing, of_booleans, of_strings, text_at, to_booleans
+from tunefree.stream.arrays import is_missing, of_booleans, of_strings, text_at, to_booleans, to_numpy
 
 # Beside what is missing everywhere, in columns of numbers and dates.
 DASHES = ("-", "--", "---", "\u2013", "\u2014", ".", "..", "*")
@@ -66,6 +66,7 @@ _FIELDS = {"%d": r"\d{1,2}", "%m": r"\d{1,2}", "%Y": r"\d{4}", "%y": r"\d\d", "%
 _YEAR = r"\b(?:19|20)\d\d\b"
 _DAY = r"(?i)\d:\d\d|\d[./-]\d{1,2}[./-]\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b"
 _UTC = r" ?(?:UTC|GMT|Z)$"
+_ENDS_OF_UTC, _LONGEST_ISO = ("C", "T", " Z"), 26  # letters of a date with six digits of fractions
 _FRACTION = r"(\d[:.]\d\d[:.]\d\d)[.,]\d+"
 
 
@@ -84,6 +85,9 @@ class Notation(NamedTuple):
 
     def fits(self, strings: Any) -> np.ndarray:
         """Which strings without white space around them are numbers in this notation."""
+        if len(strings) <= _FIRST:  # Arrow would compile the pattern anew
+            pattern = re.compile(_pattern(*self), re.ASCII)
+            return np.array([text is not None and bool(pattern.fullmatch(text)) for text in strings.to_pylist()], bool)
         return to_booleans(pc.match_substring_regex(strings, _pattern(*self)))
 
     def fits_all(self, strings: Any) -> bool:
@@ -275,7 +279,13 @@ def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
     """
     candidates = [*CONTINENTAL, *ENGLISH] if continental else [*ENGLISH, *CONTINENTAL]
     candidates += [notation._replace(unit=unit) for notation in candidates if (unit := unit_of(_first(strings)))]
-    return max(candidates, key=lambda notation: int(notation.fits(strings).sum()))
+    counted = pc.value_counts(strings)
+    counted = counted.filter(pc.match_substring_regex(counted.field("values"), r"\d"))
+    values, counts = counted.flatten()
+    if not len(values):
+        return candidates[0]
+    counts = to_numpy(counts, 0)
+    return max(candidates, key=lambda notation: int(counts[notation.fits(values)].sum()))
 
 
 def are_plain(strings: Any) -> bool:
@@ -388,6 +398,9 @@ def as_iso(strings: Any) -> Any:
     >>> as_iso(pa.array(["2024-02-29 10:00:00.123456789 UTC"])).to_pylist()
     ['2024-02-29 10:00:00.123456Z']
     """
+    is_odd = [pc.greater(pc.binary_length(strings), _LONGEST_ISO), *(pc.ends_with(strings, end) for end in _ENDS_OF_UTC)]
+    if not any(pc.any(odd).as_py() for odd in is_odd):
+        return strings
     return pc.replace_substring_regex(pc.replace_substring_regex(strings, r"(\.\d{6})\d+", r"\1"), _UTC, "Z")
 
 
