@@ -22,7 +22,15 @@ from tunefree.stream.chunks import SEMICOLONS, with_row_numbers
 from tunefree.stream.columns import MISSING, Fault, Faults, blank_to_null, not_a_number
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
-from tunefree.stream.lines import Beginning, check_text, count_line_ends, not_utf8, read_beginning, read_lines, whole_lines
+from tunefree.stream.lines import (
+    Beginning,
+    check_text,
+    count_line_ends,
+    not_utf8,
+    read_beginning,
+    read_lines,
+    whole_lines,
+)
 from tunefree.stream.missing import without_words
 from tunefree.stream.notation import EXACT, NULLS, ZEROS, ColumnTypes, codes_in, is_continental
 from tunefree.stream.quotes import LINE_END, is_escaped, misfits, quotes_of, rows_in_values, unescape

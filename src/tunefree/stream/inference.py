@@ -80,7 +80,7 @@ class Inference:
         self.file, self.texts, self.column_types, self.typed = file, texts, column_types, typed
         self.relieved = {name for name, array in arrays.items() if self.arrays[name].null_count > array.null_count}
         self.strings = {
-            name: without(blank_to_null(decoded(array)), () if typed or name in column_types.categorical else NULLS)
+            name: blank_to_null(decoded(array), () if typed or name in column_types.categorical else NULLS)
             for name, array in self.arrays.items()
             if family(array.type) == "string"
         }
@@ -143,7 +143,9 @@ class Inference:
             return notation
         likeliest = self.column_types.notation or likeliest_notation(strings, self.continental)
         numbers = strings.filter(_fitting(strings, likeliest))
-        is_numeric = 2 * len(numbers) > len(strings) - strings.null_count and are_many(numbers)
+        is_numeric = 2 * len(numbers) > len(strings) - strings.null_count and are_many(
+            pc.count_distinct(numbers).as_py(), len(numbers)
+        )
         return likeliest if is_numeric or name in self.column_types.numeric else None
 
     def _guessed(self, name: str) -> Any:
@@ -252,12 +254,12 @@ def without(array: Any, na_values: Sequence[str]) -> Any:
     else:
         numbers = [float(text) for text in na_values if is_number(text)]
         gone = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
-    return pc.if_else(gone, pa.nulls(len(array), array.type), array)
+    return pc.if_else(gone, pa.nulls(len(array), array.type), array) if pc.any(gone).as_py() else array
 
 
 def _timestamp_of_strings(name: str, strings: Any) -> Timestamp:
     present = without_signs(strings).drop_null()
-    return Timestamp(name, zone_of(present), any(":" in text for text in present.to_pylist()))
+    return Timestamp(name, zone_of(present), pc.any(pc.match_substring(present, ":")).as_py() is True)
 
 
 def _timestamp_of_type(name: str, arrow_type: Any) -> Timestamp:

@@ -151,19 +151,21 @@ def missing_words(strings: Any) -> tuple[str, ...]:
     present = strings.drop_null()
     if not _DIGIT.search("".join(present[:_FIRST].to_pylist())):
         return ()
-    is_odd = pc.or_(pc.invert(pc.match_substring_regex(present, r"\d")), pc.is_in(present, value_set=_SIGNS))
-    words = {str(word["values"]): int(word["counts"]) for word in pc.value_counts(present.filter(is_odd)).to_pylist()}
+    counted = pc.value_counts(present)
+    values = counted.field("values")
+    is_odd = pc.or_(pc.invert(pc.match_substring_regex(values, r"\d")), pc.is_in(values, value_set=_SIGNS))
+    words = {str(word["values"]): int(word["counts"]) for word in counted.filter(is_odd).to_pylist()}
     rare = {word: count for word, count in words.items() if word not in SIGNS_OF_MISSING}
-    most = 0.5 if are_many(present.filter(pc.invert(is_odd))) else _MOST_OF_WORDS
+    is_many = are_many(len(values) - len(words), len(present) - sum(words.values()))
+    most = 0.5 if is_many else _MOST_OF_WORDS
     if len(rare) > MOST_WORDS or sum(rare.values()) > most * len(present):
         return ()
     return tuple(sorted(words))
 
 
-def are_many(strings: Any) -> bool:
-    """Whether strings are too many different ones to be codes: 20 at least, and a fifth of all."""
-    different = pc.count_distinct(strings).as_py()
-    return bool(different >= MANY_NUMBERS and 5 * different >= len(strings))
+def are_many(different: int, strings: int) -> bool:
+    """Whether so many different strings are too many to be codes: 20 at least, and a fifth of all."""
+    return different >= MANY_NUMBERS and 5 * different >= strings
 
 
 def without_signs(strings: Any) -> Any:
@@ -398,7 +400,10 @@ def as_iso(strings: Any) -> Any:
     >>> as_iso(pa.array(["2024-02-29 10:00:00.123456789 UTC"])).to_pylist()
     ['2024-02-29 10:00:00.123456Z']
     """
-    is_odd = [pc.greater(pc.binary_length(strings), _LONGEST_ISO), *(pc.ends_with(strings, end) for end in _ENDS_OF_UTC)]
+    is_odd = [
+        pc.greater(pc.binary_length(strings), _LONGEST_ISO),
+        *(pc.ends_with(strings, end) for end in _ENDS_OF_UTC),
+    ]
     if not any(pc.any(odd).as_py() for odd in is_odd):
         return strings
     return pc.replace_substring_regex(pc.replace_substring_regex(strings, r"(\.\d{6})\d+", r"\1"), _UTC, "Z")
