@@ -248,9 +248,10 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     if swallowed:
         problem = f"the name of a column holds {swallowed[0].lines} line ends, and each of its lines looks like a row"
         raise DataError(problem, display_name(file), remedy="correct the double quote that opens in the first line")
-    start, below = beginning.start, beginning.below
-    guessed = is_escaped(below, delimiter, len(names)), _may_be_row(fields, below, delimiter)
-    return Header(names, delimiter, fields, start.size, start.comments, *guessed)
+    start, below, escape = beginning.start, beginning.below, getattr(file, "escape", None)
+    escaped = is_escaped(below, delimiter, len(names)) if escape is None else escape == "backslash"
+    is_row = _may_be_row(fields, below, delimiter)
+    return Header(names, delimiter, fields, start.size, start.comments, escaped, is_row)
 
 
 def _may_be_row(fields: list[str], below: bytes, delimiter: str) -> bool:
@@ -286,9 +287,9 @@ def _repeats(line: bytes, header: Header) -> bool:
 def _note_beginning(header: Header, file: str, bad: BadRows) -> None:
     if header.comments:
         bad.note("comments before the header are left out", display_name(file), 0, rows=header.comments)
-    if header.escaped:
+    if header.escaped and getattr(file, "escape", None) is None:
         problem = 'quotes after backslashes are read as part of the values, as in "say \\"yes\\""'
-        bad.note(problem, display_name(file), 0, rows=0, remedy='else double them, as in "say ""yes"""')
+        bad.note(problem, display_name(file), 0, rows=0, remedy="`escape='quote'` reads backslashes as letters")
     if header.is_row or look_like_values([field.strip() for field in header.fields]):
         problem, remedy = "the first line is read as names of columns, and may be a row", "else write a line of names"
         bad.note(f"{problem} ({', '.join(header.fields[:4])})", display_name(file), 0, rows=0, remedy=remedy)
@@ -479,7 +480,7 @@ def _shown(value: bytes) -> str:
 def _wrong_count(row: Any, is_cut: bool) -> str:
     fields = f"{row.actual_columns} field{'s' if row.actual_columns != 1 else ''}"
     quote = " (a double quote may be left open)" if "\n" in row.text else ""
-    quote = quote or (r" (a backslash before a double quote does not keep it)" if '\\"' in row.text else "")
+    quote = quote or (r" (`escape='backslash'` keeps double quotes after backslashes)" if '\\"' in row.text else "")
     which = "last line is cut off: it" if is_cut and row.actual_columns < row.expected_columns else "row"
     return f"the {which} has {fields}, the header {row.expected_columns}{quote}"
 
