@@ -82,11 +82,11 @@ class Files(Parameters):
         None, f"One of {', '.join(formats.names())}; by default the extension or first line tells.", DATA
     )
     delimiter: str | None = parameter(None, "Between the fields of a CSV line; guessed by default.", DATA)
-    escape: str | None = parameter(
-        None, "Before a double quote in a quoted CSV value, quote or backslash; guessed by default.", DATA
-    )
     encoding: str | None = parameter(
         None, "Of text, such as latin-1; by default UTF-8, or UTF-16 by its first bytes.", DATA
+    )
+    escape: str | None = parameter(
+        None, "Before a double quote in a quoted CSV value, quote or backslash; guessed by default.", EXPERTS
     )
     max_line_bytes: int = parameter(
         LONGEST_LINE,
@@ -232,7 +232,7 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
     >>> def count(files: Files, plan: Annotated[Plan, ("ignore", "seed"), {"shuffle": True}], top: int = 20) -> None:
     ...     print(files.data, files.format, plan.ignore, plan.seed, plan.shuffle, top)
     >>> list(inspect.signature(ungrouped(count)).parameters)
-    ['format', 'delimiter', 'escape', 'encoding', 'ignore', 'seed', 'max_line_bytes', 'data', 'top']
+    ['format', 'delimiter', 'encoding', 'ignore', 'seed', 'escape', 'max_line_bytes', 'data', 'top']
     >>> options = dict(format=None, delimiter=None, escape=None, encoding=None, max_line_bytes=9)
     >>> options |= dict(ignore=["id"], seed=2, top=3)
     >>> ungrouped(count)(data=["people.csv"], **options)

@@ -199,7 +199,7 @@ def open_source(
         Whether rows are known to have columns, as where a target is named: then text of unknown extension is CSV or
         JSON lines. A ``delimiter`` says that it is CSV.
     escape : {"backslash", "quote"}, optional
-        Before a double quote in a quoted value of CSV; guessed by default.
+        Before a double quote in a quoted CSV value, quote or backslash; guessed by default.
 
     Returns
     -------
