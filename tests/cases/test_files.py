@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,9 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.reading import begin, chunks_of, encoded
 from tunefree.training.remarks import alike_classes
+from tunefree.training.stopping import Interrupted, Stop
+from tunefree.training.training import train
+from tunefree.training.watching import Watcher
 from tunefree.workflows.columns import columns
 
 WORDS = ["Anna", "None", "Ben", "null", "NA"]
@@ -176,3 +180,28 @@ def test_classes_that_differ_in_case_or_quotes_are_told():
         "the classes \"'no'\" and 'no'",
         "the classes 'Yes' and 'yes'",
     ]
+
+
+@pytest.mark.parametrize("task", [None, "classification"])
+def test_texts_of_which_most_are_different_are_no_classes_unless_said_so(tmp_path, task):
+    table = {"x": [float(k % 7) for k in range(300)], "y": [f"{k}.5 {'kg' if k % 2 else 'g'}" for k in range(300)]}
+    plan = Plan(target="y", task=task)
+    if task is None:
+        with pytest.raises(DataError, match="column 'y': the target has 300 different texts in 300 rows, which are no"):
+            begin(tunefree.open_source(table), plan, BadRows())
+    else:
+        assert len(begin(tunefree.open_source(table), plan, BadRows()).classes) == 300
+
+
+def test_a_training_of_many_classes_ends_soon_after_a_signal(tmp_path):
+    """A block of rows, after which a model can be saved, takes long then."""
+    n_classes = 2000
+    table = {"x": [float(k % 7) for k in range(30_000)], "y": [f"c{k % n_classes}" for k in range(30_000)]}
+    stop, begun = Stop(), threading.Event()
+    asking = threading.Thread(target=lambda: (begun.wait(), stop.ask(15)))
+    watcher = Watcher()
+    watcher.begin = lambda *arguments: begun.set()
+    asking.start()
+    with pytest.raises(Interrupted, match="amid a block of rows"):
+        train(tunefree.open_source(table), Plan(target="y", learner="scinol2", shuffle=False), watcher, stop=stop)
+    asking.join()
