@@ -163,7 +163,7 @@ class Inference:
             column = self._quantity(name, rest, notation)
             if column is not None:
                 column.na_values = words
-        if column is None and looks_like_short_text(strings):
+        if column is None and looks_like_short_text(strings) and not look_nearly_like_dates(strings):
             return Text(name)
         return self._category(name) if column is None else column
 

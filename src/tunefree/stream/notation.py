@@ -36,7 +36,7 @@ _FIRST = 64  # strings of a column that are looked at before all others
 _FEW = 8  # of these, by Python
 _DIGIT = re.compile(r"\d")
 _WHOLE = re.compile(r"^(?:[+-]?\d+|0[xX][\da-fA-F]+)$")
-_SPACES = " \u00a0\u202f"
+_SPACES = " \u00a0\u202f\u2009"
 _APOSTROPHES = "'\u2019"
 _SIGNS_OF_MONEY = r"[$€£¥₹₽₩₺₫₪₱฿₦]|(?:US|A|C|NZ|HK|S|R)\$|Rs\.?|kr\.?|Kč|zł|Ft|Fr\.|RM"
 _CODES_OF_MONEY = "USD|EUR|GBP|CHF|JPY|INR|CNY|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|KRW|SGD|HKD|TRY|RUB"
@@ -54,7 +54,7 @@ _OTHERS = (
     *("%Y/%m/%d", "%Y.%m.%d", "%Y-%m-%d", "%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%d-%b-%y", "%d %b %y", "%d %B %Y"),
     *("%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%a, %d %b %Y"),
 )
-_OF_C = "%a %b %d %H:%M:%S %Y"
+_OF_PROGRAMS = ("%a %b %d %H:%M:%S %Y", "%d/%b/%Y:%H:%M:%S")  # of C, and of logs
 _FIELDS = {"%d": r"\d{1,2}", "%m": r"\d{1,2}", "%Y": r"\d{4}", "%y": r"\d\d", "%H": r"\d{1,2}", "%M": r"\d\d"} | {
     "%S": r"\d\d",
     "%I": r"\d{1,2}",
@@ -65,7 +65,8 @@ _FIELDS = {"%d": r"\d{1,2}", "%m": r"\d{1,2}", "%Y": r"\d{4}", "%y": r"\d\d", "%
 }
 _YEAR = r"\b(?:19|20)\d\d\b"
 _DAY = r"(?i)\d:\d\d|\d[./-]\d{1,2}[./-]\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b"
-_UTC = r" ?(?:UTC|GMT|Z)$"
+_UTC = r" ?(?:UTC|GMT|Z|[+-]00:?00)$"
+_OFFSET = r"(:\d\d(?:\.\d+)?) ([+-]\d\d(?::?\d\d)?)$"
 _ENDS_OF_UTC, _LONGEST_ISO = ("C", "T", " Z"), 26  # letters of a date with six digits of fractions
 _FRACTION = r"(\d[:.]\d\d[:.]\d\d)[.,]\d+"
 
@@ -98,13 +99,15 @@ class Notation(NamedTuple):
         """The numbers; what is none must be null, or a sign of a missing value, and becomes null."""
         present = without_signs(strings)
         plain = pc.replace_substring_regex(present, '^="(.*)"$', r"\1")
-        plain = pc.replace_substring_regex(plain, rf"^\((.*)\)$|^(.*){_SIGN_BEHIND}$", r"-\1\2")
+        plain = pc.replace_substring_regex(
+            plain, rf"^(?:{_CURRENCY})?[{_SPACES}]?\((.*)\)$|^(.*){_SIGN_BEHIND}$", r"-\1\2"
+        )
         behind = rf"|{re.escape(self.unit)}$" if self.unit else ""
         plain = pc.replace_substring_regex(plain, rf"{_CURRENCY}{behind}|[%{_SPACES}{_APOSTROPHES}]", "")
         for scale, power in _SCALES.items():
             plain = pc.replace_substring_regex(plain, f"{scale}$", power)
         plain = pc.replace_substring(plain, "\u2212", "-")
-        if self.thousands in (".", ","):
+        if self.thousands in (".", ",", "_"):
             plain = pc.replace_substring(plain, self.thousands, "")
         return pc.replace_substring(plain, self.decimal, ".").cast(pa.float64())
 
@@ -113,7 +116,7 @@ class Notation(NamedTuple):
         return f"as 1{self.thousands}234{self.decimal}5{self.unit}"
 
 
-ENGLISH = (Notation(".", ","), Notation(".", ""), Notation(".", " "), Notation(".", "'"))
+ENGLISH = (Notation(".", ","), Notation(".", ""), Notation(".", " "), Notation(".", "'"), Notation(".", "_"))
 PLAIN = Notation()
 CONTINENTAL = (Notation(",", "."), Notation(",", ""), Notation(",", " "), Notation(",", "'"))
 
@@ -122,14 +125,15 @@ CONTINENTAL = (Notation(",", "."), Notation(",", ""), Notation(",", " "), Notati
 def _pattern(decimal: str, thousands: str, unit: str) -> str:
     point = re.escape(decimal)
     group = f"[{_SPACES}]" if thousands == " " else f"[{_APOSTROPHES}]" if thousands == "'" else re.escape(thousands)
-    whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)" if thousands else r"\d+"
+    indian = r"[1-9]\d?(?:,\d\d)+,\d{3}|" if thousands == "," else ""
+    whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|{indian}\d+)" if thousands else r"\d+"
     number = rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
     space = f"[{_SPACES}]?"
     scale = "" if unit else f"(?:{'|'.join(_SCALES)})?"
     currency, behind = f"(?:{_CURRENCY}{space})?", f"{scale}(?:{space}(?:{_CURRENCY}|%))?{re.escape(unit)}"
     signed = f"{_SIGN}?{currency}{_SIGN}?{number}{behind}"
     unsigned = f"{currency}{number}{behind}"
-    return rf'^(?:{signed}|="{signed}"|\({unsigned}\)|{unsigned}{_SIGN_BEHIND})$'
+    return rf'^(?:{signed}|="{signed}"|{_CURRENCY}?{space}\({unsigned}\)|{unsigned}{_SIGN_BEHIND})$'
 
 
 def stands_for_missing(strings: Any) -> np.ndarray:
@@ -343,7 +347,7 @@ def date_format_of(strings: Any, days_first: bool = False) -> str | None:
     present = without_signs(strings).drop_null()
     first, second = (_DAYS_FIRST, _MONTHS_FIRST) if days_first else (_MONTHS_FIRST, _DAYS_FIRST)
     clocks = _CLOCKS if ":" in one or one.upper().endswith("M") else _CLOCKS[:1]
-    known = (*(day + clock for clock in clocks for day in (*first, *second, *_OTHERS)), _OF_C)
+    known = (*(day + clock for clock in clocks for day in (*first, *second, *_OTHERS)), *_OF_PROGRAMS)
     one = re.sub(_UTC, "", re.sub(_FRACTION, r"\1", one))
     formats = (format for format in known if re.match(_date_pattern(format), one))
     return next(
@@ -403,10 +407,13 @@ def as_iso(strings: Any) -> Any:
     is_odd = [
         pc.greater(pc.binary_length(strings), _LONGEST_ISO),
         *(pc.ends_with(strings, end) for end in _ENDS_OF_UTC),
+        *(pc.match_substring(strings, sign) for sign in (" +", " -")),
     ]
     if not any(pc.any(odd).as_py() for odd in is_odd):
         return strings
-    return pc.replace_substring_regex(pc.replace_substring_regex(strings, r"(\.\d{6})\d+", r"\1"), _UTC, "Z")
+    for pattern, iso in ((_OFFSET, r"\1\2"), (r"(\.\d{6})\d+", r"\1"), (_UTC, "Z")):
+        strings = pc.replace_substring_regex(strings, pattern, iso)
+    return strings
 
 
 @cache

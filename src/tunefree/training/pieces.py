@@ -61,7 +61,8 @@ def pieces_of(trained: Trained, read: Read, interval: int = 0) -> Iterator[Piece
     """The rows of a batch, and before them those that waited, of which some of groups may wait again.
 
     They are cut where features are forgotten before a row, where so many usable rows have come, if that is above 0, and
-    where there are many classes; each piece when those before are learned. What is due after the batch comes with the last piece.
+    where there are many classes; each piece when those before are learned. What is due after the batch comes with the
+    last piece.
     """
     held, trained.held = trained.held, None
     if held is not None and held.file == read.batch.file:
