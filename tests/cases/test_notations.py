@@ -262,3 +262,28 @@ def test_words_and_digits_for_true_and_false_are_one_feature(tmp_path, words, ex
 def test_dates_in_an_unknown_format_with_words_are_told(tmp_path):
     path = written(tmp_path, "csv", [f"{moment:%A, week %W, %d %B %Y}" for moment in MOMENTS])
     assert any("values that look like dates" in note for note in columns(path, target="y").notes())
+
+
+@pytest.mark.parametrize("extension", WRITERS)
+@pytest.mark.parametrize("name", NUMBERS)
+def test_files_to_predict_may_be_written_otherwise_than_training(tmp_path, name, extension):
+    write, values = NUMBERS[name]
+    texts = [write(value) for value in values]
+    reading, _ = read(written(tmp_path, "csv", [f"{value:.2f}" for value in values]))
+    (tmp_path / "new").mkdir()
+    source = open_source(written(tmp_path / "new", extension, texts))
+    encoder, chunks = in_its_notation(source, reading.encoder, BadRows(), kept=("v",))
+    (batch,) = encoded(encoder, chunks, BadRows(), False, False, kept=("v",))
+    np.testing.assert_allclose(numbers_of(encoder, batch, "v"), values)
+    assert batch.columns.column("v").to_pylist() == texts
+
+
+@pytest.mark.parametrize("ids", [[2**53 + 2 * k + 1 for k in range(60)], [f"{k:05d}" for k in range(60)]])
+@pytest.mark.parametrize("extension", WRITERS)
+def test_identifiers_that_are_numbers_of_a_model_are_kept(tmp_path, ids, extension):
+    reading, _ = read(written(tmp_path, "csv", [f"{value:.2f}" for value in VALUES]))
+    (tmp_path / "new").mkdir()
+    source = open_source(written(tmp_path / "new", extension, ids))
+    encoder, chunks = in_its_notation(source, reading.encoder, BadRows(), kept=("v",))
+    (batch,) = encoded(encoder, chunks, BadRows(), False, False, kept=("v",))
+    assert list(map(str, batch.columns.column("v").to_pylist())) == list(map(str, ids))
