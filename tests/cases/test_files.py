@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,9 @@ from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.reading import begin, chunks_of, encoded
 from tunefree.training.remarks import alike_classes
+from tunefree.training.stopping import Interrupted, Stop
+from tunefree.training.training import train
+from tunefree.training.watching import Watcher
 from tunefree.workflows.columns import columns
 
 WORDS = ["Anna", "None", "Ben", "null", "NA"]
@@ -176,3 +180,72 @@ def test_classes_that_differ_in_case_or_quotes_are_told():
         "the classes \"'no'\" and 'no'",
         "the classes 'Yes' and 'yes'",
     ]
+
+
+@pytest.mark.parametrize("task", [None, "classification"])
+def test_texts_of_which_most_are_different_are_no_classes_unless_said_so(tmp_path, task):
+    table = {"x": [float(k % 7) for k in range(300)], "y": [f"{k}.5 {'kg' if k % 2 else 'g'}" for k in range(300)]}
+    plan = Plan(target="y", task=task)
+    if task is None:
+        with pytest.raises(DataError, match="column 'y': the target has 300 different texts in 300 rows, which are no"):
+            begin(tunefree.open_source(table), plan, BadRows())
+    else:
+        assert len(begin(tunefree.open_source(table), plan, BadRows()).classes) == 300
+
+
+def test_a_training_of_many_classes_ends_soon_after_a_signal(tmp_path):
+    """A block of rows, after which a model can be saved, takes long then."""
+    n_classes = 2000
+    table = {"x": [float(k % 7) for k in range(30_000)], "y": [f"c{k % n_classes}" for k in range(30_000)]}
+    stop, begun = Stop(), threading.Event()
+    asking = threading.Thread(target=lambda: (begun.wait(), stop.ask(15)))
+    watcher = Watcher()
+    watcher.begin = lambda *arguments: begun.set()
+    asking.start()
+    with pytest.raises(Interrupted, match="amid a block of rows"):
+        train(tunefree.open_source(table), Plan(target="y", learner="scinol2", shuffle=False), watcher, stop=stop)
+    asking.join()
+
+
+LINES = [f"{k}.5,{'abc'[k % 3]},{'no' if k % 2 else 'yes'}" for k in range(30)]
+
+
+def text(*lines, end="\n"):
+    return end.join([*lines, ""])
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        (text("x,c,y", *LINES), 30),
+        ("\ufeff" + text("x,c,y", *LINES), 30),
+        (text("x,c,y", *LINES, end="\r\n"), 30),
+        (text("x,c,y", *LINES[:9]) + text(*LINES[9:], end="\r\n"), 30),
+        (text("x,c,y", *LINES).rstrip(), 30),
+        (text("x,c,y,", *(line + "," for line in LINES)), 30),
+        (text(" x , c , y ", *(line.replace(",", " , ") for line in LINES)), 30),
+        (text("x,c,y", "", *LINES[:9], "", "", *LINES[9:]), 30),
+        (text("x,c,y", *LINES[:9], '1.5,"a\nb",no', *LINES[9:]), 31),
+        (text("x,,y", *LINES), 30),
+        (text("sep=;", "x;c;y", *(line.replace(",", ";") for line in LINES)), 30),
+        (text("x,c,y", LINES[0]), 1),
+        (text("x,c,y"), "there are no rows"),
+        ("", "the file is empty"),
+        (text("", ""), "the file is empty"),
+        (text("y", "no", "yes"), "there is no column left to learn from"),
+        (text("x,c,y", *LINES, end="\r"), "its lines end with carriage returns alone"),
+        (text("x,x ,y", *LINES), "column 'x': two columns have this name"),
+        (text("x,c,y", *(line + "," for line in LINES)), "row 1: the row has 4 fields, the header 3"),
+        (text("x,c,y", *LINES, "Total,30,"), "row 31, column 'y': the target is missing"),
+        (text("Report", "", "x,c,y", *LINES), "there is no target column 'y'"),
+    ],
+)
+def test_each_shape_of_a_file_is_read_or_told(tmp_path, content, rows):
+    (tmp_path / "a.csv").write_text(content, newline="")
+    if isinstance(rows, str):
+        with pytest.raises(DataError, match=rows):
+            begin(open_source(tmp_path / "a.csv"), Plan(target="y"), BadRows())
+    else:
+        reading = begin(open_source(tmp_path / "a.csv"), Plan(target="y"), BadRows())
+        assert sum(len(batch.weight) for batch in reading.batches) == rows
+        assert [column.kind for column in reading.encoder.columns] == ["number", "category"]

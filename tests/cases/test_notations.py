@@ -32,6 +32,14 @@ def continental(value):
     return grouped(value).translate(str.maketrans(",.", ".,"))
 
 
+def lakhs(value):
+    """As in India, where all groups but the last have two digits."""
+    size, decimals = f"{abs(value):.2f}".split(".")
+    head, last = size[:-3], size[-3:]
+    groups = [head[max(k - 2, 0) : k] for k in range(len(head), 0, -2)][::-1]
+    return ("-" if value < 0 else "") + ",".join([*groups, last]) + f".{decimals}"
+
+
 NUMBERS = {
     "fractions": (lambda x: f"{x:.2f}", VALUES),
     "groups": (grouped, VALUES),
@@ -49,6 +57,10 @@ NUMBERS = {
     "a unit": (lambda x: f"{x:.2f} km", VALUES),
     "a unit without a space": (lambda x: f"{x:.2f}m\u00b2", VALUES),
     "thousands": (lambda x: f"{x / 1000:.5f}K", VALUES),
+    "groups of two": (lakhs, [round(1000 * value, 2) for value in VALUES]),
+    "low lines": (lambda x: f"{x:_.2f}", VALUES),
+    "thin spaces": (lambda x: grouped(x).replace(",", "\u2009"), VALUES),
+    "a currency before parentheses": (lambda x: f"$({grouped(-x)})" if x < 0 else f"${grouped(x)}", VALUES),
     "texts of a sheet": (lambda x: f'="{x:.2f}"', VALUES),
 }
 MOMENTS = [
@@ -62,6 +74,10 @@ DATES = {
     "by dashes": lambda t: f"{t:%d-%b-%Y %H:%M:%S}",
     "in words": lambda t: f"{t:%b %d, %Y, %H:%M:%S}",
     "as C writes it": lambda t: f"{t:%a %b %d %H:%M:%S %Y}",
+    "an offset": lambda t: f"{t + datetime.timedelta(hours=2):%Y-%m-%dT%H:%M:%S}+02:00",
+    "an offset behind a space": lambda t: f"{t + datetime.timedelta(hours=2):%Y-%m-%d %H:%M:%S} +0200",
+    "as mails have it": lambda t: f"{t:%a, %d %b %Y %H:%M:%S} +0000",
+    "as logs have it": lambda t: f"{t:%d/%b/%Y:%H:%M:%S} +0000",
     "with fractions": lambda t: f"{t:%d.%m.%Y %H:%M:%S}.250",
 }
 
@@ -233,3 +249,41 @@ def test_a_word_among_few_numbers_of_a_target_is_told(tmp_path):
     texts = ["broken" if k == 7 else str(k % 9) for k in range(60)]
     notes = columns(written(tmp_path, "csv", texts), target="v").notes()
     assert any("numbers but for 'broken', taken for classes" in note for note in notes)
+
+
+@pytest.mark.parametrize("extension", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("words", [("TRUE", "FALSE", "1", "0"), ("yes", "no", "Yes", "0"), ("T", "F", "t", "f")])
+def test_words_and_digits_for_true_and_false_are_one_feature(tmp_path, words, extension):
+    reading, _ = read(written(tmp_path, extension, [words[k % 4] for k in range(60)]))
+    assert reading.encoder.columns[0].kind == "boolean"
+    assert sorted(reading.encoder.categories(0)) == ["false", "true"]
+
+
+def test_dates_in_an_unknown_format_with_words_are_told(tmp_path):
+    path = written(tmp_path, "csv", [f"{moment:%A, week %W, %d %B %Y}" for moment in MOMENTS])
+    assert any("values that look like dates" in note for note in columns(path, target="y").notes())
+
+
+@pytest.mark.parametrize("extension", WRITERS)
+@pytest.mark.parametrize("name", NUMBERS)
+def test_files_to_predict_may_be_written_otherwise_than_training(tmp_path, name, extension):
+    write, values = NUMBERS[name]
+    texts = [write(value) for value in values]
+    reading, _ = read(written(tmp_path, "csv", [f"{value:.2f}" for value in values]))
+    (tmp_path / "new").mkdir()
+    source = open_source(written(tmp_path / "new", extension, texts))
+    encoder, chunks = in_its_notation(source, reading.encoder, BadRows(), kept=("v",))
+    (batch,) = encoded(encoder, chunks, BadRows(), False, False, kept=("v",))
+    np.testing.assert_allclose(numbers_of(encoder, batch, "v"), values)
+    assert batch.columns.column("v").to_pylist() == texts
+
+
+@pytest.mark.parametrize("ids", [[2**53 + 2 * k + 1 for k in range(60)], [f"{k:05d}" for k in range(60)]])
+@pytest.mark.parametrize("extension", WRITERS)
+def test_identifiers_that_are_numbers_of_a_model_are_kept(tmp_path, ids, extension):
+    reading, _ = read(written(tmp_path, "csv", [f"{value:.2f}" for value in VALUES]))
+    (tmp_path / "new").mkdir()
+    source = open_source(written(tmp_path / "new", extension, ids))
+    encoder, chunks = in_its_notation(source, reading.encoder, BadRows(), kept=("v",))
+    (batch,) = encoded(encoder, chunks, BadRows(), False, False, kept=("v",))
+    assert list(map(str, batch.columns.column("v").to_pylist())) == list(map(str, ids))

@@ -6,6 +6,7 @@ import csv
 
 import pytest
 
+import tunefree
 from tunefree.core.errors import DataError
 from tunefree.stream.batch import BadRows
 from tunefree.stream.files import TextFile
@@ -112,6 +113,33 @@ def test_backslashes_before_quotes_keep_them(tmp_path, field):
     expected = field.replace(r"\"", '"')
     assert [record[1] for record in records] == [expected] * N
     assert bool(tally.oddities()) == (r"\"" in field)
+
+
+ESCAPED = [HEADER, *(f'{k}.5,"6\\" pipe",{"no" if k % 3 else "yes"}' for k in range(N))]
+
+
+@pytest.mark.parametrize(("escape", "part"), [(None, '6" pipe'), ("backslash", '6" pipe'), ("quote", '6\\ pipe"')])
+def test_the_escape_of_quotes_is_guessed_and_told_or_named(tmp_path, run, escape, part):
+    path, bad = tmp_path / "a.csv", BadRows()
+    path.write_text("\n".join(ESCAPED) + "\n")
+    (chunk,) = tunefree.open_source(path, escape=escape).chunks(bad=bad)
+    assert set(chunk.table["part"].to_pylist()) == {part}
+    remedies = [note.remedy for note in bad.tally.oddities()]
+    assert remedies == ([] if escape else ["`escape='quote'` reads backslashes as letters"])
+    options = ["--escape", escape] if escape else []
+    status, output, errors = run("train", path, "-t", "ok", "-o", tmp_path / "m", *options)
+    assert not status and ("--escape quote reads backslashes as letters" in output + errors) == (escape is None)
+
+
+def test_an_escape_of_quotes_that_has_no_effect_is_an_error(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n')
+    for data, escape, problem in (
+        (tmp_path / "a.jsonl", "quote", "has no effect on json files"),
+        ({"a": [1]}, "quote", "is for files"),
+        (tmp_path / "a.jsonl", "x", "must be 'backslash' or 'quote', not 'x'"),
+    ):
+        with pytest.raises(DataError, match=f"`escape` {problem}"):
+            tunefree.open_source(data, escape=escape)
 
 
 def test_paths_that_end_in_a_backslash_are_no_escapes(tmp_path):

@@ -13,7 +13,7 @@ from tests.distributed.data import csv_of, parquet_of, people, shards
 from tunefree.core.errors import DataError
 from tunefree.core.rows import together
 from tunefree.distributed import encoded, local_rows
-from tunefree.distributed.shards import Cut
+from tunefree.distributed.shards import Cut, count_range, ranges_to_count, shards_of
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
@@ -68,6 +68,20 @@ def test_text_is_cut_at_line_ends_wherever_ranges_end(tmp_path):
     plan = Plan(target="rich", categorical=("note",))
     for size in (1009, 4096, 10**6):
         assert len(same_as_one_reader(path, plan, Cut(1, size))) > (size < 5000)
+
+
+@pytest.mark.parametrize("escape", [None, "backslash"])
+def test_escaped_quotes_end_no_line_wherever_ranges_end(tmp_path, escape):
+    rows = [f'{k},"a \\"{"b" * (k % 5)}\n\\"\\" c\\\\",{"no" if k % 3 else "yes"}' for k in range(60)]
+    (tmp_path / "a.csv").write_text("\n".join(["x,note,rich", *rows]) + "\n")
+    source = open_source(tmp_path / "a.csv", escape=escape)
+    for size in range(40, 90):
+        ranges = ranges_to_count(source, Cut(1, size))
+        cut_up = shards_of(source, [count_range(*arguments) for arguments in ranges], Cut(1, size))
+        starts = [piece.start for shard in cut_up for piece in shard.pieces]
+        chunks = [next(source.chunks(start)) for start in starts]
+        assert [chunk.row for chunk in chunks] == [int(chunk.table["x"][0].as_py()) + 1 for chunk in chunks]
+        assert len(starts) > 10 and all(piece.file.escape == escape for shard in cut_up for piece in shard.pieces)
 
 
 def test_comments_and_headers_again_are_no_rows_of_shards(tmp_path):

@@ -85,6 +85,9 @@ class Files(Parameters):
     encoding: str | None = parameter(
         None, "Of text, such as latin-1; by default UTF-8, or UTF-16 by its first bytes.", DATA
     )
+    escape: str | None = parameter(
+        None, "Before a double quote in a quoted CSV value, quote or backslash; guessed by default.", EXPERTS
+    )
     max_line_bytes: int = parameter(
         LONGEST_LINE,
         "Of text; a longer line is an error, as of a file without line ends.",
@@ -103,7 +106,13 @@ class Files(Parameters):
         if live and self.data == ["-"] and self.encoding is None:
             use_lines_as_they_come(0.0, from_the_first=True)
         source = open_source(
-            self.data, self.format, self.delimiter, self.encoding, self.max_line_bytes, is_table=is_table
+            self.data,
+            self.format,
+            self.delimiter,
+            self.encoding,
+            self.max_line_bytes,
+            is_table=is_table,
+            escape=self.escape,
         )
         return source if plan is None else replace(source, column_types=plan.column_types)
 
@@ -223,8 +232,9 @@ def ungrouped(command: Callable[..., None]) -> Callable[..., None]:
     >>> def count(files: Files, plan: Annotated[Plan, ("ignore", "seed"), {"shuffle": True}], top: int = 20) -> None:
     ...     print(files.data, files.format, plan.ignore, plan.seed, plan.shuffle, top)
     >>> list(inspect.signature(ungrouped(count)).parameters)
-    ['format', 'delimiter', 'encoding', 'ignore', 'seed', 'max_line_bytes', 'data', 'top']
-    >>> options = dict(format=None, delimiter=None, encoding=None, max_line_bytes=9, ignore=["id"], seed=2, top=3)
+    ['format', 'delimiter', 'encoding', 'ignore', 'seed', 'escape', 'max_line_bytes', 'data', 'top']
+    >>> options = dict(format=None, delimiter=None, escape=None, encoding=None, max_line_bytes=9)
+    >>> options |= dict(ignore=["id"], seed=2, top=3)
     >>> ungrouped(count)(data=["people.csv"], **options)
     ['people.csv'] None ('id',) 2 True 3
     """

@@ -173,7 +173,8 @@ def _learn(files: Files, plan: Plan, run: Run, output: Path) -> tuple[Trained, i
             trained: Trained = learn(source, plan, watcher, checkpoint, run.save_every or 0, run.resume, **on_the_way)
             trained.save(output, only_for_prediction=run.only_for_prediction)
     except Interrupted as end:
-        left = _left(checkpoint, plan, files) or "no row was learned, and no model was written"
+        learned = "what was learned is not saved" if stop.learns else "no row was learned"
+        left = _left(checkpoint, plan, files) or f"{learned}, and no model was written"
         raise Interrupted(f"interrupted; {left}", end.number) from None
     except TunefreeError as error:
         left = _left(checkpoint, plan, files) if stop.learns else ""

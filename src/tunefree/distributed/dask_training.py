@@ -109,4 +109,4 @@ def _absolute(file: str) -> str:
     named = os.path.abspath(file)
     if not isinstance(file, TextFile):
         return named
-    return TextFile(named, file.encoding, file.longest_line, None, file.partitions)
+    return TextFile(named, **vars(file.but(end=None, chunk_size=None)))

@@ -21,7 +21,7 @@ from tunefree.stream.batch import Position
 from tunefree.stream.contract import Options
 from tunefree.stream.delimited import csv_header
 from tunefree.stream.files import COMPRESSIONS, TextFile
-from tunefree.stream.quotes import LINE_END, QUOTE, quotes_of
+from tunefree.stream.quotes import BACKSLASH, LINE_END, QUOTE, quotes_of, unescape
 from tunefree.stream.source import Source
 
 FEWEST_ROWS = 16_384  # of a shard, if there are as many
@@ -87,7 +87,7 @@ class Counted(NamedTuple):
     first: tuple[int, int]  # bytes up to and with the first of them; 0 if there is none
 
 
-def count_range(file: str, start: int, stop: int, delimiter: str) -> Counted:
+def count_range(file: str, start: int, stop: int, delimiter: str, escaped: bool = False) -> Counted:
     """Count the lines and quotes of a range of bytes of a text, which may begin anywhere.
 
     A run of quotes belongs to the range in which it begins.
@@ -98,6 +98,8 @@ def count_range(file: str, start: int, stop: int, delimiter: str) -> Counted:
     start, stop : int
     delimiter : str
         Of CSV; empty for text without quotes.
+    escaped : bool, default False
+        Whether backslashes say that quotes belong to values.
 
     Examples
     --------
@@ -111,14 +113,14 @@ def count_range(file: str, start: int, stop: int, delimiter: str) -> Counted:
     try:
         with open(file, "rb") as text:
             for begin in range(start, stop, _WINDOW):
-                before, window = _window(text, begin, min(_WINDOW, stop - begin))
+                before, window = _window(text, begin, min(_WINDOW, stop - begin), escaped)
                 ends = np.flatnonzero(window == LINE_END)
                 for way in range(2):
                     outside = ends
                     if delimiter:
                         quotes = quotes_of(window, delimiter, before, inside[way])
-                        outside = ends[~quotes.hold(ends, inside[way])]
-                        inside[way] = quotes.ends_inside(inside[way])
+                        outside = ends[~quotes.hold(ends)]
+                        inside[way] = quotes.ends_inside
                     lines[way] += len(outside)
                     if len(outside) and not first[way]:
                         first[way] = begin - start + int(outside[0]) + 1
@@ -127,38 +129,42 @@ def count_range(file: str, start: int, stop: int, delimiter: str) -> Counted:
     return Counted((inside[0], inside[1]), (lines[0], lines[1]), (first[0], first[1]))
 
 
-def _window(text: Any, begin: int, size: int) -> tuple[int, np.ndarray]:
+def _window(text: Any, begin: int, size: int, escaped: bool) -> tuple[int, np.ndarray]:
     """The byte before a window of a text, and the window: with the rest of a run of quotes that it begins, and letters
-    for the rest of one that began before it."""
+    for the rest of one that began before it. Backslashes belong to such runs if they are escapes."""
+    marks = bytes([QUOTE, BACKSLASH]) if escaped else bytes([QUOTE])
     text.seek(max(begin - 1, 0))
     before = text.read(1)[0] if begin else LINE_END
     data = text.read(size)
-    if before == QUOTE:
-        rest = data.lstrip(b'"')
+    if before in marks:
+        rest = data.lstrip(marks)
         data = b"x" * (len(data) - len(rest)) + rest
-    while data.endswith(b'"') and (more := text.read(1)) == b'"':
+    while data[-1:] and data[-1] in marks and (more := text.read(1)) and more in marks:
         data += more
-    return before, np.frombuffer(data, np.uint8)
+    window = np.frombuffer(bytearray(data), np.uint8)
+    if escaped:
+        unescape(window)
+    return before, window
 
 
-def ranges_to_count(source: Source, cut: Cut) -> list[tuple[str, int, int, str]]:
+def ranges_to_count(source: Source, cut: Cut) -> list[tuple[str, int, int, str, bool]]:
     """The ranges of bytes of a source's texts, as :func:`count_range` takes them."""
-    ranges: list[tuple[str, int, int, str]] = []
+    ranges: list[tuple[str, int, int, str, bool]] = []
     for file in source.files:
         if _is_plain_text(source, file):
-            begin, delimiter = 0, ""
+            begin, delimiter, escaped = 0, "", False
             if _is_quoted(source):
                 header = csv_header(file, Options(source.delimiter))
-                begin, delimiter = header.start, header.delimiter  # comments have quotes
+                begin, delimiter, escaped = header.start, header.delimiter, header.escaped  # comments have quotes
             edges = [*range(begin, os.stat(file).st_size, cut.range_bytes), os.stat(file).st_size]
-            ranges += [(file, start, stop, delimiter) for start, stop in pairwise(edges)]
+            ranges += [(file, start, stop, delimiter, escaped) for start, stop in pairwise(edges)]
     return ranges
 
 
 def shards_of(source: Source, counted: Sequence[Counted], cut: Cut) -> list[Shard]:
     """The shards of files, of whose ranges the lines were counted."""
     ranges: dict[str, list[tuple[int, int, Counted]]] = {}
-    for (file, start, stop, _), count in zip(ranges_to_count(source, cut), counted, strict=True):
+    for (file, start, stop, *_), count in zip(ranges_to_count(source, cut), counted, strict=True):
         ranges.setdefault(file, []).append((start, stop, count))
     pieces: list[Piece] = []
     for file in source.files:

@@ -25,6 +25,7 @@ RECENT = 0.95  # of all rows, from which on a generation is the last one
 RECENT_OF_SAMPLE = 0.75  # likewise of one that was grown on as large a sample
 
 NEVER = 2**62  # rows, at which nothing happens
+MOST_CLASSES = 1000  # with more, trees, one for each class, take longer than all other members together
 
 
 class Pending(NamedTuple):
@@ -212,7 +213,7 @@ class Growth:
         """Begin to grow a generation of each kind."""
         seen = self.columns.grown_on()
         self.has_texts = seen is None
-        if not seen or not self.whole.rows:
+        if not seen or not self.whole.rows or self.n_classes > MOST_CLASSES:
             return
         for reservoir in (self.whole, self.recent):
             reservoir.widen(self.columns.completed(reservoir.columns))

@@ -13,6 +13,8 @@ from tunefree.stream.columns import Array, Category, Faults, decoded, family
 
 _WORDS = of_strings(("false", "true", "f", "t", "no", "yes", "n", "y", "0", "1"))  # falsehoods and truths in turn
 _BOTH = _WORDS[:2]
+_PAIRS = ({0, 1, 2, 3}, {4, 5, 6, 7})  # places of words beside each other, and beside digits
+_DIGITS = {8, 9}
 
 
 class Boolean(Category):
@@ -74,4 +76,5 @@ def looks_like_booleans(strings: Array) -> bool:
     if words.null_count > strings.slice(0, 1).null_count:
         return False
     places = {*pc.index_in(pc.utf8_lower(pc.unique(strings).drop_null()), value_set=_WORDS).to_pylist()}
-    return any(places <= pair and len({place % 2 for place in places}) == 2 for pair in ({0, 1, 2, 3}, {4, 5, 6, 7}))
+    words_alone = places - _DIGITS
+    return any(words_alone <= pair for pair in _PAIRS) and bool(words_alone) and len({k % 2 for k in places}) == 2

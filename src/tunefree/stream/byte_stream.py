@@ -83,7 +83,7 @@ class ByteStream:
         """Read until there are so many bytes, or whole lines of ``least`` bytes and no further ones come."""
         block, filled = np.empty(size, np.uint8), len(self._ahead)
         block[:filled] = self._ahead
-        whole, deadline = _end_of_lines(self._ahead), None
+        whole, deadline = _end_of_lines(self._ahead) if least < size else 0, None
         while filled < size and not self._ended:
             if whole >= least:
                 deadline = deadline or time.monotonic() + (self.patience or 0.0)
@@ -91,7 +91,8 @@ class ByteStream:
                     break
             count = self.stream.readinto(block.data[filled:]) or 0
             self._ended = not count
-            whole = filled + end if (end := _end_of_lines(block[filled : filled + count])) else whole
+            if least < size and (end := _end_of_lines(block[filled : filled + count])):
+                whole = filled + end
             filled += count
         self._ahead = block[:filled]
 

@@ -217,7 +217,8 @@ def looks_like_dates(strings: Array) -> bool:
     if not len(present) or not re.match(_DATE, text_at(present, 0)):  # Arrow would compile each pattern anew
         return False
     present = as_iso(present)
-    return zone_of(present) is not _MIXED and not cast(*_to_timestamps(present, zone_of(present)))[1]
+    zone = zone_of(present)
+    return zone is not _MIXED and not cast(*_to_timestamps(present, zone))[1]
 
 
 def looks_like_times(strings: Array) -> bool:

@@ -323,9 +323,10 @@ def missing_codes(column: str, missing: np.ndarray) -> Codes:
     return Codes(np.where(missing, np.int32(0), np.int32(-1)), keys, one_by_one(lambda k: missing_name(column)))
 
 
-def missing_strings(values: Array) -> np.ndarray:
-    """Which strings are missing values."""
-    return to_booleans(pc.is_in(values, value_set=_MISSING)) | is_missing(values)
+def missing_strings(values: Array, words: Sequence[str] = ()) -> np.ndarray:
+    """Which strings are missing values, as some words are too."""
+    known = of_strings((*MISSING, *words)) if words else _MISSING
+    return to_booleans(pc.is_in(values, value_set=known)) | is_missing(values)
 
 
 def string_keys(values: Array, seed: int) -> np.ndarray:
@@ -350,12 +351,13 @@ def decoded(array: Array) -> Array:
     return (values.cast(pa.string()) if pa.types.is_string_view(values.type) else values).take(array.indices)
 
 
-def blank_to_null(array: Array) -> Array:
-    """Strings without white space around them, null where they are missing values; other arrays as they are."""
+def blank_to_null(array: Array, words: Sequence[str] = ()) -> Array:
+    """Strings without white space around them, null where they are missing values or one of some words; other arrays as
+    they are."""
     if family(array.type) != "string":
         return array
     trimmed = pc.utf8_trim_whitespace(array.cast(pa.string()))
-    gone = missing_strings(trimmed)
+    gone = missing_strings(trimmed, words)
     return pc.if_else(of_booleans(gone), pa.nulls(len(trimmed), pa.string()), trimmed) if gone.any() else trimmed
 
 

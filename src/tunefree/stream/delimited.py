@@ -22,7 +22,15 @@ from tunefree.stream.chunks import SEMICOLONS, with_row_numbers
 from tunefree.stream.columns import MISSING, Fault, Faults, blank_to_null, not_a_number
 from tunefree.stream.contract import Options, TableReader
 from tunefree.stream.files import display_name
-from tunefree.stream.lines import Beginning, check_text, not_utf8, read_beginning, read_lines, whole_lines
+from tunefree.stream.lines import (
+    Beginning,
+    check_text,
+    count_line_ends,
+    not_utf8,
+    read_beginning,
+    read_lines,
+    whole_lines,
+)
 from tunefree.stream.missing import without_words
 from tunefree.stream.notation import EXACT, NULLS, ZEROS, ColumnTypes, codes_in, is_continental
 from tunefree.stream.quotes import LINE_END, is_escaped, misfits, quotes_of, rows_in_values, unescape
@@ -240,14 +248,17 @@ def _header_of(beginning: Beginning, file: str, options: Options) -> Header:
     if swallowed:
         problem = f"the name of a column holds {swallowed[0].lines} line ends, and each of its lines looks like a row"
         raise DataError(problem, display_name(file), remedy="correct the double quote that opens in the first line")
-    start, rows = beginning.start, np.frombuffer(beginning.below, np.uint8)
-    guessed = is_escaped(rows, delimiter, len(names)), _may_be_row(fields, beginning.below, delimiter)
-    return Header(names, delimiter, fields, start.size, start.comments, *guessed)
+    start, below, escape = beginning.start, beginning.below, getattr(file, "escape", None)
+    escaped = is_escaped(below, delimiter, len(names)) if escape is None else escape == "backslash"
+    is_row = _may_be_row(fields, below, delimiter)
+    return Header(names, delimiter, fields, start.size, start.comments, escaped, is_row)
 
 
 def _may_be_row(fields: list[str], below: bytes, delimiter: str) -> bool:
     """Whether a header may be a row: each of its fields is a value of its column in rows that do not repeat it all."""
     text = below[: below.rfind(b"\n", 0, ROWS_OF_A_GUESS) + 1].decode(errors="replace")
+    if not all('"' in field or field in text for field in fields):
+        return False
     rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row != fields]
     columns = list(zip(*(row for row in rows if len(row) == len(fields)), strict=True))
     return bool(columns) and all(field in column for field, column in zip(fields, columns, strict=True))
@@ -276,9 +287,9 @@ def _repeats(line: bytes, header: Header) -> bool:
 def _note_beginning(header: Header, file: str, bad: BadRows) -> None:
     if header.comments:
         bad.note("comments before the header are left out", display_name(file), 0, rows=header.comments)
-    if header.escaped:
+    if header.escaped and getattr(file, "escape", None) is None:
         problem = 'quotes after backslashes are read as part of the values, as in "say \\"yes\\""'
-        bad.note(problem, display_name(file), 0, rows=0, remedy='else double them, as in "say ""yes"""')
+        bad.note(problem, display_name(file), 0, rows=0, remedy="`escape='quote'` reads backslashes as letters")
     if header.is_row or look_like_values([field.strip() for field in header.fields]):
         problem, remedy = "the first line is read as names of columns, and may be a row", "else write a line of names"
         bad.note(f"{problem} ({', '.join(header.fields[:4])})", display_name(file), 0, rows=0, remedy=remedy)
@@ -308,7 +319,7 @@ def _parse_block(lines: Lines, row: int, header: Header, types: dict[str, Any], 
         table = _parse(lines.data, header, types)
         is_repeated = header.hides(types) and len(_repeated(table, header)) > 0
         if not (is_repeated or _ends_inside(lines, header)):
-            if np.count_nonzero(lines.data == LINE_END) > table.num_rows:
+            if count_line_ends(lines.data) > table.num_rows:
                 _note_swallowed(table, np.arange(row, row + table.num_rows), header, lines.file, bad)
             return _settled(table, types), table.num_rows
     except pa.ArrowInvalid:
@@ -318,7 +329,7 @@ def _parse_block(lines: Lines, row: int, header: Header, types: dict[str, Any], 
 
 def _ends_inside(lines: Lines, header: Header) -> bool:
     """Whether a block ends within quotes, which only one of a single line does."""
-    return lines.position.row == lines.row and quotes_of(lines.data, header.delimiter).ends_inside()
+    return lines.position.row == lines.row and quotes_of(lines.data, header.delimiter).ends_inside
 
 
 def _settled(table: Any, types: dict[str, Any]) -> Any:
@@ -469,7 +480,7 @@ def _shown(value: bytes) -> str:
 def _wrong_count(row: Any, is_cut: bool) -> str:
     fields = f"{row.actual_columns} field{'s' if row.actual_columns != 1 else ''}"
     quote = " (a double quote may be left open)" if "\n" in row.text else ""
-    quote = quote or (r" (a backslash before a double quote does not keep it)" if '\\"' in row.text else "")
+    quote = quote or (r" (`escape='backslash'` keeps double quotes after backslashes)" if '\\"' in row.text else "")
     which = "last line is cut off: it" if is_cut and row.actual_columns < row.expected_columns else "row"
     return f"the {which} has {fields}, the header {row.expected_columns}{quote}"
 

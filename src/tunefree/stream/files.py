@@ -29,6 +29,9 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d+)?")  # other digits, such as 007, are codes
 
 
+ESCAPES = ("backslash", "quote")  # before a double quote in a quoted value of CSV
+
+
 class Partition(NamedTuple):
     """A folder whose name is that of a column and its value."""
 
@@ -50,6 +53,7 @@ class TextFile(str):
     encoding: str | None  # None for UTF-8, or UTF-16 where its first bytes say so
     longest_line: int  # bytes
     chunk_size: int | None  # bytes of each chunk after the first; None for as many as usual
+    escape: str | None  # one of ESCAPES; guessed if None
     end: int | None  # bytes of the text after which it is read no further, at a line end; None for all of it
     partitions: tuple[Partition, ...]  # those that it lies in
 
@@ -61,11 +65,12 @@ class TextFile(str):
         end: int | None = None,
         partitions: tuple[Partition, ...] = (),
         chunk_size: int | None = None,
+        escape: str | None = None,
     ) -> TextFile:
-        """The name with the encoding, the length, the end, the partitions and the bytes of a chunk."""
+        """The name with the encoding, the length, the end, the partitions, the bytes of a chunk and the escape."""
         path = super().__new__(cls, name)
         path.encoding, path.longest_line, path.end, path.partitions = encoding, longest_line, end, partitions
-        path.chunk_size = chunk_size
+        path.chunk_size, path.escape = chunk_size, escape
         return path
 
     def __getnewargs__(self) -> tuple[Any, ...]:

@@ -80,7 +80,7 @@ class Inference:
         self.file, self.texts, self.column_types, self.typed = file, texts, column_types, typed
         self.relieved = {name for name, array in arrays.items() if self.arrays[name].null_count > array.null_count}
         self.strings = {
-            name: without(blank_to_null(decoded(array)), () if typed or name in column_types.categorical else NULLS)
+            name: blank_to_null(decoded(array), () if typed or name in column_types.categorical else NULLS)
             for name, array in self.arrays.items()
             if family(array.type) == "string"
         }
@@ -142,8 +142,10 @@ class Inference:
         if notation is not None or (codes_in(strings) and name not in self.column_types.numeric):
             return notation
         likeliest = self.column_types.notation or likeliest_notation(strings, self.continental)
-        numbers = strings.filter(of_booleans(likeliest.fits(strings)))
-        is_numeric = 2 * len(numbers) > len(strings) - strings.null_count and are_many(numbers)
+        numbers = strings.filter(_fitting(strings, likeliest))
+        is_numeric = 2 * len(numbers) > len(strings) - strings.null_count and are_many(
+            pc.count_distinct(numbers).as_py(), len(numbers)
+        )
         return likeliest if is_numeric or name in self.column_types.numeric else None
 
     def _guessed(self, name: str) -> Any:
@@ -161,7 +163,7 @@ class Inference:
             column = self._quantity(name, rest, notation)
             if column is not None:
                 column.na_values = words
-        if column is None and looks_like_short_text(strings):
+        if column is None and looks_like_short_text(strings) and not look_nearly_like_dates(strings):
             return Text(name)
         return self._category(name) if column is None else column
 
@@ -223,8 +225,14 @@ class Inference:
 def _rare_word(strings: Any, continental: bool) -> str | None:
     """The first of the few values that are no numbers among many that are; None where there are no such."""
     present = strings[:_SAMPLE].drop_null()
-    words = present.filter(of_booleans(~likeliest_notation(present, continental).fits(present)))
+    words = present.filter(pc.invert(_fitting(present, likeliest_notation(present, continental))))
     return words[0].as_py() if 0 < 2 * len(words) < len(present) else None
+
+
+def _fitting(strings: Any, notation: Notation) -> Any:
+    """Which strings, few of which may be different, are numbers in a notation; null where they are."""
+    encoded = strings.dictionary_encode()
+    return of_booleans(notation.fits(encoded.dictionary)).take(encoded.indices)
 
 
 def is_number(text: str) -> bool:
@@ -246,12 +254,12 @@ def without(array: Any, na_values: Sequence[str]) -> Any:
     else:
         numbers = [float(text) for text in na_values if is_number(text)]
         gone = pc.is_in(array.cast(pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
-    return pc.if_else(gone, pa.nulls(len(array), array.type), array)
+    return pc.if_else(gone, pa.nulls(len(array), array.type), array) if pc.any(gone).as_py() else array
 
 
 def _timestamp_of_strings(name: str, strings: Any) -> Timestamp:
     present = without_signs(strings).drop_null()
-    return Timestamp(name, zone_of(present), any(":" in text for text in present.to_pylist()))
+    return Timestamp(name, zone_of(present), pc.any(pc.match_substring(present, ":")).as_py() is True)
 
 
 def _timestamp_of_type(name: str, arrow_type: Any) -> Timestamp:

@@ -67,12 +67,12 @@ def json_schema(file: str, options: Options) -> Any:
         remedy = "write one object a line (as `jq -c '.[]'` does)"
         raise DataError("this is a JSON array, not JSON lines", display_name(file), remedy=remedy)
     sample = _sample_of(whole_lines(window), file)
-    known = {name: to for name, to in options.types.items() if to != pa.string()}
-    types = options.types | {
-        name: _exact_type(array)  # groups, and numbers that are called categories, are not strings here
-        for name, array in zip(sample.schema.names, sample.columns, strict=True)
-        if family(array.type) == "number" and name not in known
-    }
+    known, types = {name: to for name, to in options.types.items() if to != pa.string()}, dict(options.types)
+    for name, array in zip(sample.schema.names, sample.columns, strict=True):
+        if family(array.type) == "number" and (name not in known or name in options.as_written):
+            types[name] = _exact_type(array)  # groups, and numbers that are called categories, are not strings here
+        elif family(array.type) == "string" and known.get(name) == pa.float64():
+            types[name] = pa.string()  # of numbers in some notation
     try:
         return pa.schema([(field.name, _widened(field.type, field.name, types)) for field in sample.schema])
     except UnicodeDecodeError:  # the parser lets names pass that are not UTF-8

@@ -404,14 +404,23 @@ def _find_ends(window: np.ndarray, delimiters: str) -> _LineEnds:
         places = np.concatenate([i + np.flatnonzero(part) for i, part in _matches(window, LINE_END)])
         places = places[~quotes.hold(places)]
         ends = (int(places[0]) + 1, int(places[-1]) + 1, len(places)) if len(places) else (0, 0, 0)
-        return _LineEnds(*ends, quotes.ends_inside())
-    counts = [(i, int(np.count_nonzero(part))) for i, part in _matches(window, LINE_END)]
-    full = [i for i, count in counts if count]
+        return _LineEnds(*ends, quotes.ends_inside)
+    counts = _counts_of_line_ends(window)
+    full = [_PIECE * place for place, count in enumerate(counts) if count]
     if not full:
         return _LineEnds(0, 0, 0)
     first = window[full[0] : full[0] + _PIECE].tobytes().find(b"\n")
     last = window[full[-1] : full[-1] + _PIECE].tobytes().rfind(b"\n")
-    return _LineEnds(full[0] + first + 1, full[-1] + last + 1, sum(count for _, count in counts))
+    return _LineEnds(full[0] + first + 1, full[-1] + last + 1, sum(counts))
+
+
+def count_line_ends(lines: np.ndarray) -> int:
+    """How many line ends there are, inside quotes and outside."""
+    return sum(_counts_of_line_ends(lines))
+
+
+def _counts_of_line_ends(window: np.ndarray) -> list[int]:
+    return [int(np.count_nonzero(part)) for _, part in _matches(window, LINE_END)]
 
 
 def _matches(window: np.ndarray, byte: int) -> Iterator[tuple[int, np.ndarray]]:

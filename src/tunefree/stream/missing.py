@@ -40,7 +40,12 @@ def without_words(array: Array, column: str, na_values: Sequence[str], faults: F
 
 def without_nulls(array: Array, column: str, kept: Collection[str], faults: Faults) -> Array:
     """Strings of text that does not tell them from nulls, null where a word such as NA says so, which is noted."""
-    return _without(array, column, [word for word in NULLS if word not in kept], faults)
+    words = [word for word in NULLS if word not in kept]
+    if pa.types.is_dictionary(array.type) and family(array.type) == "string":
+        values = pc.utf8_trim_whitespace(array.dictionary.cast(pa.string()))
+        if not pc.any(pc.is_in(values, value_set=of_strings(words))).as_py():
+            return array
+    return _without(array, column, words, faults)
 
 
 def _without(

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tunefree.stream.arrays import is_missing, of_booleans, of_strings, text_at, to_booleans
+from tunefree.stream.arrays import is_missing, of_booleans, of_strings, text_at, to_booleans, to_numpy
 
 # Beside what is missing everywhere, in columns of numbers and dates.
 DASHES = ("-", "--", "---", "\u2013", "\u2014", ".", "..", "*")
@@ -36,7 +36,7 @@ _FIRST = 64  # strings of a column that are looked at before all others
 _FEW = 8  # of these, by Python
 _DIGIT = re.compile(r"\d")
 _WHOLE = re.compile(r"^(?:[+-]?\d+|0[xX][\da-fA-F]+)$")
-_SPACES = " \u00a0\u202f"
+_SPACES = " \u00a0\u202f\u2009"
 _APOSTROPHES = "'\u2019"
 _SIGNS_OF_MONEY = r"[$€£¥₹₽₩₺₫₪₱฿₦]|(?:US|A|C|NZ|HK|S|R)\$|Rs\.?|kr\.?|Kč|zł|Ft|Fr\.|RM"
 _CODES_OF_MONEY = "USD|EUR|GBP|CHF|JPY|INR|CNY|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|KRW|SGD|HKD|TRY|RUB"
@@ -54,7 +54,7 @@ _OTHERS = (
     *("%Y/%m/%d", "%Y.%m.%d", "%Y-%m-%d", "%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%d-%b-%y", "%d %b %y", "%d %B %Y"),
     *("%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%a, %d %b %Y"),
 )
-_OF_C = "%a %b %d %H:%M:%S %Y"
+_OF_PROGRAMS = ("%a %b %d %H:%M:%S %Y", "%d/%b/%Y:%H:%M:%S")  # of C, and of logs
 _FIELDS = {"%d": r"\d{1,2}", "%m": r"\d{1,2}", "%Y": r"\d{4}", "%y": r"\d\d", "%H": r"\d{1,2}", "%M": r"\d\d"} | {
     "%S": r"\d\d",
     "%I": r"\d{1,2}",
@@ -65,7 +65,9 @@ _FIELDS = {"%d": r"\d{1,2}", "%m": r"\d{1,2}", "%Y": r"\d{4}", "%y": r"\d\d", "%
 }
 _YEAR = r"\b(?:19|20)\d\d\b"
 _DAY = r"(?i)\d:\d\d|\d[./-]\d{1,2}[./-]\d|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b"
-_UTC = r" ?(?:UTC|GMT|Z)$"
+_UTC = r" ?(?:UTC|GMT|Z|[+-]00:?00)$"
+_OFFSET = r"(:\d\d(?:\.\d+)?) ([+-]\d\d(?::?\d\d)?)$"
+_ENDS_OF_UTC, _LONGEST_ISO = ("C", "T", " Z"), 26  # letters of a date with six digits of fractions
 _FRACTION = r"(\d[:.]\d\d[:.]\d\d)[.,]\d+"
 
 
@@ -84,6 +86,9 @@ class Notation(NamedTuple):
 
     def fits(self, strings: Any) -> np.ndarray:
         """Which strings without white space around them are numbers in this notation."""
+        if len(strings) <= _FIRST:  # Arrow would compile the pattern anew
+            pattern = re.compile(_pattern(*self), re.ASCII)
+            return np.array([text is not None and bool(pattern.fullmatch(text)) for text in strings.to_pylist()], bool)
         return to_booleans(pc.match_substring_regex(strings, _pattern(*self)))
 
     def fits_all(self, strings: Any) -> bool:
@@ -94,13 +99,15 @@ class Notation(NamedTuple):
         """The numbers; what is none must be null, or a sign of a missing value, and becomes null."""
         present = without_signs(strings)
         plain = pc.replace_substring_regex(present, '^="(.*)"$', r"\1")
-        plain = pc.replace_substring_regex(plain, rf"^\((.*)\)$|^(.*){_SIGN_BEHIND}$", r"-\1\2")
+        plain = pc.replace_substring_regex(
+            plain, rf"^(?:{_CURRENCY})?[{_SPACES}]?\((.*)\)$|^(.*){_SIGN_BEHIND}$", r"-\1\2"
+        )
         behind = rf"|{re.escape(self.unit)}$" if self.unit else ""
         plain = pc.replace_substring_regex(plain, rf"{_CURRENCY}{behind}|[%{_SPACES}{_APOSTROPHES}]", "")
         for scale, power in _SCALES.items():
             plain = pc.replace_substring_regex(plain, f"{scale}$", power)
         plain = pc.replace_substring(plain, "\u2212", "-")
-        if self.thousands in (".", ","):
+        if self.thousands in (".", ",", "_"):
             plain = pc.replace_substring(plain, self.thousands, "")
         return pc.replace_substring(plain, self.decimal, ".").cast(pa.float64())
 
@@ -109,7 +116,7 @@ class Notation(NamedTuple):
         return f"as 1{self.thousands}234{self.decimal}5{self.unit}"
 
 
-ENGLISH = (Notation(".", ","), Notation(".", ""), Notation(".", " "), Notation(".", "'"))
+ENGLISH = (Notation(".", ","), Notation(".", ""), Notation(".", " "), Notation(".", "'"), Notation(".", "_"))
 PLAIN = Notation()
 CONTINENTAL = (Notation(",", "."), Notation(",", ""), Notation(",", " "), Notation(",", "'"))
 
@@ -118,14 +125,15 @@ CONTINENTAL = (Notation(",", "."), Notation(",", ""), Notation(",", " "), Notati
 def _pattern(decimal: str, thousands: str, unit: str) -> str:
     point = re.escape(decimal)
     group = f"[{_SPACES}]" if thousands == " " else f"[{_APOSTROPHES}]" if thousands == "'" else re.escape(thousands)
-    whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)" if thousands else r"\d+"
+    indian = r"[1-9]\d?(?:,\d\d)+,\d{3}|" if thousands == "," else ""
+    whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|{indian}\d+)" if thousands else r"\d+"
     number = rf"(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
     space = f"[{_SPACES}]?"
     scale = "" if unit else f"(?:{'|'.join(_SCALES)})?"
     currency, behind = f"(?:{_CURRENCY}{space})?", f"{scale}(?:{space}(?:{_CURRENCY}|%))?{re.escape(unit)}"
     signed = f"{_SIGN}?{currency}{_SIGN}?{number}{behind}"
     unsigned = f"{currency}{number}{behind}"
-    return rf'^(?:{signed}|="{signed}"|\({unsigned}\)|{unsigned}{_SIGN_BEHIND})$'
+    return rf'^(?:{signed}|="{signed}"|{_CURRENCY}?{space}\({unsigned}\)|{unsigned}{_SIGN_BEHIND})$'
 
 
 def stands_for_missing(strings: Any) -> np.ndarray:
@@ -147,19 +155,21 @@ def missing_words(strings: Any) -> tuple[str, ...]:
     present = strings.drop_null()
     if not _DIGIT.search("".join(present[:_FIRST].to_pylist())):
         return ()
-    is_odd = pc.or_(pc.invert(pc.match_substring_regex(present, r"\d")), pc.is_in(present, value_set=_SIGNS))
-    words = {str(word["values"]): int(word["counts"]) for word in pc.value_counts(present.filter(is_odd)).to_pylist()}
+    counted = pc.value_counts(present)
+    values = counted.field("values")
+    is_odd = pc.or_(pc.invert(pc.match_substring_regex(values, r"\d")), pc.is_in(values, value_set=_SIGNS))
+    words = {str(word["values"]): int(word["counts"]) for word in counted.filter(is_odd).to_pylist()}
     rare = {word: count for word, count in words.items() if word not in SIGNS_OF_MISSING}
-    most = 0.5 if are_many(present.filter(pc.invert(is_odd))) else _MOST_OF_WORDS
+    is_many = are_many(len(values) - len(words), len(present) - sum(words.values()))
+    most = 0.5 if is_many else _MOST_OF_WORDS
     if len(rare) > MOST_WORDS or sum(rare.values()) > most * len(present):
         return ()
     return tuple(sorted(words))
 
 
-def are_many(strings: Any) -> bool:
-    """Whether strings are too many different ones to be codes: 20 at least, and a fifth of all."""
-    different = pc.count_distinct(strings).as_py()
-    return bool(different >= MANY_NUMBERS and 5 * different >= len(strings))
+def are_many(different: int, strings: int) -> bool:
+    """Whether so many different strings are too many to be codes: 20 at least, and a fifth of all."""
+    return different >= MANY_NUMBERS and 5 * different >= strings
 
 
 def without_signs(strings: Any) -> Any:
@@ -275,7 +285,13 @@ def likeliest_notation(strings: Any, continental: bool = False) -> Notation:
     """
     candidates = [*CONTINENTAL, *ENGLISH] if continental else [*ENGLISH, *CONTINENTAL]
     candidates += [notation._replace(unit=unit) for notation in candidates if (unit := unit_of(_first(strings)))]
-    return max(candidates, key=lambda notation: int(notation.fits(strings).sum()))
+    counted = pc.value_counts(strings)
+    counted = counted.filter(pc.match_substring_regex(counted.field("values"), r"\d"))
+    values, counts = counted.flatten()
+    if not len(values):
+        return candidates[0]
+    counts = to_numpy(counts, 0)
+    return max(candidates, key=lambda notation: int(counts[notation.fits(values)].sum()))
 
 
 def are_plain(strings: Any) -> bool:
@@ -331,7 +347,7 @@ def date_format_of(strings: Any, days_first: bool = False) -> str | None:
     present = without_signs(strings).drop_null()
     first, second = (_DAYS_FIRST, _MONTHS_FIRST) if days_first else (_MONTHS_FIRST, _DAYS_FIRST)
     clocks = _CLOCKS if ":" in one or one.upper().endswith("M") else _CLOCKS[:1]
-    known = (*(day + clock for clock in clocks for day in (*first, *second, *_OTHERS)), _OF_C)
+    known = (*(day + clock for clock in clocks for day in (*first, *second, *_OTHERS)), *_OF_PROGRAMS)
     one = re.sub(_UTC, "", re.sub(_FRACTION, r"\1", one))
     formats = (format for format in known if re.match(_date_pattern(format), one))
     return next(
@@ -388,7 +404,16 @@ def as_iso(strings: Any) -> Any:
     >>> as_iso(pa.array(["2024-02-29 10:00:00.123456789 UTC"])).to_pylist()
     ['2024-02-29 10:00:00.123456Z']
     """
-    return pc.replace_substring_regex(pc.replace_substring_regex(strings, r"(\.\d{6})\d+", r"\1"), _UTC, "Z")
+    is_odd = [
+        pc.greater(pc.binary_length(strings), _LONGEST_ISO),
+        *(pc.ends_with(strings, end) for end in _ENDS_OF_UTC),
+        *(pc.match_substring(strings, sign) for sign in (" +", " -")),
+    ]
+    if not any(pc.any(odd).as_py() for odd in is_odd):
+        return strings
+    for pattern, iso in ((_OFFSET, r"\1\2"), (r"(\.\d{6})\d+", r"\1"), (_UTC, "Z")):
+        strings = pc.replace_substring_regex(strings, pattern, iso)
+    return strings
 
 
 @cache

@@ -20,26 +20,26 @@ from tunefree.stream.beginnings import is_plain_number
 
 QUOTE, LINE_END, BACKSLASH = b'"\n\\'
 MOST_LOOKED_AT = 1000  # values of a block that hold line ends
+_PIECE = 1 << 16  # bytes that fit into the first-level cache
 _FEWEST_SIGNS = 4  # delimiters by which values without numbers look like rows
 
 
 class Quotes(NamedTuple):
-    """The runs of quotes of a text that change whether what follows lies inside quotes."""
+    """Which bytes of a text lie inside quotes."""
 
-    places: np.ndarray  # (k,) int64: where each begins
-    inside: np.ndarray  # (k,) bool: whether what follows it lies inside
+    bits: np.ndarray  # (at least bytes / 8,) uint8: whether what follows each byte lies inside, the lowest bit first
+    ends_inside: bool  # whether the end of the text does
 
-    def hold(self, places: np.ndarray, begins_inside: bool = False) -> np.ndarray:
-        """Whether places of the text lie inside quotes."""
-        return np.append(self.inside, begins_inside)[np.searchsorted(self.places, places) - 1]
-
-    def ends_inside(self, begins_inside: bool = False) -> bool:
-        """Whether the end of the text lies inside quotes."""
-        return bool(self.inside[-1]) if len(self.inside) else begins_inside
+    def hold(self, places: np.ndarray) -> np.ndarray:
+        """Whether places of the text, where no quote is, lie inside quotes."""
+        return (self.bits[places >> 3] >> (places & 7).astype(np.uint8)) & 1 == 1
 
 
 def quotes_of(text: np.ndarray, delimiters: str, before: int = LINE_END, begins_inside: bool = False) -> Quotes:
     """The quotes of a text.
+
+    Each quote changes between outside and inside, unless one leads inside that is not at the start of a field: then
+    runs of quotes are told apart.
 
     Parameters
     ----------
@@ -55,28 +55,60 @@ def quotes_of(text: np.ndarray, delimiters: str, before: int = LINE_END, begins_
     --------
     >>> text = b'3.5" disk,"a' + bytes([LINE_END]) + b'b"'
     >>> quotes = quotes_of(np.frombuffer(text, np.uint8), ",")
-    >>> quotes.places, quotes.inside, quotes.hold(np.array([text.find(b"disk"), text.find(LINE_END)]))
-    (array([ 3, 10, 14]), array([False,  True, False]), array([False,  True]))
+    >>> quotes.hold(np.array([text.find(b"disk"), text.find(LINE_END)])), quotes.ends_inside
+    (array([False,  True]), False)
     """
+    starts = (LINE_END, ord("\r"), *delimiters.encode())
+    masks = np.zeros((2, -(-len(text) // 64)), "<u8")  # a bit for each byte: of quotes, and what a quote may follow
+    packed = masks.view(np.uint8)
+    for start in range(0, len(text), _PIECE):
+        piece = text[start : start + _PIECE]
+        is_one, place = piece == QUOTE, slice(start // 8, -(-(start + len(piece)) // 8))
+        packed[0, place] = np.packbits(is_one, bitorder="little")
+        for mark in starts:
+            is_one |= piece == mark
+        packed[1, place] = np.packbits(is_one, bitorder="little")
+    quotes, follows = masks
+    last = np.append(np.uint64(before in starts), follows[:-1] >> np.uint64(63))
+    inside = _parities(quotes, begins_inside)
+    if (quotes & inside & ~(follows << np.uint64(1) | last)).any():
+        changes = np.zeros(64 * len(quotes), bool)
+        changes[_changes(text, starts, before, begins_inside)] = True
+        inside = _parities(np.packbits(changes, bitorder="little").view("<u8"), begins_inside)
+    bits, end = inside.view(np.uint8), len(text) - 1
+    return Quotes(bits, bool(bits[end >> 3] >> (end & 7) & 1) if len(text) else begins_inside)
+
+
+def _parities(words: np.ndarray, odd: bool) -> np.ndarray:
+    """Whether the ones up to each bit are odd, of words of 64 bits; with one more if ``odd``."""
+    parities = words.copy()
+    for shift in (1, 2, 4, 8, 16, 32):
+        parities ^= parities << np.uint64(shift)
+    carried = np.bitwise_xor.accumulate(np.append(np.uint64(odd), parities >> np.uint64(63)))[:-1]
+    return parities ^ -carried
+
+
+def _changes(text: np.ndarray, starts: Sequence[int], before: int, begins_inside: bool) -> np.ndarray:
+    """Where runs of quotes change between outside and inside."""
     places = np.flatnonzero(text == QUOTE)
     last = text[places - 1]
-    if len(places) and places[0] == 0:
+    if places[0] == 0:
         last[0] = before
     follows = last == QUOTE
-    follows[:1] = False
+    follows[0] = False
     if follows.any():
-        starts = np.flatnonzero(~follows)
-        odd = starts[np.diff(starts, append=len(places)) % 2 == 1]
+        firsts = np.flatnonzero(~follows)
+        odd = firsts[np.diff(firsts, append=len(places)) % 2 == 1]
         places, last = places[odd], last[odd]
     opens = np.zeros(256, bool)
-    opens[[LINE_END, ord("\r"), *delimiters.encode()]] = True
-    toggles = opens[last]
-    if not (begins_inside or (toggles[1:] & toggles[:-1]).any()):
-        return Quotes(places, toggles)  # each that opens is followed by one that closes
-    changes = np.cumsum(toggles)
-    closed = np.maximum.accumulate(np.where(toggles, 0, np.arange(1, len(places) + 1)))  # the last run that led outside
-    since = np.append(-int(begins_inside), changes)[closed]
-    return Quotes(places, (changes - since) % 2 == 1)
+    opens[list(starts)] = True
+    inside = toggles = opens[last]
+    if begins_inside or (toggles[1:] & toggles[:-1]).any():  # else each that opens is followed by one that closes
+        changes = np.cumsum(toggles)
+        closed = np.maximum.accumulate(np.where(toggles, 0, np.arange(1, len(places) + 1)))  # the last that led outside
+        since = np.append(-int(begins_inside), changes)[closed]
+        inside = (changes - since) % 2 == 1
+    return places[inside ^ np.append(begins_inside, inside[:-1])[: len(places)]]
 
 
 def unescape(text: np.ndarray) -> None:
@@ -115,7 +147,7 @@ def misfits(lines: np.ndarray, delimiter: str, n_fields: int) -> int:
     return int(np.count_nonzero((counts != n_fields - 1) & ~is_blank))
 
 
-def is_escaped(lines: np.ndarray, delimiter: str, n_fields: int) -> bool:
+def is_escaped(text: bytes, delimiter: str, n_fields: int) -> bool:
     """Whether backslashes before quotes say that these belong to values, as Spark, Hive and MySQL write them.
 
     One quote that follows such a backslash is enough if it would close a field in its middle; else whether more lines
@@ -123,18 +155,18 @@ def is_escaped(lines: np.ndarray, delimiter: str, n_fields: int) -> bool:
 
     Parameters
     ----------
-    lines : (bytes,) array of uint8
+    text : bytes
+        Lines.
     delimiter : str
     n_fields : int
     """
-    text = lines.tobytes()
-    if b'\\"' not in text:
+    if BACKSLASH not in text or b'\\"' not in text:  # a search for one byte is fast
         return False
     if re.search(rb'\\"[^"\r\n' + re.escape(delimiter.encode()) + rb"]", text):
         return True
     doubled = np.frombuffer(bytearray(text), np.uint8)
     unescape(doubled)
-    return misfits(doubled, delimiter, n_fields) < misfits(lines, delimiter, n_fields)
+    return misfits(doubled, delimiter, n_fields) < misfits(np.frombuffer(text, np.uint8), delimiter, n_fields)
 
 
 class Swallowed(NamedTuple):

@@ -17,12 +17,14 @@ from tunefree.stream.columns import (
     Faults,
     family,
     names_of,
+    to_dictionary,
     to_numbers,
     valid_utf8,
 )
 from tunefree.stream.inference import without
 from tunefree.stream.missing import without_nulls
 from tunefree.stream.notation import NULLS
+from tunefree.stream.texts import Text
 
 ROLES = ("target", "weight", "group", "exposure")
 INTEGER = "integer"  # the family of a target of integers that float64 does not distinguish
@@ -51,6 +53,9 @@ def present_of(encoder: Any, array: Any, name: str, faults: Faults) -> Any:
     is_quantity = any(column.name == name and column.kind in QUANTITIES for column in encoder.columns)
     if encoder.typed or is_quantity or name in encoder.kept:
         return array
+    is_text = any(column.name == name and column.kind == Text.kind for column in encoder.columns)
+    if family(array.type) == "string" and not is_text:
+        array = to_dictionary(array)  # of few strings, each of which is looked at once
     return without_nulls(array, name, encoder.labels if name == encoder.target else (), faults)
 
 

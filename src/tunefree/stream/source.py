@@ -13,7 +13,7 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.stream import formats
 from tunefree.stream.batch import BadRows, Position, as_named
 from tunefree.stream.contract import Options
-from tunefree.stream.files import COMPRESSIONS, LONGEST_LINE, TextFile, display_name, expand, partitions_of
+from tunefree.stream.files import COMPRESSIONS, ESCAPES, LONGEST_LINE, TextFile, display_name, expand, partitions_of
 from tunefree.stream.lines import open_text, read_lines
 from tunefree.stream.notation import ColumnTypes
 
@@ -175,6 +175,7 @@ def open_source(
     max_line_bytes: int = LONGEST_LINE,
     column_types: ColumnTypes = ColumnTypes(),  # noqa: B008 - an immutable tuple
     is_table: bool = False,
+    escape: str | None = None,
 ) -> Source:
     """A source of rows from files or from a table in memory.
 
@@ -197,6 +198,8 @@ def open_source(
     is_table : bool, default False
         Whether rows are known to have columns, as where a target is named: then text of unknown extension is CSV or
         JSON lines. A ``delimiter`` says that it is CSV.
+    escape : {"backslash", "quote"}, optional
+        Before a double quote in a quoted CSV value, quote or backslash; guessed by default.
 
     Returns
     -------
@@ -220,6 +223,7 @@ def open_source(
     of_files = {
         "format": format is not None,
         "delimiter": delimiter is not None,
+        "escape": escape is not None,
         "encoding": encoding is not None,
         "max_line_bytes": max_line_bytes != LONGEST_LINE,
     }
@@ -230,17 +234,20 @@ def open_source(
         formats.named(format)
     if not 1 <= max_line_bytes <= MOST_LINE_BYTES:
         raise DataError(f"`max_line_bytes` must lie between 1 and {MOST_LINE_BYTES:,}, not {max_line_bytes:,}")
+    if escape is not None and escape not in ESCAPES:
+        raise DataError(f"`escape` must be {' or '.join(map(repr, ESCAPES))}, not {escape!r}")
     known = None if encoding is None else _known_encoding(encoding)
     names = expand(paths)
     files = tuple(
-        TextFile(file, known, max_line_bytes, None, partitions)
+        TextFile(file, known, max_line_bytes, None, partitions, escape=escape)
         for file, partitions in zip(names, partitions_of(names), strict=True)
     )
     delimiter = {r"\t": "\t"}.get(delimiter or "", delimiter)
     name = format or _format_of(files[0], is_table, delimiter)
     of_files["format"] = False
     if formats.named(name).text:
-        of_files = {"delimiter": of_files["delimiter"] and name in WITHOUT_DELIMITER}
+        of_csv = ("delimiter", "escape")
+        of_files = {option: of_files[option] and name in WITHOUT_DELIMITER for option in of_csv}
     _refuse(of_files, f"has no effect on {name} files")
     return Source(files, name, None, delimiter, column_types, typed=name != "csv")
 

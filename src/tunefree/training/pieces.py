@@ -18,6 +18,8 @@ from tunefree.training.targets import target_of
 from tunefree.training.usable_targets import as_learned
 from tunefree.training.whole_groups import check_several, n_complete, within_runs
 
+MOST_NUMBERS = 1 << 18  # that each member predicts of the rows of a piece
+
 
 class Read(NamedTuple):
     """A batch as the reading thread hands it over."""
@@ -27,6 +29,7 @@ class Read(NamedTuple):
     skipped: Tally  # rows that could not be used so far
     encoder: Any = None  # state of the encoder after this batch, where a checkpoint or a copy is due
     is_due: bool = False  # whether a checkpoint is due after this batch
+    is_last: bool = True  # of the pieces of a batch, after which what was learned can be saved
 
 
 class Piece(NamedTuple):
@@ -57,8 +60,9 @@ Observer = Callable[[Trained, Step], None]  # of a pass
 def pieces_of(trained: Trained, read: Read, interval: int = 0) -> Iterator[Piece]:
     """The rows of a batch, and before them those that waited, of which some of groups may wait again.
 
-    They are cut where features are forgotten before a row, and where so many usable rows have come, if that is above 0;
-    each piece when those before are learned. What is due after the batch comes with the last piece.
+    They are cut where features are forgotten before a row, where so many usable rows have come, if that is above 0, and
+    where there are many classes; each piece when those before are learned. What is due after the batch comes with the
+    last piece.
     """
     held, trained.held = trained.held, None
     if held is not None and held.file == read.batch.file:
@@ -81,6 +85,8 @@ def _cut(trained: Trained, read: Read, interval: int, is_over: bool = False) -> 
     batch, n = read.batch, len(read.batch.weight)
     further = [*range(-trained.progress.rows % interval, n, interval)] if interval else []
     further += [] if batch.groups is None else within_runs(batch.groups)
+    if batch.groups is None:  # so that signals are soon handled
+        further += range(step := max(MOST_NUMBERS // max(len(trained.model.classes), 1), 1), n, step)
     edges, stop = sorted({0, *(row for row, _ in batch.forgotten), *further}), n
     if batch.groups is not None and not is_over:
         if trained.progress.rows == 0:
@@ -92,7 +98,7 @@ def _cut(trained: Trained, read: Read, interval: int, is_over: bool = False) -> 
     edges = [0, *(edge for edge in edges if 0 < edge < stop), stop]
     for start, end in pairwise(edges):
         of_rows = read if (start, end) == (0, n) else read._replace(batch=batch.part(start, end))
-        of_rows = of_rows if end == stop else of_rows._replace(encoder=None, is_due=False)
+        of_rows = of_rows if end == stop else of_rows._replace(encoder=None, is_due=False, is_last=False)
         forgotten = [features for row, features in of_rows.batch.forgotten if row == 0]
         piece = piece_of(trained, of_rows)
         yield piece._replace(forgotten=np.unique(np.concatenate(forgotten))) if forgotten else piece

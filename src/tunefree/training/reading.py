@@ -28,7 +28,7 @@ from tunefree.stream.notation import ColumnTypes
 from tunefree.stream.source import Source
 from tunefree.stream.tally import Tally
 from tunefree.training.stopping import Stop, Stopped
-from tunefree.training.targets import Guess, target_of, task_of
+from tunefree.training.targets import Guess, check_classes, target_of, task_of
 from tunefree.training.usable_targets import closed_classes, of_usable_targets
 
 POLL = 0.1  # seconds until it is asked whether anything will come
@@ -120,6 +120,8 @@ def _problem(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Gu
     guess = None if plan.task or batch.target is None else task_of(batch.target)
     if guess is not None and (plan.classes or plan.class_weight) and guess.can_be_classes:
         guess = Guess("classification", "classes that are named")
+    if guess is not None and not plan.classes:
+        check_classes(guess, batch.target, batch.file, plan.target)
     task = guess.task if guess is not None else plan.task or "classification"
     if plan.classes:
         return task, closed_classes(plan.classes, task, batch.target), guess, of_usable_targets(batch, bad)

@@ -9,7 +9,9 @@ import numpy as np
 from tunefree.model.targets import FEWEST_ROWS, MANY_ROWS
 from tunefree.model_files.progress import Occurrences
 from tunefree.model_files.trained import Trained
+from tunefree.stream.arrays import of_strings
 from tunefree.stream.batch import Origin
+from tunefree.stream.booleans import looks_like_booleans, truths
 from tunefree.stream.columns import LIKE_DATES, OF_WORDS, RARE_WORD
 from tunefree.stream.notation import EXACT, ZEROS
 from tunefree.stream.tally import Reason
@@ -118,7 +120,7 @@ def rare_classes(trained: Any) -> list[str]:
 
 
 def alike_classes(trained: Any) -> list[str]:
-    """A line for each group of classes whose names differ in case, quotes or white space only.
+    """A line for each group of classes whose names differ in case, quotes or white space only, or mean true or false.
 
     Parameters
     ----------
@@ -130,19 +132,21 @@ def alike_classes(trained: Any) -> list[str]:
     >>> trained = Trained(model=Trained(task="classification", classes=["No", "Yes", "yes"]), plan=Trained(classes=()))
     >>> alike_classes(trained)
     ["the classes 'Yes' and 'yes' differ in case or quotes only; if they are one, correct it, or name all by `classes`"]
+    >>> trained.model.classes = ["0", "1", "TRUE"]
+    >>> alike_classes(trained)
+    ["the classes '1' and 'TRUE' mean the same; if they are one, correct it, or name all by `classes`"]
     """
     if trained.model.task != "classification" or trained.plan.classes:
         return []
+    labels = [label for label in trained.model.classes if isinstance(label, str)]
+    folded = of_strings([" ".join(label.casefold().split()).strip(QUOTES) for label in labels])
+    are_truths = not {"0", "1"}.isdisjoint(labels) and len(labels) > 2 and looks_like_booleans(folded)
     groups: dict[str, list[str]] = {}
-    for label in trained.model.classes:
-        if isinstance(label, str):
-            groups.setdefault(" ".join(label.casefold().split()).strip(QUOTES), []).append(repr(label))
+    for label, key in zip(labels, (truths(folded) if are_truths else folded).to_pylist(), strict=True):
+        groups.setdefault(key, []).append(repr(label))
+    difference = "mean the same" if are_truths else "differ in case or quotes only"
     remedy = "if they are one, correct it, or name all by `classes`"
-    return [
-        f"the classes {' and '.join(group)} differ in case or quotes only; {remedy}"
-        for group in groups.values()
-        if len(group) > 1
-    ]
+    return [f"the classes {' and '.join(group)} {difference}; {remedy}" for group in groups.values() if len(group) > 1]
 
 
 def _places(rows: list[tuple[str, int]]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 from tunefree.stream.source import Source
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+PATIENCE = 1.0  # seconds until a training that was asked to end does so though its model cannot be saved
 INTERRUPTED = 128  # and the number of the signal are the status of a command that a signal ended, as shells have it
 
 
@@ -51,13 +53,25 @@ class Stop:
 
     def __init__(self) -> None:
         self.number = 0  # of the signal that asked; 0 as long as none did
+        self.asked = 0.0  # when it did, in seconds
         self.learns = False  # whether there is anything to save
         self._gate, self._waits = threading.Lock(), False
         self._ends = False  # whether a signal other than Ctrl-C came, after which the process ends
 
     def ask(self, number: int = signal.SIGTERM) -> None:
         """Let the training end; a handler of signals may call it at any time."""
-        self.number = self.number or number
+        if not self.number:
+            self.number, self.asked = number, time.monotonic()
+
+    def check_piece(self, trained: Any, step: Any) -> None:
+        """Do not wait until what was learned can be saved if that takes long.
+
+        Raises
+        ------
+        Interrupted
+        """
+        if self.number and not step.piece.read.is_last and time.monotonic() > self.asked + PATIENCE:
+            raise Interrupted("the training was asked to end amid a block of rows", self.number)
 
     def begin(self) -> None:
         """Rows are there to be learned: from here on there is something to save."""

@@ -20,7 +20,7 @@ MANY = 12  # distinct integers: fewer are numbers in doubt, so many are classes 
 SMOOTH = 0.2  # share of the ups and downs in a random order up to which frequencies rise and fall
 NOISE = 0.56  # mean change of the root of a frequency by chance: 1 / sqrt(pi), as it has a variance of 1/4 and a half
 
-FRACTIONS, MANY_VALUES = "numbers with fractions", f"more than {MOST_CLASSES_OF_INTEGERS} whole numbers"
+TEXTS, FRACTIONS, MANY_VALUES = "texts", "numbers with fractions", f"more than {MOST_CLASSES_OF_INTEGERS} whole numbers"
 
 
 class Guess(NamedTuple):
@@ -63,7 +63,7 @@ def task_of(target: Any) -> Guess:
     if pa.types.is_boolean(target.type):
         return Guess("classification", "true or false")
     if not (pa.types.is_floating(target.type) or pa.types.is_integer(target.type)):
-        return Guess("classification", "texts")
+        return Guess("classification", TEXTS)
     counted = target.value_counts()
     values = np.array(counted.field("values").to_pylist(), np.float64)
     order = np.argsort(values)
@@ -73,6 +73,24 @@ def task_of(target: Any) -> Guess:
     if (values != np.round(values)).any():
         return Guess("regression", FRACTIONS)
     return _of_whole_numbers(values, counts.astype(np.float64))
+
+
+def check_classes(guess: Guess, target: Any, file: str, name: str | None) -> None:
+    """Raise a DataError if a target of first rows is texts, most of which are different: none of them is a class.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> check_classes(Guess("classification", TEXTS), pa.array([f"{k} m" for k in range(200)]), "a.csv", "y")
+    Traceback (most recent call last):
+    ...
+    tunefree.core.errors.DataError: a.csv, column 'y': the target has 200 different texts in 200 rows, ...
+    """
+    different = len(target.unique()) if guess.why == TEXTS else 0
+    if different > MOST_CLASSES_OF_INTEGERS and 2 * different > len(target):
+        problem = f"the target has {different:,} different texts in {len(target):,} rows, which are no classes"
+        remedy = "correct it if they are numbers, as `task='regression'` helps to, or pass `task='classification'`"
+        raise DataError(problem, file, column=name, remedy=remedy)
 
 
 def _of_whole_numbers(values: np.ndarray, counts: np.ndarray) -> Guess:

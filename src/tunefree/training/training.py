@@ -112,7 +112,7 @@ def train(
             rows = replace(rows, files=tuple(small_chunks(file) for file in rows.files))
         checkpoints.begin(rows)
         noted, copied = partial(note, origin=rows.origin), partial(_copy, watcher)
-        observers: list[Observer] = [noted, watcher.step, checkpoints.save, copied]
+        observers: list[Observer] = [noted, watcher.step, checkpoints.save, copied, stop.check_piece]
         try:
             trained, reader = _begun(_Reader(rows, unread, watcher, checkpoints, limit, stop), plan, earlier)
             watcher.begin(trained, rows)
