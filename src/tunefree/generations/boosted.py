@@ -32,7 +32,7 @@ COLUMNS_OF_FEW, FEW = 0.8, 10  # up to so many drawn
 ALL = 4  # columns up to which all are drawn: less than all of three hides what they are together
 WIDEST = 4.0
 BEST = 0.5  # of the columns drawn where these are fewer than COLUMNS: those that the trees before gained most by
-LEAST_LEAVES, MOST_LEAVES, LEAST_RATE, MOST_TREES = 0.25, 64.0, 0.25, 16.0  # multiples that rows may choose
+MOST_LEAVES, LEAST_RATE, MOST_TREES = 64.0, 0.25, 16.0  # multiples that rows may choose
 COARSE, COARSEST = 3.0, 0.3  # to compare settings the rate is so much larger, up to this one,
 JUDGED = 0.75  # and this part of the trees, over how much larger it is, comes as far
 FEWER_OF_LARGE = 2.0**-0.5  # trees, where each has twice the leaves
@@ -290,7 +290,7 @@ def neighbours_of(settings: Settings, problem: Problem) -> list[Settings]:
     if settings.leaves < MOST_LEAVES and sizes_of(n, problem.n_classes).times(settings).most_leaves < n:
         trees = max(settings.trees * FEWER_OF_LARGE, settings.fewest_trees)
         neighbours.append(settings._replace(leaves=2.0 * settings.leaves, trees=trees))
-    if settings.leaves > LEAST_LEAVES:
+    if settings.leaves > 1.0:  # a larger rate prefers smaller trees, so none are smaller than at first
         neighbours.append(settings._replace(leaves=0.5 * settings.leaves))
     if n_drawn(n_columns, 2.0) > n_drawn(n_columns):
         neighbours.append(settings._replace(columns=2.0 if settings.columns == 1.0 else 1.0))
