@@ -188,7 +188,7 @@ class Boosting:
         self.state = np.random.default_rng([seed, 1]).integers(1, 2**63, 1).astype(np.uint64)
         n = len(problem.columns)
         sizes = sizes_of(n, problem.n_classes)
-        self.bins, self.codes = problem.binned
+        self.bins, self.codes, self.exclusive = problem.binned
         self.start = problem.start()
         self.centre, self.spread, self.targets, self.loss, self.steep = scaled_targets(problem)
         if problem.has_log_link:
@@ -211,9 +211,10 @@ class Boosting:
         self.values = np.empty((most, len(self.start)))
         share = ROWS if n >= 2 * least else 1.0
         self.differentiate, n_codes = Program(self._derivatives()), self.bins.n_codes
+        columns = self.bins.is_categorical, self.exclusive
         growing = (
             (draw, work, share, varying, self.gained, n_best, self.state),
-            (grow_tree, work, self.codes, n_codes, self.bins.is_categorical, least, self.gained, self.state),
+            (grow_tree, work, self.codes, n_codes, *columns, least, self.gained, self.state),
         )
         adding = add_values, work, self.codes, self.values, self.margins
         self.program = Program([*growing, self._leaves(rate), adding])
@@ -273,7 +274,8 @@ def work_of(settings: Settings, problem: Problem, n: int) -> float:
     sizes = sizes_of(n, problem.n_classes).times(settings)
     n_codes, n_columns = problem.binned.bins.n_codes, n_drawn(len(problem.binned.codes), settings.columns)
     leaves = max(min(sizes.most_leaves, n / sizes.least_rows), 2.0)
-    of_tree = n * (8.0 + n_columns * math.log2(leaves) / 4.0) + 8.0 * leaves * n_columns * float(n_codes.mean())
+    n_filled = n_columns * problem.binned.exclusive.n_filled / max(len(problem.binned.codes), 1)
+    of_tree = n * (8.0 + n_filled * math.log2(leaves) / 4.0) + 8.0 * leaves * n_columns * float(n_codes.mean())
     return TREES * settings.trees * problem.n_outputs * of_tree
 
 

@@ -184,7 +184,7 @@ def _drawn(random: np.random.Generator, rows: np.ndarray, most: int) -> np.ndarr
 def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited) -> Inherited:
     """What a generation has of the one before it, where later rows do not say otherwise.
 
-    Neighbours are compared by few trees. Then there are as many as before, or fewer, or more while the latest ones gain.
+    Neighbours are compared by few trees. Then there are as many as before, or fewer, or more while the latest gain.
     """
     n, saved, turn = len(problem.targets), before.saved, before.turn
     settings = before.settings_for(n)

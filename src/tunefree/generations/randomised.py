@@ -339,7 +339,7 @@ def grow_randomised(
     [False, True]
     """
     n, n_outputs = len(problem.targets), problem.n_outputs
-    bins, codes = problem.binned
+    bins, codes, _ = problem.binned
     varying = np.flatnonzero(codes.max(axis=1, initial=0) > codes.min(axis=1, initial=255)).astype(np.int64)
     centre, spread, targets, loss, dispersion = scaled_targets(problem)
     room = room_of(n, n_outputs, loss, round(fewest * settings.least))
