@@ -61,6 +61,6 @@ def exclusive_of(codes: np.ndarray, n_codes: np.ndarray, is_categorical: np.ndar
     )
     for b, (_, of_bundle) in enumerate(groups):
         bundled.bundles[of_bundle], bundled.members[of_bundle] = b, np.arange(1, len(of_bundle) + 1)
-        for code, j in enumerate(of_bundle, 1):
-            bundled.codes[b][codes[j] == rarer[j]] = code
+        for code, member in enumerate(of_bundle, 1):
+            bundled.codes[b][codes[member] == rarer[member]] = code
     return bundled

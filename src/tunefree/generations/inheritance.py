@@ -126,7 +126,7 @@ class Trial:
         return Judged(
             settings,
             self.work(settings),
-            np.minimum(problem.weights / problem.weights.mean() * losses, MOST_LOSS),
+            problem.weights / problem.weights.mean() * np.minimum(losses, MOST_LOSS),
             imagined,
         )
 
