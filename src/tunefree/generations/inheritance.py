@@ -131,10 +131,14 @@ class Trial:
         )
 
     def is_better(self, new: Judged, old: Judged) -> bool:
-        """Whether one surely loses less than another, and less by what more work has to gain."""
+        """Whether one surely loses less than another, and less by what more work has to gain.
+
+        One of less work may lose more, but surely by no more than that.
+        """
         gains = np.append(np.bincount(self.units, old.losses - new.losses), old.imagined - new.imagined)
         price = PRICE * math.log2(new.work / old.work) * float(old.losses.sum())
-        return bool(gains.sum() > SURE * math.sqrt(len(gains)) * gains.std() + price)
+        error = SURE * math.sqrt(len(gains)) * gains.std()
+        return bool(gains.sum() > (max(error, price) if price > 0.0 else error + price))
 
 
 class Course:
