@@ -11,6 +11,7 @@ from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, 
 from tunefree.generations.clocks import AGES
 from tunefree.generations.columns import MOST_COLUMNS
 from tunefree.generations.growing import KINDS
+from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.generations.settings import Settings
 from tunefree.generations.trees import WORDS
 from tunefree.intervals.adaptive import LATEST, N_STEPS
@@ -183,6 +184,8 @@ POOL = {
             "unseen": COUNT,
             "rows": COUNT,
             "kept": COUNT,
+            "latest": COUNT,
+            "most": Number(1, MOST_ROWS, whole=True),
             "kinds": Sequence(Text(TREES), len(TREES)),
             "n_ages": Number(1, len(AGES), whole=True),
             # Whether each is awake, its failures and its birth.
