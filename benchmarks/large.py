@@ -14,6 +14,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -114,7 +115,8 @@ def lightgbm_predicts(path: Path, X: np.ndarray, is_binary: bool) -> tuple[np.nd
     start = time.process_time()
     model.fit(table[:, :-1], table[:, -1])
     seconds = time.process_time() - start
-    return (model.predict_proba(X)[:, 1] if is_binary else model.predict(X)), seconds
+    predictions = np.asarray(model.predict_proba(X) if is_binary else model.predict(X))
+    return (predictions[:, 1] if is_binary else predictions), seconds
 
 
 LEARNERS = {"LightGBM": lightgbm_predicts, "tunefree": tunefree_predicts}
@@ -144,8 +146,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     rows = 2000 if options.quick else options.rows
     if options.one:
-        print(json.dumps(learn(*options.one, rows)))
+        learner, name = options.one
+        print(json.dumps(learn(learner, name, rows)))
         return
+    import_module("lightgbm")  # which may not be installed
     print("| table | rows | learner | loss | seconds of the processor | MiB at the peak |\n|---|---|---|---|---|---|")
     for name in options.tables:
         write(name, rows)

@@ -40,6 +40,24 @@ def test_as_many_rows_are_kept_as_are_asked_for_however_wide_they_are(width):
     assert reservoir.capacity == len(reservoir.kept()["targets"]) == 35
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1.5, np.nan, -np.inf], "f4"),
+        ([0.1, 2.0, 3.0], "f8"),
+        ([1e300] * 3, "f8"),
+    ],
+)
+def test_columns_are_saved_in_single_precision_where_it_has_all_digits(values, kind):
+    reservoir, other = Reservoir(), Reservoir()
+    reservoir.add(np.array([values]), np.ones(1), np.ones(1), np.ones(1, np.uint64), [np.nan] * 3)
+    arrays = reservoir.save_state()
+    assert arrays["columns"].dtype == kind
+    other.restore(arrays, 1)
+    np.testing.assert_array_equal(other.columns, [values])
+    assert other.columns.dtype == "f8"
+
+
 def test_it_does_not_depend_on_how_rows_come_in_blocks():
     one, other = (added(Reservoir(most=500), 0, 3000, block=block).kept() for block in (7, 1000))
     for name, array in one.items():

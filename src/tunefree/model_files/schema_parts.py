@@ -239,7 +239,7 @@ POOL_ARRAYS = {
     "model.pool.*.weights": Array("float64|float32"),
     "model.pool.*.model.sets": Array("uint64", (None, WORDS)),
     "model.pool.*.model.*": Array("float64|float32|int64|int32|uint8|bool", may_be_missing=True),
-    "model.pool.*.columns": Array("float64", ("n", None), may_be_infinite=True, may_be_missing=True),
+    "model.pool.*.columns": Array("float64|float32", ("n", None), may_be_infinite=True, may_be_missing=True),
     "model.pool.*.digests": Array("uint64", ("n",)),
     "model.pool.waiting.predictions": Array("float64", ("n", None, None), may_be_infinite=True, may_be_missing=True),
     "model.pool.latest": Array("int64", (2, 2), 0),
