@@ -135,7 +135,7 @@ GENERATION = {
     "n_late": Number(0, MANY_CLASSES, whole=True),
     "clock": COUNT,
     "inherited": {
-        "settings": dict.fromkeys(Settings._fields, Number(1.0 / 16.0, 16.0)),
+        "settings": dict.fromkeys(Settings._fields, Number(1.0 / 64.0, 256.0)),
         "saved": FINITE,
         "turn": COUNT,
     },
