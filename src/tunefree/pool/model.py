@@ -249,6 +249,11 @@ class PoolModel(Model):
         """Rows learned whose observation, or group, was known; and all rows learned."""
         return self.pool.n_known, self.pool.rows
 
+    def kept_rows(self) -> tuple[int, int]:
+        """Rows that trees to be born would be grown on; and all rows learned, of which these are a sample."""
+        growth = self.pool.members.growth
+        return (0, 0) if growth is None else (growth.whole.n_kept, growth.whole.rows)
+
     def unseen(self) -> list[str]:
         """A line where trees do not see all columns; none where rows have no columns at all."""
         growth = self.pool.members.growth
@@ -278,8 +283,8 @@ class PoolModel(Model):
     def put_to_sleep(self) -> str | None:
         """Give up what takes memory and predicts least; returns its name, None if one linear member is left.
 
-        Kernel members go first, then windows, the previous generations, the randomised trees, all trees, and then the
-        linear members of the least weight, one at a time.
+        Kernel members go first, then half of the rows that trees are grown on, again and again, windows, the previous
+        generations, the randomised trees, all trees, and then the linear members of the least weight, one at a time.
         """
         if self.kernel_banks:
             self.pool.members.keep(list(range(len(self.ensemble.linear.members))))
