@@ -62,7 +62,7 @@ NEEDED = {  # other values that some need to have an effect
     "seed": {"shuffle": True},
     "exposure": {"loss": "poisson", "task": "regression"},
     **{name: {"learner": "adagrad"} for name in ("settings", "view", "average", "passes")},
-    **{name: {"kernel": "rbf"} for name in ("max_support", "device")},
+    **{name: {"learner": "kernel-pistol"} for name in ("kernel", "max_support", "device")},
 }
 
 
@@ -125,7 +125,7 @@ def test_parameters_without_an_option_follow_the_name_of_a_learner():
     for text in ("adagrad:eta", "adagrad:eta=fast", "nag:average=5", "kernel-pistol:max_support=few"):
         with pytest.raises(ModelError, match="is no setting; write NAME:SETTING=NUMBER"):
             Plan.of_options(text)
-    assert Plan.of_options("pool:max_support=9", kernel="rbf").max_support == 9
+    assert Plan.of_options("kernel-pistol:max_support=9").max_support == 9
 
 
 WRONG = [
@@ -167,7 +167,6 @@ RUNS = [
     (("--on-bad-shard", "skip"), "--on-bad-shard is for shards"),
     (("--workers", "2", "--scheduler", "tcp://x:1"), "--workers starts a cluster, and --scheduler names one"),
     (("--workers", "2", "--learner", "nag"), "--learner is for one machine"),
-    (("--workers", "2", "--kernel", "rbf"), "--kernel is for one machine"),
     (("--workers", "0"), "--workers must be at least 1, not 0"),
     (("--seed", "3"), "--seed is of the order that --shuffle draws; leave it out, or pass --shuffle"),
     (("--verbose", "--quiet"), "--verbose and --quiet are opposites"),

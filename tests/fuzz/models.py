@@ -31,7 +31,6 @@ TABLE_PLANS = {
     "calibrated": {"learner": "scinol2", "loss": "hinge"},
     "pool": {},
     "prediction": {},
-    "kernels": {"kernel": "rbf"},
     "regression": {"task": "regression", "learner": "nag", "view": "steady"},
 }
 LINES = {

@@ -10,8 +10,6 @@ from tunefree.learners import ALL
 from tunefree.model.members import Setting
 from tunefree.model.pool import (
     FOLLOW_THE_LEADER,
-    KERNEL_VIEWS,
-    MEMBERS,
     PENALTIES,
     WIDTHS,
     check_settings,
@@ -24,15 +22,6 @@ def test_kernel_learners_have_names_of_their_own():
     assert not set(ALL) & set(kernel.ALL)
     assert all(is_kernel(name) for name in kernel.ALL)
     assert not any(is_kernel(name) for name in ALL)
-
-
-def test_the_kernel_pool_has_the_members_of_the_pool_and_every_width_in_every_view():
-    member_settings = settings_of_members("kernel-pool", {}, "raw")
-    assert member_settings[: len(MEMBERS)] == list(MEMBERS)
-    of_kernels = member_settings[len(MEMBERS) :]
-    assert [(s.view, s.settings["width"]) for s in of_kernels] == [(v, w) for v in KERNEL_VIEWS for w in WIDTHS]
-    assert {s.learner for s in of_kernels} == {"kernel-pistol"}
-    assert len({repr(setting) for setting in member_settings}) == len(member_settings)
 
 
 @pytest.mark.parametrize("name", sorted(kernel.ALL))
@@ -54,16 +43,15 @@ def test_regularised_sgd_has_every_penalty_at_every_width():
 @pytest.mark.parametrize("named", ["poly", "linear", "precomputed", min])
 def test_kernels_that_are_no_exponentials_have_one_width(named):
     assert [s.settings["width"] for s in settings_of_members("kernel-pistol", {}, "raw", named)] == [1.0]
-    assert len(settings_of_members("kernel-pool", {}, "raw", named)) == len(MEMBERS) + len(KERNEL_VIEWS)
 
 
 @pytest.mark.parametrize(
     ("chosen", "problem"),
     [
         (("regression", "kernel-perceptron", None, False, {}, "raw"), "kernel-perceptron learns classes only"),
-        (("classification", "kernel-svm", None, False, {}, "raw"), "choose one of pool, kernel-pool, .*kernel-pistol"),
-        (("classification", "kernel-pool", "hinge", False, {}, "raw"), "the pool learns probabilities"),
-        (("classification", "kernel-pool", None, True, {}, "raw"), "the pool chooses settings"),
+        (("classification", "kernel-svm", None, False, {}, "raw"), "choose one of pool, .*kernel-pistol"),
+        (("classification", "pool", "hinge", False, {}, "raw"), "the pool learns probabilities"),
+        (("classification", "pool", None, True, {}, "raw"), "the pool chooses settings"),
         (("classification", "kernel-pistol", None, True, {}, "flat"), "unknown view 'flat'; choose one of raw, "),
     ],
 )

@@ -29,7 +29,7 @@ from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.pool import special_about
 from tunefree.model.targets import Labels
-from tunefree.model_files.plan import POOL, Plan
+from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued, ended
 from tunefree.pool.model import class_of
 from tunefree.theory.evidence import Certificate
@@ -184,9 +184,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _begin(self, n_features: int, classes: list[Any]) -> None:
         """Have a model that has seen no row."""
         model = self._model(n_features, classes)
-        kernel = model.options.kernel_config.name if model.learner == "kernel-pool" else None
-        learner = model.learner if kernel is None else POOL
-        plan = Plan(task=self._task, learner=learner, kernel=kernel, loss=model.options.loss)
+        plan = Plan(task=self._task, learner=model.learner, loss=model.options.loss)
         self.t_, self.n_iter_ = 0, 0
         self._learned = blank(model, plan=plan)
 

@@ -193,10 +193,7 @@ def _of_plan(trained: Trained) -> dict[str, Any]:
         "shuffle": plan.shuffle,
         "random_state": plan.seed,
     }
-    if plan.is_pool:
-        of_kernels = {"max_support": plan.max_support, "device": plan.device}
-        parameters |= {"kernel": plan.kernel, **of_kernels}
-    else:
+    if not plan.is_pool:
         parameters |= {
             "learner": plan.learner,
             "settings": dict(plan.settings) or None,

@@ -415,8 +415,7 @@ def _new_encoder(estimator: Any, first: Columns, grows: bool) -> TableEncoder:
 
 def _has_kernels(estimator: Any) -> bool:
     """Whether it keeps rows as points, of which those of an array have no further columns."""
-    learner = estimator._learner()[0] if hasattr(estimator, "_learner") else ""
-    return learner == "kernel-pool" or is_kernel(learner)
+    return hasattr(estimator, "_learner") and is_kernel(estimator._learner()[0])
 
 
 def _is_empty_number(table: Any, field: Any) -> bool:

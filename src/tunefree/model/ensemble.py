@@ -19,7 +19,6 @@ from tunefree.model.options import ModelOptions
 from tunefree.model.pool import is_kernel
 
 Group = LinearGroup | KernelBank
-WARMUP_IN_POOL = 256  # rows after which kernel members join those of the pool
 
 
 class Ensemble:
@@ -72,15 +71,10 @@ class Ensemble:
             threads.each(lambda group, written: group.learn(rows, written, again), some, n)
         return predictions
 
-    @property
-    def are_awake(self) -> list[bool]:
-        """Whether each member has learned; kernel members keep their first rows back."""
-        return [group.has_learned for group in self.groups for _ in group.members]
-
-    def predict(self, X: Any, asleep: bool = False) -> np.ndarray:
+    def predict(self, X: Any) -> np.ndarray:
         """What each member predicts of new rows, (N, n, K).
 
-        Members that keep rows back predict as if they had learned these, or NaN if they are to sleep.
+        Members that keep rows back predict as if they had learned these.
         """
         predictions = np.full((len(self.members), n_rows(X), self.linear.n_outputs), np.nan)
 
@@ -88,8 +82,7 @@ class Ensemble:
             written[:] = group.predict(X)
 
         parts = zip(self.groups, self._parts(predictions), strict=True)
-        awake = [(group, part) for group, part in parts if group.members and (group.has_learned or not asleep)]
-        for some, n in _in_turn(awake, n_rows(X)):
+        for some, n in _in_turn([(group, part) for group, part in parts if group.members], n_rows(X)):
             threads.each(of_group, some, n)
         return predictions
 
@@ -131,7 +124,7 @@ class Ensemble:
         """
         self.linear.add_class(self.options.objective(n_outputs), n_outputs, n_classes)
         for bank in self.kernel_banks:
-            bank.add_class(self.options.objective_of_kernels(n_outputs), n_outputs, n_classes)
+            bank.add_class(self.options.objective(n_outputs), n_outputs, n_classes)
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same ensemble."""
@@ -160,10 +153,9 @@ def kernel_banks_of(options: ModelOptions, n_outputs: int, n_classes: int) -> li
         if is_kernel(setting.learner):
             by_view.setdefault(setting.view, []).append(setting)
     classes = n_classes if options.is_mixed and options.task == "classification" else None
-    of_banks = options.kernel_config, options.objective_of_kernels(n_outputs), n_outputs, classes
+    of_banks = options.kernel_config, options.objective(n_outputs), n_outputs, classes
     average = options.average or options.is_mixed
-    n_warmup = WARMUP_IN_POOL if options.is_pool else None
-    return [KernelBank(settings, *of_banks, average, n_warmup) for settings in by_view.values()]
+    return [KernelBank(settings, *of_banks, average) for settings in by_view.values()]
 
 
 def _in_turn(arguments: list[tuple[Any, ...]], rows: int) -> list[tuple[list[tuple[Any, ...]], int]]:

@@ -72,8 +72,6 @@ class KernelBank:
         ``n_classes`` is None where margins are predicted as they are, else they are calibrated to log-odds.
     average : bool
         Whether new rows are predicted with averages of the members' functions, or with the last ones.
-    warmup_rows : int, optional
-        Rows after which view and kernel are fixed, by default WARMUP_ROWS.
     """
 
     def __init__(
@@ -84,10 +82,8 @@ class KernelBank:
         n_outputs: int,
         n_classes: int | None,
         average: bool,
-        warmup_rows: int | None = None,
     ) -> None:
         self.members = [KernelMember(setting, n_outputs, objective, n_classes) for setting in settings]
-        self.warmup_rows = warmup_rows
         self.n_outputs, self.kernel_config, self.average = n_outputs, kernel_config, average
         backend_of(kernel_config.device)  # what is wrong with it shows now, not after the first rows
         self.expansion: Any = None  # once the bank is frozen
@@ -119,11 +115,6 @@ class KernelBank:
         return self.expansion is not None
 
     @property
-    def has_learned(self) -> bool:
-        """Whether members have learned, or would have if there had been rows; they keep the first ones back."""
-        return self.frozen
-
-    @property
     def is_sparse(self) -> bool | None:
         """Whether the rows so far were sparse; None if there were none."""
         return None if self.n_columns is None else self.n_columns == 0
@@ -141,7 +132,7 @@ class KernelBank:
     @property
     def most_waiting(self) -> int:
         """Number of rows that are kept back before the bank is frozen."""
-        return WARMUP_ROWS if self.warmup_rows is None else self.warmup_rows
+        return WARMUP_ROWS
 
     @property
     def nbytes(self) -> int:

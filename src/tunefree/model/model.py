@@ -61,7 +61,7 @@ class Model(ScoredModel):
     ----------
     task : {"classification", "regression"}
     learner : str, default "pool"
-        A name in ``learners.ALL`` or ``kernel.learners.ALL``; of ``"pool"`` and ``"kernel-pool"`` there is
+        A name in ``learners.ALL`` or ``kernel.learners.ALL``; of ``"pool"`` there is
         :class:`tunefree.pool.PoolModel`.
     loss : str, optional
         See :func:`tunefree.losses.loss_of`. The pool learns classes with the logistic loss only.

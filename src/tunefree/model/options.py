@@ -9,7 +9,7 @@ from tunefree.losses import loss_of, objectives
 from tunefree.model import calibration
 from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
-from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS, can_replay, check_settings, is_kernel, settings_of_members
+from tunefree.model.pool import FOLLOW_THE_LEADER, POOL, can_replay, check_settings, is_kernel, settings_of_members
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class ModelOptions:
     @property
     def is_pool(self) -> bool:
         """Whether generations predict too, see :mod:`tunefree.pool`."""
-        return self.learner in POOLS
+        return self.learner == POOL
 
     @property
     def is_mixed(self) -> bool:
@@ -86,13 +86,8 @@ class ModelOptions:
         return self.task == "classification" and not are_log_odds
 
     def objective(self, n_outputs: int) -> Any:
-        """The objective of linear members, before any row."""
+        """The objective of members, before any row."""
         return self._objective(self.loss, n_outputs)
-
-    def objective_of_kernels(self, n_outputs: int) -> Any:
-        """The objective of kernel members; in a pool theirs has few support points."""
-        in_pool = self.task == "classification" and self.is_pool
-        return self._objective("smoothed-hinge" if in_pool else self.loss, n_outputs)
 
     def objective_of_mixture(self, n_outputs: int) -> Any:
         """The objective of mixed log-odds."""

@@ -1,4 +1,4 @@
-"""The members of a model: one learner, kernels of every width, or those of the pool."""
+"""The members of a model: those of the pool, or one learner, with kernels of every width."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ MEMBERS: tuple[Setting, ...] = (
     *OF_TABLES,
     *OF_TEXTS,
 )
-POOLS = ("pool", "kernel-pool")
+POOL = "pool"
 WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
-KERNEL_VIEWS = ("steady", "level")
 FOLLOW_THE_LEADER = "kernel-regularized-sgd"  # of several, the one with the least progressive loss predicts alone
 PENALTIES = (0.1, 0.01, 0.001, 0.0001)  # lambda in the experiments of Nitanda, Suzuki 2019
 
@@ -41,7 +40,7 @@ def is_kernel(learner: str) -> bool:
 
 def special_about(learner: str) -> Traits:
     """What is special about a learner of this name; nothing is about a pool."""
-    if learner in POOLS:
+    if learner == POOL:
         return Traits()
     return traits_of(kernel.ALL[learner] if is_kernel(learner) else ALL[learner])
 
@@ -68,14 +67,11 @@ def settings_of_members(learner: str, settings: dict[str, float], view: str, nam
 
     Examples
     --------
-    >>> len(settings_of_members("pool", {}, "raw")), len(settings_of_members("kernel-pool", {}, "raw"))
-    (8, 26)
+    >>> len(settings_of_members("pool", {}, "raw")), len(settings_of_members("kernel-pistol", {}, "steady"))
+    (8, 9)
     """
-    if learner == "pool":
+    if learner == POOL:
         return list(MEMBERS)
-    if learner == "kernel-pool":
-        of_kernels = [at_every_width("kernel-pistol", {"growth": 1.0}, seen, named) for seen in KERNEL_VIEWS]
-        return [*MEMBERS, *(setting for settings in of_kernels for setting in settings)]
     of_members = [settings]
     if learner == FOLLOW_THE_LEADER and "penalty" not in settings:
         of_members = [{**settings, "penalty": penalty} for penalty in PENALTIES]
@@ -98,12 +94,12 @@ def check_settings(task: str, learner: str, loss: str | None, average: bool, set
     ModelError
     """
     loss_of(task, loss)
-    known = [*POOLS, *ALL, *kernel.ALL]
+    known = [POOL, *ALL, *kernel.ALL]
     if learner not in known:
         raise ModelError(f"unknown learner {learner!r}; choose one of {', '.join(known)}")
     if view not in ("raw", *views.ALL):
         raise ModelError(f"unknown view {view!r}; choose one of {', '.join(('raw', *views.ALL))}")
-    if learner in POOLS:
+    if learner == POOL:
         if task == "classification" and (loss or "logistic") != "logistic":
             raise ModelError(f"the pool learns probabilities, with the logistic loss; name a learner for {loss}")
         if average or settings or view != "raw":

@@ -61,8 +61,8 @@ SINGLE = Scope(
 )
 POOLED = Scope("is for the pool", "leave `learner` out")
 ROW_BY_ROW = Scope("is for learning row by row", "name another `learner`")
-KERNEL = Scope("is for the pool, early stopping and learners in a kernel's space", "name one of these by `learner`")
-WITH_KERNEL = Scope("is for learners with a kernel", "pass `kernel='rbf'`")
+KERNEL = Scope("is for early stopping and learners in a kernel's space", "name one of these by `learner`")
+WITH_KERNEL = Scope("is for learners in a kernel's space", "name one of these by `learner`")
 SHARDS = Scope("is for shards", "learn these by `workers` or `scheduler`")
 ONE_MACHINE = Scope("is for one machine", "learn no shards")
 HERE = ROW_BY_ROW, ONE_MACHINE
@@ -184,8 +184,8 @@ class Plan(Parameters):
     seed: int = parameter(0, "Of the random order of `shuffle`.", LEARNING, low=0, scopes=(DRAWN,))
     kernel: str | None = parameter(
         None,
-        "rbf, laplacian, poly or linear: the kernel of functions that join the pool, at many widths; for tables.",
-        LEARNING,
+        "rbf, laplacian, poly or linear: the kernel of a learner in a kernel's space, or of early stopping.",
+        EXPERTS,
         metavar="NAME",
         scopes=(KERNEL, ONE_MACHINE),
     )
@@ -304,11 +304,6 @@ class Plan(Parameters):
         return self.learner == POOL
 
     @property
-    def model_learner(self) -> str:
-        """The learner as models name it (:mod:`tunefree.model.pool`)."""
-        return "kernel-pool" if self.is_pool and self.kernel is not None else self.learner
-
-    @property
     def scopes(self) -> set[Scope]:
         """What holds of a training by this plan."""
         learns_rows, has_kernel = self.learner != EARLY_STOPPING, self.learner in kernel_learners.ALL
@@ -317,8 +312,8 @@ class Plan(Parameters):
             SINGLE: is_single,
             POOLED: self.is_pool,
             ROW_BY_ROW: learns_rows,
-            KERNEL: has_kernel or not is_single,
-            WITH_KERNEL: has_kernel or (self.is_pool and self.kernel is not None),
+            KERNEL: has_kernel or not learns_rows,
+            WITH_KERNEL: has_kernel,
             DRAWN: self.shuffle,
             ONE_MACHINE: True,
         }

@@ -31,7 +31,8 @@ from tunefree.kernel.learners import ALL as KERNEL_LEARNERS
 from tunefree.learners import ALL, averaged
 from tunefree.model.meetings import LOGGED
 from tunefree.model.passes import OF_ROW
-from tunefree.model.pool import POOLS, is_kernel
+from tunefree.model.pool import POOL as POOLED
+from tunefree.model.pool import is_kernel
 from tunefree.model.views import ALL as VIEWS
 from tunefree.model_files.column_samples import MOST_COLUMNS
 from tunefree.model_files.schema_parts import (
@@ -363,7 +364,7 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
     lengths["S"] += min(model["n_features"], model.get("meetings", {}).get("first", MOST_FEATURES))
     only_predicts = model.get("pool", {}).get("only_predicts", False)
     lengths["E"] = FEWEST_FEATURES if only_predicts else lengths["S"]
-    lengths["N"] = 0 if model["learner"] in POOLS else len(model["member_settings"])
+    lengths["N"] = 0 if model["learner"] == POOLED else len(model["member_settings"])
     return lengths
 
 

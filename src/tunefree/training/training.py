@@ -382,8 +382,8 @@ def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tupl
     def model_of(
         task: str, classes: Sequence[Any], n_features: int, settings: Any = None, replays: bool = False
     ) -> Model:
-        chosen = task, plan.model_learner, plan.loss, plan.average, dict(plan.settings), view, classes
-        return class_of(plan.model_learner)(*chosen, n_features, kernel, settings, replays=replays)
+        chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), view, classes
+        return class_of(plan.learner)(*chosen, n_features, kernel, settings, replays=replays)
 
     forgets = limit.is_stated and source.kind == TABLE and not plan.hash_bits
     most = (lambda task, classes: limit.most_features(model_of(task, classes, SMALL))) if forgets else None
