@@ -14,7 +14,7 @@ from tunefree.core.docstrings import sections_of
 from tunefree.core.parameters import records_of
 from tunefree.model_files.plan import Plan
 
-KINDS = [kind for kind in (getattr(tunefree, name) for name in tunefree.__all__) if hasattr(kind, "get_params")]
+KINDS = [kind for kind in (getattr(tunefree, name) for name in tunefree.PUBLIC.search()) if hasattr(kind, "get_params")]
 ONLINE = [kind for kind in KINDS if hasattr(kind, "partial_fit")]
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = (X[:, 0] > 0).astype(int)

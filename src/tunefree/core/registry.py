@@ -105,6 +105,15 @@ class Registry(Mapping[str, Any]):
                 self._places[name] = f"{point.module}:{point.attr}"
         return name in self._places
 
+    def search(self) -> list[str]:
+        """All names, those of the group included."""
+        if self._group is not None:
+            from importlib.metadata import entry_points
+
+            for name in sorted(entry_points(group=self._group).names):
+                _ = name in self
+        return list(self._places)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
 

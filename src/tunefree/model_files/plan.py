@@ -23,7 +23,7 @@ from tunefree.core.parameters import (
     refuse,
     words_of,
 )
-from tunefree.core.registry import names_in
+from tunefree.core.registry import Registry, names_in
 from tunefree.kernel import learners as kernel_learners
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ def _flag(text: str) -> bool:
     return True
 
 
-POOL, EARLY_STOPPING = "pool", "early-stopping"
+POOL = "pool"
+# Learners of a table as a whole: functions of a source and a plan.
+TRAINERS = Registry("trainer", {}, "tunefree.trainers")
 ON_BAD = ERROR, SKIP = "error", "skip"
 TASKS = "classification", "regression"
 NOTATIONS = "decimal", "thousands", "na_values", "date"  # how columns are written
@@ -98,6 +100,12 @@ def check_kernel(name: str) -> None:
 
     if name not in (names := [name for name in kernels.ALL if name != "precomputed"]):
         raise ModelError(f"unknown `kernel` {name!r}; choose one of {', '.join(names)}")
+
+
+def learns_rows(learner: str) -> bool:
+    """Whether a learner of this name learns row by row; entry points are searched for names that are not known."""
+    is_known = learner == POOL or learner in kernel_learners.ALL or learner in learners.ALL
+    return is_known or learner not in TRAINERS
 
 
 @described
@@ -275,15 +283,16 @@ class Plan(Parameters):
         if has_rates(self.loss):
             if self.task is None:
                 object.__setattr__(self, "task", "regression")
-            if self.learner == EARLY_STOPPING:
+            if not self.learns_rows:
                 raise ModelError(f"`loss` {self.loss} {ROW_BY_ROW.says}; {ROW_BY_ROW.remedy}")
         elif self.exposure is not None:
             check_has_rates(losses.loss_of("regression", None), self.loss)
 
     def _check_names(self) -> None:
         """Raise an error if there is no such learner or kernel."""
-        names = [POOL, EARLY_STOPPING, *learners.ALL, *kernel_learners.ALL]
-        if self.learner not in names and self.learner not in learners.ALL:
+        names = [POOL, *learners.ALL, *kernel_learners.ALL]
+        if self.learner not in names and self.learner not in learners.ALL and self.learner not in TRAINERS:
+            names += TRAINERS.search()
             remedy = nearest(self.learner, names, "learners", len(names))
             raise ModelError(f"unknown learner {self.learner!r}; {remedy}")
         if self.kernel is not None:
@@ -304,9 +313,14 @@ class Plan(Parameters):
         return self.learner == POOL
 
     @property
+    def learns_rows(self) -> bool:
+        """Whether rows are learned one by one, as by all but trainers."""
+        return learns_rows(self.learner)
+
+    @property
     def scopes(self) -> set[Scope]:
         """What holds of a training by this plan."""
-        learns_rows, has_kernel = self.learner != EARLY_STOPPING, self.learner in kernel_learners.ALL
+        learns_rows, has_kernel = self.learns_rows, self.learner in kernel_learners.ALL
         is_single = learns_rows and not self.is_pool
         holding = {
             SINGLE: is_single,

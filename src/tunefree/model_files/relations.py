@@ -34,8 +34,8 @@ def check(trained: Any) -> None:
     """
     if trained.model.kind == "linear":
         _check_linear(trained)
-    elif trained.model.kind == "path":
-        _check_path(trained)
+    elif hasattr(trained.model, "check_parts"):
+        trained.model.check_parts(trained)
 
 
 def _fit(holds: Any, problem: str) -> None:
@@ -230,20 +230,3 @@ def _check_expansion(bank: Any, model: Any) -> None:
         else:
             highest = points.features[: points.pointers[points.size]].max(initial=0)
             _fit(highest < model.n_features, "support points have features that the model does not have")
-
-
-def _check_path(trained: Any) -> None:
-    estimator = trained.model.estimator
-    path = estimator.fitted_path_
-    n_features = len(path.standards.unit)
-    _fit(trained.encoder.n_features == n_features + 1, "the model has not the features of the encoder")
-    n_iterations, stride = len(path.descent.records), path.descent.stride
-    _fit(estimator.n_iter_ <= n_iterations, "the path ends before the iteration at which it is stopped")
-    _fit(sorted(path.descent.kept) == list(range(1, n_iterations + 1, stride)), "iterates of the path are missing")
-    n_outputs = path.targets.n_outputs
-    support = None if path.support is None else path.support.shape
-    n_coefficients = n_features + 1 if support is None else support[0]
-    _fit(support is None or support[1] == n_features, "the support has other columns than rows")
-    shapes = {estimator.coefficients_.shape, *(kept.coefficients.shape for kept in path.descent.kept.values())}
-    _fit(shapes == {(n_coefficients, n_outputs)}, "there are not as many coefficients as features and outputs")
-    _fit(n_outputs == trained.model.n_outputs, "the path has other classes")

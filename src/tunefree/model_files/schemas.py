@@ -14,6 +14,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import FEATURE, OUTPUT
+from tunefree.core.registry import Registry
 from tunefree.core.schema import (
     FLOATS,
     Anything,
@@ -50,14 +51,12 @@ from tunefree.model_files.schema_parts import (
     MOST_MEMBERS,
     NAME,
     NAMES,
-    NONE,
     PLAN,
     POOL,
     POOL_ARRAYS,
     RELATIVE,
     SETTING,
     SIZE,
-    STEPS,
     TASK,
     of_mixture,
     of_state,
@@ -210,20 +209,6 @@ LINEAR = FILE | {
     "held": Optional({"file": Text(), "position": Sequence(COUNT, 3)}),
 }
 
-PATH = FILE | {
-    "model": {
-        "task": TASK,
-        "classes": CLASSES,
-        "is_dense": Flag(),
-        "descent": {"schedule": STEPS, "stride": Number(1, 2**31, whole=True)},
-        "kernel": Anything(),
-        "plain": {"n_iter_": Number(1, 2**31, whole=True), "_mass": SIZE, "_kappa": SIZE},
-        "units": Mapping(FINITE),
-    },
-    "estimator": ESTIMATOR
-    | {"parameters": {"transformer": Optional(NONE), "gram_bytes": Optional(SIZE), "device": Optional(NAME)} | JOBS},
-}
-
 WORDS = {
     "pointers": Array("int64", ("n+1",), ascends_to="e"),
     "features": Array("int32", ("e",), 0, "D"),
@@ -302,25 +287,6 @@ MODEL_ARRAYS = {
     **{f"held.X.{name}": array for name, array in BLOCK.items()},
 }
 
-PATH_ARRAYS = {
-    "model.*.indices": Array("int32|int64", ("e",), 0),
-    "model.*.pointers": Array("int32|int64", (None,), ascends_to="e"),
-    "model.*.data": Array(FLOATS, ("e",)),
-    "model.*.shape": Array("int64", (2,), 0),
-    "model.standards.unit": Array("float64", ("d",), 5e-324),
-    "model.standards.centre": Array("float64", ("d",)),
-    "model.standards.spread": Array("float64", ("d",), 5e-324),
-    "model.descent.t": Array("int64", ("k",), 1),
-    "model.descent.mass": Array("float64", ("k",), 0),
-    "model.descent.coefficients": Array(FLOATS, ("k", "p", "o")),
-    "model.descent.sums": Array(FLOATS, ("k", "p", "o")),
-    "model.descent.y": Array(FLOATS, ("n",)),
-    "model.descent.weight": Array(FLOATS, ("n",), 0),
-    "model.descent.path.iteration": Array("int64", ("n",), 1),
-    "model.descent.path.*": Array("float64", ("n",), may_be_infinite=True, may_be_missing=True),
-    "model.*": Array("float64|float32|int64"),
-}
-
 
 class Schema(NamedTuple):
     """What a kind of file holds."""
@@ -395,20 +361,8 @@ def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> No
         raise ModelError("model.evidence.inverse is missing")
 
 
-def _relate_path(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Sparse rows have as many columns, and pointers, as their shape tells."""
-    for name in arrays:
-        if name.endswith(".shape"):
-            prefix, (n, d) = name.removesuffix(".shape"), arrays[name].tolist()
-            indices, pointers = (arrays.get(f"{prefix}.{part}", np.zeros(0)) for part in ("indices", "pointers"))
-            if len(pointers) != n + 1 or indices.max(initial=-1) >= d:
-                raise ModelError(f"{name} is not that of the rows")
-
-
-SCHEMAS = {
-    "linear": Schema(LINEAR, _arrays_of_models, _lengths_of_models, _relate_members),
-    "path": Schema(PATH, lambda header, arrays: PATH_ARRAYS | ENCODED, lambda header: {}, _relate_path),
-}
+SCHEMAS = Registry("schema of models", {}, "tunefree.schemas")
+SCHEMAS.register("linear", Schema(LINEAR, _arrays_of_models, _lengths_of_models, _relate_members))
 
 
 def check(kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:

@@ -14,13 +14,17 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.estimators.model_file import labels_of
-from tunefree.estimators.path import IterativeRegularizationClassifier, IterativeRegularizationRegressor
-from tunefree.estimators.path_model import PathModel
-from tunefree.estimators.preparation import matrix
 from tunefree.model.targets import ScoredModel
-from tunefree.model_files.plan import EARLY_STOPPING, Plan
+from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
+from tunefree.papers.early_stopping.estimators import (
+    IterativeRegularizationClassifier,
+    IterativeRegularizationRegressor,
+)
+from tunefree.papers.early_stopping.path_model import PathModel
+from tunefree.papers.early_stopping.path_parameters import EARLY_STOPPING
+from tunefree.papers.early_stopping.preparation import matrix
 from tunefree.stream.source import Source
 from tunefree.training.reading import ahead, begin, check_learned
 from tunefree.training.roles import note_roles
@@ -31,7 +35,7 @@ def descend(source: Source, plan: Plan, iterations: int = 500) -> Trained:
     """Read a source and compute its path, which is stopped where rows held out are predicted best.
 
     ``plan``: what is to be learned from which rows, and with which kernel; without one it is weights of the features.
-    Returns: its model is a :class:`tunefree.estimators.path_model.PathModel`.
+    Returns: its model is a :class:`tunefree.papers.early_stopping.path_model.PathModel`.
     Raises a DataError or ModelError if a row cannot be used, the plan says how to learn row by row, or the estimator
     refuses rows or loss.
 

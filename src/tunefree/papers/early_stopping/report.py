@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tunefree.estimators.path_display import PathDisplay
 from tunefree.model_files.trained import Trained
+from tunefree.papers.early_stopping.path_display import PathDisplay
 from tunefree.report.document import Block, Chart, Column, Fact, Facts, Table
 from tunefree.report.formats import ABSENT, COUNT, is_absent
 from tunefree.report.learned import PATH, facts_of_stop

@@ -11,7 +11,7 @@ from hypothesis import given, target
 from hypothesis import strategies as st
 
 from tunefree import losses
-from tunefree.theory.stopping_times import (
+from tunefree.papers.early_stopping.stopping_times import (
     gradient_bound,
     hinge_schedule,
     largest_step,

@@ -11,7 +11,8 @@ import typer
 from tunefree.cli.options import Files, Json, check_outputs
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import option
-from tunefree.model_files.plan import EARLY_STOPPING, PROBLEM, Plan
+from tunefree.model_files.plan import PROBLEM, Plan
+from tunefree.papers.early_stopping.path_parameters import EARLY_STOPPING
 
 ITERATIONS = 500
 
@@ -50,10 +51,9 @@ def path(
     """
     from tunefree.cli.display import show
     from tunefree.core import storage
-    from tunefree.estimators import early_stopping
     from tunefree.model_files.trained import load
+    from tunefree.papers.early_stopping import report, training
     from tunefree.plotting import files as pictures
-    from tunefree.report import path as path_report
 
     if plot:
         pictures.check(plot)
@@ -69,12 +69,12 @@ def path(
             raise ModelError(f"{option(name)} {why}; leave it out, or give the data")
         stopped = load(files.data[0], "path")
     else:
-        stopped = early_stopping.descend(files.source(is_table=plan.target is not None), plan, iterations)
+        stopped = training.descend(files.source(is_table=plan.target is not None), plan, iterations)
     if at is not None:
         stopped = replace(stopped, model=stopped.model.at(at))
     if output:
         stopped.save(output)
-    show(path_report.path(stopped), json)
+    show(report.path(stopped), json)
     if plot:
-        chart = path_report.chart_of_path(stopped)
+        chart = report.chart_of_path(stopped)
         pictures.save(chart.draw, chart.inches, plot)

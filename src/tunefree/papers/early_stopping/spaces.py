@@ -1,7 +1,7 @@
 """The two forms of f in the subgradient method: weights on a finite dictionary, and coefficients of a kernel.
 
 A space holds the rows that are learned and those held out. It computes margins from coefficients, and the coefficients
-of the subgradient from slopes in the margins. The method (:mod:`tunefree.early_stopping.subgradient`) is the same in
+of the subgradient from slopes in the margins. The method (:mod:`.subgradient`) is the same in
 both.
 """
 
@@ -15,8 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from tunefree.core.threads import each
-from tunefree.early_stopping.products import gram_of
 from tunefree.kernel.pairs import squared_norms
+from tunefree.papers.early_stopping.products import gram_of
 
 PANEL = 2**21  # bytes of rows that a thread takes at a time: they stay in the cache for both products
 MOST_PANELS = 64

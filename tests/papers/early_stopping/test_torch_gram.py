@@ -13,15 +13,15 @@ from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
 from tunefree import load
 from tunefree.core.errors import ModelError
-from tunefree.early_stopping.gram import Gram
-from tunefree.early_stopping.products import expand, gram_of
 from tunefree.kernel.gaussian import Gaussian
 from tunefree.kernel.laplacian import Laplacian
 from tunefree.kernel.polynomial import LINEAR, Polynomial
+from tunefree.papers.early_stopping.gram import Gram
+from tunefree.papers.early_stopping.products import expand, gram_of
 
 torch = pytest.importorskip("torch")
 on_torch = pytest.importorskip("tunefree.kernel.torch_backend")
-gram_on_torch = pytest.importorskip("tunefree.early_stopping.torch_gram")
+gram_on_torch = pytest.importorskip("tunefree.papers.early_stopping.torch_gram")
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 KERNELS = {

@@ -16,18 +16,20 @@ from scipy import sparse
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, part
 from tunefree.core.states import under
-from tunefree.early_stopping.path import Path
-from tunefree.early_stopping.problem import Problem, Rows
-from tunefree.early_stopping.products import expand
-from tunefree.early_stopping.spaces import Dictionary, space_of
-from tunefree.estimators import model_file, path_targets, resources, validation
-from tunefree.estimators.path_targets import log_odds, probabilities
-from tunefree.estimators.preparation import LARGEST, Standards, matrix
+from tunefree.estimators import model_file, resources, validation
 from tunefree.explanation.weights import Weights
 from tunefree.kernel.backends import at_hand
 from tunefree.kernel.kernels import kernel_of
 from tunefree.losses import loss_of, objectives
 from tunefree.model.targets import ScoredModel
+from tunefree.papers.early_stopping import path_targets
+from tunefree.papers.early_stopping.path import Path
+from tunefree.papers.early_stopping.path_targets import log_odds, probabilities
+from tunefree.papers.early_stopping.preparation import LARGEST, Standards, matrix
+from tunefree.papers.early_stopping.problem import Problem, Rows
+from tunefree.papers.early_stopping.products import expand
+from tunefree.papers.early_stopping.schema import check_parts
+from tunefree.papers.early_stopping.spaces import Dictionary, space_of
 
 PIECE_BYTES = 2**28  # of rows predicted at a time
 MOST_SHOWN = 24  # iterations in a table, without the chosen one
@@ -117,6 +119,10 @@ class PathModel(ScoredModel):
         """Iterations for a table: evenly spaced on a logarithmic scale, and the chosen one."""
         spaced = np.geomspace(1, len(self.path), min(MOST_SHOWN, len(self.path)))
         return sorted({*np.round(spaced).astype(int).tolist(), self.stop})
+
+    def check_parts(self, trained: Any) -> None:
+        """Raise a ModelError if a file's parts do not fit together."""
+        check_parts(trained)
 
     def at(self, t: int) -> PathModel:
         """The same path, stopped at iteration t.

@@ -5,34 +5,37 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import require
 from tunefree.core.threads import one_for_products
-from tunefree.early_stopping.descent import Descent
-from tunefree.early_stopping.optimality import descends, least_error
-from tunefree.early_stopping.problem import Problem, Rows, Schedule
-from tunefree.early_stopping.spaces import space_of
-from tunefree.early_stopping.step_size import step_size
-from tunefree.early_stopping.widths import best_gamma
-from tunefree.estimators import preparation, resources, validation
+from tunefree.estimators import resources, validation
 from tunefree.estimators.model_file import Saving
-from tunefree.estimators.path_model import FittedPath, PathModel
-from tunefree.estimators.path_parameters import PathParameters
-from tunefree.estimators.path_targets import Targets
 from tunefree.estimators.tables import EncodedRows
 from tunefree.kernel.kernels import kernel_of
-from tunefree.model_files.plan import EARLY_STOPPING, Plan
+from tunefree.losses import loss_of
+from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
-from tunefree.theory.stopping_times import optimisation_bound, stopping_time, usual_theta
+from tunefree.papers.early_stopping import preparation
+from tunefree.papers.early_stopping.descent import Descent
+from tunefree.papers.early_stopping.optimality import descends, least_error
+from tunefree.papers.early_stopping.path_model import FittedPath, PathModel
+from tunefree.papers.early_stopping.path_parameters import EARLY_STOPPING, PathParameters
+from tunefree.papers.early_stopping.path_targets import Targets
+from tunefree.papers.early_stopping.problem import Problem, Rows, Schedule
+from tunefree.papers.early_stopping.spaces import space_of
+from tunefree.papers.early_stopping.step_size import step_size
+from tunefree.papers.early_stopping.stopping_times import StoppingTime, optimisation_bound, stopping_time, usual_theta
+from tunefree.papers.early_stopping.widths import best_gamma
 
 ORDERS = {None: "batch", "cyclic": "cyclic", "shuffled": "shuffled"}
 MAY_CHANGE = {"max_iter", "stop", "output", "assumptions", "warm_start", "n_jobs"}  # when a fit goes on
@@ -218,6 +221,39 @@ class IterativeRegularization(Saving, PathParameters):
             return float(trial.path["validation_loss"].min())
 
         return self._kernel_at(best_gamma(self.gamma_, validation_loss))
+
+    def promised_rate(self) -> tuple[Callable[[int], float] | None, str]:
+        """The rate that Theorems 4, 7 and 8 promise of full steps under ``assumptions``, and its name.
+
+        They bound the excess risk in the estimator's own loss. For the hinge and two classes the excess share of errors
+        is no larger (Theorem 11); for other losses it may fall more slowly, for the logistic and the square loss with
+        half the exponent at worst [1]_. None where the theorems are silent.
+
+        .. [1] T. Zhang. Statistical behavior and consistency of classification methods based on convex risk
+           minimization. Annals of Statistics 32, 2004.
+        """
+        theorem = self._stopping_time()
+        if theorem is None:
+            return None, ""
+        name = rf"rate $n^{{-{theorem.rate:.2g}}}$" + (r"$\,\ln\,n$" if theorem.logarithm else "")
+
+        def rate(n: int) -> float:
+            return float(n) ** -theorem.rate * (math.log(n) if theorem.logarithm else 1.0)
+
+        return rate, f"{name}\nof excess {str(self.loss).split(':')[0]} risk"
+
+    def _stopping_time(self) -> StoppingTime | None:
+        self._check()
+        loss = loss_of("classification" if is_classifier(self) else "regression", str(self.loss))
+        at_fixed_time = self.stop not in ("holdout", "theory")
+        if self.stochastic or at_fixed_time or loss.growth(1.0).power == math.inf:
+            return None
+        assumed = {"output": self.output, **dict(self.assumptions or {})}
+        usual = stopping_time(1, loss, **assumed)
+        try:
+            return usual if self.theta is None else stopping_time(1, loss, theta=self.theta, **assumed)
+        except ValueError:
+            return None  # these steps decay too slowly for the theorems, though not for learning
 
     def _problem(self, targets: Targets, kernel: Any, learned: Any, rows: Rows, held: Any, beside: Rows) -> Problem:
         space = space_of(kernel, learned, held, int(self.gram_bytes), self.device)

@@ -8,10 +8,10 @@ import numpy as np
 
 from tunefree.core.numbers import finite
 from tunefree.core.threads import one_for_products
-from tunefree.early_stopping.path import Path
-from tunefree.early_stopping.problem import Problem, Rows, Schedule
-from tunefree.early_stopping.subgradient import Evaluation, Iterate, evaluate, next_iterate
 from tunefree.losses.objectives import measured
+from tunefree.papers.early_stopping.path import Path
+from tunefree.papers.early_stopping.problem import Problem, Rows, Schedule
+from tunefree.papers.early_stopping.subgradient import Evaluation, Iterate, evaluate, next_iterate
 
 
 class Descent(Path):

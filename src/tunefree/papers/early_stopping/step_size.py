@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.threads import one_for_products
-from tunefree.early_stopping.descent import Descent
-from tunefree.early_stopping.empirical import respond
-from tunefree.early_stopping.problem import Problem, Rows, Schedule
-from tunefree.early_stopping.spaces import largest_eigenvalue
 from tunefree.losses.objectives import Multinomial
-from tunefree.theory.stopping_times import gradient_bound, largest_step
+from tunefree.papers.early_stopping.descent import Descent
+from tunefree.papers.early_stopping.empirical import respond
+from tunefree.papers.early_stopping.problem import Problem, Rows, Schedule
+from tunefree.papers.early_stopping.spaces import largest_eigenvalue
+from tunefree.papers.early_stopping.stopping_times import gradient_bound, largest_step
 
 TRIAL, RUNGS = 20, 6  # iterations with each of so many steps, where steps are tried
 
@@ -28,7 +28,7 @@ def step_size(problem: Problem, loss: Any, theta: float, rule: str, bound: float
         Of one output.
     theta : float
     rule : {"theory", "auto"}
-        ``"theory"`` takes :func:`tunefree.theory.stopping_times.largest_step`, with kappa measured on the rows.
+        ``"theory"`` takes ``largest_step`` of :mod:`.stopping_times`, with kappa measured on the rows.
         ``"auto"`` asks of the empirical error what the proofs ask of it: that steps are at most one over its smoothness
         (Lemma 20), or that eta_1^2 times the squared norm of its subgradients is at most (1 - theta) / 2 (Lemma 15).
         Both follow from the largest eigenvalue of the rows' second moments, which is often much smaller than kappa^2.

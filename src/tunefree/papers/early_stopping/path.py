@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.threads import one_for_products
-from tunefree.early_stopping.problem import Problem, Rows, Schedule
-from tunefree.early_stopping.subgradient import Iterate, evaluate, next_iterate
+from tunefree.papers.early_stopping.problem import Problem, Rows, Schedule
+from tunefree.papers.early_stopping.subgradient import Iterate, evaluate, next_iterate
 
 PATH = np.dtype(
     [("iteration", np.int64)]

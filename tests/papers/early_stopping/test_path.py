@@ -25,9 +25,9 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardSca
 from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
 from tunefree import PathDisplay, losses
-from tunefree.estimators import preparation
-from tunefree.estimators.path_targets import fit_temperature
-from tunefree.theory.stopping_times import stopping_time
+from tunefree.papers.early_stopping import preparation
+from tunefree.papers.early_stopping.path_targets import fit_temperature
+from tunefree.papers.early_stopping.stopping_times import stopping_time
 
 CANCER = load_breast_cancer(return_X_y=True)
 WINE = load_wine(return_X_y=True)

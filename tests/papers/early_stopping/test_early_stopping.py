@@ -18,11 +18,11 @@ from tests.workflows.test_training import people
 from tunefree import IterativeRegularizationClassifier, IterativeRegularizationRegressor
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
-from tunefree.estimators import path_model, preparation
-from tunefree.estimators.early_stopping import descend
 from tunefree.model_files import trained as model_files
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, load
+from tunefree.papers.early_stopping import path_model, preparation
+from tunefree.papers.early_stopping.training import descend
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.workflows.prediction import predict

@@ -1,7 +1,7 @@
 """Products with a kernel's Gram matrix by PyTorch, on a GPU or on the processor.
 
 Rows and tiles stay on the device; coefficients go there for each product. Tiles are as in
-:mod:`tunefree.early_stopping.gram`, but larger, so that a device is kept busy. Products are those of single precision
+:mod:`.gram`, but larger, so that a device is kept busy. Products are those of single precision
 with all its digits, or of double precision. Their sums over tiles are added up in double precision, in a fixed order.
 """
 
@@ -14,15 +14,15 @@ import torch
 from scipy import sparse
 
 from tunefree.core.errors import ModelError
-from tunefree.early_stopping.gram import Gram, slices_of
 from tunefree.kernel.torch_backend import Rows, free_memory, full_precision, narrow, usable
+from tunefree.papers.early_stopping.gram import Gram, slices_of
 
 BLOCK = 4096  # rows of a tile: 64 MiB in float32
 SHARE = 0.9  # of the memory left over, what tiles may take; the rest is for coefficients and sums
 
 
 class TorchGram(Gram):
-    """Products on a device; see :class:`tunefree.early_stopping.gram.Gram`.
+    """Products on a device; see :class:`tunefree.papers.early_stopping.gram.Gram`.
 
     Parameters
     ----------

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.threads import one_for_products
-from tunefree.early_stopping.gram import Gram
 from tunefree.kernel.backends import check_device
+from tunefree.papers.early_stopping.gram import Gram
 
 
 def gram_of(kernel: Any, rows: Any, held: Any, budget: int, device: str | None = None) -> Gram:
@@ -16,7 +16,7 @@ def gram_of(kernel: Any, rows: Any, held: Any, budget: int, device: str | None =
     if device is None:
         return Gram(kernel, rows, held, budget)
     check_device(device)
-    from tunefree.early_stopping.torch_gram import TorchGram
+    from tunefree.papers.early_stopping.torch_gram import TorchGram
 
     return TorchGram(kernel, rows, held, budget, device)
 

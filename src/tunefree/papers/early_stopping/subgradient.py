@@ -9,8 +9,8 @@ Lin, Rosasco, Zhou: Iterative regularization for learning with convex loss funct
 and Remark 3, one row a step, in order or shuffled anew for each pass; there iterations are passes, and steps are
 numbered through. Rows of weight w count w times; K outputs are K functions with a loss of them all.
 
-Here is a single iteration. :mod:`tunefree.early_stopping.descent` repeats it and records the path,
-:mod:`tunefree.early_stopping.path` looks back. What is recorded of f_t is exact for the coefficients kept, so the path
+Here is a single iteration. :mod:`tunefree.papers.early_stopping.descent` repeats it and records the path,
+:mod:`.path` looks back. What is recorded of f_t is exact for the coefficients kept, so the path
 can be read, continued and taken up anywhere: margins are never carried along, but computed from the coefficients each
 time.
 """
@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.early_stopping.empirical import respond, visit
-from tunefree.early_stopping.problem import Problem, Schedule
+from tunefree.papers.early_stopping.empirical import respond, visit
+from tunefree.papers.early_stopping.problem import Problem, Schedule
 
 AT_A_TIME = 256  # rows of which a pass of single steps takes the inner products together
 

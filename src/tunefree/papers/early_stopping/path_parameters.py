@@ -12,7 +12,9 @@ from tunefree.estimators.parameters import check_effect, estimator, shared
 from tunefree.kernel import kernels
 from tunefree.kernel.backends import check_device
 from tunefree.model_files.plan import check_kernel
-from tunefree.theory.stopping_times import OUTPUTS
+from tunefree.papers.early_stopping.stopping_times import OUTPUTS
+
+EARLY_STOPPING = "early-stopping"  # the learner, as plans name it
 
 ASSUMPTIONS = ("beta", "tau", "zeta")
 USUAL_FRACTION = 0.1  # of rows held out
@@ -74,14 +76,14 @@ class PathParameters(BaseEstimator):
     stop: int | str = parameter(
         "holdout",
         "``'holdout'``: the iteration with the least held-out loss; with fewer than 40 distinct rows none is held out, "
-        "and ``'theory'`` is used. ``'theory'``: :func:`tunefree.theory.stopping_times.stopping_time`. int: the number "
-        "of iterations.",
+        "and ``'theory'`` is used. ``'theory'``: ``stopping_time`` of :mod:`.stopping_times`. int: the "
+        "number of iterations.",
         choices=("holdout", "theory"),
         low=1,
     )
     assumptions: dict[str, Any] | None = parameter(
         None,
-        "``beta``, ``tau`` and ``zeta`` of :func:`tunefree.theory.stopping_times.stopping_time`, for ``'theory'``.",
+        "``beta``, ``tau`` and ``zeta`` of ``stopping_time``, for ``'theory'``.",
     )
     max_iter: int = parameter(500, "Length of the path with ``stop='holdout'``.", low=1)
     stochastic: str | None = parameter(

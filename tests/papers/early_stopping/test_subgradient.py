@@ -12,16 +12,16 @@ from scipy import sparse
 from scipy.special import softmax
 
 from tunefree import losses
-from tunefree.early_stopping import subgradient
-from tunefree.early_stopping.descent import Descent
-from tunefree.early_stopping.optimality import descends, least_error
-from tunefree.early_stopping.path import PATH
-from tunefree.early_stopping.problem import Problem, Rows, Schedule, absolute_errors, wrong_classes
-from tunefree.early_stopping.spaces import Dictionary, KernelSpace, largest_eigenvalue
-from tunefree.early_stopping.step_size import step_size
 from tunefree.kernel.gaussian import Gaussian
 from tunefree.kernel.polynomial import LINEAR
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
+from tunefree.papers.early_stopping import subgradient
+from tunefree.papers.early_stopping.descent import Descent
+from tunefree.papers.early_stopping.optimality import descends, least_error
+from tunefree.papers.early_stopping.path import PATH
+from tunefree.papers.early_stopping.problem import Problem, Rows, Schedule, absolute_errors, wrong_classes
+from tunefree.papers.early_stopping.spaces import Dictionary, KernelSpace, largest_eigenvalue
+from tunefree.papers.early_stopping.step_size import step_size
 
 GAUSSIAN = Gaussian(0.25)
 LARGE = 10**9

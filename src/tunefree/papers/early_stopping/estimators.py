@@ -6,15 +6,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from tunefree.early_stopping.problem import Rows
-from tunefree.estimators import class_sets, path_targets, validation
-from tunefree.estimators.iterative import IterativeRegularization
+from tunefree.estimators import class_sets, validation
 from tunefree.estimators.parameters import documented, estimator, loss_of_task
-from tunefree.estimators.path_targets import Targets, fit_temperature, probabilities
 from tunefree.estimators.predictions import Classifying, Regressing
-from tunefree.estimators.preparation import LARGEST
 from tunefree.losses import loss_of
 from tunefree.model.calibration import of_classes
+from tunefree.papers.early_stopping import path_targets
+from tunefree.papers.early_stopping.iterative import IterativeRegularization
+from tunefree.papers.early_stopping.path_targets import Targets, fit_temperature, probabilities
+from tunefree.papers.early_stopping.preparation import LARGEST
+from tunefree.papers.early_stopping.problem import Rows
 
 
 @estimator

@@ -12,11 +12,11 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
-from tunefree.early_stopping.problem import absolute_errors, wrong_classes
-from tunefree.estimators.preparation import shares
 from tunefree.losses import Logistic
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
 from tunefree.model.calibration import of_classes as margins_of_classes
+from tunefree.papers.early_stopping.preparation import shares
+from tunefree.papers.early_stopping.problem import absolute_errors, wrong_classes
 
 
 class Targets(NamedTuple):

@@ -7,15 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tunefree.plotting.style import BLUE, DARK, SOFT, VERMILLION, EndLabel, counts, label_ends, pyplot, simplify
+from tunefree.estimators.learning_curve import GAP, NORM, SIZE, TRAINING, VALIDATION
+from tunefree.plotting.style import SOFT, EndLabel, counts, label_ends, pyplot, simplify
 
-# Training is drawn dashed, so that it can be told apart without colour.
-TRAINING: dict[str, Any] = {"color": BLUE, "linestyle": (0, (5, 2)), "linewidth": 1.6}
-VALIDATION: dict[str, Any] = {"color": VERMILLION, "linestyle": "-", "linewidth": 1.9}
-NORM: dict[str, Any] = {"color": DARK, "linestyle": "-", "linewidth": 1.4}
 KINDS = {"training": TRAINING, "validation": VALIDATION}
-GAP = 0.24  # between two labels, of the height of the axes
-SIZE = 9  # points
 
 
 class PathDisplay:
