@@ -26,7 +26,7 @@ from common import SHARED, keep, kept, names_in, parser_of
 from pyarrow import parquet
 
 from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
-from tunefree.kernel.kernels import median_gamma
+from tunefree.papers.kernel.kernels import median_gamma
 
 STRENGTHS = (0.5, 2.0, 8.0, 32.0, 128.0)  # C
 WIDTHS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # multiples of the gamma of the median heuristic

@@ -15,7 +15,7 @@ FLOORS = [
     {"stream", "learners"},
     {"losses"},
     {"theory", "mixing", "generations"},
-    {"kernel", "intervals"},
+    {"intervals"},
     {"model"},
     {"pool"},
     {"explanation"},

@@ -73,9 +73,9 @@ def help_of(*command):
 
 def test_lists_in_help_texts_are_those_of_the_registries():
     from tunefree import learners, losses
-    from tunefree.kernel import kernels
-    from tunefree.kernel import learners as kernel_learners
     from tunefree.model import views
+    from tunefree.papers.kernel import kernels
+    from tunefree.papers.kernel import learners as kernel_learners
 
     shown = help_of("train").replace("… ", "")
     of_rows = [name for name in kernels.ALL if name != "precomputed"]
@@ -139,7 +139,10 @@ WRONG = [
     ({"on_bad_row": "drop"}, "`on_bad_row` must be 'error' or 'skip', not 'drop'"),
     ({"task": "ranking"}, "`task` must be 'classification' or 'regression', not 'ranking'"),
     ({"target": 3}, "`target` must be a string, not 3"),
-    ({"kernel": "gauss"}, "unknown `kernel` 'gauss'; choose one of rbf, laplacian, poly, linear"),
+    (
+        {"kernel": "gauss", "learner": "kernel-pistol"},
+        "unknown `kernel` 'gauss'; choose one of rbf, laplacian, poly, linear",
+    ),
     ({"classes": "yes"}, r"`classes=\['yes'\]`: name at least two labels"),
     ({"decimal": ",", "thousands": ","}, "`decimal` and `thousands` differ"),
 ]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz import raw
-from tests.kernel.contracts import frozen_after
+from tests.papers.kernel.contracts import frozen_after
 from tunefree import ScInOLClassifier, load
 from tunefree.core import storage
 from tunefree.core.errors import TunefreeError

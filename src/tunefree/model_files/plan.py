@@ -24,7 +24,6 @@ from tunefree.core.parameters import (
     words_of,
 )
 from tunefree.core.registry import Registry, names_in
-from tunefree.kernel import learners as kernel_learners
 
 if TYPE_CHECKING:
     from tunefree.stream.batch import BadRows
@@ -87,24 +86,9 @@ def plan_of(parameters: dict[str, Any], others: Iterable[str] = ()) -> Plan:
     return Plan(**parameters)
 
 
-def check_kernel(name: str) -> None:
-    """Raise an error if there is no kernel of this name that is computed from rows.
-
-    Examples
-    --------
-    >>> check_kernel("cubic")
-    Traceback (most recent call last):
-    tunefree.core.errors.ModelError: unknown `kernel` 'cubic'; choose one of rbf, laplacian, poly, linear
-    """
-    from tunefree.kernel import kernels  # which loads slowly
-
-    if name not in (names := [name for name in kernels.ALL if name != "precomputed"]):
-        raise ModelError(f"unknown `kernel` {name!r}; choose one of {', '.join(names)}")
-
-
 def learns_rows(learner: str) -> bool:
     """Whether a learner of this name learns row by row; entry points are searched for names that are not known."""
-    is_known = learner == POOL or learner in kernel_learners.ALL or learner in learners.ALL
+    is_known = learner == POOL or learner in learners.ALL
     return is_known or learner not in TRAINERS
 
 
@@ -212,8 +196,8 @@ class Plan(Parameters):
     learner: str = parameter(
         POOL,
         "pool (linear learners, and trees that go on learning, mixed), early-stopping (the subgradient method on all "
-        f"rows in memory), or a single learner: {', '.join(learners.ALL)}; with a kernel "
-        f"{', '.join(kernel_learners.ALL)}.",
+        f"rows in memory), or a single learner: {', '.join(learners.ALL)}; in the space of a kernel kernel-pistol, "
+        "kernel-sgd, kernel-regularized-sgd, kernel-online-regularized, kernel-perceptron.",
         EXPERTS,
         metavar="NAME[:SETTING=VALUE,...]",
         scopes=(ONE_MACHINE,),
@@ -289,14 +273,14 @@ class Plan(Parameters):
             check_has_rates(losses.loss_of("regression", None), self.loss)
 
     def _check_names(self) -> None:
-        """Raise an error if there is no such learner or kernel."""
-        names = [POOL, *learners.ALL, *kernel_learners.ALL]
-        if self.learner not in names and self.learner not in learners.ALL and self.learner not in TRAINERS:
-            names += TRAINERS.search()
+        """Raise an error if there is no such learner."""
+        if self.learner != POOL and self.learner not in learners.ALL and self.learner not in TRAINERS:
+            names = [POOL, *learners.ALL.search(), *TRAINERS.search()]
             remedy = nearest(self.learner, names, "learners", len(names))
             raise ModelError(f"unknown learner {self.learner!r}; {remedy}")
-        if self.kernel is not None:
-            check_kernel(self.kernel)
+        family = learners.family_of(self.learner)
+        if family is not None:
+            family.config_of(self)  # which refuses names that it does not know
 
     def _check_roles(self) -> None:
         """Raise an error if a column is named for two roles."""
@@ -320,7 +304,7 @@ class Plan(Parameters):
     @property
     def scopes(self) -> set[Scope]:
         """What holds of a training by this plan."""
-        learns_rows, has_kernel = self.learns_rows, self.learner in kernel_learners.ALL
+        learns_rows, has_kernel = self.learns_rows, learners.family_of(self.learner) is not None
         is_single = learns_rows and not self.is_pool
         holding = {
             SINGLE: is_single,

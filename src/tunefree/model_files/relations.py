@@ -9,7 +9,6 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, reach
 from tunefree.generations.leaves import FrozenLeaves
-from tunefree.kernel.points import BLOCK, DensePoints
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model_files.column_samples import SAMPLE
 from tunefree.pool.contexts import N_CONTEXTS
@@ -72,10 +71,9 @@ def _check_linear(trained: Any) -> None:
         _fit(trained.held.rows.numbers.shape[1] == n_columns, "rows that wait have other columns than the encoder")
     for view in model.ensemble.linear.views.values():
         _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
-    for bank in model.ensemble.kernel_banks:
+    for bank in model.ensemble.banks:
         _fit(bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
-        _check_waiting(bank, model)
-        _check_expansion(bank, model)
+        bank.check(model)
     only_predicts = False
     if isinstance(model, PoolModel):
         _check_pool(model.pool)
@@ -197,36 +195,3 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
 
 def _dense_columns(encoder: Any) -> int:
     return sum(len(column.names()) for column in getattr(encoder, "columns", []))
-
-
-def _check_waiting(bank: Any, model: Any) -> None:
-    """Rows that are kept back are learned later, with targets as places of outputs."""
-    for rows in bank.waiting:
-        _fit(n_rows(rows.X) == len(rows.y) and len(rows.y), "rows that wait have not a target each")
-        _fit(reach(rows.X) <= model.n_features, "rows that wait have features that the model does not have")
-        if model.task == "classification":
-            known = [-1.0, 1.0] if model.n_outputs == 1 else np.arange(model.n_outputs)
-            _fit(np.isin(rows.y, known).all(), "rows that wait have classes that are none")
-        _fit(not bank.frozen and len(rows.y) < bank.most_waiting, "more rows wait than there can be")
-
-
-def _check_expansion(bank: Any, model: Any) -> None:
-    """Support points fit the kernel members and the rows of the model."""
-    if bank.expansion is None:
-        return
-    expansion = bank.expansion
-    _fit(expansion.filled < BLOCK, "the open block of support points is full")
-    _fit(expansion.n_functions == len(bank.members), "there are not as many functions as members")
-    for member in bank.members:  # what is read of a state to predict; roots of negative numbers raise errors
-        factors = [member.state.factor(k) for k in range(model.n_outputs)]
-        _fit(np.isfinite([*factors, member.state.share_to_come()]).all(), "a kernel learner has no finite factor")
-    precision = np.float64 if bank.kernel_config.double else np.float32
-    for points in (expansion.store, expansion.block):
-        _fit(type(points) is type(expansion.block), "support points are of two kinds")
-        _fit(points.values.dtype == points.norms.dtype == precision, "support points are of another precision")
-        if isinstance(points, DensePoints):
-            is_given = bank.kernel_config.name == "precomputed"
-            _fit(is_given or points.values.shape[1] == bank.n_columns, "support points have other columns than rows")
-        else:
-            highest = points.features[: points.pointers[points.size]].max(initial=0)
-            _fit(highest < model.n_features, "support points have features that the model does not have")

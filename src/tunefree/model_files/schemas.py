@@ -16,7 +16,6 @@ from tunefree.core.errors import ModelError
 from tunefree.core.fields import FEATURE, OUTPUT
 from tunefree.core.registry import Registry
 from tunefree.core.schema import (
-    FLOATS,
     Anything,
     Array,
     Flag,
@@ -28,12 +27,10 @@ from tunefree.core.schema import (
     check_arrays,
     check_header,
 )
-from tunefree.kernel.learners import ALL as KERNEL_LEARNERS
-from tunefree.learners import ALL, averaged
+from tunefree.learners import ALL, averaged, family_of
 from tunefree.model.meetings import LOGGED
 from tunefree.model.passes import OF_ROW
 from tunefree.model.pool import POOL as POOLED
-from tunefree.model.pool import is_kernel
 from tunefree.model.views import ALL as VIEWS
 from tunefree.model_files.column_samples import MOST_COLUMNS
 from tunefree.model_files.schema_parts import (
@@ -42,7 +39,6 @@ from tunefree.model_files.schema_parts import (
     COUNT,
     ENCODERS,
     FINITE,
-    KERNEL_MEMBER,
     LATE,
     LINEAR_MEMBER,
     MEETINGS,
@@ -67,16 +63,6 @@ from tunefree.theory.column_changes import MOST_CHANGES
 from tunefree.theory.evidence import Evidence
 from tunefree.theory.rises import BETS, CELLS, LATEST, MOST_KEPT
 
-BANK = {
-    "gamma": SIZE,
-    "frozen": Flag(),
-    "n_columns": Number(0, MOST_FEATURES, whole=True, may_be_none=True),
-    "members": Sequence(KERNEL_MEMBER, MOST_MEMBERS),
-    "waiting": Optional(Flag()),
-    "rows": COUNT,
-    "switched": Number(0, whole=True, may_be_none=True),
-}
-
 MODEL = {
     "pool": Optional(POOL),
     "task": TASK,
@@ -91,21 +77,13 @@ MODEL = {
     "over": Optional(Flag()),
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
-    "kernel_config": {
-        "name": Text(),
-        "gamma": SIZE,
-        "degree": Number(1, 100, whole=True),
-        "constant": FINITE,
-        "double": Flag(),
-        "device": NAME,
-        "max_support": Number(1, 2**31, whole=True, may_be_none=True),
-    },
+    "config": Anything(),  # these two as families have them
+    "banks": Sequence(Anything(), MOST_MEMBERS),
     "member_settings": Sequence(SETTING, MOST_MEMBERS),
     # Of a leader what is no array of its calibration, of a mixture what weights are relative to.
     "aggregation": {"scalars": Optional(Mapping(Number())), "relative": Optional(RELATIVE)},
     "members": Sequence(LINEAR_MEMBER, MOST_MEMBERS),
     "views": Sequence(Text(tuple(VIEWS))),
-    "banks": Sequence(BANK, MOST_MEMBERS),
     "risks": Mapping({"ceiling": Number(5e-324), "rows": COUNT, "total": SIZE, "spread": SIZE}),
     "targets": Optional({"weight": SIZE, "total": FINITE}),
 }
@@ -225,14 +203,6 @@ BLOCK = {
     "late": Array("int32", (None,), 0, "D"),
 }
 
-
-def _points(prefix: str, are_sparse: bool) -> dict[str, Array]:
-    """Points of a kernel: sparse ones are words in single or double precision."""
-    values = Array(FLOATS, ("e",) if are_sparse else ("n", "d"))
-    arrays = (WORDS if are_sparse else {}) | {"values": values, "norms": Array(FLOATS, ("n",))}
-    return {f"{prefix}.{name}": array for name, array in arrays.items()}
-
-
 ENCODED = {
     "encoder.keys": Array("uint64", (None,)),
     "encoder.names": Array("uint8", (None,)),
@@ -299,29 +269,41 @@ class Schema(NamedTuple):
 
 def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
     """Those of a model whose banks have the rows and points that its header, and the names of arrays, tell."""
-    declared: dict[str, Array] = {}
-    for number, bank in enumerate(header["model"]["banks"]):
-        prefix = f"model.bank{number}"
-        if "waiting" in bank:
-            declared |= {f"{prefix}.waiting.X.{name}": array for name, array in BLOCK.items()}
-        for points in (f"{prefix}.expansion.support", f"{prefix}.expansion.open"):
-            declared |= _points(points, f"{points}.pointers" in arrays)
+    declared = _arrays_of_banks(header["model"], arrays)
     if "balance" in header["model"].get("pool", {}):
         declared |= {f"model.pool.balance.X.{name}": array for name, array in BLOCK.items()}
     return declared | _arrays_of_learners(header["model"]) | MODEL_ARRAYS | ENCODED
 
 
-def _arrays_of_learners(model: dict[str, Any]) -> dict[str, Array]:
-    """The fields that learners declare."""
-    linear = [setting for setting in model["member_settings"] if not is_kernel(setting["learner"])]
+def _arrays_of_banks(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
+    """Those of members that are not linear, whose headers are checked as their family declares them."""
     declared: dict[str, Array] = {}
-    for number, setting in enumerate(linear):
+    family = family_of(model["learner"])
+    if family is None:
+        if model["banks"] or model["config"] is not None:
+            raise ModelError(f"model.banks: {model['learner']} has none")
+        return declared
+    check_header(model["config"], family.config_header, "model.config")
+    learners = {setting["learner"] for setting in model["member_settings"]}
+    others = {learner for learner in learners if family_of(learner) is not None}
+    for number, bank in enumerate(model["banks"]):
+        check_header(bank, family.bank_header, f"model.banks.{number}")
+        declared |= family.bank_arrays(f"model.bank{number}", bank, others, arrays)
+    return declared
+
+
+def _arrays_of_learners(model: dict[str, Any]) -> dict[str, Array]:
+    """The fields that linear learners declare."""
+    declared: dict[str, Array] = {}
+    for number, setting in enumerate(_linear(model)):
         cls = averaged(ALL[setting["learner"]]) if model["average"] else ALL[setting["learner"]]
         declared |= of_state(f"model.{number}.learner", cls, {FEATURE: "S", OUTPUT: "K"})
-    for setting in model["member_settings"]:
-        if is_kernel(setting["learner"]):
-            declared |= of_state("model.bank#.#.state", KERNEL_LEARNERS[setting["learner"]], {OUTPUT: "K"})
     return declared
+
+
+def _linear(model: dict[str, Any]) -> list[dict[str, Any]]:
+    """The settings of linear members."""
+    return [setting for setting in model["member_settings"] if family_of(setting["learner"]) is None]
 
 
 def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
@@ -346,7 +328,7 @@ def _lengths(saved: dict[str, Any]) -> dict[str, int]:
 def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Each member that is to be made has arrays, so that no header asks for more memory than its file takes."""
     model = header["model"]
-    linear = [setting for setting in model["member_settings"] if not is_kernel(setting["learner"])]
+    linear = _linear(model)
     groups = [("model", model["members"])]
     groups += [(f"model.bank{number}", bank["members"]) for number, bank in enumerate(model["banks"])]
     for prefix, members in groups:

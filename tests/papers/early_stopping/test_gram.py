@@ -11,12 +11,12 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from tunefree.core import threads
 from tunefree.core.threads import one_for_products
-from tunefree.kernel.gaussian import Gaussian
-from tunefree.kernel.laplacian import Laplacian
-from tunefree.kernel.polynomial import LINEAR, Polynomial
 from tunefree.papers.early_stopping import gram
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.products import expand
+from tunefree.papers.kernel.gaussian import Gaussian
+from tunefree.papers.kernel.laplacian import Laplacian
+from tunefree.papers.kernel.polynomial import LINEAR, Polynomial
 
 KERNELS = {
     "linear": LINEAR,

@@ -430,7 +430,7 @@ def test_parameters_are_checked(settings, message):
 
 
 def test_a_device_needs_pytorch(monkeypatch):
-    monkeypatch.setattr("tunefree.kernel.backends.find_spec", lambda name: None)
+    monkeypatch.setattr("tunefree.papers.kernel.backends.find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"tunefree\[torch\]"):
         Classifier(kernel="rbf", device="cpu").fit(*CANCER)
 

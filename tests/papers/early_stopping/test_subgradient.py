@@ -12,8 +12,6 @@ from scipy import sparse
 from scipy.special import softmax
 
 from tunefree import losses
-from tunefree.kernel.gaussian import Gaussian
-from tunefree.kernel.polynomial import LINEAR
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
 from tunefree.papers.early_stopping import subgradient
 from tunefree.papers.early_stopping.descent import Descent
@@ -22,6 +20,8 @@ from tunefree.papers.early_stopping.path import PATH
 from tunefree.papers.early_stopping.problem import Problem, Rows, Schedule, absolute_errors, wrong_classes
 from tunefree.papers.early_stopping.spaces import Dictionary, KernelSpace, largest_eigenvalue
 from tunefree.papers.early_stopping.step_size import step_size
+from tunefree.papers.kernel.gaussian import Gaussian
+from tunefree.papers.kernel.polynomial import LINEAR
 
 GAUSSIAN = Gaussian(0.25)
 LARGE = 10**9

@@ -13,14 +13,14 @@ from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
 from tunefree import load
 from tunefree.core.errors import ModelError
-from tunefree.kernel.gaussian import Gaussian
-from tunefree.kernel.laplacian import Laplacian
-from tunefree.kernel.polynomial import LINEAR, Polynomial
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.products import expand, gram_of
+from tunefree.papers.kernel.gaussian import Gaussian
+from tunefree.papers.kernel.laplacian import Laplacian
+from tunefree.papers.kernel.polynomial import LINEAR, Polynomial
 
 torch = pytest.importorskip("torch")
-on_torch = pytest.importorskip("tunefree.kernel.torch_backend")
+on_torch = pytest.importorskip("tunefree.papers.kernel.torch_backend")
 gram_on_torch = pytest.importorskip("tunefree.papers.early_stopping.torch_gram")
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -189,7 +189,7 @@ def test_an_estimator_is_used_where_its_device_is_not(memory, tmp_path, monkeypa
     found = Classifier(kernel="rbf", max_iter=ITERATIONS, device="cpu", gram_bytes=memory).fit(X, y)
     found.save(tmp_path / "estimator")
     expected = found.at(7).decision_function(X)
-    monkeypatch.setattr("tunefree.kernel.backends.find_spec", lambda name: None)
+    monkeypatch.setattr("tunefree.papers.kernel.backends.find_spec", lambda name: None)
     back = load(tmp_path / "estimator")
     assert back.device is None
     assert_alike(back.at(7).decision_function(X), expected, 1e-4)

@@ -12,7 +12,7 @@ from tunefree.cli.options import Files, Json, check_outputs
 from tunefree.core.errors import ModelError
 from tunefree.core.parameters import option
 from tunefree.model_files.plan import PROBLEM, Plan
-from tunefree.papers.early_stopping.path_parameters import EARLY_STOPPING
+from tunefree.papers.early_stopping import EARLY_STOPPING
 
 ITERATIONS = 500
 

@@ -23,7 +23,7 @@ class Gram:
     Parameters
     ----------
     kernel : kernel
-        See :mod:`tunefree.kernel.kernels`.
+        See :mod:`tunefree.papers.kernel.kernels`.
     rows, held : (n, d) and (v, d) arrays or CSR matrices
         In the precision of the products.
     budget : int

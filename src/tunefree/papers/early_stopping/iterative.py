@@ -20,22 +20,22 @@ from tunefree.core.threads import one_for_products
 from tunefree.estimators import resources, validation
 from tunefree.estimators.model_file import Saving
 from tunefree.estimators.tables import EncodedRows
-from tunefree.kernel.kernels import kernel_of
 from tunefree.losses import loss_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
-from tunefree.papers.early_stopping import preparation
+from tunefree.papers.early_stopping import EARLY_STOPPING, preparation
 from tunefree.papers.early_stopping.descent import Descent
 from tunefree.papers.early_stopping.optimality import descends, least_error
 from tunefree.papers.early_stopping.path_model import FittedPath, PathModel
-from tunefree.papers.early_stopping.path_parameters import EARLY_STOPPING, PathParameters
+from tunefree.papers.early_stopping.path_parameters import PathParameters
 from tunefree.papers.early_stopping.path_targets import Targets
 from tunefree.papers.early_stopping.problem import Problem, Rows, Schedule
 from tunefree.papers.early_stopping.spaces import space_of
 from tunefree.papers.early_stopping.step_size import step_size
 from tunefree.papers.early_stopping.stopping_times import StoppingTime, optimisation_bound, stopping_time, usual_theta
 from tunefree.papers.early_stopping.widths import best_gamma
+from tunefree.papers.kernel.kernels import kernel_of
 
 ORDERS = {None: "batch", "cyclic": "cyclic", "shuffled": "shuffled"}
 MAY_CHANGE = {"max_iter", "stop", "output", "assumptions", "warm_start", "n_jobs"}  # when a fit goes on

@@ -18,8 +18,6 @@ from tunefree.core.rows import n_rows, part
 from tunefree.core.states import under
 from tunefree.estimators import model_file, resources, validation
 from tunefree.explanation.weights import Weights
-from tunefree.kernel.backends import at_hand
-from tunefree.kernel.kernels import kernel_of
 from tunefree.losses import loss_of, objectives
 from tunefree.model.targets import ScoredModel
 from tunefree.papers.early_stopping import path_targets
@@ -30,6 +28,8 @@ from tunefree.papers.early_stopping.problem import Problem, Rows
 from tunefree.papers.early_stopping.products import expand
 from tunefree.papers.early_stopping.schema import check_parts
 from tunefree.papers.early_stopping.spaces import Dictionary, space_of
+from tunefree.papers.kernel.backends import at_hand
+from tunefree.papers.kernel.kernels import kernel_of
 
 PIECE_BYTES = 2**28  # of rows predicted at a time
 MOST_SHOWN = 24  # iterations in a table, without the chosen one

@@ -8,13 +8,11 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from tunefree.core.parameters import check, parameter
-from tunefree.estimators.parameters import check_effect, estimator, shared
-from tunefree.kernel import kernels
-from tunefree.kernel.backends import check_device
-from tunefree.model_files.plan import check_kernel
+from tunefree.estimators.parameters import estimator, shared
 from tunefree.papers.early_stopping.stopping_times import OUTPUTS
-
-EARLY_STOPPING = "early-stopping"  # the learner, as plans name it
+from tunefree.papers.kernel import kernels
+from tunefree.papers.kernel.backends import check_device
+from tunefree.papers.kernel.parameters import check_effect
 
 ASSUMPTIONS = ("beta", "tau", "zeta")
 USUAL_FRACTION = 0.1  # of rows held out
@@ -139,7 +137,7 @@ class PathParameters(BaseEstimator):
 
     def _check_kernel(self) -> None:
         if self.kernel is not None:
-            check_kernel(self.kernel)
+            kernels.check_kernel(self.kernel)
         if self.kernel is not None and self.transformer is not None:
             raise ValueError("pass a `kernel` or a `transformer`, not both")
         check_effect(self)

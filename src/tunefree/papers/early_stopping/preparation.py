@@ -152,7 +152,7 @@ def usual_gamma(distance: str | None, X: Any, y: np.ndarray, keys: np.ndarray, c
     (Jaakkola, Diekhans, Haussler 1999), or of any two rows in regression. For one of manhattan distances it is 1 / m.
     For one of dot products it is 1 over the mean square length of rows.
 
-    ``distance``: {"euclidean", "manhattan"} or None; see :class:`tunefree.kernel.kernels.KernelFunction`.
+    ``distance``: {"euclidean", "manhattan"} or None; see :class:`tunefree.papers.kernel.kernels.KernelFunction`.
     ``classes``: whether targets are classes.
     """
     _, first = np.unique(keys, return_index=True)

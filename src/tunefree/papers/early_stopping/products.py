@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.threads import one_for_products
-from tunefree.kernel.backends import check_device
 from tunefree.papers.early_stopping.gram import Gram
+from tunefree.papers.kernel.backends import check_device
 
 
 def gram_of(kernel: Any, rows: Any, held: Any, budget: int, device: str | None = None) -> Gram:

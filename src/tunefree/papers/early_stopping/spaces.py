@@ -15,8 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from tunefree.core.threads import each
-from tunefree.kernel.pairs import squared_norms
 from tunefree.papers.early_stopping.products import gram_of
+from tunefree.papers.kernel.pairs import squared_norms
 
 PANEL = 2**21  # bytes of rows that a thread takes at a time: they stay in the cache for both products
 MOST_PANELS = 64
@@ -99,7 +99,7 @@ class KernelSpace:
     Parameters
     ----------
     kernel : kernel
-        See :mod:`tunefree.kernel.kernels`.
+        See :mod:`tunefree.papers.kernel.kernels`.
     rows, held : (n, d) and (v, d) arrays or CSR matrices
         In the precision in which the kernel is computed.
     budget : int

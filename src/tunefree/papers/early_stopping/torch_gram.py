@@ -14,8 +14,8 @@ import torch
 from scipy import sparse
 
 from tunefree.core.errors import ModelError
-from tunefree.kernel.torch_backend import Rows, free_memory, full_precision, narrow, usable
 from tunefree.papers.early_stopping.gram import Gram, slices_of
+from tunefree.papers.kernel.torch_backend import Rows, free_memory, full_precision, narrow, usable
 
 BLOCK = 4096  # rows of a tile: 64 MiB in float32
 SHARE = 0.9  # of the memory left over, what tiles may take; the rest is for coefficients and sums

@@ -18,12 +18,12 @@ from tunefree.model.targets import ScoredModel
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
+from tunefree.papers.early_stopping import EARLY_STOPPING
 from tunefree.papers.early_stopping.estimators import (
     IterativeRegularizationClassifier,
     IterativeRegularizationRegressor,
 )
 from tunefree.papers.early_stopping.path_model import PathModel
-from tunefree.papers.early_stopping.path_parameters import EARLY_STOPPING
 from tunefree.papers.early_stopping.preparation import matrix
 from tunefree.stream.source import Source
 from tunefree.training.reading import ahead, begin, check_learned
