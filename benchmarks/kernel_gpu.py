@@ -19,10 +19,10 @@ import torch
 from common import parser_of
 
 from tunefree.core import rows
-from tunefree.kernel.torch_backend import full_precision, fused_kernels, usable
-from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
+from tunefree.papers.kernel.kernel_bank import KernelConfig
+from tunefree.papers.kernel.torch_backend import full_precision, fused_kernels, usable
 
 CALL = 65_536  # rows of a call
 
@@ -39,7 +39,7 @@ def rows_of(n_rows: int, n_features: int, seed: int = 0) -> tuple[np.ndarray, np
 def learned(device: str | None, X: np.ndarray, y: np.ndarray, loss: str, kernel: str) -> tuple[Model, np.ndarray]:
     """A model after one pass, and its progressive predictions."""
     choice = KernelConfig(kernel, device=device)
-    model = Model("classification", "kernel-pistol", loss, kernel_config=choice, classes=["no", "yes"])
+    model = Model("classification", "kernel-pistol", loss, config=choice, classes=["no", "yes"])
     model.reserve_features(X.shape[1] + 1)
     predictions = []
     for start in range(0, len(y), CALL):
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     finish(device)
     seconds = time.perf_counter() - start
     peaks.append(peak(device))
-    n_support = sum(bank.expansion.n + bank.expansion.filled for bank in model.kernel_banks)
+    n_support = sum(bank.expansion.n + bank.expansion.filled for bank in model.banks)
     pairs = 0.5 * chosen.rows * n_support
     fraction = pairs * 2.0 * chosen.features / seconds / max(peaks)
     last = slice(-chosen.rows // 10, None)
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     predictions = model.predict(sample)
     finish(device)
     print(f"predicted {chosen.sample} rows in {time.perf_counter() - start:.3f} s", end="; ")
-    for bank in model.kernel_banks:
+    for bank in model.banks:
         bank.move(None)
     print(f"differ from the processor's by {difference(predictions, model.predict(sample)):.1e}")
 

@@ -19,8 +19,8 @@ import numpy as np
 from common import parser_of
 
 from tunefree import KernelPiSTOLClassifier
-from tunefree.kernel import kernel_sums, points
-from tunefree.kernel.gaussian import Gaussian
+from tunefree.papers.kernel import kernel_sums, points
+from tunefree.papers.kernel.gaussian import Gaussian
 
 ROWS, COLUMNS, SUPPORT = 58_000, 100, 40_000
 MEMORY = """

@@ -16,10 +16,10 @@ from common import names_in, parser_of
 from datasets import ALL, few, load, matrices
 
 from tunefree.core import rows
-from tunefree.kernel import feature_expansion
-from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
+from tunefree.papers.kernel import feature_expansion
+from tunefree.papers.kernel.kernel_bank import KernelConfig
 
 BOUNDS = ((None, 0), (1024, 1024), (1024, 4096), (4096, 1024), (4096, 4096), (4096, 16384))  # points, features
 
@@ -82,7 +82,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             seconds = time.process_time() - started
             wrong = model.errors(Labels([0, 1], y_test), model.predict(rows.dense(data.X_test))).mean()
             size = sum(array.nbytes for array in model.save_state()[0].values()) / 1e6
-            cells = name, bound, n_features, f"{100 * wrong:.2f}", model.switched, f"{size:.1f}", f"{seconds:.0f}"
+            cells = (
+                name,
+                bound,
+                n_features,
+                f"{100 * wrong:.2f}",
+                model.banks[0].switched,
+                f"{size:.1f}",
+                f"{seconds:.0f}",
+            )
             print("| " + " | ".join(map(str, cells)) + " |", flush=True)
 
 

@@ -14,8 +14,8 @@ from common import interleaved, parser_of, report
 
 from tunefree import IterativeRegularizationClassifier
 from tunefree.core.threads import one_for_products
-from tunefree.early_stopping.gram import Gram
-from tunefree.kernel.gaussian import Gaussian
+from tunefree.papers.early_stopping.gram import Gram
+from tunefree.papers.kernel.gaussian import Gaussian
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)  # values of C in the grid search
 FOLDS = 5

@@ -7,7 +7,9 @@ import os
 import signal
 import sys
 import tempfile
+import tomllib
 from contextlib import nullcontext
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -30,9 +32,19 @@ collect_ignore = ["distributed/learned_before.py"]  # which compiles what it imp
 STACKS = "TUNEFREE_TEST_STACKS"  # the folder for what workers were doing when they died, handed down to them
 
 
+def are_installed(groups):
+    """Whether the package is installed with the entry points of these groups."""
+    return all(
+        {point.name for point in entry_points(group=group)}.issuperset(points) for group, points in groups.items()
+    )
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
-    """Let workers that die leave their stacks in a file."""
+    """Let workers that die leave their stacks in a file; the papers are found by entry points."""
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    if not are_installed(project["entry-points"]):
+        pytest.exit("the entry points of pyproject.toml are not installed; run `pip install -e .`", 2)
     if not hasattr(config, "workerinput"):
         os.environ[STACKS] = tempfile.mkdtemp(prefix="tunefree-tests-")
     else:

@@ -1,30 +1,22 @@
-"""tunefree: linear and kernel predictors from streams and tables, with nothing to tune.
+"""tunefree: trees and linear models from streams and tables, with nothing to tune.
 
-The estimators are loaded when they are first asked for, so that importing the package costs nothing.
+The estimators are loaded when they are first asked for, so that importing the package costs nothing. Further ones come
+as entry points of the group ``tunefree.estimators``, as those of the papers do.
 """
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from tunefree.core.registry import Registry
 
 __version__ = "0.1.0"
 
-PUBLIC = {  # in which module each public name is
+MODULES = {  # in which each public name is
     "TuneFreeClassifier": "tunefree.estimators.pool",
     "TuneFreeRegressor": "tunefree.estimators.pool",
-    "ScInOLClassifier": "tunefree.papers.linear_estimators",
-    "ScInOLRegressor": "tunefree.papers.linear_estimators",
-    "PiSTOLClassifier": "tunefree.papers.linear_estimators",
-    "PiSTOLRegressor": "tunefree.papers.linear_estimators",
     "OnlineClassifier": "tunefree.estimators.linear",
     "OnlineRegressor": "tunefree.estimators.linear",
-    "KernelPiSTOLClassifier": "tunefree.papers.kernel_estimators",
-    "KernelPiSTOLRegressor": "tunefree.papers.kernel_estimators",
-    "KernelSGDClassifier": "tunefree.papers.kernel_estimators",
-    "IterativeRegularizationClassifier": "tunefree.estimators.path",
-    "IterativeRegularizationRegressor": "tunefree.estimators.path",
-    "PathDisplay": "tunefree.estimators.path_display",
     "CurveDisplay": "tunefree.estimators.curve_display",
     "GenerationsDisplay": "tunefree.estimators.generations_display",
     "LearningCurveDisplay": "tunefree.estimators.learning_curve",
@@ -39,13 +31,15 @@ PUBLIC = {  # in which module each public name is
     "TunefreeError": "tunefree.core.errors",
 }
 
-__all__ = [*PUBLIC, "__version__"]
+PUBLIC = Registry("public name", {name: f"{module}:{name}" for name, module in MODULES.items()}, "tunefree.estimators")
+
+__all__ = [*MODULES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in PUBLIC:
+    if name.startswith("_") or name not in PUBLIC:
         raise AttributeError(f"module 'tunefree' has no attribute {name!r}")
-    return getattr(importlib.import_module(PUBLIC[name]), name)
+    return PUBLIC[name]
 
 
 def __dir__() -> list[str]:

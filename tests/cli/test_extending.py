@@ -21,7 +21,7 @@ def test_the_page_on_adding_a_command(monkeypatch):
 def test_names_of_installed_packages_are_found(run, tmp_path, monkeypatch):
     """A learner from outside: without its package the message says what is missing, with it all commands take it."""
     for registry in (cli.COMMANDS, learners.ALL):
-        for table in ("_places", "_loaded"):
+        for table in ("_places", "_of_others", "_loaded"):
             monkeypatch.setattr(registry, table, dict(getattr(registry, table)))
     X = np.random.default_rng(0).normal(size=(200, 2))
     model, data = tmp_path / "outside.model", tmp_path / "rows.csv"

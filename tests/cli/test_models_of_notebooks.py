@@ -26,7 +26,6 @@ FRAME = pd.DataFrame(X, columns=["a", "b", "c"]).assign(job=np.where(X[:, 2] > 0
 ARRAY = pd.DataFrame(X, columns=["x0", "x1", "x2"])  # as files have the columns of an array
 KINDS = {
     "pool": (tunefree.TuneFreeClassifier, tunefree.TuneFreeRegressor, {"n_jobs": 1}),
-    "pool with a kernel": (tunefree.TuneFreeClassifier, tunefree.TuneFreeRegressor, {"n_jobs": 1, "kernel": "rbf"}),
     "single learner": (tunefree.ScInOLClassifier, tunefree.ScInOLRegressor, {}),
     "kernel": (tunefree.KernelPiSTOLClassifier, tunefree.KernelPiSTOLRegressor, {"n_jobs": 1, "gamma": 1.0}),
     "path": (tunefree.IterativeRegularizationClassifier, tunefree.IterativeRegularizationRegressor, {"max_iter": 20}),

@@ -105,12 +105,12 @@ def named(path):
 
 def parameters_of_estimators():
     """Of Python alone."""
-    kinds = [getattr(tunefree, name) for name in tunefree.__all__]
+    kinds = [getattr(tunefree, name) for name in tunefree.PUBLIC.search()]
     return set().union(*(inspect.signature(kind).parameters for kind in kinds if hasattr(kind, "get_params")))
 
 
 def test_messages_name_options_that_their_commands_have():
-    known, lacking = {name: options_of(name) for name in app.COMMANDS}, {}
+    known, lacking = {name: options_of(name) for name in app.COMMANDS.search()}, {}
     options = set().union(*known.values(), OTHER_OPTIONS)
     for path in sorted(SOURCE.rglob("*.py")):
         name, parameters = path.relative_to(SOURCE).as_posix(), named(path)

@@ -41,11 +41,9 @@ LIKE_OTHERS = [
     KernelSGDClassifier(),
     KernelPiSTOLClassifier(gamma="median", loss="logistic"),
     KernelSGDClassifier(offset="tuned", gamma="ladder", average=False),
-    TuneFreeRegressor(kernel="rbf"),
     IterativeRegularizationRegressor(kernel="rbf", precision="double"),
 ]
 OTHER_SETTINGS = [
-    TuneFreeClassifier(kernel="rbf"),
     IterativeRegularizationClassifier(loss="hinge", kernel="rbf", precision="double"),
 ]
 # Checks whose outcome depends on how rows are learned. The others ask what a class says of itself, which errors it

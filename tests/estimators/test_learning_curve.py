@@ -17,7 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
 from tunefree import KernelSGDClassifier, LearningCurveDisplay, losses
-from tunefree.theory.stopping_times import stopping_time
+from tunefree.papers.early_stopping.stopping_times import stopping_time
 
 pytest.importorskip("matplotlib").use("Agg")
 Figure = pytest.importorskip("matplotlib.figure").Figure

@@ -27,7 +27,6 @@ SEVERAL = np.digitize(X[:, 0], [-0.5, 0.5]).astype(np.int8)
 ESTIMATORS = {
     "pool": (tunefree.TuneFreeClassifier(class_weight={"yes": 2.0, "no": 1.0}), NAMES),
     "pool of numbers": (tunefree.TuneFreeRegressor(loss="absolute"), NUMBERS),
-    "kernels": (tunefree.TuneFreeClassifier(kernel="rbf", max_support=50), SEVERAL),
     "scinol": (tunefree.ScInOLClassifier(passes=3, class_weight={0: 1.0, 1: 2.0}), SEVERAL),
     "scinol of numbers": (tunefree.ScInOLRegressor(variant=1, passes=2), NUMBERS),
     "pistol": (tunefree.PiSTOLClassifier(passes=2, loss="hinge"), NAMES.astype(object)),
@@ -90,15 +89,13 @@ def test_what_is_loaded_is_what_was_saved_and_goes_on(name, form, tmp_path):
     estimator, rows, further = tunefree_clone(estimator), FORMS[form](X[:200]), FORMS[form](X[200:])
     if form == "gaps" and not estimator.__sklearn_tags__().input_tags.allow_nan:
         pytest.skip("it takes no gaps")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # kernels join later than here
-        estimator.fit(rows, y[:200])
+    estimator.fit(rows, y[:200])
     back = saved(estimator, tmp_path)
     assert type(back) is type(estimator)
     for parameter, value in estimator.get_params().items():
         np.testing.assert_equal(back.get_params()[parameter], value.tolist() if hasattr(value, "tolist") else value)
     assert_same(estimator, back, rows)
-    if hasattr(estimator, "explain") and name in ("kernels", *LINEAR):
+    if hasattr(estimator, "explain") and name in LINEAR:
         np.testing.assert_array_equal(estimator.explain(further)[1], back.explain(further)[1])
     if not hasattr(estimator, "partial_fit") or estimator.get_params().get("shuffle") is None:
         return
@@ -214,7 +211,7 @@ def test_arrays_are_not_of_more_columns_than_the_model_has(tmp_path):
 
 
 def test_all_estimators_have_a_name_in_files():
-    named = {name for name in tunefree.__all__ if name.endswith(("Classifier", "Regressor"))}
+    named = {name for name in tunefree.PUBLIC.search() if name.endswith(("Classifier", "Regressor"))}
     assert named == set(model_file.ESTIMATORS)
     assert all(model_file.ESTIMATORS[name] is getattr(tunefree, name) for name in named)
 

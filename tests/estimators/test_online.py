@@ -83,8 +83,6 @@ def test_choices_that_make_no_sense():
     for wrong, message in (
         (OnlineClassifier("pool"), r"use TuneFreeClassifier\(\)"),
         (OnlineRegressor("pool"), r"use TuneFreeRegressor\(\)"),
-        (OnlineClassifier("kernel-pool"), r"use TuneFreeClassifier\(kernel='rbf'\)"),
-        (OnlineRegressor("kernel-pool"), r"use TuneFreeRegressor\(kernel='rbf'\)"),
         (OnlineClassifier("sgd"), "unknown learner"),
         (OnlineClassifier(view="sideways"), "`view` must be 'raw', 'centred', 'steady' or 'level'"),
         (OnlineClassifier("adagrad", settings={"eta": -1.0}), r"`settings\['eta'\]` must be above 0"),

@@ -14,7 +14,7 @@ from tunefree.core.docstrings import sections_of
 from tunefree.core.parameters import records_of
 from tunefree.model_files.plan import Plan
 
-KINDS = [kind for kind in (getattr(tunefree, name) for name in tunefree.__all__) if hasattr(kind, "get_params")]
+KINDS = [kind for kind in (getattr(tunefree, name) for name in tunefree.PUBLIC.search()) if hasattr(kind, "get_params")]
 ONLINE = [kind for kind in KINDS if hasattr(kind, "partial_fit")]
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = (X[:, 0] > 0).astype(int)
@@ -101,13 +101,12 @@ def test_a_misspelt_class_is_named_where_the_path_is_computed():
 @pytest.mark.parametrize(
     ("model", "problem"),
     [
-        (tunefree.TuneFreeRegressor(max_support=9), "`max_support` has no effect without a kernel; pass"),
         (tunefree.KernelPiSTOLClassifier(degree=2), "`degree` has no effect with `kernel='rbf'`; leave it out"),
         (tunefree.KernelPiSTOLRegressor(kernel="laplacian", coef0=0.0), "`coef0` has no effect with"),
         (tunefree.KernelSGDClassifier(kernel="linear", gamma=0.5), "`gamma` has no effect with `kernel='linear'`"),
         (tunefree.KernelSGDClassifier(kernel=lambda A, B: A @ B.T, degree=2), "`degree` has no effect with a function"),
     ],
-    ids=["without a kernel", "rbf", "laplacian", "linear", "function"],
+    ids=["rbf", "laplacian", "linear", "function"],
 )
 def test_a_parameter_without_effect_is_an_error(model, problem):
     with pytest.raises(ValueError, match=re.escape(problem)):

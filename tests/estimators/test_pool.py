@@ -102,11 +102,8 @@ def test_the_selection_lists_members_awake_by_their_weights(fitted):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_support": 9}, "`max_support` has no effect without a kernel; pass `kernel='rbf'`"),
-        ({"device": "cpu"}, "`device` has no effect without a kernel; pass `kernel='rbf'`"),
-        ({"kernel": "auto"}, "unknown `kernel` 'auto'; choose one of rbf"),
-        ({"kernel": "rbf", "max_support": 0}, "`max_support` must be at least 1"),
         ({"shuffle": 1}, "`shuffle` must be True or False"),
+        ({"n_jobs": 1.5}, "`n_jobs` must be"),
     ],
     ids=str,
 )

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz import raw
-from tests.kernel.contracts import frozen_after
+from tests.papers.kernel.contracts import frozen_after
 from tunefree import ScInOLClassifier, load
 from tunefree.core import storage
 from tunefree.core.errors import TunefreeError
-from tunefree.estimators.early_stopping import descend
 from tunefree.estimators.tables import encoder_of
 from tunefree.model_files import trained as model_files
 from tunefree.model_files.plan import Plan
+from tunefree.papers.early_stopping.training import descend
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
@@ -31,7 +31,6 @@ TABLE_PLANS = {
     "calibrated": {"learner": "scinol2", "loss": "hinge"},
     "pool": {},
     "prediction": {},
-    "kernels": {"kernel": "rbf"},
     "regression": {"task": "regression", "learner": "nag", "view": "steady"},
 }
 LINES = {

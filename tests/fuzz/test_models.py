@@ -14,7 +14,7 @@ from tunefree.core.errors import ModelError
 from tunefree.model_files import trained as model_files
 
 KEPT = sorted((Path(__file__).parent / "failures").glob("*.model"))  # files that `make fuzz` found
-QUICK = ("linear", "array", "svmlight", "vw", "path", "prediction", "groups", "kernels")
+QUICK = ("linear", "array", "svmlight", "vw", "path", "prediction", "groups", "kernel")
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_lies_are_named_before_memory_is_taken(folder, change, problem):
 
 
 def test_a_kernel_learner_with_numbers_of_other_outputs_is_refused(folder):
-    arrays, header, _ = saved("kernels", str(folder))
+    arrays, header, _ = saved("kernel", str(folder))
     name = "model.bank0.0.state.norms"
     raw.save(folder / "lie", arrays | {name: np.append(arrays[name], 1.0)}, header)
     with pytest.raises(ModelError, match=f"{name} has the shape .*, where other parts ask for"):

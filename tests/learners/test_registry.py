@@ -11,9 +11,9 @@ from tests import naive
 from tests.extending import run_page
 from tunefree import learners
 from tunefree.core.errors import ModelError
-from tunefree.kernel import learners as kernel_learners
 from tunefree.learners.contract import Traits, traits_of
 from tunefree.learners.gradient import GradientDescent
+from tunefree.papers.kernel import learners as kernel_learners
 
 
 @pytest.fixture

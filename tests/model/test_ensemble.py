@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from tests.kernel.contracts import frozen_after
+from tests.papers.kernel.contracts import frozen_after
 from tunefree.core.rows import dense
 from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import LabelledRows
@@ -27,10 +27,7 @@ IN_ORDER = [SETTINGS[m] for m in (0, 2, 1, 3, 4)]  # linear members, then bank a
 
 
 def ensemble():
-    members = Ensemble(ModelOptions.create("classification", "kernel-pool", member_settings=SETTINGS), 4, 1, 2)
-    for bank in members.kernel_banks:
-        bank.warmup_rows = None  # as many as the module says, which tests change
-    return members
+    return Ensemble(ModelOptions.create("classification", "kernel-pistol", member_settings=SETTINGS), 4, 1, 2)
 
 
 def rows(n=60):
@@ -47,7 +44,7 @@ def test_members_are_numbered_group_after_group():
     members = ensemble()
     assert [member.setting for member in members.members] == IN_ORDER
     assert [len(group.members) for group in members.groups] == [2, 2, 1]
-    assert members.kernel_banks == members.groups[1:]
+    assert members.banks == members.groups[1:]
 
 
 def test_kernels_sleep_until_there_are_rows_enough_and_then_predict_log_odds():
@@ -57,7 +54,7 @@ def test_kernels_sleep_until_there_are_rows_enough_and_then_predict_log_odds():
     assert np.isfinite(predictions[:2]).all()
     assert np.isnan(predictions[2:, :40]).all() and np.isfinite(predictions[2:, 40:]).all()
     assert members.take_warmup_predictions() is None  # linear members predicted these rows in time
-    assert all(bank.nbytes > 0 for bank in members.kernel_banks)
+    assert all(bank.nbytes > 0 for bank in members.banks)
 
 
 def test_a_saved_ensemble_goes_on_alike():

@@ -32,12 +32,10 @@ COMMANDS = Registry(
         "evaluate": "tunefree.cli.evaluate:evaluate",
         "report": "tunefree.cli.report:report",
         "compare": "tunefree.cli.compare:compare",
-        "path": "tunefree.cli.path:path",
         "inspect": "tunefree.cli.inspect:inspect",
         "serve": "tunefree.cli.serve:serve",
         "certify": "tunefree.cli.certify:certify",
         "demo": "tunefree.cli.demo:demo",
-        "reproduce": "tunefree.papers.experiments.command:reproduce",
     },
     "tunefree.commands",
 )
@@ -59,7 +57,7 @@ class Commands(TyperGroup):
         self.commands = names
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+        return COMMANDS.search()
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return command_of(cmd_name, COMMANDS[cmd_name]) if cmd_name in COMMANDS else None

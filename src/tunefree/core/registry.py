@@ -58,6 +58,7 @@ class Registry(Mapping[str, Any]):
     def __init__(self, kind: str, entries: dict[str, str], group: str | None = None) -> None:
         self.kind, self._group = kind, group
         self._places: dict[str, str] = dict(entries)
+        self._of_others: dict[str, str] = {}  # found by entry points: not listed, as others may be installed
         self._loaded: dict[str, Any] = {}
 
     def register(self, name: str, entry: Any) -> None:
@@ -88,22 +89,32 @@ class Registry(Mapping[str, Any]):
         if name not in self:
             raise UnknownNameError(f"unknown {self.kind} {name!r}; choose one of {', '.join(self._places)}")
         if name not in self._loaded:
-            self._loaded[name] = load(self._places[name])
+            self._loaded[name] = load(self._places.get(name) or self._of_others[name])
         return self._loaded[name]
 
     def objects(self) -> tuple[Any, ...]:
         """All objects, in the order of their names."""
-        if len(self._loaded) < len(self._places):
-            return tuple(self.values())
-        return tuple(map(self._loaded.__getitem__, self._places))
+        if self._loaded.keys() >= self._places.keys():
+            return tuple(map(self._loaded.__getitem__, self._places))
+        return tuple(self.values())
 
     def __contains__(self, name: object) -> bool:
-        if name not in self._places and self._group is not None and isinstance(name, str):
+        if name in self._places or name in self._of_others:
+            return True
+        if self._group is not None and isinstance(name, str):
             from importlib.metadata import entry_points  # packages are searched only then, which is slow
 
             for point in entry_points(group=self._group, name=name):
-                self._places[name] = f"{point.module}:{point.attr}"
-        return name in self._places
+                self._of_others[name] = f"{point.module}:{point.attr}"
+        return name in self._of_others
+
+    def search(self) -> list[str]:
+        """All names, those of the group included."""
+        if self._group is not None:
+            from importlib.metadata import entry_points
+
+            return list(dict.fromkeys([*self._places, *sorted(entry_points(group=self._group).names)]))
+        return list(self._places)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)

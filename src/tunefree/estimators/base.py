@@ -23,13 +23,11 @@ from tunefree.estimators.model_file import Saving, WholeOnly, check_whole, label
 from tunefree.estimators.parameters import documented, estimator, shared
 from tunefree.estimators.predictions import Classifying
 from tunefree.estimators.reports import Reported
-from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses import loss_of
-from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.pool import special_about
 from tunefree.model.targets import Labels
-from tunefree.model_files.plan import POOL, Plan
+from tunefree.model_files.plan import Plan
 from tunefree.model_files.trained import Trained, continued, ended
 from tunefree.pool.model import class_of
 from tunefree.theory.evidence import Certificate
@@ -76,12 +74,12 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         dimension = special_about(learner).dimension
         if dimension is not None and tables.encoder_of(self) is None:  # else features are found along the stream
             settings = {dimension: float(n_features + self._intercept()), **settings}
-        average, of_rows = bool(getattr(self, "average", False)), (classes, n_features + 1, self._kernel_config())
+        average, of_rows = bool(getattr(self, "average", False)), (classes, n_features + 1, self._config())
         return class_of(learner)(self._task, learner, self.loss, average, settings, self._view(), *of_rows)
 
-    def _kernel_config(self) -> KernelConfig:
-        """The kernel, for learners that have one."""
-        return KernelConfig()
+    def _config(self) -> Any:
+        """What a learner that is not linear needs beside its settings."""
+        return None
 
     def _view(self) -> str:
         """The view of the learner."""
@@ -99,17 +97,17 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _check_memory(self, X: Any) -> None:
         """Whether there is memory for a support of all rows, where learners have one."""
         some = validation.block(X[: validation.BLOCK], intercept=False)
-        resources.check_memory(self._learned.model.kernel_banks, some, X.shape[0])
+        resources.check_memory(self._learned.model.banks, some, X.shape[0])
 
     def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *observers: Observer) -> None:
         """Learn the rounds' rows in a pass, which begins or goes on."""
         model, encoder = self._learned.model, tables.encoder_of(self)
         if encoder is not None:
             model.reserve_features(encoder.n_features)
-        switched = model.switched
+        news = model.news
         one_pass(self._learned, self._pieces(X, y, rounds), (self._count, *observers))
-        if switched is None and model.switched is not None:
-            warnings.warn(f"{SWITCHED.format(model.switched)}; a larger max_support is more exact", stacklevel=2)
+        if news is None and model.news is not None:
+            warnings.warn(f"{model.news}; a larger max_support is more exact", stacklevel=2)
 
     def _count(self, trained: Trained, step: Step) -> None:
         self.t_ += len(step.row_losses)
@@ -184,9 +182,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def _begin(self, n_features: int, classes: list[Any]) -> None:
         """Have a model that has seen no row."""
         model = self._model(n_features, classes)
-        kernel = model.options.kernel_config.name if model.learner == "kernel-pool" else None
-        learner = model.learner if kernel is None else POOL
-        plan = Plan(task=self._task, learner=learner, kernel=kernel, loss=model.options.loss)
+        plan = Plan(task=self._task, learner=model.learner, loss=model.options.loss)
         self.t_, self.n_iter_ = 0, 0
         self._learned = blank(model, plan=plan)
 

@@ -41,7 +41,7 @@ class Explaining:
         Returns
         -------
         names : list of str
-            ``(constant)``, the columns, and with a kernel what kernels contribute, ``(kernels)``.
+            ``(constant)`` and the columns.
         contributions : ndarray of shape (n_samples, n_terms) or (n_samples, n_terms, n_classes)
             With two classes to the log-odds of the second. With more than two, to each log-probability minus the mean
             over all classes.

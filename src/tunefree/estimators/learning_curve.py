@@ -1,9 +1,7 @@
 """Learning curves: test errors against the number of rows learned, and how fast theory says that they fall.
 
-The rate of iterative regularization is that of Lin, Rosasco, Zhou 2016, Theorems 4, 7 and 8. What these bound is the
-excess risk in the estimator's own loss. For the hinge and two classes the excess share of errors is no larger (Theorem
-11); for other losses it may fall more slowly, for the logistic and the square loss with half the exponent at worst
-(Zhang: Statistical behavior and consistency of classification methods based on convex risk minimization, 2004).
+An estimator whose theorems promise a rate has a method ``promised_rate``: it returns a function of the number of rows,
+and its name.
 """
 
 from __future__ import annotations
@@ -21,12 +19,14 @@ from sklearn.model_selection import ShuffleSplit, cross_val_score
 from sklearn.utils import indexable
 
 from tunefree.core.parameters import require
-from tunefree.estimators.iterative import IterativeRegularization
-from tunefree.estimators.path_display import GAP, NORM, SIZE, TRAINING, VALIDATION
-from tunefree.losses import loss_of
-from tunefree.plotting.style import EndLabel, label_ends, pyplot, simplify
-from tunefree.theory.stopping_times import StoppingTime, stopping_time
+from tunefree.plotting.style import BLUE, DARK, VERMILLION, EndLabel, label_ends, pyplot, simplify
 
+# Training is drawn dashed, so that it can be told apart without colour.
+TRAINING: dict[str, Any] = {"color": BLUE, "linestyle": (0, (5, 2)), "linewidth": 1.6}
+VALIDATION: dict[str, Any] = {"color": VERMILLION, "linestyle": "-", "linewidth": 1.9}
+NORM: dict[str, Any] = {"color": DARK, "linestyle": "-", "linewidth": 1.4}
+GAP = 0.24  # between two labels, of the height of the axes
+SIZE = 9  # points
 CURVE = VALIDATION | {"marker": "o", "markersize": 4.5}
 RATE = NORM | {"linestyle": TRAINING["linestyle"]}
 FEWEST, RANGE = 16, 64  # rows of the smallest subset by default: at least so many, and so much less than there are
@@ -108,10 +108,8 @@ class LearningCurveDisplay:
         test_fraction : float, default=0.25
             Fraction of the rows that is held out.
         rate : callable, optional
-            A function of the number of rows, up to a constant factor. Default: for iterative regularization with full
-            steps and ``stop`` not a number, that of :func:`tunefree.theory.stopping_times.stopping_time` under the
-            estimator's ``assumptions``. The theorems bound the excess risk in the estimator's loss; with the hinge and
-            two classes excess errors fall as fast, otherwise they may fall more slowly. For other estimators: none.
+            A function of the number of rows, up to a constant factor. Default: the one that an estimator's theorems
+            promise, as those of iterative regularization. For other estimators: none.
         least : float, default=0.0
             The error of the best rule, where it is known.
         random_state : int, RandomState instance or None, default=0
@@ -139,7 +137,8 @@ class LearningCurveDisplay:
         require("test_fraction", float, test_fraction, above=0, below=1)
         require("least", float, least, low=0)
         require("rate", Callable | None, rate)
-        rate, rate_name = (rate, "rate given") if rate is not None else _theory(estimator)
+        promised = getattr(estimator, "promised_rate", lambda: (None, ""))
+        rate, rate_name = (rate, "rate given") if rate is not None else promised()
         X, y = indexable(X, y)
         splits = list(ShuffleSplit(repeats, test_size=float(test_fraction), random_state=random_state).split(X))
         classes = is_classifier(estimator)
@@ -240,35 +239,6 @@ class LearningCurveDisplay:
         if self.rate_line_ is not None:
             labels.append(EndLabel(error, f"{self.rate_name}\nup to a constant", RATE["color"]))
         label_ends(self.axes_, labels, GAP, SIZE)
-
-
-def _theory(estimator: Any) -> tuple[Callable[[int], float] | None, str]:
-    """The rate that the theorems promise of an estimator, and its name; None where they are silent."""
-    theorem = _stopping_time(estimator)
-    if theorem is None:
-        return None, ""
-    name = rf"rate $n^{{-{theorem.rate:.2g}}}$" + (r"$\,\ln\,n$" if theorem.logarithm else "")
-
-    def rate(n: int) -> float:
-        return float(n) ** -theorem.rate * (math.log(n) if theorem.logarithm else 1.0)
-
-    return rate, f"{name}\nof excess {str(estimator.loss).split(':')[0]} risk"
-
-
-def _stopping_time(estimator: Any) -> StoppingTime | None:
-    if not isinstance(estimator, IterativeRegularization):
-        return None
-    estimator._check()
-    loss = loss_of("classification" if is_classifier(estimator) else "regression", str(estimator.loss))
-    at_fixed_time = estimator.stop not in ("holdout", "theory")
-    if estimator.stochastic or at_fixed_time or loss.growth(1.0).power == math.inf:
-        return None
-    assumed = {"output": estimator.output, **dict(estimator.assumptions or {})}
-    usual = stopping_time(1, loss, **assumed)
-    try:
-        return usual if estimator.theta is None else stopping_time(1, loss, theta=estimator.theta, **assumed)
-    except ValueError:
-        return None  # these steps decay too slowly for the theorems, though not for learning
 
 
 def _sizes(sizes: Any, most: int) -> np.ndarray:

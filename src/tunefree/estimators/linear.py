@@ -13,7 +13,7 @@ from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
 from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.learners import ALL
-from tunefree.model.pool import POOLS, check_settings
+from tunefree.model.pool import POOL, check_settings
 from tunefree.theory.bounds import Bound
 from tunefree.workflows.certification import theorem_of
 
@@ -98,10 +98,9 @@ class Named(SingleLearner):
     def _learner(self) -> tuple[str, dict[str, Any]]:
         settings = dict(self.settings or {})
         check_settings(self._task, self.learner, self.loss, bool(self.average), settings, self.view)
-        if self.learner in POOLS:
+        if self.learner == POOL:
             kind = "Classifier" if self._task == "classification" else "Regressor"
-            kernel = "" if self.learner == "pool" else "kernel='rbf'"
-            raise ValueError(f"{self.learner} is no single learner: use TuneFree{kind}({kernel})")
+            raise ValueError(f"{self.learner} is no single learner: use TuneFree{kind}()")
         for name, value in settings.items():
             if np.ndim(value) == 0:
                 require(f"settings[{name!r}]", float, value, above=0)

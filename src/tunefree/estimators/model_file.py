@@ -35,9 +35,10 @@ ESTIMATORS = Registry(
     "estimator",
     {
         name: f"{module}:{name}"
-        for name, module in tunefree.PUBLIC.items()
+        for name, module in tunefree.MODULES.items()
         if name.endswith(("Classifier", "Regressor"))
     },
+    "tunefree.estimators",
 )
 _FAMILIES = {"b": "boolean", "i": "number", "u": "number", "f": "number"}  # of targets, by the kinds of their dtypes
 _TYPES = {"U": "str", "T": "str", "O": "object"}  # of labels, by kinds of dtypes; others have the names of the dtypes
@@ -193,10 +194,7 @@ def _of_plan(trained: Trained) -> dict[str, Any]:
         "shuffle": plan.shuffle,
         "random_state": plan.seed,
     }
-    if plan.is_pool:
-        of_kernels = {"max_support": plan.max_support, "device": plan.device}
-        parameters |= {"kernel": plan.kernel, **of_kernels}
-    else:
+    if not plan.is_pool:
         parameters |= {
             "learner": plan.learner,
             "settings": dict(plan.settings) or None,

@@ -8,13 +8,11 @@ inherits are the keyword arguments of ``__init__``. Records of parameters that p
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, TypeVar, dataclass_transform
 
 from tunefree import losses
 from tunefree.core.docstrings import described, with_arguments
-from tunefree.core.parameters import Parameter, field_of, records_of, refuse
-from tunefree.kernel.kernels import kernel_of
+from tunefree.core.parameters import Parameter, field_of, records_of
 from tunefree.model import views
 from tunefree.model_files.plan import Plan
 
@@ -26,7 +24,6 @@ OF_LOSSES = {
     "parameters of a loss stand behind colons. 'poisson', 'tweedie:1.5' and 'gamma' predict the mean of counts and "
     "amounts, by its logarithm.",
 }
-OF_KERNELS = ("gamma", "degree", "coef0", "precision", "max_support", "device")
 VIEWS = ("raw", *views.ALL)
 RECORDS = {
     "n_jobs": Parameter(
@@ -99,18 +96,6 @@ def shared(name: str, default: Any = None, remark: str = "") -> Any:
     record: Parameter = RECORDS.get(name) or records_of(Plan)[name]
     meaning = " ".join(filter(None, [record.meaning, REMARKS.get(name), remark]))
     return field_of(replace(record, meaning=meaning, **CHANGES.get(name, {})), default)
-
-
-def check_effect(group: Any) -> None:
-    """Raise an error for a parameter of a kernel that has no effect with the kernel of a group, or without one."""
-    if group.kernel is None:
-        refuse(group, OF_KERNELS, "has no effect without a kernel; pass `kernel='rbf'`, or leave it out")
-        return
-    of_kernel, usual = partial(kernel_of, group.kernel), dict.fromkeys(("gamma", "degree", "coef0"), 1)
-    idle = [name for name in usual if of_kernel(**usual) == of_kernel(**usual | {name: 2})]
-    if not callable(group.kernel):
-        refuse(group, idle, f"has no effect with `kernel={group.kernel!r}`; leave it out")
-    refuse(group, idle, "has no effect with a function as kernel; leave it out")
 
 
 def loss_of_task(task: str, default: str, remark: str = "") -> Any:

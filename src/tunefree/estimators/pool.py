@@ -18,12 +18,11 @@ from tunefree.estimators import tables, validation
 from tunefree.estimators.base import OnlineClassifierBase, OnlineEstimator
 from tunefree.estimators.fit_display import FitDisplay
 from tunefree.estimators.model_file import WholeOnly
-from tunefree.estimators.parameters import check_effect, documented, estimator, loss_of_task, shared
+from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.intervals.conformal import checked_parts
 from tunefree.losses import loss_of
-from tunefree.model.kernel_bank import KernelConfig
-from tunefree.model_files.plan import check_kernel
+from tunefree.model.pool import POOL
 from tunefree.pool.estimated_loss import EstimatedLoss
 
 
@@ -59,32 +58,16 @@ class Pooled(OnlineEstimator):
        models. ICML 2019.
     .. [4] L. Orseau, T. Lattimore, S. Legg. Soft-Bayes: Prod for mixtures of experts with log-loss. ALT 2017.
     .. [5] V. Vovk. Aggregating strategies. COLT 1990.
-    .. [6] F. Orabona. Simultaneous model selection and optimization through parameter-free stochastic learning.
-       NIPS 2014.
     """
 
-    kernel: str | None = shared(
-        "kernel",
-        None,
-        "On two views of the rows, learned by PiSTOL [6]_. Time and memory then grow with the number of rows of small "
-        "margin.",
-    )
-    max_support: int | None = shared("max_support")
-    device: str | None = shared("device")
     n_jobs: int | None = shared("n_jobs", -1)
     verbose: bool = shared("verbose", False)
 
     def _learner(self) -> tuple[str, dict[str, float]]:
-        return "pool" if self.kernel is None else "kernel-pool", {}
-
-    def _kernel_config(self) -> KernelConfig:
-        return KernelConfig(self.kernel or "rbf", device=self.device, max_support=self.max_support)
+        return POOL, {}
 
     def _check_parameters(self) -> None:
         check(self)
-        if self.kernel is not None:
-            check_kernel(self.kernel)
-        check_effect(self)
         loss_of(self._task, self.loss)
 
     def _pass_of(self, groups: Any, y: Any) -> Any:

@@ -26,7 +26,7 @@ from tunefree.core.errors import DataError, DataWarning, ModelError, listed, nea
 from tunefree.core.parameters import naming
 from tunefree.core.rows import Block, n_rows, part, rows_at, table, together
 from tunefree.estimators import text_rows
-from tunefree.model.pool import is_kernel
+from tunefree.learners import family_of
 from tunefree.stream.arrays import of_strings, to_numpy
 from tunefree.stream.batch import BadRows, Columns, Refused
 from tunefree.stream.cells import block_of_frame
@@ -415,8 +415,7 @@ def _new_encoder(estimator: Any, first: Columns, grows: bool) -> TableEncoder:
 
 def _has_kernels(estimator: Any) -> bool:
     """Whether it keeps rows as points, of which those of an array have no further columns."""
-    learner = estimator._learner()[0] if hasattr(estimator, "_learner") else ""
-    return learner == "kernel-pool" or is_kernel(learner)
+    return hasattr(estimator, "_learner") and family_of(estimator._learner()[0]) is not None
 
 
 def _is_empty_number(table: Any, field: Any) -> bool:

@@ -7,9 +7,8 @@ import warnings
 from typing import Any
 
 from tunefree.core.errors import DataWarning, ModelError
-from tunefree.estimators.early_stopping import descend
 from tunefree.estimators.model_file import estimator_of
-from tunefree.model_files.plan import EARLY_STOPPING, ROW_BY_ROW, Plan, plan_of
+from tunefree.model_files.plan import POOL, ROW_BY_ROW, TRAINERS, Plan, learns_rows, plan_of
 from tunefree.model_files.trained import load as load_trained
 from tunefree.model_files.trained import refused
 from tunefree.stream.source import Source, open_source
@@ -35,8 +34,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     estimator
         Of the class that was saved, fitted, with the parameters that it had. Of a training by a plan it is a
         :class:`TuneFreeClassifier` or :class:`TuneFreeRegressor`; of a single learner an :class:`OnlineClassifier` or
-        :class:`OnlineRegressor`; and of one that was stopped early an :class:`IterativeRegularizationClassifier` or
-        :class:`IterativeRegularizationRegressor`. A model that was saved only for prediction has no ``partial_fit``.
+        :class:`OnlineRegressor`; and of early stopping an ``IterativeRegularizationClassifier`` or
+        ``IterativeRegularizationRegressor``. A model that was saved only for prediction has no ``partial_fit``.
 
     Raises
     ------
@@ -117,10 +116,10 @@ def train(
     target = options.get("target") if plan is None else plan.target
     source = data if isinstance(data, Source) else open_source(data, is_table=target is not None)
     plan = plan or plan_of(_with_order(options, source), on_the_way)
-    if plan.learner == EARLY_STOPPING:
+    if not plan.learns_rows:
         for name in [name for name, value in on_the_way.items() if value]:
             raise ModelError(f"`{name}` {ROW_BY_ROW.says}; leave it out, or {ROW_BY_ROW.remedy}")
-        return estimator_of(descend(source, plan))
+        return estimator_of(TRAINERS[plan.learner](source, plan))
     trained = training.train(source, plan, **on_the_way)
     is_sorted = trained.order is not None and trained.order.finding().is_sorted
     doubts = [*map(str, trained.progress.oddities), *map(str, doubts_of_columns(trained))]
@@ -133,5 +132,5 @@ def train(
 def _with_order(options: dict[str, Any], source: Source) -> dict[str, Any]:
     """Options, with which an order is drawn for the rows of a table in memory where they do not say it."""
     is_in_memory = not source.files and source.rewindable
-    is_kept = options.get("group") is not None or options.get("learner") == EARLY_STOPPING
+    is_kept = options.get("group") is not None or not learns_rows(options.get("learner", POOL))
     return {"shuffle": True, **options} if is_in_memory and not is_kept else options

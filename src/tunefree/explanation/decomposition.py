@@ -33,7 +33,7 @@ from tunefree.pool.contexts import KNOWN, NEW, by_context
 from tunefree.pool.frozen import FOLLOWING
 from tunefree.stream.layout import Layout
 
-CONSTANT, KERNELS = "(constant)", "(kernels)"
+CONSTANT = "(constant)"
 MOST_NUMBERS = 2**22  # of what is computed of a few rows
 PIECE = 512  # rows at a time
 POINTS, WEIGHTS = np.polynomial.legendre.leggauss(8)
@@ -49,7 +49,7 @@ class Decomposition:
     ``rows``: of the reference. By default the rows that a pool keeps for growing; where there are none, as with texts,
     single learners and models that only predict, terms are relative to a row of which nothing is known.
     ``reference``: one that was made of the model before, instead of rows.
-    ``names``: the constant, the columns, and with kernel members a term of these.
+    ``names``: the constant and the columns.
     Raises a ModelError if the model has kernels only.
 
     >>> from tunefree.core.rows import dense
@@ -80,10 +80,8 @@ class Decomposition:
         pool: Any = model.pool  # type: ignore[attr-defined]
         self._rules = [ContextRule.of(pool, number) for number in (NEW, KNOWN)]
         places = sorted({place for rule in self._rules for place in rule.places})
-        n_terms = len(self.names) + 1
-        terms_of = self.term_of_feature, self.terms_of_keys, n_terms
+        terms_of = self.term_of_feature, self.terms_of_keys, len(self.names)
         self._pool_terms = PoolTerms(pool, places, *terms_of, self.reference)
-        self.names += [KERNELS] if self._pool_terms.others else []
 
     @property
     def term_of_feature(self) -> np.ndarray:
@@ -159,7 +157,7 @@ class Decomposition:
         for of_part, derivatives in zip(parts, line.integrals(), strict=True):
             contributions += np.einsum("ntk,nqk->ntq", of_part.terms, derivatives, optimize=True)
         contributions[:, 0] = line.margins_at(np.arange(n_rows(X)), np.zeros(n_rows(X)))
-        return contributions[:, : len(self.names)]
+        return contributions
 
 
 class ContextRule(NamedTuple):

@@ -3,7 +3,7 @@
 A linear member's margins are one part. A tree's go along its path (:mod:`tunefree.generations.paths`); what learners
 added on its leaves is a part of its own. Trees that are averaged have means of shares as sums over columns, and margins
 that are logarithms of these: what a column adds to a share is multiplied by the slope of the line between the margin of
-the reference and that of the row. What has no columns, as a kernel, is one term.
+the reference and that of the row.
 """
 
 from __future__ import annotations
@@ -255,7 +255,6 @@ class PoolTerms:
     """The parts of all members of a pool that are awake at some places of its mixture.
 
     ``term_of_key``: the term of the columns under keys (c,) of generations.
-    ``n_terms``: the last one is of members without columns.
     """
 
     def __init__(
@@ -278,18 +277,13 @@ class PoolTerms:
             known = _columns(reference.matrix, columns), term_of_feature
             terms = of_kind(generation, term_of_key(generation.keys), n_terms, *known)
             self.generations.append(((clock, kind, age), generation, terms))
-        others = self.used - set(members.linear_places) - set(members.slots.values())
-        self.others = sorted(others)
-        self.start_of_others = None
-        if self.others and reference.rows is not None:
-            self.start_of_others = members.predict(reference.rows, pool.rows)[:, self.others].mean(axis=0)
 
     def parts(self, X: Any) -> tuple[list[Part], list[Member]]:
         """All parts of rows, and how members' predictions follow from them."""
         parts: list[Part] = []
         of_mixture: list[Member] = []
         members = self.pool.members
-        for place, part in zip(members.linear_places, self.linear.parts(X), strict=True):
+        for place, part in zip(members.online_places, self.linear.parts(X), strict=True):
             of_mixture.append(Member(place, [len(parts)], members.width, self.pool.rows, 0))
             parts.append(part)
         matrix = members.growth.columns.matrix(X) if self.generations else np.empty((n_rows(X), 0))
@@ -302,17 +296,8 @@ class PoolTerms:
                 if place is not None:
                     of_mixture.append(Member(place, used, members.width, generation.rows, late))
             parts += born
-        for k, place in enumerate(self.others):
-            of_mixture.append(Member(place, [len(parts)], members.width, self.pool.rows, 0))
-            parts.append(self._without_columns(members.predict(X, self.pool.rows)[:, place], k))
         finite = [Part(cut(part.start[None, None])[0, 0], cut(part.terms)) for part in parts]
         return finite, [member for member in of_mixture if member.place in self.used]
-
-    def _without_columns(self, predictions: np.ndarray, k: int) -> Part:
-        start = np.zeros(predictions.shape[1]) if self.start_of_others is None else self.start_of_others[k]
-        terms = np.zeros((len(predictions), self.n_terms, predictions.shape[1]))
-        terms[:, -1] = predictions - start
-        return Part(start, terms)
 
 
 def _columns(matrix: np.ndarray, places: list[int]) -> np.ndarray:

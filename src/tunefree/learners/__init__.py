@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from tunefree.core.registry import Registry
+from tunefree.core.registry import Registry, load
 
 _PLACES = {
     "scinol1": "tunefree.learners.scinol:ScInOL1",
@@ -38,6 +38,17 @@ _NOT_LEARNERS_BY_NAME = (
     "tunefree.learners.gradient:oracle_rates",
 )
 _WHERE = {place.partition(":")[2]: place.partition(":")[0] for place in (*_PLACES.values(), *_NOT_LEARNERS_BY_NAME)}
+
+
+def family_of(name: str) -> Any:
+    """What models have to know of a learner that is not linear in features; None for linear ones.
+
+    Its class names its family, a :class:`tunefree.model.group.Family`, in ``family``.
+    """
+    if name in _PLACES or name not in ALL:
+        return None
+    place = getattr(ALL[name], "family", None)
+    return None if place is None else load(place)
 
 
 def register(name: str, learner: Any) -> None:
@@ -71,4 +82,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return ["ALL", "register", *_WHERE]
+    return ["ALL", "family_of", "register", *_WHERE]

@@ -11,19 +11,16 @@ from tunefree.core import threads
 from tunefree.core.rows import n_rows
 from tunefree.core.states import under
 from tunefree.model.group import LabelledRows, WarmupPredictions
-from tunefree.model.kernel_bank import KernelBank
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.meetings import FirstMeetings
-from tunefree.model.members import Setting
 from tunefree.model.options import ModelOptions
-from tunefree.model.pool import is_kernel
+from tunefree.model.pool import linear_among
 
-Group = LinearGroup | KernelBank
-WARMUP_IN_POOL = 256  # rows after which kernel members join those of the pool
+Group = Any  # a LinearGroup, or a bank
 
 
 class Ensemble:
-    """The members of a model: a group of linear ones, then a bank of kernel learners for each of their views.
+    """The members of a model: a group of linear ones, then the banks of others.
 
     Parameters
     ----------
@@ -33,16 +30,16 @@ class Ensemble:
 
     def __init__(self, options: ModelOptions, n_features: int, n_outputs: int, n_classes: int) -> None:
         self.options = options
-        linear = [setting for setting in options.member_settings if not is_kernel(setting.learner)]
+        linear = linear_among(options.member_settings)
         meetings = FirstMeetings() if options.replays_first_meetings else None
         objective = options.objective(n_outputs)
         self.linear = LinearGroup(linear, objective, n_features, n_outputs, options.average, meetings)
-        self.kernel_banks = kernel_banks_of(options, n_outputs, n_classes)
+        self.banks = [] if options.family is None else options.family.banks(options, n_outputs, n_classes)
 
     @property
     def groups(self) -> list[Group]:
         """The groups in the order of the members; that of the linear ones may be empty."""
-        return [self.linear, *self.kernel_banks]
+        return [self.linear, *self.banks]
 
     @property
     def members(self) -> list[Any]:
@@ -51,13 +48,8 @@ class Ensemble:
 
     @property
     def n_support(self) -> int:
-        """Support points of all kernel members."""
-        return sum(bank.n_support for bank in self.kernel_banks)
-
-    @property
-    def switched(self) -> int | None:
-        """Rows learned when kernel members first went on in Fourier features; None if none has."""
-        return min((bank.switched for bank in self.kernel_banks if bank.switched is not None), default=None)
+        """Rows that all banks are made of."""
+        return sum(bank.n_support for bank in self.banks)
 
     @property
     def is_sparse(self) -> bool | None:
@@ -72,15 +64,10 @@ class Ensemble:
             threads.each(lambda group, written: group.learn(rows, written, again), some, n)
         return predictions
 
-    @property
-    def are_awake(self) -> list[bool]:
-        """Whether each member has learned; kernel members keep their first rows back."""
-        return [group.has_learned for group in self.groups for _ in group.members]
-
-    def predict(self, X: Any, asleep: bool = False) -> np.ndarray:
+    def predict(self, X: Any) -> np.ndarray:
         """What each member predicts of new rows, (N, n, K).
 
-        Members that keep rows back predict as if they had learned these, or NaN if they are to sleep.
+        Members that keep rows back predict as if they had learned these.
         """
         predictions = np.full((len(self.members), n_rows(X), self.linear.n_outputs), np.nan)
 
@@ -88,8 +75,7 @@ class Ensemble:
             written[:] = group.predict(X)
 
         parts = zip(self.groups, self._parts(predictions), strict=True)
-        awake = [(group, part) for group, part in parts if group.members and (group.has_learned or not asleep)]
-        for some, n in _in_turn(awake, n_rows(X)):
+        for some, n in _in_turn([(group, part) for group, part in parts if group.members], n_rows(X)):
             threads.each(of_group, some, n)
         return predictions
 
@@ -100,17 +86,17 @@ class Ensemble:
 
     def begin_pass(self) -> None:
         """Prepare for rows that were learned and come again."""
-        for bank in self.kernel_banks:
+        for bank in self.banks:
             bank.begin_pass()
 
     def freeze(self) -> None:
         """Learn all rows that were kept back."""
-        for bank in self.kernel_banks:
+        for bank in self.banks:
             bank.freeze()
 
     def take_warmup_predictions(self) -> WarmupPredictions | None:
         """Predictions of rows that all members had kept back and have now learned; linear members keep none back."""
-        taken = [bank.take_warmup_predictions() for bank in self.kernel_banks]
+        taken = [bank.take_warmup_predictions() for bank in self.banks]
         of_banks = [of_bank for of_bank in taken if of_bank is not None]
         if self.linear.members or not of_banks or len(of_banks) < len(taken):
             return None
@@ -121,7 +107,7 @@ class Ensemble:
         chosen = np.isin(np.arange(len(self.members)), stays)
         for group, of_group in zip(self.groups, self._parts(chosen), strict=True):
             group.keep(np.flatnonzero(of_group).tolist())
-        self.kernel_banks = [bank for bank in self.kernel_banks if bank.members]
+        self.banks = [bank for bank in self.banks if bank.members]
 
     def add_class(self, n_outputs: int, n_classes: int) -> None:
         """Know one more class, of so many margins.
@@ -130,14 +116,14 @@ class Ensemble:
         1.
         """
         self.linear.add_class(self.options.objective(n_outputs), n_outputs, n_classes)
-        for bank in self.kernel_banks:
-            bank.add_class(self.options.objective_of_kernels(n_outputs), n_outputs, n_classes)
+        for bank in self.banks:
+            bank.add_class(self.options.objective(n_outputs), n_outputs, n_classes)
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` makes the same ensemble."""
         arrays, header = self.linear.save_state(n_features)
         header |= {"banks": [], "member_settings": [member.setting._asdict() for member in self.members]}
-        for number, bank in enumerate(self.kernel_banks):
+        for number, bank in enumerate(self.banks):
             of_bank, header_of_bank = bank.save_state(n_features)
             arrays |= {f"bank{number}.{name}": array for name, array in of_bank.items()}
             header["banks"].append(header_of_bank)
@@ -146,24 +132,8 @@ class Ensemble:
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
         self.linear.restore(arrays, header)
-        for number, (bank, saved) in enumerate(zip(self.kernel_banks, header["banks"], strict=True)):
+        for number, (bank, saved) in enumerate(zip(self.banks, header["banks"], strict=True)):
             bank.restore(under(f"bank{number}.", arrays), saved)
-
-
-def kernel_banks_of(options: ModelOptions, n_outputs: int, n_classes: int) -> list[KernelBank]:
-    """A bank of the kernel members of each view.
-
-    In a mixture they predict with averages; of classes they predict log-odds.
-    """
-    by_view: dict[str, list[Setting]] = {}
-    for setting in options.member_settings:
-        if is_kernel(setting.learner):
-            by_view.setdefault(setting.view, []).append(setting)
-    classes = n_classes if options.is_mixed and options.task == "classification" else None
-    of_banks = options.kernel_config, options.objective_of_kernels(n_outputs), n_outputs, classes
-    average = options.average or options.is_mixed
-    n_warmup = WARMUP_IN_POOL if options.is_pool else None
-    return [KernelBank(settings, *of_banks, average, n_warmup) for settings in by_view.values()]
 
 
 def _in_turn(arguments: list[tuple[Any, ...]], rows: int) -> list[tuple[list[tuple[Any, ...]], int]]:

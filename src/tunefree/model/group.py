@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +43,20 @@ class LateLosses(NamedTuple):
     def part(self, start: int, stop: int) -> LateLosses:
         """Those of the rows from ``start`` up to ``stop``."""
         return LateLosses(*(array[start:stop] for array in self))
+
+
+class Family(NamedTuple):
+    """What models have to know of learners that are not linear in features: their members are in banks."""
+
+    view: str  # where none is asked for
+    config_of: Callable[[Any], Any]  # of a plan: a NamedTuple of what JSON holds; with None, as it is by default
+    restored_config: Callable[[dict[str, Any]], Any]
+    config_header: dict[str, Any]  # what files hold of it
+    settings_of_members: Callable[[str, dict[str, float], str, Any], list[Any]]  # by learner, settings, view and config
+    follows_the_leader: Callable[[str], bool]  # whether the member of the least loss predicts alone, else a mixture
+    banks: Callable[[Any, int, int], list[Any]]  # by options, outputs and classes
+    bank_header: dict[str, Any]  # what files hold of a bank
+    bank_arrays: Callable[..., dict[str, Any]]  # by prefix, header, names of learners, and the names of arrays
 
 
 class Further(NamedTuple):

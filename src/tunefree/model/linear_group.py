@@ -37,7 +37,7 @@ class LinearGroup:
         is by slots then.
     """
 
-    uses_threads = has_learned = True
+    uses_threads = True
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ Read = tuple[np.ndarray, np.ndarray]  # weights (d, K) relative to the units (d,
 class Setting(NamedTuple):
     """Which learner a member is, with which parameters, on which view of the rows."""
 
-    learner: str  # a name in learners.ALL or kernel.learners.ALL
+    learner: str  # a name in learners.ALL
     settings: dict[str, float]  # its parameters
     view: str  # "raw", or a name in views.ALL
 

@@ -24,7 +24,6 @@ from tunefree.model import saving
 from tunefree.model.aggregation import aggregation_of, asleep
 from tunefree.model.ensemble import Ensemble
 from tunefree.model.group import LabelledRows, LateLosses
-from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.model.options import ModelOptions
 from tunefree.model.record import FirstPassRecord
@@ -61,7 +60,7 @@ class Model(ScoredModel):
     ----------
     task : {"classification", "regression"}
     learner : str, default "pool"
-        A name in ``learners.ALL`` or ``kernel.learners.ALL``; of ``"pool"`` and ``"kernel-pool"`` there is
+        A name in ``learners.ALL``; of ``"pool"`` there is
         :class:`tunefree.pool.PoolModel`.
     loss : str, optional
         See :func:`tunefree.losses.loss_of`. The pool learns classes with the logistic loss only.
@@ -75,8 +74,8 @@ class Model(ScoredModel):
         Labels known beforehand, in the order of the outputs; others are appended as they appear.
     n_features : int, default 2
         Features known beforehand, the constant included.
-    kernel_config : KernelConfig, optional
-        The kernel, for learners that have one.
+    config : optional
+        What the family of a learner that is not linear chooses for its banks, such as a kernel.
     member_settings : list of Setting, optional
         The members, instead of those that a learner of this name usually has.
     replays : bool, default False
@@ -117,11 +116,11 @@ class Model(ScoredModel):
         view: str = "raw",
         classes: Any = (),
         n_features: int = 2,
-        kernel_config: KernelConfig | None = None,
+        config: Any = None,
         member_settings: list[Setting] | None = None,
         replays: bool = False,
     ) -> None:
-        chosen = task, learner, loss, average, settings, view, kernel_config, member_settings, replays
+        chosen = task, learner, loss, average, settings, view, config, member_settings, replays
         self.options = ModelOptions.create(*chosen)
         self.task, self.classes = task, list(classes)
         self.n_features = max(n_features, 2)  # never less: the constant and one more
@@ -153,9 +152,9 @@ class Model(ScoredModel):
         return self.ensemble.members
 
     @property
-    def kernel_banks(self) -> list[KernelBank]:
-        """The banks of kernel members, see :mod:`tunefree.model.kernel_bank`."""
-        return self.ensemble.kernel_banks
+    def banks(self) -> list[Any]:
+        """The banks of members that are not linear."""
+        return self.ensemble.banks
 
     @property
     def objective(self) -> Any:
@@ -194,9 +193,9 @@ class Model(ScoredModel):
 
     @property
     def can_forget(self) -> bool:
-        """Whether features can be forgotten: their statistics have the places of their own numbers, and no kernel
-        member keeps rows."""
-        return self.ensemble.linear.meetings is None and not self.kernel_banks
+        """Whether features can be forgotten: their statistics have the places of their own numbers, and no bank keeps
+        rows."""
+        return self.ensemble.linear.meetings is None and not self.banks
 
     def forget(self, features: np.ndarray) -> None:
         """Know nothing of some features (f,), whose numbers others may have from here on.
@@ -366,13 +365,13 @@ class Model(ScoredModel):
 
     @property
     def n_support(self) -> int:
-        """Support points of its kernel members."""
+        """Rows that its banks are made of."""
         return self.ensemble.n_support
 
     @property
-    def switched(self) -> int | None:
-        """Rows learned when kernel members first went on in Fourier features; None if none has."""
-        return self.ensemble.switched
+    def news(self) -> str | None:
+        """What has changed in how banks learn, for users; None if nothing has."""
+        return next((bank.news for bank in self.banks if bank.news is not None), None)
 
     def reduce(self) -> None:
         """Keep what predicts; see :meth:`tunefree.pool.model.PoolModel.reduce`."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tunefree.learners import family_of
 from tunefree.losses import loss_of, objectives
 from tunefree.model import calibration
-from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.members import Setting
-from tunefree.model.pool import FOLLOW_THE_LEADER, POOLS, can_replay, check_settings, is_kernel, settings_of_members
+from tunefree.model.pool import POOL, can_replay, check_settings, linear_among, settings_of_members
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ModelOptions:
     average: bool
     settings: dict[str, float]
     view: str
-    kernel_config: KernelConfig
+    config: Any
     member_settings: tuple[Setting, ...]
     replays: bool = False  # whether first occurrences are replayed at the second, where all linear members can
 
@@ -42,7 +42,7 @@ class ModelOptions:
         average: bool = False,
         settings: dict[str, float] | None = None,
         view: str = "raw",
-        kernel_config: KernelConfig | None = None,
+        config: Any = None,
         member_settings: list[Setting] | None = None,
         replays: bool = False,
     ) -> ModelOptions:
@@ -53,20 +53,27 @@ class ModelOptions:
         ModelError
             See :func:`tunefree.model.pool.check_settings`.
         """
-        settings, kernel_config = settings or {}, kernel_config or KernelConfig()
+        settings = settings or {}
         check_settings(task, learner, loss, average, settings, view)
-        members = tuple(member_settings or settings_of_members(learner, settings, view, kernel_config.name))
-        return cls(task, learner, loss, average, settings, view, kernel_config, members, replays)
+        family = family_of(learner)
+        config = config or (None if family is None else family.config_of(None))
+        members = tuple(member_settings or settings_of_members(learner, settings, view, config))
+        return cls(task, learner, loss, average, settings, view, config, members, replays)
+
+    @property
+    def family(self) -> Any:
+        """What is to be known of the learner if it is not linear, a :class:`tunefree.model.group.Family`; else None."""
+        return family_of(self.learner)
 
     @property
     def follows_the_leader(self) -> bool:
         """Whether the member with the least total loss predicts alone."""
-        return self.learner == FOLLOW_THE_LEADER
+        return self.family is not None and bool(self.family.follows_the_leader(self.learner))
 
     @property
     def is_pool(self) -> bool:
         """Whether generations predict too, see :mod:`tunefree.pool`."""
-        return self.learner in POOLS
+        return self.learner == POOL
 
     @property
     def is_mixed(self) -> bool:
@@ -76,7 +83,7 @@ class ModelOptions:
     @property
     def replays_first_meetings(self) -> bool:
         """Whether features get statistics after their first few occurrences (:mod:`tunefree.model.meetings`)."""
-        linear = [setting for setting in self.member_settings if not is_kernel(setting.learner)]
+        linear = linear_among(self.member_settings)
         return self.replays and not self.average and all(can_replay(setting) for setting in linear)
 
     @property
@@ -86,13 +93,8 @@ class ModelOptions:
         return self.task == "classification" and not are_log_odds
 
     def objective(self, n_outputs: int) -> Any:
-        """The objective of linear members, before any row."""
+        """The objective of members, before any row."""
         return self._objective(self.loss, n_outputs)
-
-    def objective_of_kernels(self, n_outputs: int) -> Any:
-        """The objective of kernel members; in a pool theirs has few support points."""
-        in_pool = self.task == "classification" and self.is_pool
-        return self._objective("smoothed-hinge" if in_pool else self.loss, n_outputs)
 
     def objective_of_mixture(self, n_outputs: int) -> Any:
         """The objective of mixed log-odds."""

@@ -1,13 +1,12 @@
-"""The members of a model: one learner, kernels of every width, or those of the pool."""
+"""The members of a model: those of the pool, or one learner."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tunefree.core.errors import ModelError
-from tunefree.kernel import kernels
-from tunefree.kernel import learners as kernel
-from tunefree.learners import ALL
+from tunefree.learners import ALL, family_of
 from tunefree.learners.contract import Traits, traits_of
 from tunefree.losses import loss_of
 from tunefree.model import views
@@ -27,28 +26,25 @@ MEMBERS: tuple[Setting, ...] = (
     *OF_TABLES,
     *OF_TEXTS,
 )
-POOLS = ("pool", "kernel-pool")
-WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
-KERNEL_VIEWS = ("steady", "level")
-FOLLOW_THE_LEADER = "kernel-regularized-sgd"  # of several, the one with the least progressive loss predicts alone
-PENALTIES = (0.1, 0.01, 0.001, 0.0001)  # lambda in the experiments of Nitanda, Suzuki 2019
-
-
-def is_kernel(learner: str) -> bool:
-    """Whether a learner of this name learns a function of a kernel's space."""
-    return learner in kernel.ALL
+POOL = "pool"
 
 
 def special_about(learner: str) -> Traits:
     """What is special about a learner of this name; nothing is about a pool."""
-    if learner in POOLS:
+    if learner == POOL:
         return Traits()
-    return traits_of(kernel.ALL[learner] if is_kernel(learner) else ALL[learner])
+    return traits_of(ALL[learner])
 
 
 def usual_view(learner: str) -> str:
-    """The view of a learner where none is asked for; kernels compare features, so these have to be of like size."""
-    return "steady" if is_kernel(learner) else "raw"
+    """The view of a learner where none is asked for."""
+    family = family_of(learner)
+    return "raw" if family is None else family.view
+
+
+def linear_among(settings: Iterable[Setting]) -> list[Setting]:
+    """The settings of linear members."""
+    return [setting for setting in settings if family_of(setting.learner) is None]
 
 
 def can_replay(setting: Setting) -> bool:
@@ -56,38 +52,26 @@ def can_replay(setting: Setting) -> bool:
     return traits_of(ALL[setting.learner]).can_replay
 
 
-def settings_of_members(learner: str, settings: dict[str, float], view: str, named: Any = "rbf") -> list[Setting]:
+def settings_of_members(learner: str, settings: dict[str, float], view: str, config: Any = None) -> list[Setting]:
     """The members of a model whose learner has this name.
 
     Parameters
     ----------
-    learner, settings, view
+    learner, settings, view, config
         As in :class:`tunefree.model.model.Model`.
-    named : str or callable, default "rbf"
-        The kernel; not all have widths.
 
     Examples
     --------
-    >>> len(settings_of_members("pool", {}, "raw")), len(settings_of_members("kernel-pool", {}, "raw"))
-    (8, 26)
+    >>> len(settings_of_members("pool", {}, "raw")), len(settings_of_members("nag", {}, "raw"))
+    (8, 1)
     """
-    if learner == "pool":
+    if learner == POOL:
         return list(MEMBERS)
-    if learner == "kernel-pool":
-        of_kernels = [at_every_width("kernel-pistol", {"growth": 1.0}, seen, named) for seen in KERNEL_VIEWS]
-        return [*MEMBERS, *(setting for settings in of_kernels for setting in settings)]
-    of_members = [settings]
-    if learner == FOLLOW_THE_LEADER and "penalty" not in settings:
-        of_members = [{**settings, "penalty": penalty} for penalty in PENALTIES]
-    if is_kernel(learner) and "width" not in settings:
-        return [member for parameters in of_members for member in at_every_width(learner, parameters, view, named)]
-    return [Setting(learner, parameters, view) for parameters in of_members]
-
-
-def at_every_width(learner: str, settings: dict[str, float], view: str, named: Any) -> list[Setting]:
-    """A kernel learner, once for each width that the kernel has."""
-    widths = WIDTHS if kernels.kernel_of(named, 1.0).is_ladder else (1.0,)
-    return [Setting(learner, {**settings, "width": width}, view) for width in widths]
+    family = family_of(learner)
+    if family is None:
+        return [Setting(learner, settings, view)]
+    members: list[Setting] = family.settings_of_members(learner, settings, view, config)
+    return members
 
 
 def check_settings(task: str, learner: str, loss: str | None, average: bool, settings: Any, view: str) -> None:
@@ -98,12 +82,11 @@ def check_settings(task: str, learner: str, loss: str | None, average: bool, set
     ModelError
     """
     loss_of(task, loss)
-    known = [*POOLS, *ALL, *kernel.ALL]
-    if learner not in known:
-        raise ModelError(f"unknown learner {learner!r}; choose one of {', '.join(known)}")
+    if learner != POOL and learner not in ALL:
+        raise ModelError(f"unknown learner {learner!r}; choose one of {', '.join((POOL, *ALL.search()))}")
     if view not in ("raw", *views.ALL):
         raise ModelError(f"unknown view {view!r}; choose one of {', '.join(('raw', *views.ALL))}")
-    if learner in POOLS:
+    if learner == POOL:
         if task == "classification" and (loss or "logistic") != "logistic":
             raise ModelError(f"the pool learns probabilities, with the logistic loss; name a learner for {loss}")
         if average or settings or view != "raw":

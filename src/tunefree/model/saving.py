@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.states import under
-from tunefree.model.kernel_bank import KernelConfig
+from tunefree.learners import family_of
 from tunefree.model.members import Setting
 
 _OPTIONS = ("task", "learner", "loss", "average", "settings", "view", "replays")  # that JSON holds as they are
@@ -18,7 +18,7 @@ def save_state(model: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Arrays and a header of a :class:`tunefree.model.model.Model`."""
     header: dict[str, Any] = {name: getattr(model.options, name) for name in _OPTIONS}
     header |= {name: getattr(model, name) for name in _OF_MODEL}
-    header |= {"kernel_config": model.options.kernel_config._asdict()}
+    header |= {"config": None if model.options.config is None else model.options.config._asdict()}
     of_aggregation, header["aggregation"] = model.aggregation.save_state()
     arrays = {f"aggregation.{name}": array for name, array in of_aggregation.items()}
     for part, n_features in ((model.record, model.n_slots), (model.ensemble, model.n_features)):
@@ -29,9 +29,10 @@ def save_state(model: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 def constructor_arguments(header: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a model like the one saved that has seen no row."""
+    family, config = family_of(header["learner"]), header["config"]
     return {name: header[name] for name in (*_OPTIONS, *_OF_MODEL)} | {
         "member_settings": [Setting(**setting) for setting in header["member_settings"]],
-        "kernel_config": KernelConfig.restored(header["kernel_config"]),
+        "config": None if family is None or config is None else family.restored_config(config),
     }
 
 

@@ -23,8 +23,7 @@ from tunefree.core.parameters import (
     refuse,
     words_of,
 )
-from tunefree.core.registry import names_in
-from tunefree.kernel import learners as kernel_learners
+from tunefree.core.registry import Registry, names_in
 
 if TYPE_CHECKING:
     from tunefree.stream.batch import BadRows
@@ -38,7 +37,9 @@ def _flag(text: str) -> bool:
     return True
 
 
-POOL, EARLY_STOPPING = "pool", "early-stopping"
+POOL = "pool"
+# Learners of a table as a whole: functions of a source and a plan.
+TRAINERS = Registry("trainer", {}, "tunefree.trainers")
 ON_BAD = ERROR, SKIP = "error", "skip"
 TASKS = "classification", "regression"
 NOTATIONS = "decimal", "thousands", "na_values", "date"  # how columns are written
@@ -61,8 +62,8 @@ SINGLE = Scope(
 )
 POOLED = Scope("is for the pool", "leave `learner` out")
 ROW_BY_ROW = Scope("is for learning row by row", "name another `learner`")
-KERNEL = Scope("is for the pool, early stopping and learners in a kernel's space", "name one of these by `learner`")
-WITH_KERNEL = Scope("is for learners with a kernel", "pass `kernel='rbf'`")
+KERNEL = Scope("is for early stopping and learners in a kernel's space", "name one of these by `learner`")
+WITH_KERNEL = Scope("is for learners in a kernel's space", "name one of these by `learner`")
 SHARDS = Scope("is for shards", "learn these by `workers` or `scheduler`")
 ONE_MACHINE = Scope("is for one machine", "learn no shards")
 HERE = ROW_BY_ROW, ONE_MACHINE
@@ -85,19 +86,10 @@ def plan_of(parameters: dict[str, Any], others: Iterable[str] = ()) -> Plan:
     return Plan(**parameters)
 
 
-def check_kernel(name: str) -> None:
-    """Raise an error if there is no kernel of this name that is computed from rows.
-
-    Examples
-    --------
-    >>> check_kernel("cubic")
-    Traceback (most recent call last):
-    tunefree.core.errors.ModelError: unknown `kernel` 'cubic'; choose one of rbf, laplacian, poly, linear
-    """
-    from tunefree.kernel import kernels  # which loads slowly
-
-    if name not in (names := [name for name in kernels.ALL if name != "precomputed"]):
-        raise ModelError(f"unknown `kernel` {name!r}; choose one of {', '.join(names)}")
+def learns_rows(learner: str) -> bool:
+    """Whether a learner of this name learns row by row; entry points are searched for names that are not known."""
+    is_known = learner == POOL or learner in learners.ALL
+    return is_known or learner not in TRAINERS
 
 
 @described
@@ -184,8 +176,8 @@ class Plan(Parameters):
     seed: int = parameter(0, "Of the random order of `shuffle`.", LEARNING, low=0, scopes=(DRAWN,))
     kernel: str | None = parameter(
         None,
-        "rbf, laplacian, poly or linear: the kernel of functions that join the pool, at many widths; for tables.",
-        LEARNING,
+        "rbf, laplacian, poly or linear: the kernel of a learner in a kernel's space, or of early stopping.",
+        EXPERTS,
         metavar="NAME",
         scopes=(KERNEL, ONE_MACHINE),
     )
@@ -204,8 +196,8 @@ class Plan(Parameters):
     learner: str = parameter(
         POOL,
         "pool (linear learners, and trees that go on learning, mixed), early-stopping (the subgradient method on all "
-        f"rows in memory), or a single learner: {', '.join(learners.ALL)}; with a kernel "
-        f"{', '.join(kernel_learners.ALL)}.",
+        f"rows in memory), or a single learner: {', '.join(learners.ALL)}; in the space of a kernel kernel-pistol, "
+        "kernel-sgd, kernel-regularized-sgd, kernel-online-regularized, kernel-perceptron.",
         EXPERTS,
         metavar="NAME[:SETTING=VALUE,...]",
         scopes=(ONE_MACHINE,),
@@ -275,19 +267,20 @@ class Plan(Parameters):
         if has_rates(self.loss):
             if self.task is None:
                 object.__setattr__(self, "task", "regression")
-            if self.learner == EARLY_STOPPING:
+            if not self.learns_rows:
                 raise ModelError(f"`loss` {self.loss} {ROW_BY_ROW.says}; {ROW_BY_ROW.remedy}")
         elif self.exposure is not None:
             check_has_rates(losses.loss_of("regression", None), self.loss)
 
     def _check_names(self) -> None:
-        """Raise an error if there is no such learner or kernel."""
-        names = [POOL, EARLY_STOPPING, *learners.ALL, *kernel_learners.ALL]
-        if self.learner not in names and self.learner not in learners.ALL:
+        """Raise an error if there is no such learner."""
+        if self.learner != POOL and self.learner not in learners.ALL and self.learner not in TRAINERS:
+            names = [POOL, *learners.ALL.search(), *TRAINERS.search()]
             remedy = nearest(self.learner, names, "learners", len(names))
             raise ModelError(f"unknown learner {self.learner!r}; {remedy}")
-        if self.kernel is not None:
-            check_kernel(self.kernel)
+        family = learners.family_of(self.learner)
+        if family is not None:
+            family.config_of(self)  # which refuses names that it does not know
 
     def _check_roles(self) -> None:
         """Raise an error if a column is named for two roles."""
@@ -304,21 +297,21 @@ class Plan(Parameters):
         return self.learner == POOL
 
     @property
-    def model_learner(self) -> str:
-        """The learner as models name it (:mod:`tunefree.model.pool`)."""
-        return "kernel-pool" if self.is_pool and self.kernel is not None else self.learner
+    def learns_rows(self) -> bool:
+        """Whether rows are learned one by one, as by all but trainers."""
+        return learns_rows(self.learner)
 
     @property
     def scopes(self) -> set[Scope]:
         """What holds of a training by this plan."""
-        learns_rows, has_kernel = self.learner != EARLY_STOPPING, self.learner in kernel_learners.ALL
+        learns_rows, has_kernel = self.learns_rows, learners.family_of(self.learner) is not None
         is_single = learns_rows and not self.is_pool
         holding = {
             SINGLE: is_single,
             POOLED: self.is_pool,
             ROW_BY_ROW: learns_rows,
-            KERNEL: has_kernel or not is_single,
-            WITH_KERNEL: has_kernel or (self.is_pool and self.kernel is not None),
+            KERNEL: has_kernel or not learns_rows,
+            WITH_KERNEL: has_kernel,
             DRAWN: self.shuffle,
             ONE_MACHINE: True,
         }

@@ -9,7 +9,6 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, reach
 from tunefree.generations.leaves import FrozenLeaves
-from tunefree.kernel.points import BLOCK, DensePoints
 from tunefree.model.targets import MANY_CLASSES
 from tunefree.model_files.column_samples import SAMPLE
 from tunefree.pool.contexts import N_CONTEXTS
@@ -34,8 +33,8 @@ def check(trained: Any) -> None:
     """
     if trained.model.kind == "linear":
         _check_linear(trained)
-    elif trained.model.kind == "path":
-        _check_path(trained)
+    elif hasattr(trained.model, "check_parts"):
+        trained.model.check_parts(trained)
 
 
 def _fit(holds: Any, problem: str) -> None:
@@ -72,10 +71,9 @@ def _check_linear(trained: Any) -> None:
         _fit(trained.held.rows.numbers.shape[1] == n_columns, "rows that wait have other columns than the encoder")
     for view in model.ensemble.linear.views.values():
         _fit(len(view.centres) == n_columns, "a view has other columns than the encoder")
-    for bank in model.ensemble.kernel_banks:
+    for bank in model.ensemble.banks:
         _fit(bank.n_columns in (None, n_columns), "a bank has other columns than the encoder")
-        _check_waiting(bank, model)
-        _check_expansion(bank, model)
+        bank.check(model)
     only_predicts = False
     if isinstance(model, PoolModel):
         _check_pool(model.pool)
@@ -197,53 +195,3 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
 
 def _dense_columns(encoder: Any) -> int:
     return sum(len(column.names()) for column in getattr(encoder, "columns", []))
-
-
-def _check_waiting(bank: Any, model: Any) -> None:
-    """Rows that are kept back are learned later, with targets as places of outputs."""
-    for rows in bank.waiting:
-        _fit(n_rows(rows.X) == len(rows.y) and len(rows.y), "rows that wait have not a target each")
-        _fit(reach(rows.X) <= model.n_features, "rows that wait have features that the model does not have")
-        if model.task == "classification":
-            known = [-1.0, 1.0] if model.n_outputs == 1 else np.arange(model.n_outputs)
-            _fit(np.isin(rows.y, known).all(), "rows that wait have classes that are none")
-        _fit(not bank.frozen and len(rows.y) < bank.most_waiting, "more rows wait than there can be")
-
-
-def _check_expansion(bank: Any, model: Any) -> None:
-    """Support points fit the kernel members and the rows of the model."""
-    if bank.expansion is None:
-        return
-    expansion = bank.expansion
-    _fit(expansion.filled < BLOCK, "the open block of support points is full")
-    _fit(expansion.n_functions == len(bank.members), "there are not as many functions as members")
-    for member in bank.members:  # what is read of a state to predict; roots of negative numbers raise errors
-        factors = [member.state.factor(k) for k in range(model.n_outputs)]
-        _fit(np.isfinite([*factors, member.state.share_to_come()]).all(), "a kernel learner has no finite factor")
-    precision = np.float64 if bank.kernel_config.double else np.float32
-    for points in (expansion.store, expansion.block):
-        _fit(type(points) is type(expansion.block), "support points are of two kinds")
-        _fit(points.values.dtype == points.norms.dtype == precision, "support points are of another precision")
-        if isinstance(points, DensePoints):
-            is_given = bank.kernel_config.name == "precomputed"
-            _fit(is_given or points.values.shape[1] == bank.n_columns, "support points have other columns than rows")
-        else:
-            highest = points.features[: points.pointers[points.size]].max(initial=0)
-            _fit(highest < model.n_features, "support points have features that the model does not have")
-
-
-def _check_path(trained: Any) -> None:
-    estimator = trained.model.estimator
-    path = estimator.fitted_path_
-    n_features = len(path.standards.unit)
-    _fit(trained.encoder.n_features == n_features + 1, "the model has not the features of the encoder")
-    n_iterations, stride = len(path.descent.records), path.descent.stride
-    _fit(estimator.n_iter_ <= n_iterations, "the path ends before the iteration at which it is stopped")
-    _fit(sorted(path.descent.kept) == list(range(1, n_iterations + 1, stride)), "iterates of the path are missing")
-    n_outputs = path.targets.n_outputs
-    support = None if path.support is None else path.support.shape
-    n_coefficients = n_features + 1 if support is None else support[0]
-    _fit(support is None or support[1] == n_features, "the support has other columns than rows")
-    shapes = {estimator.coefficients_.shape, *(kept.coefficients.shape for kept in path.descent.kept.values())}
-    _fit(shapes == {(n_coefficients, n_outputs)}, "there are not as many coefficients as features and outputs")
-    _fit(n_outputs == trained.model.n_outputs, "the path has other classes")

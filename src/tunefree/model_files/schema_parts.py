@@ -34,7 +34,6 @@ SEEN = ("raw", *VIEWS)
 CLASSES = Sequence(Label(), MANY_CLASSES)
 METRICS = {"rows": COUNT, "weight": SIZE, "loss": SIZE, "errors": SIZE}
 LINEAR_MEMBER = {"objective": Mapping(Number()), "rows": COUNT, "mass": SIZE}
-KERNEL_MEMBER = {"objective": Mapping(Number())}
 SETTING = {"learner": Text(), "settings": Mapping(FINITE), "view": Text(SEEN)}
 MEETINGS = {
     "first": Number(0, MOST_FEATURES, whole=True),

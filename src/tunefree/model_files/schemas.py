@@ -14,8 +14,8 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import FEATURE, OUTPUT
+from tunefree.core.registry import Registry
 from tunefree.core.schema import (
-    FLOATS,
     Anything,
     Array,
     Flag,
@@ -27,11 +27,10 @@ from tunefree.core.schema import (
     check_arrays,
     check_header,
 )
-from tunefree.kernel.learners import ALL as KERNEL_LEARNERS
-from tunefree.learners import ALL, averaged
+from tunefree.learners import ALL, averaged, family_of
 from tunefree.model.meetings import LOGGED
 from tunefree.model.passes import OF_ROW
-from tunefree.model.pool import POOLS, is_kernel
+from tunefree.model.pool import POOL as POOLED
 from tunefree.model.views import ALL as VIEWS
 from tunefree.model_files.column_samples import MOST_COLUMNS
 from tunefree.model_files.schema_parts import (
@@ -40,7 +39,6 @@ from tunefree.model_files.schema_parts import (
     COUNT,
     ENCODERS,
     FINITE,
-    KERNEL_MEMBER,
     LATE,
     LINEAR_MEMBER,
     MEETINGS,
@@ -49,14 +47,12 @@ from tunefree.model_files.schema_parts import (
     MOST_MEMBERS,
     NAME,
     NAMES,
-    NONE,
     PLAN,
     POOL,
     POOL_ARRAYS,
     RELATIVE,
     SETTING,
     SIZE,
-    STEPS,
     TASK,
     of_mixture,
     of_state,
@@ -66,16 +62,6 @@ from tunefree.stream.tally import MOST_REASONS
 from tunefree.theory.column_changes import MOST_CHANGES
 from tunefree.theory.evidence import Evidence
 from tunefree.theory.rises import BETS, CELLS, LATEST, MOST_KEPT
-
-BANK = {
-    "gamma": SIZE,
-    "frozen": Flag(),
-    "n_columns": Number(0, MOST_FEATURES, whole=True, may_be_none=True),
-    "members": Sequence(KERNEL_MEMBER, MOST_MEMBERS),
-    "waiting": Optional(Flag()),
-    "rows": COUNT,
-    "switched": Number(0, whole=True, may_be_none=True),
-}
 
 MODEL = {
     "pool": Optional(POOL),
@@ -91,21 +77,13 @@ MODEL = {
     "over": Optional(Flag()),
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
-    "kernel_config": {
-        "name": Text(),
-        "gamma": SIZE,
-        "degree": Number(1, 100, whole=True),
-        "constant": FINITE,
-        "double": Flag(),
-        "device": NAME,
-        "max_support": Number(1, 2**31, whole=True, may_be_none=True),
-    },
+    "config": Anything(),  # these two as families have them
+    "banks": Sequence(Anything(), MOST_MEMBERS),
     "member_settings": Sequence(SETTING, MOST_MEMBERS),
     # Of a leader what is no array of its calibration, of a mixture what weights are relative to.
     "aggregation": {"scalars": Optional(Mapping(Number())), "relative": Optional(RELATIVE)},
     "members": Sequence(LINEAR_MEMBER, MOST_MEMBERS),
     "views": Sequence(Text(tuple(VIEWS))),
-    "banks": Sequence(BANK, MOST_MEMBERS),
     "risks": Mapping({"ceiling": Number(5e-324), "rows": COUNT, "total": SIZE, "spread": SIZE}),
     "targets": Optional({"weight": SIZE, "total": FINITE}),
 }
@@ -209,20 +187,6 @@ LINEAR = FILE | {
     "held": Optional({"file": Text(), "position": Sequence(COUNT, 3)}),
 }
 
-PATH = FILE | {
-    "model": {
-        "task": TASK,
-        "classes": CLASSES,
-        "is_dense": Flag(),
-        "descent": {"schedule": STEPS, "stride": Number(1, 2**31, whole=True)},
-        "kernel": Anything(),
-        "plain": {"n_iter_": Number(1, 2**31, whole=True), "_mass": SIZE, "_kappa": SIZE},
-        "units": Mapping(FINITE),
-    },
-    "estimator": ESTIMATOR
-    | {"parameters": {"transformer": Optional(NONE), "gram_bytes": Optional(SIZE), "device": Optional(NAME)} | JOBS},
-}
-
 WORDS = {
     "pointers": Array("int64", ("n+1",), ascends_to="e"),
     "features": Array("int32", ("e",), 0, "D"),
@@ -238,14 +202,6 @@ BLOCK = {
     "is_table": Array("bool", ()),
     "late": Array("int32", (None,), 0, "D"),
 }
-
-
-def _points(prefix: str, are_sparse: bool) -> dict[str, Array]:
-    """Points of a kernel: sparse ones are words in single or double precision."""
-    values = Array(FLOATS, ("e",) if are_sparse else ("n", "d"))
-    arrays = (WORDS if are_sparse else {}) | {"values": values, "norms": Array(FLOATS, ("n",))}
-    return {f"{prefix}.{name}": array for name, array in arrays.items()}
-
 
 ENCODED = {
     "encoder.keys": Array("uint64", (None,)),
@@ -301,25 +257,6 @@ MODEL_ARRAYS = {
     **{f"held.X.{name}": array for name, array in BLOCK.items()},
 }
 
-PATH_ARRAYS = {
-    "model.*.indices": Array("int32|int64", ("e",), 0),
-    "model.*.pointers": Array("int32|int64", (None,), ascends_to="e"),
-    "model.*.data": Array(FLOATS, ("e",)),
-    "model.*.shape": Array("int64", (2,), 0),
-    "model.standards.unit": Array("float64", ("d",), 5e-324),
-    "model.standards.centre": Array("float64", ("d",)),
-    "model.standards.spread": Array("float64", ("d",), 5e-324),
-    "model.descent.t": Array("int64", ("k",), 1),
-    "model.descent.mass": Array("float64", ("k",), 0),
-    "model.descent.coefficients": Array(FLOATS, ("k", "p", "o")),
-    "model.descent.sums": Array(FLOATS, ("k", "p", "o")),
-    "model.descent.y": Array(FLOATS, ("n",)),
-    "model.descent.weight": Array(FLOATS, ("n",), 0),
-    "model.descent.path.iteration": Array("int64", ("n",), 1),
-    "model.descent.path.*": Array("float64", ("n",), may_be_infinite=True, may_be_missing=True),
-    "model.*": Array("float64|float32|int64"),
-}
-
 
 class Schema(NamedTuple):
     """What a kind of file holds."""
@@ -332,29 +269,41 @@ class Schema(NamedTuple):
 
 def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
     """Those of a model whose banks have the rows and points that its header, and the names of arrays, tell."""
-    declared: dict[str, Array] = {}
-    for number, bank in enumerate(header["model"]["banks"]):
-        prefix = f"model.bank{number}"
-        if "waiting" in bank:
-            declared |= {f"{prefix}.waiting.X.{name}": array for name, array in BLOCK.items()}
-        for points in (f"{prefix}.expansion.support", f"{prefix}.expansion.open"):
-            declared |= _points(points, f"{points}.pointers" in arrays)
+    declared = _arrays_of_banks(header["model"], arrays)
     if "balance" in header["model"].get("pool", {}):
         declared |= {f"model.pool.balance.X.{name}": array for name, array in BLOCK.items()}
     return declared | _arrays_of_learners(header["model"]) | MODEL_ARRAYS | ENCODED
 
 
-def _arrays_of_learners(model: dict[str, Any]) -> dict[str, Array]:
-    """The fields that learners declare."""
-    linear = [setting for setting in model["member_settings"] if not is_kernel(setting["learner"])]
+def _arrays_of_banks(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
+    """Those of members that are not linear, whose headers are checked as their family declares them."""
     declared: dict[str, Array] = {}
-    for number, setting in enumerate(linear):
+    family = family_of(model["learner"])
+    if family is None:
+        if model["banks"] or model["config"] is not None:
+            raise ModelError(f"model.banks: {model['learner']} has none")
+        return declared
+    check_header(model["config"], family.config_header, "model.config")
+    learners = {setting["learner"] for setting in model["member_settings"]}
+    others = {learner for learner in learners if family_of(learner) is not None}
+    for number, bank in enumerate(model["banks"]):
+        check_header(bank, family.bank_header, f"model.banks.{number}")
+        declared |= family.bank_arrays(f"model.bank{number}", bank, others, arrays)
+    return declared
+
+
+def _arrays_of_learners(model: dict[str, Any]) -> dict[str, Array]:
+    """The fields that linear learners declare."""
+    declared: dict[str, Array] = {}
+    for number, setting in enumerate(_linear(model)):
         cls = averaged(ALL[setting["learner"]]) if model["average"] else ALL[setting["learner"]]
         declared |= of_state(f"model.{number}.learner", cls, {FEATURE: "S", OUTPUT: "K"})
-    for setting in model["member_settings"]:
-        if is_kernel(setting["learner"]):
-            declared |= of_state("model.bank#.#.state", KERNEL_LEARNERS[setting["learner"]], {OUTPUT: "K"})
     return declared
+
+
+def _linear(model: dict[str, Any]) -> list[dict[str, Any]]:
+    """The settings of linear members."""
+    return [setting for setting in model["member_settings"] if family_of(setting["learner"]) is None]
 
 
 def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
@@ -363,7 +312,7 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
     lengths["S"] += min(model["n_features"], model.get("meetings", {}).get("first", MOST_FEATURES))
     only_predicts = model.get("pool", {}).get("only_predicts", False)
     lengths["E"] = FEWEST_FEATURES if only_predicts else lengths["S"]
-    lengths["N"] = 0 if model["learner"] in POOLS else len(model["member_settings"])
+    lengths["N"] = 0 if model["learner"] == POOLED else len(model["member_settings"])
     return lengths
 
 
@@ -379,7 +328,7 @@ def _lengths(saved: dict[str, Any]) -> dict[str, int]:
 def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Each member that is to be made has arrays, so that no header asks for more memory than its file takes."""
     model = header["model"]
-    linear = [setting for setting in model["member_settings"] if not is_kernel(setting["learner"])]
+    linear = _linear(model)
     groups = [("model", model["members"])]
     groups += [(f"model.bank{number}", bank["members"]) for number, bank in enumerate(model["banks"])]
     for prefix, members in groups:
@@ -394,20 +343,8 @@ def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> No
         raise ModelError("model.evidence.inverse is missing")
 
 
-def _relate_path(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Sparse rows have as many columns, and pointers, as their shape tells."""
-    for name in arrays:
-        if name.endswith(".shape"):
-            prefix, (n, d) = name.removesuffix(".shape"), arrays[name].tolist()
-            indices, pointers = (arrays.get(f"{prefix}.{part}", np.zeros(0)) for part in ("indices", "pointers"))
-            if len(pointers) != n + 1 or indices.max(initial=-1) >= d:
-                raise ModelError(f"{name} is not that of the rows")
-
-
-SCHEMAS = {
-    "linear": Schema(LINEAR, _arrays_of_models, _lengths_of_models, _relate_members),
-    "path": Schema(PATH, lambda header, arrays: PATH_ARRAYS | ENCODED, lambda header: {}, _relate_path),
-}
+SCHEMAS = Registry("schema of models", {}, "tunefree.schemas")
+SCHEMAS.register("linear", Schema(LINEAR, _arrays_of_models, _lengths_of_models, _relate_members))
 
 
 def check(kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:

@@ -25,10 +25,7 @@ from tunefree.theory.exchangeability import TargetSample
 from tunefree.theory.rises import LossRises
 
 # What makes a model of its arrays and the header of its file.
-KINDS = Registry(
-    "kind of model",
-    {"linear": "tunefree.pool.model:restored", "path": "tunefree.estimators.path_model:restored"},
-)
+KINDS = Registry("kind of model", {"linear": "tunefree.pool.model:restored"}, "tunefree.models")
 OTHERS = {  # what is said of a file of another kind than this
     "linear": "it holds a regularization path, which is not certified, explained or gone on with; train by another "
     "`learner`",

@@ -12,17 +12,18 @@ from tunefree.core.parameters import parameter
 from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase
 from tunefree.estimators.linear import SingleLearner
-from tunefree.estimators.parameters import check_effect, estimator, loss_of_task, shared
+from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
-from tunefree.kernel import feature_expansion
-from tunefree.kernel.kernels import kernel_of
-from tunefree.kernel.regularized_sgd import BY_THEOREM, LEAST_OFFSET, TUNED
 from tunefree.losses import loss_of
-from tunefree.model.kernel_bank import KernelConfig
-from tunefree.model.pool import FOLLOW_THE_LEADER
+from tunefree.papers.kernel import feature_expansion
+from tunefree.papers.kernel.family import FOLLOW_THE_LEADER
+from tunefree.papers.kernel.kernel_bank import KernelConfig
+from tunefree.papers.kernel.kernel_certificates import KernelCertificate, certificate_of
+from tunefree.papers.kernel.kernels import kernel_of
+from tunefree.papers.kernel.parameters import check_effect
+from tunefree.papers.kernel.regularized_sgd import BY_THEOREM, LEAST_OFFSET, TUNED
 from tunefree.papers.linear_estimators import PRESETS, fix_stakes, in_units_of_slopes
 from tunefree.theory.bounds import Bound, no_bound, pistol_parameter
-from tunefree.theory.kernel_certificates import KernelCertificate, certificate_of
 
 GAMMAS = ("ladder", "median")
 OFFSETS = {"auto": BY_THEOREM, "tuned": TUNED}
@@ -74,7 +75,7 @@ class KernelEstimator(SingleLearner):
     def _has_ladder_of_widths(self) -> bool:
         return isinstance(self.gamma, str) and self.gamma == "ladder" and kernel_of(self.kernel, 1.0).is_ladder
 
-    def _kernel_config(self) -> KernelConfig:
+    def _config(self) -> KernelConfig:
         gamma = 0.0 if self.gamma in GAMMAS else float(self.gamma)
         return KernelConfig(
             self.kernel,
@@ -121,7 +122,7 @@ class KernelEstimator(SingleLearner):
     def gamma_(self) -> float:
         """gamma of the kernel, or that of the median heuristic, multiples of which form the grid."""
         check_is_fitted(self)
-        return self._learned.model.kernel_banks[0].gamma
+        return self._learned.model.banks[0].gamma
 
     @property
     def n_support_(self) -> int:
@@ -136,7 +137,7 @@ class KernelEstimator(SingleLearner):
         Rows learned after a second pass, or once functions have gone on in Fourier features, are not counted.
         """
         check_is_fitted(self)
-        bank = self._learned.model.kernel_banks[0]
+        bank = self._learned.model.banks[0]
         certificates = [certificate_of(member, bank.gamma_of(member)) for member in bank.members]
         return [certificate for certificate in certificates if certificate is not None]
 
@@ -215,7 +216,7 @@ class KernelPiSTOL(KernelEstimator):
 
     def _know_rounds(self, rounds: int) -> None:
         if self.preset == "practice" and self.b is None and self.t_ == 0:
-            fix_stakes(self._learned.model.kernel_banks[0].members, rounds)
+            fix_stakes(self._learned.model.banks[0].members, rounds)
 
 
 @estimator
@@ -369,7 +370,7 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         return candidates
 
     def _gamma_of(self, member: Any) -> float:
-        return float(self._learned.model.kernel_banks[0].gamma * member.setting.settings["width"])
+        return float(self._learned.model.banks[0].gamma * member.setting.settings["width"])
 
     @property
     def gamma_(self) -> float:

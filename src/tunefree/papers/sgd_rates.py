@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tunefree.kernel.regularized_sgd import least_offset as least_offset
+from tunefree.papers.kernel.regularized_sgd import least_offset as least_offset
 
 
 def variance_constant(

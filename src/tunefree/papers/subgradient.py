@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.papers.early_stopping.stopping_times import largest_step, optimisation_bound, stopping_time, usual_theta
 from tunefree.papers.losses import loss_and_targets
 from tunefree.papers.playing import rows_of
 from tunefree.papers.spaces import kernel_used
 from tunefree.theory.bounds import Bound
-from tunefree.theory.stopping_times import largest_step, optimisation_bound, stopping_time, usual_theta
 
 
 @dataclass(frozen=True)
@@ -120,10 +120,10 @@ class SubgradientMethod:
     Parameters
     ----------
     eta : float, optional
-        eta_1; by default the largest that the theorems allow, :func:`tunefree.theory.stopping_times.largest_step`:
+        eta_1; by default the largest that the theorems allow, ``stopping_times.largest_step``:
         that of Theorem 8 for smooth losses, else (10).
     theta : float, optional
-        Decay of the steps; by default the paper's, :func:`tunefree.theory.stopping_times.usual_theta`.
+        Decay of the steps; by default the paper's, :func:`tunefree.papers.early_stopping.stopping_times.usual_theta`.
     order : sequence of int, or "cyclic", optional
         j_1, j_2, .. of Remark 3, as many as there are steps, or all rows in turn. By default each step takes all rows.
     kernel, gamma, degree, coef0
@@ -159,7 +159,7 @@ class SubgradientMethod:
         return usual_theta(loss.loss) if self.theta is None else float(self.theta)
 
     def stopping_time(self, samples: int, loss: str = "hinge", **assumptions: Any) -> Any:
-        """T of the theorems, :func:`tunefree.theory.stopping_times.stopping_time`."""
+        """T of the theorems, :func:`tunefree.papers.early_stopping.stopping_times.stopping_time`."""
         return stopping_time(samples, loss_and_targets(loss, [-1, 1])[0].loss, theta=self.theta, **assumptions)
 
     def run(self, X: Any, y: Any, iterations: int | None = None, loss: Any = "hinge") -> Iterates:

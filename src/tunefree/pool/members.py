@@ -45,7 +45,7 @@ class Members:
     Parameters
     ----------
     ensemble : Ensemble
-        The online learners: linear ones, and kernel learners if they were asked for.
+        The online learners.
     n_classes : int
         Known from the start; 0 for numbers.
     loss : loss
@@ -67,7 +67,7 @@ class Members:
     def __init__(self, ensemble: Ensemble, n_classes: int, loss: Any) -> None:
         self.ensemble, self.n_classes, self.loss = ensemble, n_classes, loss
         options = ensemble.options
-        settings = settings_of_members(options.learner, {}, options.view, options.kernel_config.name)
+        settings = settings_of_members(options.learner, {}, options.view)
         self.slots = {slot: place for place, slot in enumerate(slots_of(LENGTHS), len(settings))}
         self.names = [*(name_of(setting) for setting in settings), *(slot.name for slot in self.slots)]
         self.online_places = [settings.index(member.setting) for member in ensemble.members]
@@ -96,11 +96,6 @@ class Members:
         self.online_places = [self.online_places[m] for m in stays]
 
     @property
-    def linear_places(self) -> list[int]:
-        """The places in the mixture of linear members, which are the first online ones."""
-        return self.online_places[: len(self.ensemble.linear.members)]
-
-    @property
     def places_as_born(self) -> list[int]:
         """The places in the mixture of generations of all rows as they were born."""
         return [place for slot, place in self.slots.items() if slot.clock == WHOLE and slot.is_as_born]
@@ -111,8 +106,7 @@ class Members:
         awake = self.growth.awake if self.growth is not None else {}
         ages = {key: len(of_kind) for key, of_kind in awake.items()}
         slots = [place for slot, place in self.slots.items() if slot.age < ages.get((slot.clock, slot.kind), 0)]
-        members = zip(self.online_places, self.ensemble.are_awake, strict=True)
-        return [*(place for place, is_awake in members if is_awake), *slots]
+        return [*self.online_places, *slots]
 
     def add_class(self, n_outputs: int) -> None:
         """Know one more class, of so many outputs."""
@@ -171,7 +165,7 @@ class Members:
     def predict(self, X: Any, rows: int, matrix: np.ndarray | None = None) -> np.ndarray:
         """What all predict of rows to come, (n, M, K), after so many were learned; generations see ``matrix``."""
         predictions = self.asleep(n_rows(X))
-        self.place_online(predictions, self.ensemble.predict(X, asleep=True), rows)
+        self.place_online(predictions, self.ensemble.predict(X), rows)
         if self.growth is not None and self.growth.awake:
             nothing, matrix = np.zeros(n_rows(X)), self.matrix(X) if matrix is None else matrix
             self.follow(self.growth.generations(), matrix, nothing, nothing, predictions)

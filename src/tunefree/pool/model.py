@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import pairwise
 from typing import Any
 
@@ -15,10 +14,9 @@ from tunefree.intervals.sets import class_scores, draws_of
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import measured
 from tunefree.mixing.bases import LEAST
-from tunefree.model.ensemble import WARMUP_IN_POOL
 from tunefree.model.group import LabelledRows
 from tunefree.model.model import Model, whole
-from tunefree.model.pool import POOLS
+from tunefree.model.pool import POOL
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import join_margins
 from tunefree.pool import saving
@@ -219,8 +217,6 @@ class PoolModel(Model):
 
     @whole
     def freeze(self) -> None:
-        if not all(self.ensemble.are_awake) and self.pool.rows:
-            warnings.warn(f"kernels join after {WARMUP_IN_POOL} rows; there were {self.pool.rows}", stacklevel=4)
         self.pool.finish()
 
     def begin_pass(self) -> None:
@@ -283,12 +279,9 @@ class PoolModel(Model):
     def put_to_sleep(self) -> str | None:
         """Give up what takes memory and predicts least; returns its name, None if one linear member is left.
 
-        Kernel members go first, then half of the rows that trees are grown on, again and again, windows, the previous
-        generations, the randomised trees, all trees, and then the linear members of the least weight, one at a time.
+        Half of the rows that trees are grown on go first, again and again, then windows, the previous generations,
+        the randomised trees, all trees, and then the linear members of the least weight, one at a time.
         """
-        if self.kernel_banks:
-            self.pool.members.keep(list(range(len(self.ensemble.linear.members))))
-            return "the kernel members"
         growth = self.pool.members.growth
         if growth is None:
             return self._give_up_member()
@@ -328,7 +321,7 @@ def class_of(learner: str) -> type[Model]:
     >>> class_of("pool").__name__, class_of("nag").__name__
     ('PoolModel', 'Model')
     """
-    return PoolModel if learner in POOLS else Model
+    return PoolModel if learner == POOL else Model
 
 
 def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Model:

@@ -3,8 +3,8 @@
 Of one row kernels compute little: most of the time would go to making arrays, and to checking them in some thirty
 calls. Here the arrays of a row are made once, and the calls of kernels on them are a few programs
 (:mod:`tunefree.core.programs`), with the same functions of arrays between them as in
-:meth:`tunefree.pool.members.Members.predict`. So predictions have the same bits. What is not foreseen here, such as
-members of kernels, is left to that.
+:meth:`tunefree.pool.members.Members.predict`. So predictions have the same bits. What is not foreseen here
+is left to that.
 """
 
 from __future__ import annotations
@@ -409,7 +409,7 @@ def _is_foreseen(pool: Any) -> bool:
     """Whether rows can be predicted here: by linear members and generations that know all features and classes."""
     linear, growth = pool.members.ensemble.linear, pool.members.growth
     views = {member.setting.view for member in linear.members} - {"raw"}
-    if pool.members.ensemble.kernel_banks or not linear.members or views - linear.views.keys():
+    if not linear.members or views - linear.views.keys():
         return False
     return growth is None or not any(generation.n_late for *_, generation in growth.generations())
 

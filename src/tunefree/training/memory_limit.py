@@ -135,7 +135,7 @@ class MemoryLimit:
         It depends on nothing but the limit, the members and the outputs, so that a training that is resumed goes on
         with the same number.
         """
-        if not self.is_stated or model.kernel_banks:
+        if not self.is_stated or model.banks:
             return None
         sizes = [(member.setting, size_of(member.state.blocks, member.room) // member.room) for member in model.members]
         others = [sum(size for setting, size in sizes if setting in of_kind) for of_kind in (OF_TEXTS, OF_TABLES)]

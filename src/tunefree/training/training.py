@@ -11,8 +11,8 @@ from typing import Any
 
 from tunefree.core import machine
 from tunefree.core.errors import DataError
+from tunefree.learners import family_of
 from tunefree.losses.rates import has_rates
-from tunefree.model.kernel_bank import KernelConfig
 from tunefree.model.model import Model
 from tunefree.model.pool import usual_view
 from tunefree.model_files.column_samples import ColumnSamples
@@ -377,13 +377,14 @@ def _further(earlier: Trained, source: Source, plan: Plan, bad: BadRows) -> tupl
 def _blank(source: Source, plan: Plan, bad: BadRows, limit: MemoryLimit) -> tuple[Trained, Iterator[Batch]]:
     """A model that has seen nothing, and the batches to learn."""
     view = plan.view or usual_view(plan.learner)
-    kernel = KernelConfig(plan.kernel or "rbf", max_support=plan.max_support, device=plan.device)
+    family = family_of(plan.learner)
+    config = None if family is None else family.config_of(plan)
 
     def model_of(
         task: str, classes: Sequence[Any], n_features: int, settings: Any = None, replays: bool = False
     ) -> Model:
-        chosen = task, plan.model_learner, plan.loss, plan.average, dict(plan.settings), view, classes
-        return class_of(plan.model_learner)(*chosen, n_features, kernel, settings, replays=replays)
+        chosen = task, plan.learner, plan.loss, plan.average, dict(plan.settings), view, classes
+        return class_of(plan.learner)(*chosen, n_features, config, settings, replays=replays)
 
     forgets = limit.is_stated and source.kind == TABLE and not plan.hash_bits
     most = (lambda task, classes: limit.most_features(model_of(task, classes, SMALL))) if forgets else None

@@ -20,7 +20,6 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.theory.bounds import Bound, no_bound, paper_bound
 from tunefree.theory.exchangeability import LEVEL
-from tunefree.theory.kernel_certificates import certificate_of
 from tunefree.theory.mixing import mixing_excess
 
 RADII = (0.3, 1.0, 3.0, 10.0, 30.0)
@@ -163,17 +162,8 @@ def _of_intervals(records: Sequence[ConformalRecord]) -> dict[str, Any]:
 
 def _of_kernels(trained: Trained) -> list[dict[str, Any]]:
     """Bounds of each kernel learner on the functions of its space, the one with the largest share first."""
-    model, kernels = trained.model, []
-    for bank in model.kernel_banks:
-        for member in bank.members:
-            certificate = certificate_of(member, bank.gamma_of(member)) if bank.frozen else None
-            if certificate is not None:
-                mean, bounds = certificate.loss / certificate.weight, dict(certificate.table(NORMS))
-                known = {"learner": member.name, "gamma": certificate.gamma, "loss": mean, "lower_bounds": bounds}
-                theorem = {norm: certificate.theorem(norm) / certificate.weight for norm in NORMS}
-                if theorem[NORMS[0]] < math.inf:
-                    known["theorem"] = theorem
-                kernels.append(known)
+    model = trained.model
+    kernels = [entry for bank in model.banks for entry in bank.certified(NORMS)]
     shares = model.shares_by_member()
     return sorted(kernels, key=lambda entry: -shares[entry["learner"]])
 

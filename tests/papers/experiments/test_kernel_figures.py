@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from tunefree.kernel.polynomial import LINEAR
 from tunefree.papers.experiments import descents, matrices, path_fig1, path_fig2, pistol_fig3, sgd_fig2
 from tunefree.papers.experiments.sgd_fig1 import strips
+from tunefree.papers.kernel.polynomial import LINEAR
 
 
 @pytest.mark.parametrize("n", [40, 1300])  # fewer rows than a bank waits for, and more

@@ -12,7 +12,6 @@ import typer
 from tunefree.core.console import ProgressLine, plain_console
 from tunefree.core.parameters import as_options
 from tunefree.core.rows import entries_of, part
-from tunefree.kernel.feature_expansion import SWITCHED
 from tunefree.losses.objectives import chosen
 from tunefree.model.model import Model
 from tunefree.model.targets import RunningMetrics
@@ -34,7 +33,7 @@ class TrainingDisplay(Watcher):
     def __init__(self, verbose: bool = False) -> None:
         self.console = plain_console(stderr=True)
         self.powers = PowersOfTwo() if verbose else None
-        self.began, self.rows, self.has_reported_switch = time.monotonic(), 0, False
+        self.began, self.rows, self.has_reported_news = time.monotonic(), 0, False
         self.progress = ProgressLine(self.console)
 
     def begin(self, trained: Trained, source: Source) -> None:
@@ -50,9 +49,9 @@ class TrainingDisplay(Watcher):
     def step(self, trained: Trained, step: Step) -> None:
         self.rows += len(step.row_losses)
         progress = trained.progress
-        if trained.model.switched is not None and not self.has_reported_switch:
-            self.has_reported_switch = True
-            self.console.print(SWITCHED.format(trained.model.switched))
+        if trained.model.news is not None and not self.has_reported_news:
+            self.has_reported_news = True
+            self.console.print(trained.model.news)
         if self.powers:
             self.powers.step(trained.model, step)
             return

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.threads import one_for_products
-from tunefree.early_stopping.descent import Descent
-from tunefree.early_stopping.problem import Problem, Rows, Schedule, wrong_classes
-from tunefree.early_stopping.spaces import KernelSpace
 from tunefree.losses import Hinge
 from tunefree.losses.objectives import Binary
+from tunefree.papers.early_stopping.descent import Descent
+from tunefree.papers.early_stopping.problem import Problem, Rows, Schedule, wrong_classes
+from tunefree.papers.early_stopping.spaces import KernelSpace
 from tunefree.papers.experiments import drawing
 
 GRAM_BYTES = 2**29  # memory for the Gram matrix

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pyarrow import compute, parquet
 
-from tunefree.kernel.kernels import median_gamma
+from tunefree.papers.kernel.kernels import median_gamma
 
 SEED = 0  # of the split where the file has none, and of the choice of training rows
 TEST_ROWS = {"Covertype": 19_705, "20 Newsgroups": 10_000}  # as in the data sets that these replace

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from tunefree.kernel.polynomial import LINEAR
 from tunefree.papers.experiments import descents
 from tunefree.papers.experiments.descents import Errors, Sample
 from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.papers.kernel.polynomial import LINEAR
 
 MEAN = np.array([2.0, 0.0])
 COVARIANCE = np.array([[5.0, 3.0], [3.0, 5.0]]) / 2.0

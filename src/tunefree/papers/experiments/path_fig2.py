@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from pyarrow import compute, parquet
 
-from tunefree.kernel.gaussian import Gaussian
-from tunefree.kernel.kernels import median_gamma
 from tunefree.papers.experiments import data, descents
 from tunefree.papers.experiments.descents import Errors, Sample
 from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.papers.kernel.gaussian import Gaussian
+from tunefree.papers.kernel.kernels import median_gamma
 
 TARGET, POSITIVE = "income", ">50K"
 

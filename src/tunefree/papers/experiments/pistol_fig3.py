@@ -23,11 +23,11 @@ from tunefree.estimators.pool import TuneFreeClassifier
 from tunefree.estimators.validation import block
 from tunefree.losses import objectives
 from tunefree.model.group import LabelledRows
-from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.papers.experiments import drawing, matrices
 from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
 from tunefree.papers.experiments.matrices import CASES, Case, Matrices
+from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 from tunefree.papers.kernel_estimators import KernelPiSTOLClassifier
 
 A, LIPSCHITZ = 0.25, 2.0  # a and L

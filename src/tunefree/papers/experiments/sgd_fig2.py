@@ -18,11 +18,11 @@ from tunefree import losses
 from tunefree.core.rows import dense, part
 from tunefree.losses import objectives
 from tunefree.model.group import LabelledRows
-from tunefree.model.kernel_bank import KernelBank, KernelConfig
 from tunefree.model.members import Setting
 from tunefree.papers.experiments import drawing
 from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
 from tunefree.papers.experiments.sgd_fig1 import BORDER, GAP, strips
+from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 
 KERNEL = KernelConfig(
     "poly", gamma=1.0, degree=1, constant=1.0, double=True

@@ -1,1 +1,0 @@
-"""Iterative regularization: the subgradient method, and the spaces it descends in."""

@@ -1,0 +1,116 @@
+"""What models have to know of learners in a kernel's space: who learns, and what files hold of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tunefree.core.fields import OUTPUT
+from tunefree.core.schema import FLOATS, Array, Flag, Mapping, Number, Optional, Sequence, Text
+from tunefree.model.group import Family
+from tunefree.model.members import Setting
+from tunefree.model.options import ModelOptions
+from tunefree.model.pool import linear_among
+from tunefree.model_files.schema_parts import COUNT, FINITE, MOST_FEATURES, MOST_MEMBERS, NAME, SIZE, of_state
+from tunefree.model_files.schemas import BLOCK, WORDS
+from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
+from tunefree.papers.kernel.kernels import check_kernel, kernel_of
+from tunefree.papers.kernel.learners import ALL
+
+WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
+FOLLOW_THE_LEADER = "kernel-regularized-sgd"  # of several, the one with the least progressive loss predicts alone
+PENALTIES = (0.1, 0.01, 0.001, 0.0001)  # lambda in the experiments of Nitanda, Suzuki 2019
+
+CONFIG = {
+    "name": Text(),
+    "gamma": SIZE,
+    "degree": Number(1, 100, whole=True),
+    "constant": FINITE,
+    "double": Flag(),
+    "device": NAME,
+    "max_support": Number(1, 2**31, whole=True, may_be_none=True),
+}
+BANK = {
+    "gamma": SIZE,
+    "frozen": Flag(),
+    "n_columns": Number(0, MOST_FEATURES, whole=True, may_be_none=True),
+    "members": Sequence({"objective": Mapping(Number())}, MOST_MEMBERS),
+    "waiting": Optional(Flag()),
+    "rows": COUNT,
+    "switched": Number(0, whole=True, may_be_none=True),
+}
+
+
+def config_of(plan: Any) -> KernelConfig:
+    """The kernel that a plan names, or the usual one."""
+    if plan is None:
+        return KernelConfig()
+    if plan.kernel is not None:
+        check_kernel(plan.kernel)
+    return KernelConfig(plan.kernel or "rbf", max_support=plan.max_support, device=plan.device)
+
+
+def settings_of_members(
+    learner: str, settings: dict[str, float], view: str, config: KernelConfig | None = None
+) -> list[Setting]:
+    """The members of a model whose learner has this name: one for each width and penalty that is not chosen.
+
+    Examples
+    --------
+    >>> len(settings_of_members("kernel-pistol", {}, "steady")), len(settings_of_members(FOLLOW_THE_LEADER, {}, "raw"))
+    (9, 36)
+    """
+    of_members = [settings]
+    if learner == FOLLOW_THE_LEADER and "penalty" not in settings:
+        of_members = [{**settings, "penalty": penalty} for penalty in PENALTIES]
+    if "width" in settings:
+        return [Setting(learner, parameters, view) for parameters in of_members]
+    widths = WIDTHS if kernel_of((config or KernelConfig()).name, 1.0).is_ladder else (1.0,)
+    return [Setting(learner, {**parameters, "width": width}, view) for parameters in of_members for width in widths]
+
+
+def banks(options: ModelOptions, n_outputs: int, n_classes: int) -> list[KernelBank]:
+    """A bank of the kernel members of each view.
+
+    In a mixture they predict with averages; of classes they predict log-odds.
+    """
+    by_view: dict[str, list[Setting]] = {}
+    linear = linear_among(options.member_settings)
+    for setting in options.member_settings:
+        if setting not in linear:
+            by_view.setdefault(setting.view, []).append(setting)
+    classes = n_classes if options.is_mixed and options.task == "classification" else None
+    of_banks = options.config, options.objective(n_outputs), n_outputs, classes
+    average = options.average or options.is_mixed
+    return [KernelBank(settings, *of_banks, average) for settings in by_view.values()]
+
+
+def bank_arrays(prefix: str, bank: dict[str, Any], learners: set[str], arrays: Any) -> dict[str, Array]:
+    """The arrays of a bank of these learners, whose rows and points its header, and the names of arrays, tell."""
+    declared: dict[str, Array] = {}
+    if "waiting" in bank:
+        declared |= {f"{prefix}.waiting.X.{name}": array for name, array in BLOCK.items()}
+    for points in (f"{prefix}.expansion.support", f"{prefix}.expansion.open"):
+        declared |= _points(points, f"{points}.pointers" in arrays)
+    for learner in learners:
+        declared |= of_state(f"{prefix}.#.state", ALL[learner], {OUTPUT: "K"})
+    return declared
+
+
+def _points(prefix: str, are_sparse: bool) -> dict[str, Array]:
+    """Points of a kernel: sparse ones are words in single or double precision."""
+    values = Array(FLOATS, ("e",) if are_sparse else ("n", "d"))
+    arrays = (WORDS if are_sparse else {}) | {"values": values, "norms": Array(FLOATS, ("n",))}
+    return {f"{prefix}.{name}": array for name, array in arrays.items()}
+
+
+FAMILY = Family(
+    view="steady",  # kernels compare features, so these have to be of like size
+    config_of=config_of,
+    restored_config=KernelConfig.restored,
+    config_header=CONFIG,
+    settings_of_members=settings_of_members,
+    follows_the_leader=FOLLOW_THE_LEADER.__eq__,
+    banks=banks,
+    bank_header=BANK,
+    bank_arrays=bank_arrays,
+)

@@ -1,0 +1,43 @@
+"""The Gaussian kernel exp(-gamma ||x - z||^2)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tunefree.papers.kernel.kernels import KernelFunction, Width
+from tunefree.papers.kernel.pairs import DotProduct, inner_products, squared_norms
+
+
+class Gaussian(Width, KernelFunction):
+    """exp(-gamma ||x - z||^2)."""
+
+    pair = DotProduct()
+    is_ladder = True
+    distance = "euclidean"
+    spectral_distribution = "normal"
+
+    def similarity(kernel, pair, norm, other_norm, exp=np.exp):
+        # next to 0 rounding may make it negative
+        return exp(-kernel.gamma * abs((norm - pair) + (other_norm - pair)))
+
+    def tile(self, left: Any, right: Any) -> np.ndarray:
+        """exp(-gamma (|a|^2 + |b|^2 - 2 ab)), in place."""
+        inner = inner_products(left, right)
+        inner *= 2.0 * self.gamma
+        inner -= (self.gamma * squared_norms(left)).astype(inner.dtype)[:, None]
+        inner -= (self.gamma * squared_norms(right)).astype(inner.dtype)
+        np.minimum(inner, 0.0, out=inner)
+        return np.exp(inner, out=inner)
+
+    def diagonal(self, rows: Any) -> np.ndarray:
+        return np.ones(rows.shape[0])
+
+    def frequency_scale(self) -> float:
+        return math.sqrt(2.0 * self.gamma)
+
+    def torch_similarity(self, rows: Any, others: Any) -> Any:
+        distances = (rows.values @ others.values.T).mul_(-2.0).add_(rows.norms[:, None]).add_(others.norms).abs_()
+        return distances.mul_(-self.gamma).exp_()

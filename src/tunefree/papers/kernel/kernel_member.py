@@ -1,0 +1,117 @@
+"""A kernel learner as a member of a model: its state, its objective and its calibration."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.core.states import filled, flatten, under
+from tunefree.losses.kinds import arrays_of
+from tunefree.losses.objectives import with_slopes_as_they_come
+from tunefree.model import calibration
+from tunefree.model.members import Setting, name_of
+from tunefree.papers.kernel.contract import KernelLearner
+from tunefree.papers.kernel.learners import ALL
+
+
+class KernelMember:
+    """One learner of a bank of kernel learners.
+
+    Parameters
+    ----------
+    setting : Setting
+    n_outputs : int
+    objective : objective
+    n_classes : int or None
+        None where margins are predicted as they are.
+    """
+
+    def __init__(self, setting: Setting, n_outputs: int, objective: Any, n_classes: int | None) -> None:
+        self.setting = setting
+        settings = {name: value for name, value in setting.settings.items() if name != "width"}
+        try:
+            self.state: KernelLearner = ALL[setting.learner](0, n_outputs, **settings)
+        except TypeError:
+            raise ModelError(f"{setting.learner} has no setting among {', '.join(settings)}") from None
+        self.calibration = None if n_classes is None else calibration.Calibration.create(n_classes)
+        self.objective = objective
+
+    @property
+    def objective(self) -> Any:
+        """The objective, with what is known of the targets so far."""
+        return self.objective_arrays.restored(self._objective)
+
+    @objective.setter
+    def objective(self, objective: Any) -> None:
+        """As the learner wants it: with slopes clipped at the steepest before, or not."""
+        if self.state.traits.takes_slopes_as_they_come:
+            objective = with_slopes_as_they_come(objective)
+        self._objective, self.objective_arrays = objective, arrays_of(objective)
+        self.smoothness = float(objective.smoothness)
+
+    @property
+    def name(self) -> str:
+        """Learner, parameters and view, in words."""
+        return name_of(self.setting)
+
+    @property
+    def exponent(self) -> int:
+        """log2 of the width: of the gamma of its kernel over that of the bank."""
+        return round(np.log2(self.setting.settings.get("width", 1.0)))
+
+    def calibrated(self, margins: np.ndarray, y: np.ndarray, evaluation_weight: np.ndarray) -> np.ndarray:
+        """Predictions of margins (n, K), each before the calibration learns its row."""
+        if self.calibration is None:
+            return margins
+        n_outputs = margins.shape[1]
+        codes = np.where(y > 0, 1, 0) if n_outputs == 1 else y
+        return like_margins(calibration.learn(self.calibration, margins, codes, evaluation_weight), n_outputs)
+
+    def predict(self, margins: np.ndarray) -> np.ndarray:
+        """Predictions of the margins (n, K) of new rows."""
+        if self.calibration is None:
+            return self.objective.predictions_of(margins)
+        return like_margins(calibration.log_odds(self.calibration, margins), margins.shape[1])
+
+    def begin_pass(self) -> None:
+        """Count no row twice, and average from here on: later functions are better than those of the first pass."""
+        self.state.stop_counting()
+        self.state.restart_average()
+
+    def add_class(self, objective: Any, placed: np.ndarray, n_classes: int) -> None:
+        """Know one more class; new margins are ``placed`` (new K, old K) times the old ones.
+
+        Where the margin of two classes becomes that of class 1 under a softmax, the gradients of the rows before are
+        those of class 0 too, with the other sign, which nothing has kept: no certificate holds any more.
+        """
+        was_one = placed.shape[1] == 1 < len(placed)
+        steepest, rows = self.objective.steepest, self.state.counted_rounds[0]
+        if was_one and placed[0, 0] == 0.0 and rows > 0.0:
+            self.state.counted_inner[0] = math.inf
+        self.state = self.state.with_outputs(len(placed), copies=was_one and placed[0, 0] != 0.0)
+        self.objective = objective
+        self.objective = self.objective._replace(steepest=max(self.objective.steepest, steepest))
+        if self.calibration is not None:
+            self.calibration = calibration.add_classes(self.calibration, n_classes, int(rows))
+
+    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Arrays and a header from which :meth:`restore` fills a member of the same setting."""
+        arrays, _ = flatten("state", self.state)
+        if self.calibration is not None:
+            arrays |= flatten("calibration", self.calibration)[0]
+        return arrays, {"objective": {name: v for name, v in self.objective._asdict().items() if name != "loss"}}
+
+    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Take over what :meth:`save_state` wrote."""
+        self.state.restore(under("state.", arrays))
+        if self.calibration is not None:
+            self.calibration = filled("calibration", self.calibration, arrays, {})
+        self.objective = self.objective._replace(**header["objective"])
+
+
+def like_margins(log_odds: np.ndarray, n_outputs: int) -> np.ndarray:
+    """Log-odds (n, classes) in the shape of margins (n, K)."""
+    return log_odds[:, 1:2] - log_odds[:, :1] if n_outputs == 1 else log_odds

@@ -1,0 +1,96 @@
+"""Gram products: the same as with the whole matrix, whatever is kept, dense or sparse, and to the bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from tunefree.core import threads
+from tunefree.core.threads import one_for_products
+from tunefree.papers.early_stopping import gram
+from tunefree.papers.early_stopping.gram import Gram
+from tunefree.papers.early_stopping.products import expand
+from tunefree.papers.kernel.gaussian import Gaussian
+from tunefree.papers.kernel.laplacian import Laplacian
+from tunefree.papers.kernel.polynomial import LINEAR, Polynomial
+
+KERNELS = {
+    "linear": LINEAR,
+    "rbf": Gaussian(0.3),
+    "laplacian": Laplacian(0.2),
+    "poly": Polynomial(3, 0.1, 1.0),
+}
+by_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+
+
+def whole(kernel, left, right):
+    name = next(name for name, own in KERNELS.items() if own is kernel)
+    parameters = {"poly": {"gamma": 0.1, "degree": 3, "coef0": 1.0}, "linear": {}}
+    return pairwise_kernels(left, right, metric=name, **parameters.get(name, {"gamma": kernel.gamma}))
+
+
+def rows(n, d=5, seed=0):
+    X = np.random.default_rng(seed).normal(size=(n, d))
+    return X * (np.abs(X) > 0.4)
+
+
+@by_kernel
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_tiles_and_diagonals_are_scikit_learns(kernel, form):
+    X, Z = rows(30), rows(20, seed=1)
+    np.testing.assert_allclose(kernel.tile(form(X), form(Z)), whole(kernel, X, Z), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(kernel.diagonal(form(X)), np.diag(whole(kernel, X, X)), rtol=1e-12)
+    thin = kernel.tile(form(X.astype(np.float32)), form(Z.astype(np.float32)))
+    assert thin.dtype == np.float32
+    np.testing.assert_allclose(thin, whole(kernel, X, Z), rtol=2e-5, atol=1e-5)
+
+
+@by_kernel
+@pytest.mark.parametrize("budget", [0, 70_000, 10**9])
+def test_products_do_not_depend_on_what_is_kept(kernel, budget, monkeypatch):
+    monkeypatch.setattr(gram, "BLOCK", 64)
+    monkeypatch.setattr(gram, "FEW", 0)
+    X, Z, c = rows(150), rows(70, seed=1), np.random.default_rng(2).normal(size=(150, 2))
+    matrix = Gram(kernel, X, Z, budget)
+    for _ in range(2):
+        np.testing.assert_allclose(matrix.times(c), whole(kernel, X, X) @ c, rtol=1e-10, atol=1e-11)
+        np.testing.assert_allclose(matrix.times_held(c), whole(kernel, Z, X) @ c, rtol=1e-10, atol=1e-11)
+    nothing = Gram(kernel, X, Z, 0)
+    assert matrix.times(c).tobytes() == nothing.times(c).tobytes()
+    kept = sum(values.nbytes for values in matrix._tiles.values())
+    assert kept <= budget and (budget == 0 or kept > 0)
+    matrix.release()
+    assert not matrix._tiles
+
+
+def test_products_do_not_depend_on_the_number_of_threads(monkeypatch):
+    X, c = rows(2100).astype(np.float32), np.random.default_rng(2).normal(size=(2100, 3))
+    products = []
+    for alone in (False, True):
+        if alone:
+            monkeypatch.setattr(gram, "each", lambda function, arguments, n: [function(*a) for a in arguments])
+        with one_for_products():
+            products.append(Gram(KERNELS["rbf"], X, X[:10], 10**9).times(c).tobytes())
+    assert products[0] == products[1]
+    assert gram.FEW == threads.FEW
+
+
+@by_kernel
+@settings(max_examples=20)
+@given(n=st.integers(0, 40), m=st.integers(1, 40), zeros=st.integers(0, 40))
+def test_expansions_leave_out_what_does_not_count(kernel, n, m, zeros):
+    support, new = rows(m, seed=3), rows(n, seed=4)
+    c = np.random.default_rng(5).normal(size=(m, 2))
+    c[:zeros] = 0.0
+    expected = whole(kernel, new, support) @ c if n else np.zeros((0, 2))
+    np.testing.assert_allclose(expand(kernel, support, c, new), expected, rtol=1e-10, atol=1e-11)
+
+
+def test_a_gaussian_of_equal_rows_is_at_most_one():
+    X = np.full((5, 3), 1e3, np.float32) * (1 + np.arange(5, dtype=np.float32)[:, None] * 1e-7)
+    values = Gaussian(10.0).tile(X, X)
+    assert (values <= 1.0).all() and (np.diag(values) > 0.0).all()

@@ -1,0 +1,523 @@
+"""Iterative regularization as estimators: the path, the stop, looking back, going on, certificates, pictures."""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import subprocess
+import sys
+from importlib.resources import as_file, files
+from itertools import product
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+
+from tunefree import IterativeRegularizationClassifier as Classifier
+from tunefree import IterativeRegularizationRegressor as Regressor
+from tunefree import PathDisplay, losses
+from tunefree.papers.early_stopping import preparation
+from tunefree.papers.early_stopping.path_targets import fit_temperature
+from tunefree.papers.early_stopping.stopping_times import stopping_time
+
+CANCER = load_breast_cancer(return_X_y=True)
+WINE = load_wine(return_X_y=True)
+DIABETES = load_diabetes(return_X_y=True)
+
+
+def of_kernel(kernel):
+    """A kernel in double precision, or none."""
+    return {} if kernel is None else {"kernel": kernel, "precision": "double"}
+
+
+def halves(data, step=1):
+    """Rows to learn and rows to predict, in a fixed random order; of all rows, or of each in so many."""
+    X, y = (array[::step] for array in data)
+    order = np.random.default_rng(0).permutation(len(y))
+    return X[order[::2]], y[order[::2]], X[order[1::2]], y[order[1::2]]
+
+
+def census(n=3000):
+    """Rows of the census data that come with the package, in a fixed random order."""
+    with as_file(files("tunefree") / "data" / "adult.parquet") as path:
+        table = parquet.read_table(path).to_pandas()
+    table = table.sample(n, random_state=0).reset_index(drop=True)
+    y = (table["income"] == table["income"].unique()[0]).to_numpy().astype(int)
+    table = table.drop(columns=["income", "split"])
+    numbers = table.select_dtypes("number").to_numpy(np.float64)
+    words = table.select_dtypes(exclude="number").astype(str)
+    X = np.hstack([numbers, OneHotEncoder(sparse_output=False).fit_transform(words)])
+    return X[: n // 3], y[: n // 3], X[n // 3 :], y[n // 3 :]
+
+
+LOSSES = ["logistic", "hinge", "smoothed-hinge", "squared-hinge", "square", "exponential"]
+# Each loss learns once in a kernel and once without, and two classes in the one and three in the other.
+CASES = [
+    pytest.param(loss, data, kernel, marks=[] if (place + is_binary + (kernel is None)) % 2 else [pytest.mark.slow])
+    for (place, loss), (is_binary, data), kernel in product(enumerate(LOSSES), enumerate([WINE, CANCER]), [None, "rbf"])
+]
+
+
+@pytest.mark.parametrize(("loss", "data", "kernel"), CASES)
+def test_classifiers_learn(loss, data, kernel):
+    X, y, X_test, y_test = halves(data)
+    eta = "auto" if loss != "exponential" else 0.1 if kernel is None else 5.0
+    model = Classifier(loss=loss, kernel=kernel, max_iter=200, eta=eta)
+    shares = model.fit(X, y).predict_proba(X_test)
+    assert model.score(X_test, y_test) > 0.9
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert (model.classes_[shares.argmax(axis=1)] == model.predict(X_test)).mean() > 0.99
+    bounded = np.clip(shares, 1e-3, 1)
+    assert log_loss(y_test, bounded / bounded.sum(axis=1, keepdims=True)) < 0.5
+    assert len(model.path_) == 200 and 1 <= model.n_iter_ <= 200
+    assert model.n_iter_ == model.path_["validation_loss"].argmin() + 1
+
+
+@pytest.mark.parametrize(
+    "loss", ["square", "absolute", "absolute-power:1.5", "epsilon-insensitive:10", "huber:30", "quantile:0.5"]
+)
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_regressors_learn(loss, kernel):
+    X, y, X_test, y_test = halves(DIABETES)
+    model = Regressor(loss=loss, kernel=kernel).fit(X, y)
+    assert model.score(X_test, y_test) > (0.4 if kernel is None else 0.3)
+    errors = np.abs(model.predict(X_test) - y_test).mean()
+    assert model.path_.validation_error[model.n_iter_ - 1] == pytest.approx(errors, rel=0.4)
+
+
+@pytest.mark.parametrize("exponent", [-900, 300])
+def test_nothing_depends_on_units(exponent):
+    X, y, X_test, _ = halves(DIABETES)
+    expected = Regressor(max_iter=50).fit(X, y).predict(X_test)
+    of_targets = Regressor(max_iter=50).fit(X, np.ldexp(y, exponent)).predict(X_test)
+    np.testing.assert_allclose(np.ldexp(of_targets, -exponent), expected, rtol=1e-9)
+    columns = np.ldexp(X, np.where(np.arange(X.shape[1]) % 2, exponent, 0))
+    model = Regressor(max_iter=50).fit(columns, y)
+    np.testing.assert_allclose(model.predict(np.ldexp(X_test, np.where(np.arange(10) % 2, exponent, 0))), expected)
+    assert np.isfinite(model.coef_).all() and np.isfinite(list(model.path_[-1])).all()
+
+
+def test_early_stopping_works_on_the_census():
+    X, y, X_test, y_test = census()
+    model = Classifier(kernel="rbf", gamma=0.05, max_iter=800).fit(X, y)
+    late = model.at(800)
+    assert 5 < model.n_iter_ < 200
+    stopped, overfitted = (log_loss(y_test, m.predict_proba(X_test)) for m in (model, late))
+    assert stopped < overfitted - 0.05 and stopped < log_loss(y_test, model.at(5).predict_proba(X_test)) - 0.03
+    assert model.score(X_test, y_test) > max(late.score(X_test, y_test) + 0.005, 0.81)
+    assert late.path_.training_loss[-1] < model.path_.training_loss[model.n_iter_ - 1] - 0.1
+
+
+def test_weights_give_the_predictions():
+    X, y, X_test, _ = halves(WINE)
+    model = Classifier(max_iter=60).fit(X, y)
+    np.testing.assert_allclose(X_test @ model.coef_.T + model.intercept_, model.decision_function(X_test), rtol=1e-8)
+    X, y, X_test, _ = halves(DIABETES)
+    model = Regressor(max_iter=60).fit(X, y)
+    np.testing.assert_allclose(X_test @ model.coef_ + model.intercept_, model.predict(X_test), rtol=1e-8)
+    with pytest.raises(AttributeError, match="coef_"):
+        model.dual_coef_  # noqa: B018
+
+
+def test_dense_and_sparse_rows_are_learned_alike():
+    X, y, X_test, _ = halves(CANCER)
+    X, X_test = X * (np.median(X, axis=0) < X), X_test * (X_test > np.median(X, axis=0))
+    for kernel in (None, "rbf", "poly"):
+        models = []
+        for form in (np.asarray, sparse.csr_array, sparse.csc_matrix):
+            scaled = form(X / np.abs(X).max(axis=0))
+            settings = of_kernel(kernel) | {"standardize": False}
+            models.append(Classifier(**settings, max_iter=40).fit(scaled, y))
+        margins = [model.decision_function(X_test / np.abs(X).max(axis=0)) for model in models]
+        np.testing.assert_allclose(margins[1], margins[0], rtol=1e-8)
+        np.testing.assert_allclose(margins[2], margins[0], rtol=1e-8)
+    scaled = Classifier(max_iter=40).fit(sparse.csr_array(X), y)
+    by_hand = X / np.sqrt((X**2).mean(axis=0))
+    assert scaled.score(sparse.csr_array(X), y) == pytest.approx(
+        Classifier(max_iter=40, standardize=False).fit(by_hand, y).score(by_hand, y), abs=0.02
+    )
+
+
+@pytest.mark.parametrize(("output", "kernel"), [("last", None), ("average", "rbf"), ("best", None)])
+def test_at_is_a_fit_that_stopped_there(output, kernel):
+    X, y, X_test, _ = halves(CANCER, step=3)
+    model = Classifier(loss="hinge", kernel=kernel, output=output, max_iter=40).fit(X, y)
+    for t in (1, 3, 40):
+        view = model.at(t)
+        settings = {"validation_fraction": 0.1} | ({} if kernel is None else {"gamma": "ladder"})
+        alone = Classifier(loss="hinge", kernel=kernel, output=output, stop=t, **settings).fit(X, y)
+        assert view.n_iter_ == alone.n_iter_ == t
+        assert view.decision_function(X_test).tobytes() == alone.decision_function(X_test).tobytes()
+        assert view.predict_proba(X_test).tobytes() == alone.predict_proba(X_test).tobytes()
+    assert model.at(model.n_iter_).predict_proba(X_test).tobytes() == model.predict_proba(X_test).tobytes()
+    with pytest.raises(ValueError, match="1 to 40"):
+        model.at(41)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_at_with_little_memory_computes_anew(kernel):
+    X, y, X_test, _ = halves(CANCER, step=3)
+    rich = Classifier(kernel=kernel, max_iter=30).fit(X, y)
+    poor = Classifier(kernel=kernel, max_iter=30, gram_bytes=1.0).fit(X, y)
+    for t in (1, 2, 17, 30):
+        assert rich.at(t).decision_function(X_test).tobytes() == poor.at(t).decision_function(X_test).tobytes()
+
+
+@pytest.mark.parametrize("stochastic", [None, "shuffled"])
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_warm_starts_go_on(kernel, stochastic):
+    X, y, X_test, _ = halves(CANCER, step=3)
+    settings = {"kernel": kernel, "stochastic": stochastic}
+    whole = Classifier(max_iter=12, **settings).fit(X, y)
+    model = Classifier(max_iter=5, warm_start=True, **settings).fit(X, y)
+    for iterations in (7, 12):
+        model.set_params(max_iter=iterations).fit(X, y)
+        assert len(model.path_) == iterations
+    assert model.path_.tobytes() == whole.path_.tobytes()
+    assert model.decision_function(X_test).tobytes() == whole.decision_function(X_test).tobytes()
+    model.set_params(stop=3).fit(X, y)
+    assert model.n_iter_ == 3 and len(model.path_) == 12
+    closed = Classifier(max_iter=5, **settings).fit(X, y).set_params(warm_start=True, max_iter=12).fit(X, y)
+    assert closed.path_.tobytes() == whole.path_.tobytes()
+    with pytest.raises(ValueError, match="warm_start=False"):
+        model.fit(X + 1.0, y)
+    with pytest.raises(ValueError, match="warm_start=False"):
+        model.set_params(loss="hinge").fit(X, y)
+
+
+def test_the_stop_of_the_theory():
+    X, y, _, _ = halves(CANCER)
+    model = Classifier(loss="hinge", stop="theory", validation_fraction=0.0).fit(X, y)
+    assert model.n_iter_ == len(model.path_) == stopping_time(len(y), losses.Hinge()).iterations
+    assert np.isnan(model.path_.validation_loss).all()
+    assumed = {"beta": 0.5, "tau": 0.5, "zeta": 1.0}
+    model = Classifier(stop="theory", validation_fraction=0.0, assumptions=assumed).fit(X, y)
+    assert model.n_iter_ == stopping_time(len(y), losses.Logistic(), **assumed).iterations
+
+
+def test_few_rows_are_all_learned():
+    X, y = CANCER[0][:30], CANCER[1][:30]
+    model = Classifier().fit(X, y)
+    assert model.n_iter_ == stopping_time(30, losses.Logistic()).iterations
+    assert np.isnan(model.path_.validation_loss).all()
+
+
+def test_rows_held_out_are_a_share_of_each_class_and_equal_rows_stay_together():
+    X, y, _, _ = halves(CANCER)
+    again = np.repeat(np.arange(len(y)), 1 + np.arange(len(y)) % 3)
+    rows = preparation.order(X[again], y[again].astype(float), np.random.RandomState(0))
+    held = preparation.held_out(rows, y[again], np.ones(len(again)), 0.2)
+    for label in (0, 1):
+        assert held[y[again] == label].mean() == pytest.approx(0.2, abs=0.03)
+    once = np.zeros(len(y), bool)
+    once[again[held]] = True
+    assert (once[again] == held).all()
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_a_row_of_weight_k_is_k_rows_held_out_or_not(kernel):
+    for model, (X, y, X_test, _) in ((Classifier, halves(CANCER)), (Regressor, halves(DIABETES))):
+        counts = 1 + np.arange(len(y)) % 3
+        again = np.random.default_rng(0).permutation(np.repeat(np.arange(len(y)), counts))
+        settings = of_kernel(kernel) | {"max_iter": 40}
+        one = model(**settings).fit(X, y, sample_weight=counts)
+        two = model(**settings).fit(X[again], y[again])
+        assert one.n_iter_ == two.n_iter_
+        np.testing.assert_allclose(one.predict(X_test), two.predict(X_test), rtol=1e-7)
+        np.testing.assert_allclose(one.path_.validation_loss, two.path_.validation_loss, rtol=1e-7)
+
+
+@pytest.mark.parametrize(("stop", "iterations"), [(60, 60), ("theory", 25)])
+def test_a_stop_that_needs_no_rows_held_out_learns_all(stop, iterations):
+    X, y = (array[:120] for array in CANCER)
+    model = Classifier(loss="hinge", stop=stop).fit(X, y)
+    same = Classifier(loss="hinge", stop=iterations, validation_fraction=0.0).fit(X, y)
+    assert model.n_iter_ == iterations and np.isnan(model.path_.validation_loss).all()
+    assert model.decision_function(X).tobytes() == same.decision_function(X).tobytes()
+    with pytest.raises(ValueError, match="needs rows to hold out"):
+        Classifier(kernel="rbf", gamma="ladder", stop=stop, validation_fraction=0.0).fit(X, y)
+
+
+def test_a_path_without_rows_held_out_does_not_go_on_to_a_stop_by_them():
+    X, y = (array[:120] for array in CANCER)
+    model = Classifier(stop=5, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="began without rows held out"):
+        model.set_params(stop="holdout").fit(X, y)
+
+
+def test_the_holdout_depends_on_the_random_state_alone():
+    X, y, _, _ = halves(CANCER)
+    models = [Classifier(max_iter=20, random_state=seed).fit(X, y) for seed in (0, 0, 1)]
+    assert models[0].path_.tobytes() == models[1].path_.tobytes() != models[2].path_.tobytes()
+    shuffled = np.random.default_rng(1).permutation(len(y))
+    other = Classifier(max_iter=20).fit(X[shuffled], y[shuffled])
+    np.testing.assert_allclose(other.coef_, models[0].coef_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_class_weights_are_sample_weights(kernel):
+    X, y, X_test, _ = halves(CANCER)
+    settings = of_kernel(kernel) | {"max_iter": 30}
+    one = Classifier(class_weight={0: 3.0}, **settings).fit(X, y)
+    two = Classifier(**settings).fit(X, y, sample_weight=np.where(y == 0, 3.0, 1.0))
+    np.testing.assert_allclose(one.decision_function(X_test), two.decision_function(X_test), rtol=1e-9)
+    balanced = Classifier(class_weight="balanced", **settings).fit(X, y)
+    by_hand = Classifier(class_weight={c: len(y) / (2 * (y == c).sum()) for c in (0, 1)}, **settings).fit(X, y)
+    np.testing.assert_allclose(balanced.decision_function(X_test), by_hand.decision_function(X_test), rtol=1e-9)
+
+
+def test_dictionaries():
+    X, y, X_test, y_test = halves(CANCER)
+    by_transformer = Classifier(transformer=RBFSampler(gamma=0.01, n_components=300, random_state=0)).fit(X, y)
+    assert by_transformer.score(X_test, y_test) > 0.93 and by_transformer.coef_.shape == (1, 300)
+    squares = Classifier(transformer=lambda Z: np.hstack([Z, Z**2]), max_iter=50).fit(X, y)
+    assert squares.coef_.shape == (1, 60)
+    scaler = StandardScaler().fit(X)  # the same as without a dictionary, where it does nothing
+    plain = Classifier(standardize=False, max_iter=50, validation_fraction=0.0, stop=50)
+    one = clone(plain).fit(scaler.transform(X), y)
+    two = clone(plain).set_params(transformer=PolynomialFeatures(1, include_bias=False)).fit(scaler.transform(X), y)
+    np.testing.assert_allclose(one.coef_, two.coef_, rtol=1e-12)
+    with pytest.raises(ValueError, match="not both"):
+        Classifier(transformer=RBFSampler(), kernel="rbf").fit(X, y)
+
+
+def test_the_ladder_finds_a_width_at_which_rows_held_out_are_predicted_well():
+    random = np.random.default_rng(0)
+    X = random.uniform(-1.0, 1.0, (1200, 2))
+    y = ((np.floor(4.0 * X[:, 0]) + np.floor(4.0 * X[:, 1])) % 2).astype(int)  # a chessboard
+    settings = {"kernel": "rbf", "max_iter": 200}
+    usual, found = (Classifier(gamma=gamma, **settings).fit(X[:800], y[:800]) for gamma in ("median", None))
+    assert found.gamma_ / usual.gamma_ in 2.0 ** np.arange(-2, 7)
+    assert found.gamma_ > 4.0 * usual.gamma_
+    assert found.score(X[800:], y[800:]) > usual.score(X[800:], y[800:]) + 0.1
+    again = Classifier(gamma=found.gamma_, **settings).fit(X[:800], y[:800])
+    np.testing.assert_array_equal(again.decision_function(X), found.decision_function(X))
+    assert Classifier(kernel="rbf").fit(X[:20], y[:20]).gamma_ > 0.0  # too few to hold any out
+    with pytest.raises(ValueError, match="is for the kernels 'rbf' and 'laplacian', not 'poly'"):
+        Classifier(kernel="poly", gamma="ladder").fit(X, y)
+
+
+def test_widths_of_kernels():
+    X, y, _, _ = halves(CANCER)
+    model = Classifier(kernel="rbf", gamma="median", max_iter=3).fit(X, y)
+    Z = StandardScaler().fit_transform(X)
+    apart = np.sqrt(((Z[y == 0][:, None] - Z[y == 1]) ** 2).sum(axis=2))
+    assert model.gamma_ == pytest.approx(0.5 / np.median(apart) ** 2, rel=0.1)
+    asked = []
+    model = Classifier(kernel="laplacian", gamma=lambda A, b: asked.append(A.shape) or 0.03, max_iter=3).fit(X, y)
+    assert model.gamma_ == 0.03 and asked == [X.shape]
+    assert model.dual_coef_.shape[0] == 1
+    with pytest.raises(AttributeError, match="dual_coef_"):
+        model.coef_  # noqa: B018
+
+
+@pytest.mark.parametrize("stochastic", ["cyclic", "shuffled"])
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_single_steps_learn_too(stochastic, kernel):
+    X, y, X_test, y_test = halves(CANCER)
+    for output in ("last", "average"):
+        model = Classifier(stochastic=stochastic, kernel=kernel, max_iter=8, output=output).fit(X, y)
+        assert model.score(X_test, y_test) > 0.9
+    with pytest.raises(ValueError, match="full steps"):
+        model.certificate()
+    with pytest.raises(ValueError, match="full steps"):
+        Classifier(stochastic=stochastic, stop="theory").fit(X, y)
+
+
+@pytest.mark.parametrize("output", ["last", "average", "best"])
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_certificates_hold(loss, output):
+    X, y, _, _ = halves(CANCER)
+    model = Classifier(loss=loss, output=output, eta="theory", validation_fraction=0.0, stop=200).fit(X, y)
+    certificate = model.certificate()
+    reached = {"last": -1, "best": model.path_.training_loss.argmin()}.get(output)
+    column = model.path_.average_training_loss if output == "average" else model.path_.training_loss
+    assert certificate.empirical_error == column[-1 if reached is None else reached]
+    assert certificate.optimisation_error == pytest.approx(certificate.empirical_error - certificate.least_error)
+    assert 0 <= certificate.optimisation_error <= certificate.optimisation_bound < math.inf
+    better = Classifier(loss=loss, validation_fraction=0.0, stop=400).fit(X, y)
+    radius = float(better.path_.norm[-1])
+    assert model.certificate(radius).least_error <= better.path_.training_loss[-1]
+    with pytest.raises(ValueError, match="radius"):
+        model.certificate(-1.0)
+
+
+def test_certificates_are_in_units_of_the_target():
+    X, y, _, _ = halves(DIABETES)
+    one = Regressor(validation_fraction=0.0, stop=50).fit(X, y).certificate()
+    two = Regressor(validation_fraction=0.0, stop=50).fit(X, 4.0 * y).certificate()
+    assert two.radius == pytest.approx(4.0 * one.radius)
+    np.testing.assert_allclose(two[3:], 16.0 * np.array(one[3:]), rtol=1e-9)
+    assert one.optimisation_error < 0.05 * one.empirical_error
+
+
+def test_regression_paths_are_in_units_of_the_target():
+    X, y, _, _ = halves(DIABETES)
+    model = Regressor(loss="absolute", validation_fraction=0.0, stop=50).fit(X, y)
+    errors = np.abs(model.predict(X) - y).mean()
+    assert model.path_.training_loss[-1] == pytest.approx(errors)
+    assert model.path_.training_error[-1] == pytest.approx(errors)
+    squares = Regressor(validation_fraction=0.0, stop=50).fit(X, y)
+    assert squares.path_.training_loss[-1] == pytest.approx(((squares.predict(X) - y) ** 2).mean())
+
+
+def test_models_can_be_copied_and_searched():
+    X, y, X_test, y_test = halves(CANCER)
+    model = Classifier(kernel="rbf", loss="hinge", max_iter=20).fit(X, y)
+    copied = pickle.loads(pickle.dumps(model))
+    assert copied.predict_proba(X_test).tobytes() == model.predict_proba(X_test).tobytes()
+    assert copied.at(5).predict(X_test).tobytes() == model.at(5).predict(X_test).tobytes()
+    assert len(pickle.dumps(Classifier(max_iter=20).fit(X, y))) < 200_000  # no rows, no tiles
+    search = GridSearchCV(Classifier(max_iter=20), {"loss": ["logistic", "hinge"]}, cv=2).fit(X, y)
+    assert make_pipeline(StandardScaler(), search.best_estimator_).fit(X, y).score(X_test, y_test) > 0.9
+
+
+def test_sharpness_is_the_one_that_made_the_labels():
+    rng = np.random.default_rng(0)
+    margins = np.column_stack([np.zeros(20_000), rng.normal(size=20_000)])
+    codes = (rng.random(20_000) < 1 / (1 + np.exp(-2.5 * margins[:, 1]))).astype(int)
+    assert fit_temperature(margins, codes, np.full(20_000, 1 / 20_000)) == pytest.approx(2.5, rel=0.05)
+    assert fit_temperature(np.zeros((3, 2)), np.array([0, 1, 1]), np.full(3, 1 / 3)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"loss": "absolute"}, "unknown loss"),
+        ({"kernel": "sigmoid"}, "unknown `kernel`"),
+        ({"kernel": "rbf", "gamma": -1.0}, "`gamma` must"),
+        ({"kernel": "rbf", "gamma": lambda X, y: math.nan}, "`gamma` must"),
+        ({"kernel": "poly", "degree": 0}, "degree"),
+        ({"kernel": "poly", "coef0": -1.0}, "coef0"),
+        ({"kernel": "poly", "precision": "half"}, "precision"),
+        ({"theta": 1.0}, "`theta` must"),
+        ({"eta": 0.0}, "`eta` must"),
+        ({"output": "first"}, "`output` must"),
+        ({"stop": 0}, "`stop` must"),
+        ({"stop": "never"}, "`stop` must"),
+        ({"assumptions": {"alpha": 1.0}}, "alpha"),
+        ({"max_iter": 0}, "`max_iter` must"),
+        ({"stochastic": "random"}, "`stochastic` must"),
+        ({"validation_fraction": 1.0}, "`validation_fraction` must"),
+        ({"validation_fraction": 0.0}, "hold out"),
+        ({"gram_bytes": 0}, "`gram_bytes` must"),
+        ({"standardize": "yes"}, "`standardize` must"),
+        ({"assumptions": 1.0}, "`assumptions` must be a dict"),
+        ({"kernel": 3}, "`kernel` must be a string"),
+        ({"n_jobs": "all"}, "`n_jobs` must be a whole number"),
+        ({"theta": math.nan}, "`theta` must be a number"),
+        ({"gamma": "median"}, "`gamma` has no effect without a kernel"),
+        ({"precision": "double"}, "`precision` has no effect without a kernel"),
+        ({"kernel": "poly", "gamma": "median"}, "is for the kernels 'rbf' and 'laplacian', not 'poly'"),
+        ({"kernel": "rbf", "degree": 2}, "`degree` has no effect with `kernel='rbf'`; leave it out"),
+        ({"kernel": "linear", "gamma": 0.5}, "`gamma` has no effect with `kernel='linear'`; leave it out"),
+        ({"loss": "exponential"}, "pass eta"),
+        ({"device": "cpu"}, "`device` has no effect without a kernel"),
+    ],
+)
+def test_parameters_are_checked(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Classifier(**settings).fit(*CANCER)
+
+
+def test_a_device_needs_pytorch(monkeypatch):
+    monkeypatch.setattr("tunefree.papers.kernel.backends.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"tunefree\[torch\]"):
+        Classifier(kernel="rbf", device="cpu").fit(*CANCER)
+
+
+def test_values_too_large_for_squares_need_standards():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="standardize=True"):
+        Classifier(standardize=False).fit(X * 1e150, y)
+    assert Classifier(max_iter=50).fit(X * 1e300, y).score(X * 1e300, y) > 0.8
+
+
+@pytest.mark.parametrize("kind", ["classifier", "regressor", "nothing held out"])
+def test_pictures(kind):
+    pytest.importorskip("matplotlib").use("Agg")
+    X, y, _, _ = halves(DIABETES if kind == "regressor" else CANCER)
+    model = Regressor(max_iter=30) if kind == "regressor" else Classifier(max_iter=30, output="best")
+    if kind == "nothing held out":
+        model.set_params(stop=30, validation_fraction=0.0)
+    display = PathDisplay.from_estimator(model.fit(X, y))
+    above, middle, below = display.axes_
+    assert above.get_xscale() == "log" and below.get_xlabel() == "iteration"
+    lines = [
+        [line for line in axes.get_lines() if line.get_transform() is not axes.transAxes] for axes in (above, middle)
+    ]
+    assert [len(drawn) for drawn in lines] == ([3, 3] if kind == "nothing held out" else [5, 5])
+    values = above.get_lines()[0].get_ydata()
+    least = np.minimum.accumulate(model.path_.training_loss)
+    np.testing.assert_array_equal(values, model.path_.training_loss if kind == "regressor" else least)
+    assert any("training" in text.get_text() for text in above.texts)
+    import matplotlib.pyplot as plt
+
+    axes = plt.figure().subplots(3)
+    assert type(display).from_estimator(model, axes=axes).figure_ is axes[0].figure
+    plt.close("all")
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf", "laplacian", "poly", "linear"])
+def test_nothing_is_too_large_or_too_small(kernel):
+    X, y, X_test, _ = halves(CANCER)
+    for weight in (1e-300, 1e300):
+        model = Classifier(kernel=kernel, max_iter=10).fit(X, y, sample_weight=np.full(len(y), weight))
+        even = Classifier(kernel=kernel, max_iter=10).fit(X, y)
+        np.testing.assert_allclose(model.decision_function(X_test), even.decision_function(X_test), rtol=1e-4)
+    far = np.concatenate([X_test[:3] * 1e300, -X_test[:3] * 1e300, X_test[:3] * 1e-300])
+    assert np.isfinite(even.decision_function(far)).all() and np.isfinite(even.predict_proba(far)).all()
+    values = np.random.default_rng(0).choice([-1e300, -1.0, -1e-300, 0.0, 1e-300, 1.0, 1e300], X.shape)
+    model = Classifier(kernel=kernel, max_iter=10).fit(values, y)
+    assert np.isfinite(model.decision_function(values)).all() and np.isfinite(list(model.path_[-1])).all()
+    model = Regressor(kernel=kernel, max_iter=10).fit(values, values[:, 0])
+    assert np.isfinite(model.predict(values)).all() and np.isfinite(list(model.path_[-1])).all()
+    sparsely = Classifier(kernel=kernel, max_iter=10).fit(sparse.csr_array(values), y)
+    assert np.isfinite(sparsely.decision_function(values)).all()
+
+
+FIT_AND_PRINT = """
+import hashlib
+import numpy as np
+from tunefree import IterativeRegularizationClassifier, IterativeRegularizationRegressor
+random = np.random.default_rng(0)
+X = random.normal(size=(30_000, 20))
+margins = X @ random.normal(size=20) + random.normal(size=30_000)
+for settings in ({}, {"kernel": "rbf"}):
+    n = 3000 if settings else 30_000
+    for model, y in ((IterativeRegularizationClassifier, margins > 0), (IterativeRegularizationRegressor, margins)):
+        model = model(max_iter=5, **settings).fit(X[:n], y[:n])
+        print(hashlib.sha256(model.path_.tobytes() + model.predict(X[:n]).tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_no_bit_depends_on_the_number_of_threads():
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", FIT_AND_PRINT],
+            env=os.environ | {"OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for threads in ("1", "2")
+    ]
+    assert printed[0] == printed[1] and len(printed[0].split()) == 4
+
+
+def test_the_theory_of_three_classes_is_that_of_the_softmax():
+    """Its slopes are 1/2-Lipschitz; steps of 4 / kappa^2 were those of two classes."""
+    rng = np.random.default_rng(0)
+    X = 10.0 * rng.normal(size=(90, 2))
+    model = Classifier(eta="theory", kernel="linear", stop=5, validation_fraction=0.0).fit(X, np.arange(90) % 3)
+    shown = (X - X.mean(0)) / X.std(0)
+    assert model.eta_ * (shown**2).sum(1).max() == pytest.approx(2.0, rel=1e-6)

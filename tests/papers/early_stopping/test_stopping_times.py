@@ -1,0 +1,265 @@
+"""Stopping times and rates against numbers worked out by hand from the paper's formulas; bounds against true errors."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, target
+from hypothesis import strategies as st
+
+from tunefree import losses
+from tunefree.papers.early_stopping.stopping_times import (
+    gradient_bound,
+    hinge_schedule,
+    largest_step,
+    optimisation_bound,
+    stopping_time,
+    usual_theta,
+)
+
+HINGE, LOGISTIC, SQUARE, CUBE = losses.Hinge(), losses.Logistic(), losses.Square(), losses.power_loss(3.0)
+
+# (loss, options) -> exponent, rate, logarithm; each worked out by hand from the statement named.
+BY_HAND = {
+    "Corollary 6": (HINGE, {"theta": 0.5}, "2/3", "1/3", True),
+    # q = 0, tau = 0, beta = 1: gamma = max(1/(3(1-theta)), 1/(1+theta)), alpha = min(1/3, theta/(1+theta)).
+    "after Corollary 5, late": (HINGE, {"theta": 0.75}, "4/3", "1/3", False),
+    "after Corollary 5, early": (HINGE, {"theta": 0.25}, "4/5", "1/5", True),
+    # theta >= 1/2: gamma = 2/((1-theta)(2 beta+1)(2-tau+zeta tau/2)) with 2 - 1/2 + 1/4 = 7/4.
+    "Corollary 5, late": (HINGE, {"theta": 0.5, "beta": 0.5, "tau": 0.5, "zeta": 1.0}, "8/7", "2/7", True),
+    # theta < 1/2: gamma = 2/((1-theta+2 beta theta) 7/4), alpha = theta beta gamma; theta = 1/4, beta = 1/2.
+    "Corollary 5, early": (HINGE, {"theta": 0.25, "beta": 0.5, "tau": 0.5, "zeta": 1.0}, "8/7", "1/7", True),
+    # q = 2, edge 3/4: 2/(1-theta) = 10; (1+2)(2) + 2(1+1/2) = 9.
+    "Theorem 4, late": (CUBE, {"theta": 0.8, "zeta": 1.0}, "10/9", "2/9", False),
+    # theta = 0.7: (theta(1+q)-q)/(1-theta) = 1/3; gamma = (20/3)/((1+2/3) 2 + 3); alpha = 1/(2 + 3(1+3/2)).
+    "Theorem 4, early": (CUBE, {"theta": 0.7, "zeta": 1.0}, "20/19", "2/19", True),
+    "Theorem 7, late": (HINGE, {"theta": 0.75, "output": "average"}, "4/3", "1/3", False),
+    "Theorem 7, at the edge": (HINGE, {"theta": 0.5, "output": "best"}, "2/3", "1/3", True),
+    "Theorem 7, early": (HINGE, {"theta": 0.25, "output": "average"}, "4/5", "1/5", False),
+    # Theorem 8 with q = 0: gamma = 2/((1-theta)(1+2 beta)(2-tau+zeta tau/2)), alpha = (1-theta) beta gamma.
+    "Theorem 8": (LOGISTIC, {"theta": 0.5, "beta": 0.5, "tau": 0.5, "zeta": 1.0}, "8/7", "2/7", False),
+    "Corollary 9": (LOGISTIC, {"theta": 0.25, "beta": 0.5}, "2/3", "1/4", False),
+    "Corollary 9, f in the space": (LOGISTIC, {}, "1/3", "1/3", False),
+    "Corollary 10": (SQUARE, {"theta": 0.5, "beta": 0.5, "zeta": 1.0}, "8/9", "2/9", False),
+    "Corollary 10, f in the space": (SQUARE, {"zeta": 1.0}, "1/3", "1/3", False),
+    # T = m^(1/((1-theta)(2 beta+1))), rate beta/(2 beta+1)
+    "Theorem 11": (HINGE, {"theta": 0.6, "beta": 0.5, "zeta": 0.3}, "5/4", "1/4", False),
+}
+
+
+@pytest.mark.parametrize("case", BY_HAND)
+def test_stopping_times_by_hand(case):
+    loss, options, exponent, rate, logarithm = BY_HAND[case]
+    found = stopping_time(5000, loss, **options)
+    assert found.exponent == pytest.approx(float(Fraction(exponent)), rel=1e-14)
+    assert found.rate == pytest.approx(float(Fraction(rate)), rel=1e-14)
+    assert found.logarithm is logarithm
+    assert found.iterations == math.ceil(5000 ** float(Fraction(exponent)) - 1e-6)
+
+
+def test_theorem_12_by_hand():
+    # epsilon = 1/6, beta = 9/10 > 7/10: theta = (3.6-1+0.5 2.8)/(2.8 2.5) = 4/7, T = m^(5/6), rate 1/3 - 1/24
+    found = hinge_schedule(64, beta=0.9, epsilon=1 / 6)
+    assert found.theta == pytest.approx(4 / 7, rel=1e-14)
+    assert (found.iterations, found.exponent) == (32, pytest.approx(5 / 6))
+    assert found.rate == pytest.approx(7 / 24)
+
+
+@given(epsilon=st.floats(0.01, 0.32), share=st.floats(0.01, 0.99))
+def test_theorem_12_is_theorem_11_with_steps_that_depend_on_beta(epsilon, share):
+    least = (4 - 3 * epsilon) / (4 + 6 * epsilon)
+    beta = least + share * (1 - least)
+    schedule = hinge_schedule(1000, beta, epsilon)
+    same = stopping_time(1000, HINGE, theta=schedule.theta, beta=beta)
+    assert schedule.theta > 0.5
+    assert same.exponent == pytest.approx(schedule.exponent)
+    assert same.rate >= schedule.rate
+
+
+@given(
+    power=st.floats(1.0, 4.0),
+    place=st.floats(0.01, 0.99),
+    beta=st.floats(0.05, 1.0),
+    tau=st.floats(0.0, 1.0),
+    zeta=st.floats(0.05, 1.95),
+)
+def test_the_printed_formulas(power, place, beta, tau, zeta):
+    q = power - 1.0
+    theta = q / (q + 1) + place * (1 - q / (q + 1))
+    found = stopping_time(100, losses.power_loss(power), theta=theta, beta=beta, tau=tau, zeta=zeta, smooth=False)
+    variance, capacity = 2 - tau + zeta * tau / 2, q * (1 + zeta / 2)
+    if theta >= (q + 1) / (q + 2):
+        gamma = 2 / (1 - theta) / ((1 + 2 * beta) * variance + capacity)
+        alpha = beta / (beta * variance + variance / 2 + capacity / 2)
+    else:
+        inner = 2 * beta * (theta * (1 + q) - q) / (1 - theta)
+        gamma = 2 / (1 - theta) / ((1 + inner) * variance + capacity)
+        alpha = beta / (beta * variance + (1 - theta) / (theta * (1 + q) - q) * (variance / 2 + capacity / 2))
+    assert (found.exponent, found.rate) == (pytest.approx(gamma, rel=1e-9), pytest.approx(alpha, rel=1e-9))
+
+
+def test_the_usual_steps_stop_earliest_at_the_best_rate():
+    for loss in (HINGE, CUBE):
+        best = stopping_time(1000, loss, theta=usual_theta(loss))
+        for theta in np.linspace(usual_theta(loss), 0.99, 7):
+            other = stopping_time(1000, loss, theta=float(theta))
+            assert other.rate == pytest.approx(best.rate) and other.exponent >= best.exponent * (1 - 1e-12)
+    assert usual_theta(SQUARE) == 0.0
+    assert usual_theta(CUBE) == 0.75
+
+
+def test_whole_powers_are_not_rounded_up():
+    assert stopping_time(1000, HINGE).iterations == 100
+    assert stopping_time(10**9, LOGISTIC).iterations == 1000
+    assert stopping_time(1, HINGE).iterations == 1
+
+
+def test_a_time_beyond_the_largest_number():
+    found = stopping_time(100, losses.power_loss(4.0), theta=0.9975, beta=0.25, tau=1.0, zeta=0.25, smooth=False)
+    assert found.exponent > 155 and found.iterations > 10**307
+
+
+@pytest.mark.parametrize(
+    ("loss", "options", "message"),
+    [
+        (HINGE, {"theta": 0.0}, "above 0"),
+        (CUBE, {"theta": 0.6}, "above 0.666667"),
+        (LOGISTIC, {"theta": 1.0}, "below 1"),
+        (HINGE, {"beta": 0.0}, "beta"),
+        (HINGE, {"tau": 1.1}, "tau"),
+        (HINGE, {"zeta": 0.0}, "zeta"),
+        (HINGE, {"output": "first"}, "output"),
+        (losses.Exponential(), {}, "Exponential"),
+    ],
+)
+def test_what_the_theorems_leave_out(loss, options, message):
+    with pytest.raises(ValueError, match=message):
+        stopping_time(100, loss, **options)
+
+
+def test_what_theorem_12_leaves_out():
+    with pytest.raises(ValueError, match="epsilon"):
+        hinge_schedule(100, 0.9, 0.4)
+    with pytest.raises(ValueError, match="beta"):
+        hinge_schedule(100, 0.5, 0.1)
+
+
+@pytest.mark.parametrize("twin", [losses.power_loss(2.0), losses.epsilon_insensitive(0.0, 2.0)])
+def test_the_square_loss_by_another_name_stops_at_the_same_time(twin):
+    assert stopping_time(10_000, twin, zeta=0.5) == stopping_time(10_000, SQUARE, zeta=0.5)
+    assert stopping_time(10_000, twin, zeta=0.5).iterations == 40
+    assert largest_step(twin, 0.0, kappa=1.0, bound=0.5) == largest_step(SQUARE, 0.0, kappa=1.0, bound=0.5)
+
+
+def test_largest_steps_by_hand():
+    # (10) with c_0 = 1, |V|_0 = 1: min(sqrt(1/2)/(sqrt 2 (kappa+1)), (1/2)/4)
+    assert largest_step(HINGE, 0.5, kappa=1.0) == pytest.approx(0.125)
+    assert largest_step(HINGE, 0.5, kappa=9.0) == pytest.approx(0.05)
+    # Theorem 8: min((1-theta)/(2 ln 2), 4/kappa^2)
+    assert largest_step(LOGISTIC, 0.5, kappa=1.0) == pytest.approx(0.25 / math.log(2))
+    assert largest_step(LOGISTIC, 0.0, kappa=4.0) == pytest.approx(0.25)
+    # the multinomial logistic loss: L = 1/2, |V|_0 = ln K
+    assert largest_step(LOGISTIC, 0.0, kappa=4.0, outputs=3, softmax=True) == pytest.approx(2 / 16)
+    assert largest_step(LOGISTIC, 0.5, kappa=0.1, outputs=3, softmax=True) == pytest.approx(0.25 / math.log(3))
+    # the square loss: L = 2, |V|_0 = b^2
+    assert largest_step(SQUARE, 0.0, kappa=1.0, bound=0.5) == pytest.approx(0.5)
+    # q = 2, c_2 = 3 * 2: min(sqrt(1/8)/(6 (kappa+1)^3), (1/4)/4)
+    assert largest_step(CUBE, 0.75, kappa=1.0) == pytest.approx(math.sqrt(1 / 8) / 48)
+
+
+@given(power=st.floats(1.0, 4.0), kappa=st.floats(0.01, 100.0), norm=st.floats(0.0, 50.0))
+def test_gradient_bound_is_what_21_needs(power, kappa, norm):
+    slopes = losses.power_loss(power).growth(1.0)
+    q = slopes.power
+    # |f(x)| <= kappa ||f||, so the gradient's norm is at most kappa c_q (1 + (kappa ||f||)^q); with q = 0, kappa c_0.
+    needed = kappa * slopes.constant * ((1 + (kappa * norm) ** q) if q > 0 else 1.0)
+    assert needed <= gradient_bound(slopes, kappa) * max(1.0, norm**q) * (1 + 1e-9)
+
+
+def descend(X, y, loss, theta, step, rounds):
+    """Ten lines: (1), with all iterates and their empirical errors."""
+    w, sums, mass, iterates = np.zeros(X.shape[1]), np.zeros(X.shape[1]), 0.0, []
+    for t in range(1, rounds + 1):
+        eta = step * t**-theta
+        sums, mass = sums + eta * w, mass + eta
+        iterates.append((w, sums / mass))
+        slopes = np.array([loss.left_slope(a, b) for a, b in zip(y, X @ w, strict=True)])
+        w = w - eta * X.T @ slopes / len(y)
+    return iterates
+
+
+def empirical(X, y, loss, w):
+    return np.mean([loss.value(a, b) for a, b in zip(y, X @ w, strict=True)])
+
+
+@pytest.mark.parametrize("output", ["last", "average", "best"])
+@pytest.mark.parametrize(
+    ("loss", "theta"),
+    [(HINGE, 0.3), (HINGE, 0.5), (HINGE, 0.8), (losses.Absolute(), 0.5), (CUBE, 0.75), (LOGISTIC, 0.0), (SQUARE, 0.5)],
+)
+def test_the_lemmas_bound_the_optimisation_error(loss, theta, output):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(40, 3)) / 2
+    y = np.where(X @ [1, -1, 0.5] + 0.2 * rng.normal(size=40) > 0, 1.0, -1.0)
+    kappa = float(np.sqrt((X**2).sum(axis=1).max()))
+    step = largest_step(loss, theta, kappa)
+    iterates = descend(X, y, loss, theta, step, 60)
+    errors = [empirical(X, y, loss, w) for w, _ in iterates]
+    grid = list(rng.normal(size=(200, 3)) * 3)
+    for T in (3, 10, 60):
+        reached = {
+            "last": errors[T - 1],
+            "average": empirical(X, y, loss, iterates[T - 1][1]),
+            "best": min(errors[:T]),
+        }[output]
+        norms = max(np.linalg.norm(w) for w, _ in iterates[:T])
+        for u in [*grid, *(w for w, _ in iterates)]:
+            radius = max(float(np.linalg.norm(u)), norms)
+            bound = optimisation_bound(T, loss, theta=theta, step=step, kappa=kappa, radius=radius, output=output)
+            assert reached - empirical(X, y, loss, u) <= bound
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    y=st.lists(st.sampled_from([-1.0, 1.0]), min_size=2, max_size=8),
+    u=st.lists(st.floats(-8.0, 8.0), min_size=2, max_size=2),
+    kind=st.sampled_from([(HINGE, 0.3), (HINGE, 0.5), (LOGISTIC, 0.0), (SQUARE, 0.25)]),
+)
+def test_no_rows_are_found_on_which_the_lemmas_fail(seed, y, u, kind):
+    (loss, theta), X = kind, np.random.default_rng(seed).choice([-1.0, -0.25, 0.0, 1.0], size=(len(y), 2))
+    kappa = float(np.sqrt((X**2).sum(axis=1).max())) or 1.0
+    step = largest_step(loss, theta, kappa)
+    iterates = descend(X, np.array(y), loss, theta, step, 12)
+    errors = [empirical(X, y, loss, w) for w, _ in iterates]
+    other = empirical(X, y, loss, np.array(u))
+    for T in (3, 12):
+        norms = max(np.linalg.norm(w) for w, _ in iterates[:T])
+        radius = max(float(np.linalg.norm(u)), norms)
+        of_average = empirical(X, y, loss, iterates[T - 1][1])
+        for output, error in (("last", errors[T - 1]), ("average", of_average), ("best", min(errors[:T]))):
+            bound = optimisation_bound(T, loss, theta=theta, step=step, kappa=kappa, radius=radius, output=output)
+            target(float(error - other - bound), label=f"{output} after {T}: error minus bound")
+            assert error - other <= bound + 1e-12
+
+
+def test_iterates_stay_where_lemma_15_has_them():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(30, 2))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    kappa = float(np.sqrt((X**2).sum(axis=1).max()))
+    for loss, theta in ((HINGE, 0.5), (CUBE, 0.7), (LOGISTIC, 0.0)):
+        step = largest_step(loss, theta, kappa)
+        for t, (w, _) in enumerate(descend(X, y, loss, theta, step, 100)[1:], start=1):
+            assert np.linalg.norm(w) <= t ** ((1 - theta) / 2)
+
+
+@pytest.mark.parametrize("kappa", [0.5, 1.0, 3.0])
+def test_the_step_of_theorem_12_needs_rows_of_norm_at_most_1(kappa):
+    x = kappa * np.eye(2)[0]  # one row, which is wrong by far: the subgradient of the empirical error is its longest
+    longest = float(np.linalg.norm(-HINGE.left_slope(1.0, -9.0) * x))
+    for_half = 0.5 * (kappa + 1.0)  # (21) with q = 0 and c_q = 1/2
+    assert (longest <= for_half) == (kappa <= 1.0)
+    assert longest <= gradient_bound(HINGE.growth(1.0), kappa)

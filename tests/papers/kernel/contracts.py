@@ -1,0 +1,145 @@
+"""Teaching banks of kernel learners, and what their functions are made of, for the tests of kernels."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from tests.strategies import as_dense
+from tunefree import losses
+from tunefree.core.rows import n_rows, part
+from tunefree.losses import objectives
+from tunefree.model.group import LabelledRows
+from tunefree.model.members import Setting
+from tunefree.papers.kernel import kernel_bank
+from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
+from tunefree.papers.kernel.points import points
+
+# Few, since each is compiled for each learner.
+OBJECTIVES = {
+    "binary": objectives.Binary(losses.SmoothedHinge(), 0.0),
+    "against": objectives.OneAgainstAll(losses.SmoothedHinge(), 0.0),
+    "multinomial": objectives.Multinomial(1.0),
+}
+
+
+class Rows(NamedTuple):
+    """Labelled rows."""
+
+    X: np.ndarray  # (n, d)
+    y: np.ndarray  # (n,) as the objective takes them
+    weight: np.ndarray  # (n,)
+    n_outputs: int
+    objective: Any
+
+
+def drawn(seed: int, n: int, d: int = 4, kind: str = "binary", distinct: float = 1.0, weighted: bool = True) -> Rows:
+    """Rows of classes that no hyperplane parts, some of weight 0; fewer distinct ones come again."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.8)
+    X = X[rng.integers(0, max(1, int(distinct * n)), n)] if distinct < 1.0 else X
+    score = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n)
+    n_outputs = 1 if kind == "binary" else 3
+    y = np.where(score > 0, 1.0, -1.0) if kind == "binary" else np.digitize(score, [-0.3, 0.3]).astype(float)
+    weight = rng.choice([0.0, 0.5, 1.0, 3.0], n) if weighted else np.ones(n)
+    return Rows(X, y, weight, n_outputs, OBJECTIVES[kind])
+
+
+def gram(X: np.ndarray, Z: np.ndarray, name: str, gamma: float, degree: int = 3, constant: float = 1.0) -> np.ndarray:
+    """Kernel values (n, m) by their definitions, of rows as they are in single or double precision."""
+    X, Z = X.astype(np.float64), Z.astype(np.float64)
+    if name == "rbf":
+        return np.exp(-gamma * cdist(X, Z, "sqeuclidean"))
+    if name == "laplacian":
+        return np.exp(-gamma * cdist(X, Z, "cityblock"))
+    return (gamma * X @ Z.T + constant) ** degree if name == "poly" else X @ Z.T
+
+
+@contextmanager
+def frozen_after(n: int) -> Any:
+    """Banks settle on their first n rows."""
+    with patch.object(kernel_bank, "WARMUP_ROWS", n):
+        yield
+
+
+def bank_of(
+    data: Rows,
+    learner: str = "kernel-pistol",
+    kernel_config: KernelConfig = KernelConfig("rbf", 0.5),  # noqa: B008
+    widths: tuple[float, ...] = (1.0,),
+    average: bool = True,
+    view: str = "raw",
+    n_classes: int | None = None,
+    **settings: float,
+) -> KernelBank:
+    """A bank that has seen nothing."""
+    member_settings = [Setting(learner, {**settings, "width": width}, view) for width in widths]
+    return KernelBank(member_settings, kernel_config, data.objective, data.n_outputs, n_classes, average)
+
+
+def teach(
+    bank: KernelBank,
+    block: Any,
+    data: Rows,
+    cuts: tuple[int, ...] = (),
+    evaluation_weight: Any = None,
+) -> Any:
+    """What each learner predicted (M, n, K) before it learned a row; cut into batches at ``cuts``."""
+    n = n_rows(block)
+    predictions = np.empty((len(bank.members), n, bank.n_outputs))
+    evaluation_weight = data.weight if evaluation_weight is None else evaluation_weight
+    edges = [0, *cuts, n]
+    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        here = slice(start, stop)
+        rows = LabelledRows(part(block, start, stop), data.y[here], data.weight[here], evaluation_weight[here])
+        bank.learn(rows, predictions[:, here])
+    return predictions
+
+
+def taught(data: Rows, block: Any = None, cuts: tuple[int, ...] = (), **options: Any) -> tuple[KernelBank, np.ndarray]:
+    """A bank that settled on its first row, after one pass, and what it predicted; 0 of the first row."""
+    bank = bank_of(data, **options)
+    with frozen_after(1):
+        predictions = teach(bank, as_dense(data.X) if block is None else block, data, cuts)
+    return bank, np.nan_to_num(predictions)
+
+
+def by_row(bank: KernelBank, block: Any) -> np.ndarray:
+    """Coefficients (M, n, K) with which the bank predicts, at the first of the rows that are the same."""
+    rows = points(block, bank._kernel(1.0), bank.expansion.store.values.dtype.type)
+    first: dict[bytes, int] = {}
+    for i, key in enumerate(rows.keys(rows.size)):
+        first.setdefault(key, i)
+    expansion, found = bank.expansion, np.zeros((len(bank.members), rows.size, bank.n_outputs))
+    for (store, n), coefficients in zip(
+        ((expansion.store, expansion.n), (expansion.block, expansion.filled)), bank._coefficients(), strict=True
+    ):
+        for place, key in enumerate(store.keys(n)):
+            found[:, first[key]] += coefficients[:, :, place]
+    return found
+
+
+def naive_slope(data: Rows) -> Any:
+    """The slope function of rows' objective, with sample weights, in NumPy."""
+    kind = type(data.objective).__name__
+
+    def of_round(t: int, margins: np.ndarray) -> np.ndarray:
+        if kind == "Multinomial":
+            odds = np.exp(margins - margins.max())
+            return data.weight[t] * (odds / odds.sum() - (np.arange(len(margins)) == data.y[t]))
+        labels = [data.y[t]] if kind == "Binary" else np.where(np.arange(len(margins)) == data.y[t], 1.0, -1.0)
+        loss = data.objective.loss
+        steep = [loss.slope(label, margin) for label, margin in zip(labels, margins, strict=True)]
+        return data.weight[t] * np.array(steep) / loss.lipschitz
+
+    return of_round
+
+
+def saved(bank: KernelBank) -> dict[str, bytes]:
+    """All that a bank knows, byte for byte."""
+    arrays, header = bank.save_state(10**6)
+    return {name: array.tobytes() for name, array in arrays.items()} | {"header": repr(header).encode()}

@@ -1,0 +1,192 @@
+"""What every kernel obeys: those in the registry, and one that is not in the package."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.gaussian_process.kernels import Matern as MaternOfScikitLearn
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from tests.extending import run_page
+from tests.papers.kernel.outside import Matern
+from tests.strategies import KINDS
+from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
+from tunefree.core.errors import ModelError
+from tunefree.papers.kernel import fourier, kernel_sums, kernels
+from tunefree.papers.kernel.kernels import kernel_of
+from tunefree.papers.kernel.pairs import DotProduct, L1Distance
+from tunefree.papers.kernel.points import BLOCK, points, selected
+
+OUTSIDE = "matern-3/2"
+GAMMA = 0.3
+SCIKIT_LEARNS = {
+    "rbf": {"gamma": GAMMA},
+    "laplacian": {"gamma": GAMMA},
+    "poly": {"gamma": GAMMA, "degree": 3, "coef0": 1.0},
+    "linear": {},
+}
+PACKAGE = copy.deepcopy(kernels.ALL)  # without the one from outside
+by_kernel = pytest.mark.parametrize("name", [*(name for name in kernels.ALL if name != "precomputed"), OUTSIDE])
+
+
+@pytest.fixture(autouse=True)
+def with_one_from_outside(monkeypatch):
+    package = copy.deepcopy(PACKAGE)
+    monkeypatch.setattr(kernels, "ALL", package)
+    monkeypatch.setattr(kernels, "register", package.register)
+    package.register(OUTSIDE, Matern)
+
+
+def drawn(seed, n, d=4):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
+
+
+def one_by_one(kernel, X, Z):
+    """Values (n, m) from the numbers of each pair, uncompiled."""
+    found, products = np.empty((len(X), len(Z))), isinstance(kernel.pair, DotProduct)
+    assert products or isinstance(kernel.pair, L1Distance)
+    for i, x in enumerate(X):
+        for j, z in enumerate(Z):
+            own, other = (x @ x, z @ z) if products else (np.abs(x).sum(), np.abs(z).sum())
+            pair = x @ z if products else np.abs(x - z).sum() - own - other
+            found[i, j] = kernel.similarity(pair, own, other)
+    return found
+
+
+@by_kernel
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_tiles_and_diagonals_are_the_values_of_pairs(name, form):
+    kernel, X, Z = kernel_of(name, GAMMA), drawn(0, 30), drawn(1, 20)
+    X[3] = X[7]
+    expected = one_by_one(kernel, X, Z)
+    np.testing.assert_allclose(kernel.tile(form(X), form(Z)), expected, rtol=1e-9, atol=1e-12)
+    own = one_by_one(kernel, X, X)
+    np.testing.assert_allclose(kernel.diagonal(form(X)), np.diag(own), rtol=1e-9)
+    assert kernel.diagonal(form(X.astype(np.float32))).dtype == np.float64
+    thin = kernel.tile(form(X.astype(np.float32)), form(Z.astype(np.float32)))
+    assert thin.dtype == np.float32
+    np.testing.assert_allclose(thin, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+
+
+@by_kernel
+def test_values_are_those_of_scikit_learn(name):
+    X, Z = drawn(2, 30), drawn(3, 20)
+    if name == OUTSIDE:
+        expected = MaternOfScikitLearn(length_scale=(2.0 * GAMMA) ** -0.5, nu=1.5)(X, Z)
+    else:
+        expected = pairwise_kernels(X, Z, metric=name, **SCIKIT_LEARNS[name])
+    np.testing.assert_allclose(kernel_of(name, GAMMA).tile(X, Z), expected, rtol=1e-7, atol=1e-9)
+
+
+@by_kernel
+def test_matrices_are_symmetric_and_positive_semidefinite(name):
+    X = np.concatenate([drawn(4, 60), drawn(4, 5)])
+    values = kernel_of(name, GAMMA).tile(X, X)
+    np.testing.assert_allclose(values, values.T, rtol=1e-9, atol=1e-12)
+    eigenvalues = np.linalg.eigvalsh(values)
+    assert eigenvalues[0] >= -1e-6 * eigenvalues[-1]
+
+
+@by_kernel
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_compiled_code_computes_the_same_values(name, kind):
+    kernel, X, Z = kernel_of(name, GAMMA), drawn(5, 50), drawn(6, 200)
+    block, rows = (points(KINDS[kind](A), kernel, np.float64) for A in (X, Z))
+    block = selected(block, np.arange(50)).cut(0, BLOCK)
+    store = selected(rows, np.arange(200), kernel)
+    coefficients = np.random.default_rng(7).normal(size=(1, 1, 200))
+    found = kernel_sums.evaluate(kernel, np.zeros(1, int), block, (0, 50), store, coefficients)[0, :50, 0]
+    np.testing.assert_allclose(found, one_by_one(kernel, X, Z) @ coefficients[0, 0], rtol=1e-8, atol=1e-8)
+    within = np.zeros((1, BLOCK, BLOCK))
+    kernel_sums.write_values_within(kernel, block, (0, 50), within)
+    np.testing.assert_allclose(np.tril(within[0, :50, :50]), np.tril(one_by_one(kernel, X, X)), rtol=1e-6, atol=1e-7)
+
+
+@by_kernel
+def test_compiled_code_holds_numbers_in_the_type_of_the_rows(name):
+    kernel = kernel_of(name, GAMMA)
+    compact = kernel.in_compiled_code(np.dtype(np.float32))
+    assert compact == kernel and type(compact) is type(kernel)
+    for before, after in zip(kernel, kernel_sums.fields_in(type(kernel), "float32")(kernel), strict=True):
+        assert type(after) is (np.float32 if isinstance(before, float) else type(before))
+
+
+@by_kernel
+def test_the_square_of_a_ladder_is_the_next_step(name):
+    X, kernel, wider = drawn(8, 40), kernel_of(name, 2.0 * GAMMA), kernel_of(name, GAMMA)
+    is_square = np.allclose(wider.tile(X, X) ** 2, kernel.tile(X, X), rtol=1e-9)
+    assert is_square == kernel.is_ladder
+
+
+@by_kernel
+def test_gamma_is_a_width_where_there_is_a_distance(name):
+    X, distance = drawn(9, 40), kernel_of(name, GAMMA).distance
+    if distance is not None:
+        unit = {"euclidean": 4.0, "manhattan": 2.0}[distance]
+        scaled = kernel_of(name, GAMMA / unit).tile(2.0 * X, 2.0 * X)
+        np.testing.assert_allclose(scaled, kernel_of(name, GAMMA).tile(X, X), rtol=1e-9)
+        np.testing.assert_allclose(kernel_of(name, GAMMA).diagonal(X), 1.0)
+
+
+@by_kernel
+def test_means_of_cosines_are_near_the_kernel_where_there_is_a_spectral_distribution(name):
+    X, kernel = drawn(10, 20), kernel_of(name, GAMMA)
+    distribution = kernel.spectral_distribution
+    if distribution is None:
+        with pytest.raises(TypeError, match="has no Fourier features"):
+            kernel.frequency_scale()
+        return
+    draw = fourier.SPECTRAL_DISTRIBUTIONS[distribution]
+    angles = kernel.frequency_scale() * X @ np.array([draw(0, j, 20_000) for j in range(X.shape[1])])
+    means = np.cos(angles[:, None] - angles[None]).mean(axis=2)
+    np.testing.assert_allclose(means, kernel.tile(X, X), atol=0.05)
+
+
+@by_kernel
+def test_pytorch_computes_the_same_values(name):
+    torch = pytest.importorskip("torch")
+    from tunefree.papers.kernel.torch_backend import Rows
+
+    kernel, arrays = kernel_of(name, GAMMA), (drawn(11, 30), drawn(12, 20))
+    squares = isinstance(kernel.pair, DotProduct)
+    norms = [(a**2 if squares else np.abs(a)).sum(axis=1) for a in arrays]
+    rows, others = (Rows(torch.tensor(a), torch.tensor(own)) for a, own in zip(arrays, norms, strict=True))
+    for values in (kernel.torch_similarity(rows, others), kernel.torch_tile(rows, others)):
+        np.testing.assert_allclose(values.numpy(), kernel.tile(*arrays), rtol=1e-7, atol=1e-9)
+
+
+def test_a_kernel_from_outside_is_learned_with_by_its_name():
+    X = drawn(13, 400)
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    kernel = kernel_of(OUTSIDE, GAMMA)
+    parameters = {"precision": "double", "view": "raw", "passes": 1}
+    named = KernelPiSTOLClassifier(kernel=OUTSIDE, gamma=GAMMA, **parameters).fit(X, y)
+    function = KernelPiSTOLClassifier(kernel=lambda A, B: kernel.tile(A, B), **parameters).fit(X, y)
+    np.testing.assert_allclose(named.decision_function(X), function.decision_function(X), rtol=1e-6, atol=1e-6)
+    assert KernelPiSTOLClassifier(kernel=OUTSIDE, passes=1).fit(X, y).gamma_ != 1.0  # the median rule's
+    parameters = {"gamma": GAMMA, "precision": "double", "standardize": False}
+    stopped = IterativeRegularizationClassifier(kernel=OUTSIDE, stop=30, validation_fraction=0.0, **parameters)
+    margins = stopped.fit(X, y).decision_function(X)
+    np.testing.assert_allclose(margins, kernel.tile(X, X) @ stopped.dual_coef_[0], rtol=1e-9, atol=1e-12)
+    assert IterativeRegularizationClassifier(kernel=OUTSIDE, max_iter=30).fit(X, y).score(X, y) > 0.8
+
+
+def test_what_cannot_be_done_names_the_kernels_that_can():
+    with pytest.raises(ModelError, match=f"choose one of rbf, .*, precomputed, {OUTSIDE}, or give"):
+        kernel_of("sigmoid", 1.0)
+    X, y = drawn(14, 60), np.arange(60) % 2
+    with pytest.raises(ValueError, match="the kernel matern does not have; choose the kernel rbf or laplacian"):
+        KernelPiSTOLClassifier(kernel=OUTSIDE, max_support=10).fit(X, y)
+    with pytest.raises(ValueError, match=f"is for the kernels 'rbf', 'laplacian' and '{OUTSIDE}', not 'poly'"):
+        IterativeRegularizationClassifier(kernel="poly", gamma="ladder").fit(X, y)
+
+
+def test_the_page_on_adding_a_kernel_runs_as_it_stands(monkeypatch):
+    package = copy.deepcopy(PACKAGE)
+    monkeypatch.setattr(kernels, "ALL", package)
+    monkeypatch.setattr(kernels, "register", package.register)
+    assert run_page("kernel.md")["tuned"].gamma_ > 0.0

@@ -1,0 +1,326 @@
+"""Kernel learners that learn together: nothing depends on cuts or threads, rows wait, and any finite row is borne."""
+
+from __future__ import annotations
+
+import copy
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.papers.kernel.contracts import bank_of, drawn, frozen_after, saved, taught, teach
+from tests.strategies import KINDS, as_dense, as_sparse
+from tunefree import losses
+from tunefree.core import storage, threads
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import part
+from tunefree.losses import objectives
+from tunefree.papers.kernel.kernel_bank import WARMUP_ROWS, KernelConfig
+
+WIDTHS = (0.5, 1.0, 4.0)
+few = settings(max_examples=5)
+
+
+def learned(data, block, cuts=(), frozen=300, **options):
+    """A bank after one pass, with probabilities, what it predicted on the way and what it predicts of the rows."""
+    usual = {"kernel_config": KernelConfig(), "view": "steady", "n_classes": max(data.n_outputs, 2)}
+    bank = bank_of(data, widths=WIDTHS, **usual | options)
+    with frozen_after(frozen):
+        shown = teach(bank, block, data, cuts)
+        return bank, shown, bank.predict(block)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@few
+@given(
+    cuts=st.lists(st.integers(0, 700), max_size=6),
+    double=st.booleans(),
+    view=st.sampled_from(["raw", "steady", "level"]),
+)
+def test_cuts_of_batches_change_no_byte(kind, cuts, double, view):
+    data = drawn(0, 700, kind="against", distinct=0.7)
+    block = KINDS[kind](data.X)
+    options = {"kernel_config": KernelConfig(double=double), "view": view}
+    whole, pieces = (learned(data, block, at, **options) for at in ((), sorted(cuts)))
+    assert whole[1].tobytes() == pieces[1].tobytes()
+    assert whole[2].tobytes() == pieces[2].tobytes()
+    assert saved(whole[0]) == saved(pieces[0])
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_cuts_of_rows_that_wait_change_no_byte(kind):
+    data = drawn(0, 250, kind="against")
+    block = KINDS[kind](data.X)
+    whole, pieces = (learned(data, block, at) for at in ((), (0, 0, 1, 100, 249)))
+    assert whole[2].tobytes() == pieces[2].tobytes()
+    assert saved(whole[0]) == saved(pieces[0])
+
+
+def test_rows_one_by_one_change_no_byte():
+    data = drawn(1, 400)
+    block = as_dense(data.X)
+    whole, pieces = (learned(data, block, at, frozen=150) for at in ((), tuple(range(1, 400))))
+    assert whole[1].tobytes() == pieces[1].tobytes()
+    assert saved(whole[0]) == saved(pieces[0])
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_predictions_of_a_row_do_not_depend_on_the_rows_that_it_came_with(kind):
+    data = drawn(2, 600)
+    bank, _, whole = learned(data, KINDS[kind](data.X))
+    for start, stop in ((0, 1), (17, 18), (100, 350), (300, 600)):
+        alone = bank.predict(part(KINDS[kind](data.X), start, stop))
+        np.testing.assert_array_equal(alone, whole[:, start:stop])
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_the_number_of_threads_changes_no_byte(kind, monkeypatch):
+    data = drawn(3, 2500, weighted=False)
+    data = data._replace(y=np.random.default_rng(3).choice([-1.0, 1.0], 2500))  # nearly all rows become points
+    monkeypatch.setattr(threads, "FEW", 0)
+    found = []
+    for number in (1, 2, 5):
+        monkeypatch.setattr(os, "cpu_count", lambda number=number: number)
+        bank, shown, predictions = learned(data, KINDS[kind](data.X))
+        found.append((shown.tobytes(), predictions.tobytes(), saved(bank)))
+    assert bank.expansion.n > 2048
+    assert found[0] == found[1] == found[2]
+
+
+def test_rows_wait_until_there_are_enough():
+    data = drawn(4, WARMUP_ROWS + 200, weighted=False)
+    bank = bank_of(data, widths=WIDTHS)
+    early = teach(bank, as_dense(data.X), data)
+    assert np.isnan(early[:, :WARMUP_ROWS]).all()
+    assert np.isfinite(early[:, WARMUP_ROWS:]).all()
+    assert bank.n_warmup == 0
+    waiting = bank_of(data, widths=WIDTHS)
+    teach(waiting, part(as_dense(data.X), 0, WARMUP_ROWS - 1), data)
+    assert waiting.n_warmup == WARMUP_ROWS - 1 and waiting.expansion is None
+
+
+def test_a_bank_that_has_seen_nothing_predicts_nothing():
+    data = drawn(5, 10)
+    assert np.isnan(bank_of(data, widths=WIDTHS).predict(as_dense(data.X))).all()
+
+
+def test_predicting_early_leaves_the_bank_as_it_is():
+    data, block = drawn(6, 500), as_dense(drawn(6, 500).X)
+    bank, other = (bank_of(data, view="steady", kernel_config=KernelConfig(), n_classes=2) for _ in range(2))
+    with frozen_after(400):
+        teach(bank, part(block, 0, 200), data)
+        before = saved(bank)
+        early = bank.predict(block)
+        assert saved(bank) == before
+        np.testing.assert_array_equal(bank.predict(block), early)
+        rest = data._replace(X=data.X[200:], y=data.y[200:], weight=data.weight[200:])
+        teach(bank, part(block, 200, 500), rest)
+        teach(other, block, data)
+    assert saved(bank) == saved(other)
+    # it is what the bank would be, were it to settle now
+    now = bank_of(data, view="steady", kernel_config=KernelConfig(), n_classes=2)
+    with frozen_after(200):
+        teach(now, part(block, 0, 200), data)
+    np.testing.assert_array_equal(now.predict(block), early)
+
+
+def test_rows_that_wait_are_not_the_callers():
+    data, X = drawn(7, 300), drawn(7, 300).X.copy()
+    bank, other = (bank_of(data, kernel_config=KernelConfig()) for _ in range(2))
+    with frozen_after(200):
+        for start in range(0, 300, 100):
+            buffer = X[start : start + 100].copy()
+            here = data._replace(y=data.y[start : start + 100], weight=data.weight[start : start + 100])
+            teach(bank, as_dense(buffer), here)
+            buffer[:] = 1e6  # used again for something else
+        teach(other, as_dense(X), data)
+    assert saved(bank) == saved(other)
+
+
+@pytest.mark.parametrize(
+    ("kind", "n", "objective"),
+    [
+        *((kind, 400, "binary") for kind in sorted(KINDS)),
+        *(("table", n, "against") for n in (1, 100, 300, 400, 684)),
+    ],
+)
+def test_saved_and_restored_banks_are_the_same(kind, n, objective, tmp_path):
+    """Before they settle, in the middle of a block, and at its end."""
+    data = drawn(8, 900, kind=objective, distinct=0.6)
+    block = KINDS[kind](data.X)
+    bank, _, _ = learned(data, part(block, 0, n))
+    arrays, header = bank.save_state(10**6)
+    storage.save(tmp_path / "bank", arrays, {"bank": header})
+    arrays, header = storage.load(tmp_path / "bank")
+    restored = bank_of(
+        data, widths=WIDTHS, n_classes=max(data.n_outputs, 2), kernel_config=KernelConfig(), view="steady"
+    )
+    restored.restore(arrays, header["bank"])
+    assert saved(restored) == saved(bank)
+    rest = data._replace(y=data.y[n:], weight=data.weight[n:])
+    with frozen_after(300):
+        assert restored.predict(block).tobytes() == bank.predict(block).tobytes()
+        shown = [teach(one, part(block, n, 900), rest).tobytes() for one in (bank, restored)]
+        assert shown[0] == shown[1]
+        assert restored.predict(block).tobytes() == bank.predict(block).tobytes()
+    assert saved(restored) == saved(bank)
+    assert saved(copy.deepcopy(bank)) == saved(bank)
+
+
+def test_regression_settles_on_numbers():
+    n = 2000
+    X = np.random.default_rng(9).normal(size=(n, 2))
+    y = 1e3 * np.sin(2.0 * X[:, 0]) + 1e5
+    objective = objectives.regression(losses.Square())
+    data = drawn(9, n)._replace(X=X, y=y, objective=objective, weight=np.ones(n))
+    bank, shown, predictions = learned(data, as_dense(X), n_classes=None, growth=1.0)
+    assert np.isfinite(shown[:, 300:]).all()
+    assert np.abs(predictions[1, :, 0] - y).mean() < 0.5 * np.abs(y - y.mean()).mean()
+
+
+EXTREMES = {
+    "huge": lambda rng: 1e300 * rng.normal(size=(200, 3)),
+    "tiny": lambda rng: 1e-300 * rng.normal(size=(200, 3)),
+    "of all sizes": lambda rng: rng.normal(size=(200, 3)) * 10.0 ** rng.uniform(-300, 300, (200, 3)),
+    "columns of all sizes": lambda rng: rng.normal(size=(200, 3)) * [1e300, 1.0, 1e-300],
+    "constant columns": lambda rng: np.c_[rng.normal(size=200), np.full(200, 1e12), np.zeros(200)],
+    "all rows the same": lambda rng: np.full((200, 3), 7.0),
+    "all rows zero": lambda rng: np.zeros((200, 3)),
+    "one row": lambda rng: rng.normal(size=(1, 3)),
+    "one of them huge": lambda rng: np.r_[rng.normal(size=(199, 3)), np.full((1, 3), 1e300)],
+    "the first of them huge": lambda rng: np.r_[np.full((1, 3), -1e300), rng.normal(size=(199, 3))],
+}
+
+
+@pytest.mark.parametrize(("view", "kind", "double"), [("steady", "dense", False), ("level", "sparse", True)])
+@pytest.mark.parametrize("case", sorted(EXTREMES))
+def test_extreme_rows_give_finite_predictions(case, kind, view, double):
+    X = EXTREMES[case](np.random.default_rng(10))
+    data = drawn(10, len(X))._replace(X=X)
+    options = {"view": view, "kernel_config": KernelConfig(double=double)}
+    for frozen in (1, 100):
+        bank, shown, predictions = learned(data, KINDS[kind](X), frozen=frozen, **options)
+        assert np.isfinite(predictions).all()
+        assert np.isfinite(shown[:, frozen:]).all()
+        assert all(np.isfinite(array).all() for array in bank.save_state(9)[0].values() if array.dtype.kind == "f")
+
+
+@pytest.mark.parametrize("learner", ["kernel-pistol", "kernel-sgd", "kernel-regularized-sgd", "kernel-perceptron"])
+@pytest.mark.parametrize(("heaviest", "average"), [(1e-300, False), (1e30, False), (1e300, True)])
+def test_extreme_weights_give_finite_predictions(learner, average, heaviest):
+    data = drawn(11, 300)
+    for weight in (heaviest * data.weight, np.where(np.arange(300) % 7 == 3, heaviest, 1.0)):
+        bank, shown, predictions = learned(
+            data._replace(weight=weight), as_dense(data.X), frozen=1, learner=learner, average=average
+        )
+        assert np.isfinite(predictions).all()
+        assert np.isfinite(shown[:, 1:]).all()
+
+
+def test_one_class_only_in_the_first_rows():
+    data = drawn(12, 400)
+    data.y[:250] = 1.0
+    bank, shown, predictions = learned(data, as_dense(data.X), frozen=200)
+    assert np.isfinite(predictions).all()
+    assert predictions[1, :250, 0].mean() > predictions[1, 250:, 0][data.y[250:] < 0].mean()
+
+
+def test_raw_rows_too_large_for_the_kernel_are_named():
+    data = drawn(13, 50)
+    for kernel_config, scale in (
+        (KernelConfig("rbf", 1.0), 1e30),
+        (KernelConfig("poly", 1.0), 1e30),
+        (KernelConfig("linear", 1.0, double=True), 1e200),
+    ):
+        with pytest.raises(ModelError, match="not a finite number; scale the features"), np.errstate(all="ignore"):
+            taught(data, as_dense(scale * data.X), kernel_config=kernel_config)
+
+
+def test_bad_kernels_are_named():
+    data = drawn(14, 300)
+    block, place = as_dense(data.X), np.arange(300.0)
+    kernel = data.X @ data.X.T
+    spoilt = kernel.copy()
+    spoilt[200, 3] = np.nan
+    cases = [
+        (as_dense(np.c_[place, spoilt]), KernelConfig("precomputed"), "not a finite number"),
+        (as_dense(np.c_[place, -kernel]), KernelConfig("precomputed"), r"k\(x, x\) is negative for some row"),
+        (block, KernelConfig(lambda X, Z: np.full((len(X), len(Z)), np.inf)), "not a finite number"),
+        (block, KernelConfig(lambda X, Z: -X @ Z.T), r"k\(x, x\) is negative for some row"),
+        (block, KernelConfig(lambda X, Z: (X @ Z.T)[:, 0]), r"a matrix \(128,\) for 128 x 128 rows"),
+        (as_sparse(data.X), KernelConfig(lambda X, Z: X @ Z.T), "takes dense rows; pass an array"),
+        (as_sparse(kernel), KernelConfig("precomputed"), "takes dense rows; pass an array"),
+    ]
+    for rows_, kernel_config, problem in cases:
+        with pytest.raises(ModelError, match=problem):
+            taught(data, rows_, kernel_config=kernel_config)
+
+
+def test_a_kernel_that_is_finite_within_a_block_only_is_named():
+    data = drawn(15, 400)
+    data = data._replace(X=np.c_[np.arange(400.0), data.X])
+
+    def kernel(X, Z):
+        far = np.abs(X[:, :1] - Z[:, 0]) > 150
+        return np.where(far, np.nan, X[:, 1:] @ Z[:, 1:].T)
+
+    with pytest.raises(ModelError, match="not a finite number"):
+        taught(data, as_dense(data.X), kernel_config=KernelConfig(kernel))
+
+
+@pytest.mark.parametrize(("first", "then"), [("dense", "sparse"), ("sparse", "dense")])
+def test_rows_that_are_dense_and_then_sparse_are_named(first, then):
+    data = drawn(16, 200)
+    bank, _ = taught(data, KINDS[first](data.X))
+    with pytest.raises(
+        ModelError, match="dense where they were sparse at first, or sparse where dense; give them alike"
+    ):
+        teach(bank, KINDS[then](data.X), data)
+    with pytest.raises(ModelError, match="give them alike"):
+        bank.predict(KINDS[then](data.X))
+    waiting = bank_of(data)
+    teach(waiting, KINDS[first](data.X), data)
+    with pytest.raises(ModelError, match="give them alike"):
+        teach(waiting, KINDS[then](data.X), data)
+
+
+def test_sparse_rows_may_have_new_features_at_any_time():
+    rng = np.random.default_rng(17)
+    data = drawn(17, 600)
+    X = np.c_[data.X, np.zeros((600, 20))]
+    X[300:, 4:] = rng.normal(size=(300, 20)) * (rng.random((300, 20)) < 0.1)
+    bank, shown, _ = learned(data, as_sparse(X), frozen=400)
+    other, expected, _ = learned(data, as_dense(X), frozen=400, view="raw")
+    raw, found, _ = learned(data, as_sparse(X), frozen=400, view="raw")
+    assert np.isfinite(shown[:, 400:]).all()
+    np.testing.assert_allclose(found[:, 400:], expected[:, 400:], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("widths", "kernel_config", "problem"),
+    [
+        ((3.0,), KernelConfig(), "widths are powers of two, not 3.0"),
+        ((0.0,), KernelConfig(), "widths are powers of two, not 0.0"),
+        ((1.0, 2.0), KernelConfig("poly"), "the kernel poly has one width only"),
+        ((1.0, 2.0), KernelConfig("linear"), "the kernel linear has one width only"),
+    ],
+)
+def test_widths_that_cannot_be_are_named(widths, kernel_config, problem):
+    with pytest.raises(ModelError, match=problem):
+        bank_of(drawn(18, 1), widths=widths, kernel_config=kernel_config)
+
+
+def test_a_matrix_is_seen_as_it_is():
+    with pytest.raises(ModelError, match="choose the view raw, not steady"):
+        bank_of(drawn(18, 1), kernel_config=KernelConfig("precomputed"), view="steady")
+
+
+def test_steepest_slopes_are_kept_when_classes_are_added():
+    data = drawn(19, 200)._replace(objective=objectives.Binary(losses.SquaredHinge(), 0.0))
+    bank, _ = taught(data, kernel_config=KernelConfig("rbf", 0.5))
+    steepest = bank.members[0].objective.steepest
+    assert steepest > 0.0
+    bank.add_class(objectives.OneAgainstAll(losses.SquaredHinge(), 0.0), 3, 3)
+    assert bank.members[0].objective.steepest == steepest

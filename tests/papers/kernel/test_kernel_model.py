@@ -1,0 +1,206 @@
+"""Kernel learners as a model: asleep at first, then the widths are mixed, and saved."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from tests.papers.kernel.contracts import frozen_after
+from tunefree.core import storage
+from tunefree.core.errors import ModelError
+from tunefree.core.rows import dense, part
+from tunefree.model.aggregation import Leader, Mixed
+from tunefree.model.model import Model
+from tunefree.model.targets import Labels
+from tunefree.papers.kernel.family import WIDTHS
+from tunefree.papers.kernel.kernel_bank import KernelConfig
+from tunefree.training.one_pass import blank, end, one_pass
+from tunefree.training.pieces import Piece
+
+AXES = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]  # along which curves and pairs are no help
+
+
+def rings(n, seed=0, n_classes=2):
+    """Classes that lie around each other in a plane that is oblique to all columns, and columns of noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X @ AXES, np.digitize(np.hypot(X[:, 0], X[:, 1]), np.linspace(0.0, 2.4, n_classes + 1)[1:-1])
+
+
+def learned(X, y, learner="kernel-pistol", cuts=(), frozen=256, **options):
+    """A model after one pass, and what it predicted on the way."""
+    known = options.pop("classes", sorted(set(y.tolist())))
+    made = Model("classification", learner, view="steady", n_features=X.shape[1] + 1, classes=list(known), **options)
+    shown, edges = [], [0, *cuts, len(X)]
+    with frozen_after(frozen):
+        for start, stop in zip(edges[:-1], edges[1:], strict=True):
+            block, labels = part(dense(X), start, stop), Labels.of(y[start:stop])
+            shown.append(made.learn(block, labels, np.ones(stop - start)))
+    width = made.n_outputs
+    assert all(margins.shape[1] in (1, width) for margins, _ in shown)
+    return made, shown
+
+
+def model_bytes(made, path):
+    storage.save(path, *made.save_state())
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_kernels_sleep_at_first_and_then_predict_what_no_line_can(n_classes):
+    X, y = rings(1500, n_classes=n_classes)
+    made, shown = learned(X[:1000], y[:1000])
+    assert len(made.members) == len(WIDTHS)
+    assert np.isfinite(shown[0][0]).all() and not shown[0][0][:256, 0].any()
+    wrong = made.errors(Labels.of(y[1000:]), made.predict(dense(X[1000:]))).mean()
+    linear, _ = learned(X[:1000], y[:1000], "nag")
+    assert wrong < 0.15
+    assert wrong < 0.5 * linear.errors(Labels.of(y[1000:]), linear.predict(dense(X[1000:]))).mean()
+    shares = made.shares_by_member()
+    assert list(shares) == [member.name for member in made.members] and sum(shares.values()) == pytest.approx(1.0)
+    assert made.leader == int(np.argmax(list(shares.values())))
+
+
+def test_the_mixture_of_the_widths_predicts_about_as_well_as_the_best():
+    X, y = rings(1500)
+    made, _ = learned(X[:1000], y[:1000])
+    labels, rest = Labels.of(y[1000:]), dense(X[1000:])
+    mixed = made.losses(labels, made.predict(rest)).mean()
+    of_members = [made.losses(labels, margins).mean() for margins in made.ensemble.predict(rest)]
+    assert mixed < 1.02 * min(of_members)
+
+
+def test_predictions_while_all_kernels_sleep_and_before_they_know_all_first_rows():
+    X, y = rings(200)
+    made, shown = learned(X, y)
+    assert all(bank.expansion is None for bank in made.banks)
+    assert not shown[0][0].any()
+    assert np.isfinite(made.predict(dense(X))).all()
+
+
+@pytest.mark.parametrize("learner", ["kernel-pistol", "kernel-regularized-sgd"])
+@pytest.mark.parametrize("n", [100, 300, 900])
+def test_cuts_and_saving_change_no_byte(learner, n, tmp_path):
+    X, y = rings(1000)
+    (whole, shown), (pieces, parts) = learned(X[:n], y[:n], learner), learned(X[:n], y[:n], learner, (1, 70, 99))
+    assert np.concatenate([margins for margins, _ in parts]).tobytes() == shown[0][0].tobytes()
+    data = model_bytes(whole, tmp_path / "whole")
+    assert model_bytes(pieces, tmp_path / "pieces") == data
+    arrays, header = storage.load(tmp_path / "whole")
+    header.pop("format")
+    restored = Model.restore(arrays, header)
+    rest = dense(X[n:]), Labels.of(y[n:]), np.ones(1000 - n)
+    with frozen_after(256):
+        for one in (restored, pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
+            assert model_bytes(one, tmp_path / "again") == data
+            assert one.predict(dense(X)).tobytes() == whole.predict(dense(X)).tobytes()
+        assert whole.learn(*rest)[0].tobytes() == restored.learn(*rest)[0].tobytes()
+    assert model_bytes(whole, tmp_path / "whole") == model_bytes(restored, tmp_path / "again")
+
+
+@pytest.mark.parametrize("cuts", [(130,), (100, 190, 270)])
+def test_rows_that_wait_count_once_wherever_batches_are_cut(cuts, tmp_path):
+    """Of 256 rows that wait, the last 128 were mixed as rows of sleeping members as well, after the first 128."""
+    X, y = rings(300)
+    (whole, shown), (pieces, parts) = learned(X, y, "kernel-pistol"), learned(X, y, "kernel-pistol", cuts)
+    assert whole.aggregation.mixture.base.rounds[0] == 300
+    assert np.concatenate([margins for margins, _ in parts]).tobytes() == shown[0][0].tobytes()
+    assert model_bytes(whole, tmp_path / "whole") == model_bytes(pieces, tmp_path / "pieces")
+
+
+@pytest.mark.parametrize("frozen", [64, 400])
+@pytest.mark.parametrize("learner", ["kernel-pistol", "kernel-regularized-sgd"])
+def test_classes_that_appear_late_change_no_prediction(learner, frozen):
+    X, y = rings(600, n_classes=4)
+    order = np.argsort(y, kind="stable")[np.r_[0:300]]
+    warmup_predictions = np.r_[np.sort(order), np.setdiff1d(np.arange(600), order)]
+    X, y = X[warmup_predictions], y[warmup_predictions]
+    first = int(np.argmax(y >= 2))
+    made, _ = learned(X[:first], y[:first], learner, frozen=frozen, classes=())
+    before = made.probabilities(made.predict(dense(X)))
+    made.add_class(2)
+    made.add_class(3)
+    after = made.probabilities(made.predict(dense(X)))
+    # each member's odds of the old classes stay; those of a mixture move with the share that each gives the new ones,
+    # and what kernels that still wait will have learned with more classes is not quite the same
+    most = 0.02 if frozen < first else 0.1
+    assert (after[:, :2].argmax(axis=1) != before.argmax(axis=1)).mean() < most
+    with frozen_after(frozen):
+        made.learn(dense(X[first:]), Labels.of(y[first:]), np.ones(600 - first))
+    assert np.isfinite(made.predict(dense(X))).all()
+    assert made.n_outputs == 4
+
+
+def test_no_kernel_given_as_a_function_is_saved(tmp_path):
+    X, y = rings(100)
+    made, _ = learned(X, y, "kernel-pistol", config=KernelConfig(lambda A, B: A @ B.T))
+    assert len(made.members) == 1
+    with pytest.raises(ModelError, match="name a kernel instead of giving a function"):
+        storage.save(tmp_path / "model", *made.save_state())
+    assert not list(tmp_path.iterdir())
+
+
+def test_kernel_learners_have_no_weights_of_features():
+    X, y = rings(50)
+    made, _ = learned(X, y, "kernel-pistol")
+    with pytest.raises(ModelError, match="no weights of features"):
+        made.mean_weights()
+
+
+def test_regression_learns_curves():
+    X, _ = rings(1500)
+    y = 1e3 * np.sin(2.0 * X @ AXES[0]) + 1e5
+    made = Model("regression", "kernel-pistol", settings={"growth": 1.0}, view="steady", n_features=5)
+    with frozen_after(256):
+        made.learn(dense(X[:1000]), y[:1000], np.ones(1000))
+    errors = np.abs(made.predict(dense(X[1000:]))[:, 0] - y[1000:])
+    assert errors.mean() < 0.6 * np.abs(y - y.mean()).mean()
+
+
+@pytest.mark.parametrize("learner", ["kernel-pistol", "kernel-regularized-sgd"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("n", [150, 400])
+def test_the_progressive_loss_is_the_mean_loss_of_the_predictions(learner, task, n, monkeypatch):
+    """Those of rows that are kept back, too; the error on new rows is not bounded from these."""
+    X, codes = rings(n)
+    is_numeric, held_out = task == "regression", np.arange(n) % 9 == 8
+    y = np.hypot(X[:, 0], X[:, 1]) + 3.0 if is_numeric else codes
+    weight, ends = np.where(held_out, 0.0, 1.0), []
+    for cuts in ((0, n), (0, 1, 70, 149, n)):
+        known = {"loss": "absolute"} if is_numeric else {"classes": [0, 1]}
+        trained, predictions = blank(Model(task, learner, view="steady", n_features=5, **known)), []
+        for aggregation in (Leader, Mixed):
+            learn = aggregation.learn
+
+            def learn_and_note(aggregation, objective, y, weight, of_members, learn=learn, predictions=predictions):
+                mixed = learn(aggregation, objective, y, weight, of_members)
+                is_judged = np.isfinite(of_members).any(axis=(0, 2)) & (weight > 0.0)
+                predictions.append(mixed[is_judged, 0])
+                return mixed
+
+            monkeypatch.setattr(aggregation, "learn", learn_and_note)
+        with frozen_after(256):
+            pieces = [
+                Piece(part(dense(X), *of), y[slice(*of)] if is_numeric else Labels.of(y[slice(*of)]),
+                      weight[slice(*of)], np.ones(of[1] - of[0]), is_held_out=held_out[slice(*of)])
+                for of in zip(cuts[:-1], cuts[1:], strict=True)
+            ]  # fmt: skip
+            one_pass(trained, pieces)
+            end(trained)
+        monkeypatch.undo()
+        mixed, learned_y = np.concatenate(predictions), y[~held_out]
+        losses = np.abs(mixed - learned_y)[1:] if is_numeric else np.logaddexp(0.0, np.where(learned_y, -mixed, mixed))
+        metrics = trained.progress.progressive[0]
+        assert len(mixed) == metrics.rows == (~held_out).sum()
+        assert metrics.mean_loss() == pytest.approx(losses.mean(), rel=1e-12)
+        assert trained.progress.points()[0].mean_loss() == pytest.approx(losses[: 64 - is_numeric].mean(), rel=1e-12)
+        if not is_numeric:
+            errors = (mixed > 0) != learned_y
+            assert metrics.mean_error() == pytest.approx(errors.mean())
+            risk = trained.model.record.risks["error"]
+            assert (risk.rows, risk.total) == (int((~held_out[256:]).sum()), errors[(~held_out[:256]).sum() :].sum())
+        ends.append(([*trained.progress.curve, metrics], trained.progress.held_out))
+    assert ends[0] == ends[1]

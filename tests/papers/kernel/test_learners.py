@@ -1,0 +1,305 @@
+"""What every learner in a kernel's space obeys: what it agrees with, and what its certificate promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import SVC
+
+from tests import naive
+from tests.contracts import uncompile
+from tests.papers.kernel.contracts import (
+    OBJECTIVES,
+    bank_of,
+    by_row,
+    drawn,
+    gram,
+    naive_slope,
+    taught,
+)
+from tests.strategies import KINDS, as_dense
+from tunefree import losses
+from tunefree.core import rows
+from tunefree.core.errors import ModelError
+from tunefree.losses import objectives
+from tunefree.losses.objectives import measured
+from tunefree.papers.kernel.kernel_bank import KernelConfig
+from tunefree.papers.kernel.learners import ALL
+
+TOLERANCE = {False: 1e-4, True: 1e-10}
+# Steps that single precision can follow: longer ones multiply rounding errors.
+MILD = {
+    "kernel-regularized-sgd": {"penalty": 0.1, "offset": 3.0},
+    "kernel-sgd": {"eta": 0.5},
+    "kernel-online-regularized": {"eta": 0.5, "penalty": 0.2},
+}
+KERNELS = {"rbf": (0.5, 3, 1.0), "laplacian": (0.25, 3, 1.0), "poly": (0.5, 2, 1.0), "linear": (1.0, 1, 0.0)}
+
+by_learner = pytest.mark.parametrize("name", sorted(ALL))
+few = settings(max_examples=6)
+
+
+def assert_near(found, expected, tolerance, largest=1e-300):
+    """Rounding errors are relative to the ``largest`` number on the way, of which sums may leave next to nothing."""
+    atol = tolerance * np.abs(expected).max(initial=largest)
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=atol)
+
+
+def mild(name, values):
+    """Settings with which rounding errors do not grow: a step is in units of the largest k(x, x).
+
+    Steps of the regularised SGD are inverse to its penalty, and as long as its theorems allow only then.
+    """
+    own, largest = MILD.get(name, {}), values.diagonal().max(initial=1.0)
+    if name == "kernel-regularized-sgd":
+        return own | {"penalty": own["penalty"] * largest}
+    return own | {"eta": own["eta"] / largest} if "eta" in own else own
+
+
+def settings_of_twin(name, data, own):
+    """Slopes of twins are in units of the steepest, and so is lambda of the regularised SGD."""
+    if name != "kernel-regularized-sgd":
+        return own
+    steepest = getattr(getattr(data.objective, "loss", None), "lipschitz", 1.0)
+    return own | {"penalty": own["penalty"] / steepest} if "penalty" in own else own
+
+
+def is_decided(name, margins, room):
+    """Whether no rounding decides on what is a mistake."""
+    jumps = np.abs(margins) if name == "kernel-perceptron" else np.ones(1)
+    return (jumps[jumps > 0.0] > room).all()
+
+
+def merged(X, coefficients):
+    """Coefficients (n, K) at the first of the rows that are the same."""
+    found = np.zeros_like(coefficients)
+    _, first, owner = np.unique(X, axis=0, return_index=True, return_inverse=True)
+    np.add.at(found, first[owner.reshape(-1)], coefficients)
+    return found
+
+
+@by_learner
+@pytest.mark.parametrize("double", [False, True])
+@few
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(2, 300),
+    kind=st.sampled_from(sorted(OBJECTIVES)),
+    kernel=st.sampled_from(sorted(KERNELS)),
+    distinct=st.sampled_from([0.3, 1.0]),
+    average=st.booleans(),
+)
+@example(seed=2, n=2, kind="binary", kernel="laplacian", distinct=0.3, average=False)
+@example(seed=3701850, n=26, kind="against", kernel="linear", distinct=0.3, average=False)
+@example(seed=528876063, n=298, kind="binary", kernel="poly", distinct=0.3, average=False)
+def test_agrees_with_the_paper(name, double, seed, n, kind, kernel, distinct, average):
+    data = drawn(seed, n, kind=kind, distinct=distinct)
+    assume(data.weight.any())
+    data = data if double else data._replace(X=data.X.astype(np.float32).astype(np.float64))
+    gamma, degree, constant = KERNELS[kernel]
+    choice = KernelConfig(kernel, gamma, degree, constant, double)
+    values, block = gram(data.X, data.X, kernel, gamma, degree, constant), as_dense(data.X)
+    own = mild(name, values)
+    expected, last, mean = naive.KERNEL[name](
+        values, naive_slope(data), data.n_outputs, data.weight, **settings_of_twin(name, data, own)
+    )
+    assume(is_decided(name, expected, 1e-12 if double else 1e-3))
+    bank, predictions = taught(data, learner=name, kernel_config=choice, average=average, **own)
+    tolerance = TOLERANCE[double]
+    assert_near(predictions[0], expected, tolerance)
+    function = mean if average else last
+    margins = np.abs(expected).max()  # whose rounding errors are those of slopes
+    assert_near(by_row(bank, block)[0], merged(data.X, function), tolerance, max(margins, np.abs(function).max()))
+    others = drawn(seed + 1, 40).X
+    seen = gram(others, data.X, kernel, gamma, degree, constant)
+    assert_near(bank.predict(as_dense(others))[0], seen @ function, tolerance, (np.abs(seen) @ np.abs(function)).max())
+
+
+def test_more_points_than_a_tile_agree_with_the_paper():
+    data = drawn(0, 1400, weighted=False)
+    data = data._replace(X=data.X.astype(np.float32).astype(np.float64))
+    values = gram(data.X, data.X, "laplacian", 8.0)
+    expected, _, mean = naive.kernel_pistol(values, naive_slope(data), 1, data.weight, growth=1.0)
+    bank, predictions = taught(data, kernel_config=KernelConfig("laplacian", 8.0), growth=1.0)
+    assert bank.expansion.n > 1024
+    assert_near(predictions[0], expected, TOLERANCE[False])
+    assert_near(by_row(bank, as_dense(data.X))[0], merged(data.X, mean), TOLERANCE[False])
+
+
+@pytest.mark.parametrize(("double", "kernel"), [(False, "rbf"), (True, "laplacian")])
+@pytest.mark.parametrize("kind", sorted(OBJECTIVES))
+def test_several_widths_at_once_equal_each_alone(double, kernel, kind):
+    data = drawn(1, 400, kind=kind)
+    widths = (0.25, 4.0, 1.0, 16.0)
+    choice = KernelConfig(kernel, 0.25, double=double)
+    together, predictions = taught(data, widths=widths, kernel_config=choice)
+    block = as_dense(data.X)
+    for m, width in enumerate(widths):
+        alone, expected = taught(data, widths=(width,), kernel_config=choice)
+        assert_near(predictions[m], expected[0], TOLERANCE[double])
+        assert_near(by_row(together, block)[m], by_row(alone, block)[0], TOLERANCE[double])
+        assert_near(together.predict(block)[m], alone.predict(block)[0], TOLERANCE[double])
+
+
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+def test_dense_sparse_and_table_rows_are_learned_alike(double, kernel):
+    data = drawn(2, 300, kind="against")
+    gamma, degree, constant = KERNELS[kernel]
+    choice, others = KernelConfig(kernel, gamma, degree, constant, double), drawn(3, 50).X
+    results = {}
+    for kind, block in KINDS.items():
+        bank, predictions = taught(data, block(data.X), kernel_config=choice, widths=(1.0,))
+        results[kind] = predictions, by_row(bank, block(data.X)), bank.predict(block(others))
+    for kind in ("sparse", "table"):
+        for found, expected in zip(results[kind], results["dense"], strict=True):
+            assert_near(found, expected, TOLERANCE[double])
+
+
+def test_one_hot_codes_are_columns_of_zeros_and_ones():
+    rng = np.random.default_rng(4)
+    data = drawn(4, 200)
+    codes = rng.integers(0, 4, (200, 2))
+    features = np.where(codes > 0, codes + np.array([4, 7]), 0)  # behind four numbers
+    X = np.c_[data.X, np.zeros((200, 6))]
+    for i, j in zip(*np.nonzero(features), strict=True):
+        X[i, features[i, j] - 1] = 1.0
+    one, predictions = taught(data, rows.table(data.X, np.arange(4) + 1, features))
+    other, expected = taught(data, as_dense(X))
+    assert_near(predictions, expected, TOLERANCE[False])
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_functions_and_matrices_serve_as_kernels(double):
+    data, others = drawn(5, 300, distinct=0.7), drawn(6, 40).X
+    named, expected = taught(data, kernel_config=KernelConfig("poly", 0.5, 2, 1.0, double))
+
+    def kernel(X, Z):
+        return (0.5 * X @ Z.T + 1.0) ** 2
+
+    bank, predictions = taught(data, kernel_config=KernelConfig(kernel, double=double))
+    assert_near(predictions, expected, TOLERANCE[double])
+    assert_near(bank.predict(as_dense(others)), named.predict(as_dense(others)), TOLERANCE[double])
+
+    given, place = as_dense(np.c_[np.arange(300.0), kernel(data.X, data.X)]), np.zeros(40)
+    bank, predictions = taught(data, given, kernel_config=KernelConfig("precomputed", double=double))
+    assert_near(predictions, expected, TOLERANCE[double])
+    known = bank.predict(as_dense(np.c_[place, kernel(others, data.X)]))
+    assert_near(known, named.predict(as_dense(others)), TOLERANCE[double])
+    assert bank.expansion.store.values.shape[1] == 1
+
+
+@by_learner
+def test_rows_of_weight_0_are_predicted_not_learned(name):
+    data = drawn(7, 300)
+    kept = data.weight > 0
+    without = data._replace(X=data.X[kept], y=data.y[kept], weight=data.weight[kept])
+    one, with_zeros = taught(data, learner=name, kernel_config=KernelConfig("rbf", 0.5, double=True))
+    other, alone = taught(without, learner=name, kernel_config=KernelConfig("rbf", 0.5, double=True))
+    assert_near(with_zeros[:, kept], alone, TOLERANCE[True])
+    assert_near(one.predict(as_dense(data.X)), other.predict(as_dense(data.X)), TOLERANCE[True])
+
+
+@by_learner
+def test_uncompiled_gives_the_same_numbers(name, monkeypatch):
+    data = drawn(8, 60)
+    _, compiled = taught(data, learner=name)
+    uncompile(monkeypatch)
+    _, predictions = taught(data, learner=name)
+    np.testing.assert_allclose(predictions, compiled, rtol=1e-12, atol=1e-300)
+
+
+def test_averaged_sgd_of_the_square_loss_is_algorithm_1(monkeypatch):
+    """The loss that bound (3) of Orabona 2014 is stated for: no slope is divided or clipped."""
+    uncompile(monkeypatch)
+    data = drawn(3, 80, weighted=False)._replace(objective=objectives.Binary(losses.Square(), 0.0))
+    values, f, total = gram(data.X, data.X, "rbf", 0.5), np.zeros(80), np.zeros(80)
+    for t in range(80):
+        total += f
+        f[t] += 0.25 * 2.0 * (data.y[t] - values[t] @ f)
+    config = KernelConfig("rbf", 0.5, double=True)
+    bank, predictions = taught(data, learner="kernel-sgd", kernel_config=config, eta=0.25)
+    assert_near(by_row(bank, as_dense(data.X))[0][:, 0], merged(data.X, total[:, None] / 80)[:, 0], 1e-10)
+
+
+def test_settings_that_make_no_learner_are_named():
+    data = drawn(0, 10)
+    with pytest.raises(ModelError, match="their product below 1"):
+        bank_of(data, "kernel-online-regularized", eta=1.0, penalty=1.0)
+    with pytest.raises(ModelError, match="penalty must be above 0"):
+        bank_of(data, "kernel-regularized-sgd", penalty=0.0)
+    with pytest.raises(ModelError, match="kernel-pistol has no setting among eta"):
+        bank_of(data, eta=1.0)
+
+
+def certified(data, double=True):
+    """A bank that counted all rows but the first, which has weight 0; its total loss, and by how much the total loss of
+    a function of norm 1 is less at most."""
+    data.weight[0] = 0.0
+    bank, _ = taught(data, kernel_config=KernelConfig("rbf", 0.5, double=double), average=False)
+    function = bank.members[0]
+    lipschitz = getattr(getattr(function.objective, "loss", None), "lipschitz", 1.0)
+    return (
+        bank,
+        float(function.state.counted_loss[0]),
+        float(function.state.counted_inner[0]),
+        lipschitz * np.sqrt(function.state.norms.sum()),
+    )
+
+
+def total_loss(data, margins):
+    return float(data.weight @ measured(data.objective, data.y, margins))
+
+
+@pytest.mark.parametrize("kind", sorted(OBJECTIVES))
+@few
+@given(seed=st.integers(0, 2**32), n=st.integers(2, 300), radius=st.sampled_from([0.1, 1.0, 10.0]))
+def test_no_function_of_the_span_beats_the_certificate(kind, seed, n, radius):
+    data = drawn(seed, n, kind=kind)
+    assume(data.weight[1:].any())
+    _, loss, inner, norm = certified(data)
+    values, rng = gram(data.X, data.X, "rbf", 0.5), np.random.default_rng(seed)
+    margins, weights = by_hand(data, values)
+    np.testing.assert_allclose(loss, total_loss(data, margins), rtol=1e-9)
+    candidates = [rng.normal(size=(n, data.n_outputs)) for _ in range(5)]
+    candidates += [-weights]  # the worst there is: the margins of the rows are along their slopes
+    for coefficients in candidates:
+        size = np.sqrt(max((coefficients * (values @ coefficients)).sum(), 1e-300))
+        margins = values @ coefficients * min(radius / size, 1e150)
+        assert total_loss(data, margins) >= loss - (inner + norm * radius) - 1e-9 * (1.0 + loss)
+
+
+def by_hand(data, values):
+    """Margins before each round, and the coefficients of the sum of slopes."""
+    slope_of, slopes = naive_slope(data), np.zeros((len(values), data.n_outputs))
+
+    def noted(t, margins):
+        slopes[t] = slope_of(t, margins)
+        return slopes[t]
+
+    margins, _, _ = naive.kernel_pistol(values, noted, data.n_outputs, data.weight)
+    return margins, slopes
+
+
+def test_the_certificate_holds_for_machines_fitted_to_the_rows():
+    data = drawn(9, 400)
+    _, loss, inner, norm = certified(data)
+    values = gram(data.X, data.X, "rbf", 0.5)
+    for penalty in (1e-2, 1.0, 100.0):
+        for coefficients in (
+            KernelRidge(alpha=penalty, kernel="precomputed").fit(values, data.y).dual_coef_,
+            of_machine(SVC(C=1.0 / penalty, kernel="precomputed").fit(values, data.y, data.weight), len(values)),
+        ):
+            radius = np.sqrt(coefficients @ values @ coefficients)
+            bound = loss - (inner + norm * radius)
+            assert total_loss(data, (values @ coefficients)[:, None]) >= bound
+            assert penalty < 100.0 or bound > 0.5 * total_loss(data, (values @ coefficients)[:, None])
+
+
+def of_machine(machine, n):
+    coefficients = np.zeros(n)
+    coefficients[machine.support_] = machine.dual_coef_[0]
+    return coefficients
