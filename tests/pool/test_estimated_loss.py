@@ -71,9 +71,15 @@ def test_the_estimate_is_nearer_to_the_loss_of_new_rows():
         np.subtract(progressive, new)
     )
     X, y = load_diabetes(return_X_y=True)
-    model = TuneFreeRegressor(random_state=0).fit(X[:300], y[:300])
-    losses, estimate = (model.predict(X[300:]) - y[300:]) ** 2, model.estimated_loss_
-    assert abs(estimate.loss - losses.mean()) < np.hypot(losses.std() / np.sqrt(142), estimate.standard_error)
+    is_near = []
+    for seed in range(6):
+        order = np.random.default_rng(seed).permutation(len(y))
+        learned, others = order[:300], order[300:]
+        model = TuneFreeRegressor(random_state=0).fit(X[learned], y[learned])
+        losses, estimate = (model.predict(X[others]) - y[others]) ** 2, model.estimated_loss_
+        error = np.hypot(losses.std() / np.sqrt(len(losses)), estimate.standard_error)
+        is_near.append(abs(estimate.loss - losses.mean()) < 0.5 * error)
+    assert sum(is_near) >= 5
 
 
 def test_known_rows_count_by_their_share():

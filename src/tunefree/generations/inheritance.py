@@ -88,6 +88,12 @@ class Judged(NamedTuple):
     losses: np.ndarray  # (n,) of rows by weight
     imagined: float  # of a row that is predicted wrongly
 
+    @property
+    def total(self) -> float:
+        """The loss of all rows; of numbers, where none is imagined, outliers lose as much as the worst tenth of the rows."""
+        most = MOST_LOSS if self.imagined else float(np.quantile(self.losses, SUREST))
+        return float(np.minimum(self.losses, most).sum())
+
 
 class Trial:
     """Earlier rows, on which trees are grown, and later ones that judge.
@@ -136,7 +142,7 @@ class Trial:
         One of less work may lose more, but surely by no more than that.
         """
         gains = np.append(np.bincount(self.units, old.losses - new.losses), old.imagined - new.imagined)
-        price = PRICE * math.log2(new.work / old.work) * float(old.losses.sum())
+        price = PRICE * math.log2(new.work / old.work) * old.total
         error = SURE * math.sqrt(len(gains)) * gains.std()
         return bool(gains.sum() > (max(error, price) if price > 0.0 else error + price))
 
