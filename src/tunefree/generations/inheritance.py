@@ -90,7 +90,7 @@ class Judged(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The loss of all rows; of numbers, where none is imagined, outliers lose as much as the worst tenth of the rows."""
+        """The loss of all rows; of numbers (none is imagined), outliers lose as much as the worst tenth of the rows."""
         most = MOST_LOSS if self.imagined else float(np.quantile(self.losses, SUREST))
         return float(np.minimum(self.losses, most).sum())
 
