@@ -197,8 +197,9 @@ def planned_row(stages: dict[str, Stage], n_rows: int, task: float, n_planned: i
     surveys = stages["survey"].returned / n_shards * shards / NETWORK
     scheduler = task * shards * (len(STAGES_OF_SHARDS) + 1)
     to_workers = stages["following"].returned * math.ceil(math.log2(n_workers)) / NETWORK  # who has it hands it on
-    start = stages["start"].seconds / WORKERS + stages["sample"].returned / NETWORK + to_workers
-    of_shards = stages["shard"].seconds * of_worker / (n_rows - phases.SAMPLE - phases.LAST)
+    started, measured = phases.rows_of_start(n_planned), phases.rows_of_start(n_rows)
+    start = started / measured * stages["start"].seconds / WORKERS + stages["sample"].returned / NETWORK + to_workers
+    of_shards = stages["shard"].seconds * of_worker / (n_rows - measured - phases.LAST)
     level = FAN_IN * (stages["shard-sum"].seconds + stages["shard"].returned / NETWORK) / n_shards
     summing = level * (math.log(shards, FAN_IN) + shards / FAN_IN / n_workers)
     join = stages["join"].seconds + 2.0 * stages["join"].returned / NETWORK

@@ -82,7 +82,7 @@ def test_order_and_repetition_change_no_byte(data, trained, tmp_path):
         part.save(tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     assert lines[0].startswith("read 4,000 rows in 6 shards")
-    assert lines[1].startswith("common start: 1,000 rows") and lines[2].startswith("shards: 2,")
+    assert lines[1].startswith("common start: 2,000 rows") and lines[2].startswith("shards: 1,")
 
 
 def test_rows_sorted_by_class_are_learned_alike(data, trained, tmp_path):

@@ -9,6 +9,7 @@ from tests.generations.problems import IS_CATEGORICAL, columns, numbers, problem
 from tunefree.core.exporting import jitted
 from tunefree.generations import boosted, gradient_trees, growing
 from tunefree.generations.bins import MISSING, bins_of, codes_of
+from tunefree.generations.exclusive import exclusive_of
 from tunefree.generations.problem import Problem
 from tunefree.generations.trees import CODE, COLUMN, SET
 from tunefree.losses import Absolute, Square, huber, quantile
@@ -97,7 +98,8 @@ def test_trees_are_those_of_a_slow_twin(n_outputs, is_missing):
     work.rows[: len(rows)], work.columns[:], work.sizes[0] = rows, drawn, len(rows)
     gained = np.zeros(len(codes))
     of_tree = least, gained, np.array([5], np.uint64)
-    gradient_trees.grow_tree(work, codes, bins.n_codes, bins.is_categorical, *of_tree)
+    exclusive = exclusive_of(codes, bins.n_codes, bins.is_categorical)
+    gradient_trees.grow_tree(work, codes, bins.n_codes, bins.is_categorical, exclusive, *of_tree)
     nodes, n_nodes, parts, tests = work.nodes, work.sizes[1], {0: rows}, {}
     of_drawn = {j: codes[j] for j in drawn.tolist()}
     noises = (derivatives[rows, 0::2].astype(float) ** 2).sum(axis=0) / sums_of(derivatives, rows)[1]

@@ -101,8 +101,8 @@ def test_each_loss_is_judged_and_each_neighbour_can_be_grown(kind, task):
     for settings in [USUAL, *grower.neighbours(USUAL, rows)]:
         trial = Trial(grower, rows, 1)
         course = Course(trial, settings)
-        assert np.isfinite(course.best.losses).all() and course.best.losses.std() > 0.0 < course.work
-        assert (course.best.imagined > 0.0) == is_class
+        assert np.isfinite(course.judged[0].losses).all() and course.judged[0].losses.std() > 0.0 < course.work
+        assert (course.judged[0].imagined > 0.0) == is_class
     assert inherited(grower, rows, 1, RICH).turn > 0
 
 

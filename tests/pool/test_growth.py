@@ -72,3 +72,18 @@ def test_trials_are_made_of_all_rows_before_the_last_generation_while_there_is_m
     growth.put_to_sleep()
     growth._give_birth(WHOLE, Event(BIRTH, BIRTH))
     assert not any(grown)
+
+
+def test_rows_kept_of_a_sample_stand_for_all_rows_and_further_ones_take_their_places():
+    model, _ = learned(stream(n=BIRTH))
+    model.pool.members.growth.resume(100 * BIRTH)
+    other = PoolModel.restore(*model.save_state())
+    for of_model in (model, other):
+        whole = of_model.pool.members.growth.whole
+        before = whole.kept()["digests"]
+        one = whole.columns[:1], whole.targets[:1], whole.weights[:1], np.ones(1, np.uint64)
+        for _ in range(BIRTH):
+            whole.add(*one, [np.nan])
+        assert of_model.kept_rows() == (BIRTH, 101 * BIRTH)
+        assert 0 <= np.count_nonzero(whole.kept()["digests"] != before) < 8  # one is expected
+    assert differences(model, other) == []

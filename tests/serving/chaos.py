@@ -27,7 +27,6 @@ import numpy as np
 
 from tests.serving.model import N, Server, plan, table, write_model
 from tests.serving.undisturbed import check_store, learned_from
-from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.model_files.trained import Trained
 from tunefree.serving.place import Place
 from tunefree.stream.source import open_source
@@ -44,6 +43,7 @@ NONSENSE = (
 )
 HALF = b"POST /learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
 CLIENTS, HOSTILE = 8, 2
+ROWS = 2**17  # learned before
 CALM = 1 / 3  # part of the time, at the end, in which the process is not killed, so that its memory can be followed
 WARM = 1 / 4  # part of that, after which memory may not grow
 MOST_GROWTH = 48 << 20  # bytes
@@ -232,10 +232,10 @@ class Chaos:
 
 
 def many_rows():
-    """A table of as many rows as a pool keeps, with a target that can be learned in part."""
+    """A table with a target that can be learned in part."""
     rng = np.random.default_rng(0)
-    age, job = rng.uniform(0.0, 100.0, MOST_ROWS), rng.integers(7, size=MOST_ROWS)
-    is_rich = rng.random(MOST_ROWS) < 1.0 / (1.0 + np.exp(job - age / 15.0))
+    age, job = rng.uniform(0.0, 100.0, ROWS), rng.integers(7, size=ROWS)
+    is_rich = rng.random(ROWS) < 1.0 / (1.0 + np.exp(job - age / 15.0))
     return {"age": age, "job": [f"j{k}" for k in job], "rich": np.where(is_rich, "yes", "no")}
 
 

@@ -68,7 +68,7 @@ def test_a_model_goes_on_from_its_file_as_from_memory(tmp_path):
 def test_what_takes_more_than_the_limit_sleeps_and_is_an_error_at_last(monkeypatch):
     monkeypatch.setattr("tunefree.stream.frames.rows_of_a_chunk", lambda *_: 200)
     with (
-        pytest.warns(UserWarning, match=r"more than the 1024 bytes of `memory_limit`: asleep from here on: "),
+        pytest.warns(UserWarning, match=r"more than the 1024 bytes of `memory_limit`: goes on without "),
         pytest.raises(ModelError, match="would take .* of memory, more than the 1024 bytes of `memory_limit`"),
     ):
         train(open_source(people(2000)), PLAN, memory_limit="1K")

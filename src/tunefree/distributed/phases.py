@@ -20,6 +20,7 @@ from tunefree.distributed.journal import Journal
 from tunefree.distributed.local_rows import Beginning, United, begun, read, survey, united
 from tunefree.distributed.shard_pass import Blank, Passed, Start
 from tunefree.distributed.shards import Shard
+from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.losses.rates import has_rates
 from tunefree.model.targets import RunningMetrics
 from tunefree.model_files.plan import ONE_MACHINE, Plan
@@ -28,7 +29,8 @@ from tunefree.model_files.trained import Trained
 from tunefree.pool.model import PoolModel
 from tunefree.training import class_weights
 
-SAMPLE = 2**17  # rows that the common start learns, on one worker
+SAMPLE = 2**17  # rows that the common start learns at least, on one worker; of more than twice as many
+SAMPLE_OF = 2  # it learns one of so many, as long as trees are grown on all of them
 LAST = 2**14  # other rows that are learned when shards are joined
 LAST_OF = 8  # of as many rows beside the sample at most one is one of these
 
@@ -54,7 +56,7 @@ def learn(
     journal, tell = journal or Journal(), _with_bytes(engine, tell)
     beginning, local, whole = _read(engine, parts, plan, skips, tell)
     rows, n_filled = whole.offsets[-1], sum(start < stop for start, stop in pairwise(whole.offsets))
-    sample = min(SAMPLE, rows) if n_filled > 1 else rows  # one shard is learned as on one machine
+    sample = rows_of_start(rows) if n_filled > 1 else rows  # one shard is learned as on one machine
     sizes = Sizes(rows, sample, min(LAST, (rows - sample) // LAST_OF))
     journal.begin(plan.changed(), parts.shards, whole.offsets, whole.classes, whole.encoder.n_features, sizes)
     ready = _prepare(engine, parts, beginning, local, whole, sizes)
@@ -71,6 +73,17 @@ def learn(
     trained = _trained(engine.value(end), whole, beginning)
     tell(f"the model: {trained.progress.progressive[0].rows:,} rows")
     return trained
+
+
+def rows_of_start(rows: int) -> int:
+    """How many of all rows the common start learns.
+
+    Examples
+    --------
+    >>> [rows_of_start(n) for n in (1000, 200_000, 500_000, 10**9)]
+    [1000, 131072, 250000, 1048576]
+    """
+    return min(max(SAMPLE, min(rows // SAMPLE_OF, MOST_ROWS)), rows)
 
 
 def _with_bytes(engine: Engine, tell: Tell) -> Tell:

@@ -47,7 +47,7 @@ def bins_of(columns: np.ndarray, is_categorical: np.ndarray, scores: np.ndarray)
            [  1, 255]], dtype=uint8)
     """
     points, ranks = [], []
-    for column, has_categories in zip(np.ascontiguousarray(columns.T), is_categorical, strict=True):
+    for column, has_categories in zip(map(np.ascontiguousarray, columns.T), is_categorical, strict=True):
         if has_categories:
             ids = np.unique(column[~np.isnan(column)])
             of_ids = _ranks(ids, column, scores)

@@ -32,7 +32,7 @@ COLUMNS_OF_FEW, FEW = 0.8, 10  # up to so many drawn
 ALL = 4  # columns up to which all are drawn: less than all of three hides what they are together
 WIDEST = 4.0
 BEST = 0.5  # of the columns drawn where these are fewer than COLUMNS: those that the trees before gained most by
-LEAST_LEAVES, MOST_LEAVES, LEAST_RATE, MOST_TREES = 0.25, 64.0, 0.25, 16.0  # multiples that rows may choose
+MOST_LEAVES, LEAST_RATE, MOST_TREES = 64.0, 0.25, 16.0  # multiples that rows may choose
 COARSE, COARSEST = 3.0, 0.3  # to compare settings the rate is so much larger, up to this one,
 JUDGED = 0.75  # and this part of the trees, over how much larger it is, comes as far
 FEWER_OF_LARGE = 2.0**-0.5  # trees, where each has twice the leaves
@@ -188,7 +188,7 @@ class Boosting:
         self.state = np.random.default_rng([seed, 1]).integers(1, 2**63, 1).astype(np.uint64)
         n = len(problem.columns)
         sizes = sizes_of(n, problem.n_classes)
-        self.bins, self.codes = problem.binned
+        self.bins, self.codes, self.exclusive = problem.binned
         self.start = problem.start()
         self.centre, self.spread, self.targets, self.loss, self.steep = scaled_targets(problem)
         if problem.has_log_link:
@@ -211,9 +211,10 @@ class Boosting:
         self.values = np.empty((most, len(self.start)))
         share = ROWS if n >= 2 * least else 1.0
         self.differentiate, n_codes = Program(self._derivatives()), self.bins.n_codes
+        columns = self.bins.is_categorical, self.exclusive
         growing = (
             (draw, work, share, varying, self.gained, n_best, self.state),
-            (grow_tree, work, self.codes, n_codes, self.bins.is_categorical, least, self.gained, self.state),
+            (grow_tree, work, self.codes, n_codes, *columns, least, self.gained, self.state),
         )
         adding = add_values, work, self.codes, self.values, self.margins
         self.program = Program([*growing, self._leaves(rate), adding])
@@ -273,7 +274,8 @@ def work_of(settings: Settings, problem: Problem, n: int) -> float:
     sizes = sizes_of(n, problem.n_classes).times(settings)
     n_codes, n_columns = problem.binned.bins.n_codes, n_drawn(len(problem.binned.codes), settings.columns)
     leaves = max(min(sizes.most_leaves, n / sizes.least_rows), 2.0)
-    of_tree = n * (8.0 + n_columns * math.log2(leaves) / 4.0) + 8.0 * leaves * n_columns * float(n_codes.mean())
+    n_filled = n_columns * problem.binned.exclusive.n_filled / max(len(problem.binned.codes), 1)
+    of_tree = n * (8.0 + n_filled * math.log2(leaves) / 4.0) + 8.0 * leaves * n_columns * float(n_codes.mean())
     return TREES * settings.trees * problem.n_outputs * of_tree
 
 
@@ -290,7 +292,7 @@ def neighbours_of(settings: Settings, problem: Problem) -> list[Settings]:
     if settings.leaves < MOST_LEAVES and sizes_of(n, problem.n_classes).times(settings).most_leaves < n:
         trees = max(settings.trees * FEWER_OF_LARGE, settings.fewest_trees)
         neighbours.append(settings._replace(leaves=2.0 * settings.leaves, trees=trees))
-    if settings.leaves > LEAST_LEAVES:
+    if settings.leaves > 1.0:  # a larger rate prefers smaller trees, so none are smaller than at first
         neighbours.append(settings._replace(leaves=0.5 * settings.leaves))
     if n_drawn(n_columns, 2.0) > n_drawn(n_columns):
         neighbours.append(settings._replace(columns=2.0 if settings.columns == 1.0 else 1.0))

@@ -20,6 +20,7 @@ from tunefree.core.kernels import kernel
 from tunefree.generations.bins import MISSING
 from tunefree.generations.category_sets import lay_in_order, order_codes, write_set
 from tunefree.generations.draws import GOLDEN, HALF, draw_rows, next_random
+from tunefree.generations.exclusive import Exclusive
 from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, SET, WORDS, default_left
 
 RIDGE = 1e-3  # added to sums of second derivatives
@@ -37,6 +38,7 @@ class Work(NamedTuple):
     rows: Annotated[np.ndarray, "uint32[rows]"]  # of the tree, those of a node behind each other, and then the others
     spare: Annotated[np.ndarray, "uint32[rows]"]
     columns: Annotated[np.ndarray, "int32[drawn]"]  # of the tree
+    single: Annotated[np.ndarray, "int32[places]"]  # places of those that are in no bundle
     sizes: Annotated[np.ndarray, "int64[2]"]  # rows and nodes of the tree
     packed: Annotated[np.ndarray, "int64[rows, outputs]"]  # gradient, second derivative and 1
     ordered: Annotated[np.ndarray, "int64[rows, outputs]"]  # those of the rows of a node
@@ -73,6 +75,7 @@ class Work(NamedTuple):
             rows=np.empty(n, np.uint32),
             spare=np.empty(n, np.uint32),
             columns=np.zeros(n_columns, np.int32),
+            single=np.zeros(n_columns + 1, np.int32),
             sizes=np.zeros(2, np.int64),
             packed=np.empty(of_rows, np.int64),
             ordered=np.empty(of_rows, np.int64),
@@ -226,22 +229,53 @@ def fill_several(sums, of_column, rows, ordered):
             sums[b + k] += ordered[p, k]
 
 
-def fill(work, node, place, codes, n_codes):
+def fill_column(sums, of_column, rows, ordered):
+    """Sum up a column."""
+    if ordered.shape[1] == 1:
+        fill_one(sums, of_column, rows, ordered)
+    else:
+        fill_several(sums, of_column, rows, ordered)
+
+
+def fill_bundles(work, of_node, exclusive, rows):
+    """Fill the histograms of columns in bundles: those of the rarer values, and what is left of all rows."""
+    sums, ordered, n_outputs = work.in_order, work.ordered, work.ordered.shape[1]
+    for b in range(len(exclusive.codes)):
+        is_filled = False
+        for f in range(len(work.columns)):
+            j = work.columns[f]
+            if exclusive.bundles[j] != b:
+                continue
+            if not is_filled:
+                sums[:] = 0
+                fill_column(sums, exclusive.codes[b], rows, ordered)
+                for code in range(1, 256):
+                    for k in range(n_outputs):
+                        sums[k] += sums[code * n_outputs + k]  # of all rows, instead of those without a rarer value
+                is_filled = True
+            rarer = np.int64(exclusive.members[j]) * n_outputs
+            for k in range(n_outputs):
+                of_node[f, exclusive.rarer[j] * n_outputs + k] = sums[rarer + k]
+                of_node[f, (1 - exclusive.rarer[j]) * n_outputs + k] = sums[k] - sums[rarer + k]
+
+
+def fill(work, node, place, codes, n_codes, exclusive):
     """Fill the histograms of a node: sums of each code of the columns of the tree."""
     rows, ordered, of_node = work.rows[work.first[node] : work.last[node]], work.ordered, work.histograms[place]
-    n_outputs, start = ordered.shape[1], 0
+    n_outputs, n_single = ordered.shape[1], 0
     for f in range(len(work.columns)):
         of_node[f, : n_codes[work.columns[f]] * n_outputs] = 0
         of_node[f, MISSING * n_outputs :] = 0
-    if n_outputs == 1:
-        start = len(work.columns) - len(work.columns) % 4
-        for f in range(0, start, 4):
-            fill_four(of_node, (f, f + 1, f + 2, f + 3), codes, work.columns, rows, ordered)
-    for f in range(start, len(work.columns)):
-        if n_outputs == 1:
-            fill_one(of_node[f], codes[work.columns[f]], rows, ordered)
-        else:
-            fill_several(of_node[f], codes[work.columns[f]], rows, ordered)
+        work.single[n_single] = f
+        n_single += exclusive.bundles[work.columns[f]] < 0
+    start = n_single - n_single % 4 if n_outputs == 1 else 0
+    for s in range(0, start, 4):
+        places = work.single[s], work.single[s + 1], work.single[s + 2], work.single[s + 3]
+        fill_four(of_node, places, codes, work.columns, rows, ordered)
+    for s in range(start, n_single):
+        f = work.single[s]
+        fill_column(of_node[f], codes[work.columns[f]], rows, ordered)
+    fill_bundles(work, of_node, exclusive, rows)
     work.histogram[node] = place
     sum_codes(work, node, n_codes)
 
@@ -406,6 +440,7 @@ def grow_tree(
     codes: Annotated[np.ndarray, "uint8[columns, all_rows]"],
     n_codes: Annotated[np.ndarray, "int64[columns]"],
     is_categorical: Annotated[np.ndarray, "bool[columns]"],
+    exclusive: Exclusive,
     least_rows: int,
     gained: Annotated[np.ndarray, "float64[columns]"],
     state: Annotated[np.ndarray, "uint64[1]"],
@@ -418,7 +453,7 @@ def grow_tree(
     pack(work, n, low, high, state[0])
     nodes[0, 0] = LEAF
     if n >= 2 * least_rows:
-        fill(work, 0, 0, codes, n_codes)
+        fill(work, 0, 0, codes, n_codes, exclusive)
         find_split(work, 0, n_codes, is_categorical, least_rows, low, high)
     while n_nodes < len(nodes):
         best = -1
@@ -437,7 +472,7 @@ def grow_tree(
         small, large = (left, right) if n_left <= n_right else (right, left)
         if n_nodes < len(nodes) and max(n_left, n_right) >= 2 * least_rows:  # else nothing is split below
             gather(work, small)
-            fill(work, small, places, codes, n_codes)
+            fill(work, small, places, codes, n_codes, exclusive)
             for k in range(work.totals.shape[1]):
                 work.totals[large, k] = work.totals[best, k] - work.totals[small, k]
             subtract(work, large, work.histogram[best], places, n_codes)

@@ -29,7 +29,7 @@ MOST_ROWS, MOST_JUDGES = 2**17, 2**14  # drawn of more
 SURE = 2.0  # standard errors
 SUREST = 0.9  # quantile of the losses that rows would have if they were predicted wrongly
 MOST_LOSS = 1e145  # of a row, so that sums of squares are finite
-PRICE = 0.005  # part of the loss that has to be gained for twice the work of growing
+PRICE = 0.02  # part of the loss that has to be gained for twice the work of growing
 BUDGET = 1.0  # of trials, in the work of growing
 MORE = 2.0**0.5  # times as many trees are grown as before, in a step
 
@@ -126,15 +126,19 @@ class Trial:
         return Judged(
             settings,
             self.work(settings),
-            np.minimum(problem.weights / problem.weights.mean() * losses, MOST_LOSS),
+            problem.weights / problem.weights.mean() * np.minimum(losses, MOST_LOSS),
             imagined,
         )
 
     def is_better(self, new: Judged, old: Judged) -> bool:
-        """Whether one surely loses less than another, and less by what more work has to gain."""
+        """Whether one surely loses less than another, and less by what more work has to gain.
+
+        One of less work may lose more, but surely by no more than that.
+        """
         gains = np.append(np.bincount(self.units, old.losses - new.losses), old.imagined - new.imagined)
         price = PRICE * math.log2(new.work / old.work) * float(old.losses.sum())
-        return bool(gains.sum() > SURE * math.sqrt(len(gains)) * gains.std() + price)
+        error = SURE * math.sqrt(len(gains)) * gains.std()
+        return bool(gains.sum() > (max(error, price) if price > 0.0 else error + price))
 
 
 class Course:
@@ -142,17 +146,15 @@ class Course:
 
     Attributes
     ----------
-    best : Judged
-        The number of trees by which later rows lose least so far.
-    has_gained : bool
-        Whether that is the latest one.
+    judged : list of Judged
+        After each step.
     """
 
     def __init__(self, trial: Trial, settings: Settings) -> None:
         self.trial, self.settings, self.sums = trial, settings, np.zeros(1)
         self.growing = trial.grower.begin(trial.earlier, trial.seed, settings)
         self.trees = settings.fewest_trees
-        self.best, self.has_gained = self._judged(), True
+        self.judged = [self._judged()]
 
     @property
     def work(self) -> float:
@@ -169,10 +171,7 @@ class Course:
     def go_on(self) -> None:
         """Grow the trees of one more step."""
         self.trees *= MORE
-        judged = self._judged()
-        self.has_gained = self.trial.is_better(judged, self.best)
-        if self.has_gained:
-            self.best = judged
+        self.judged.append(self._judged())
 
     def _judged(self) -> Judged:
         later = self.trial.later
@@ -189,7 +188,7 @@ def _drawn(random: np.random.Generator, rows: np.ndarray, most: int) -> np.ndarr
 def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited) -> Inherited:
     """What a generation has of the one before it, where later rows do not say otherwise.
 
-    Neighbours are compared by few trees; then there are more of them, while the latest ones gained.
+    Neighbours are compared by few trees. Then there are as many as before, or fewer, or more while the latest gain.
     """
     n, saved, turn = len(problem.targets), before.saved, before.turn
     settings = before.settings_for(n)
@@ -216,13 +215,32 @@ def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited) ->
             break
         candidate = Course(trial, neighbour)
         saved -= candidate.work
-        has_gained = trial.is_better(candidate.best, course.best)
+        has_gained = trial.is_better(candidate.judged[0], course.judged[0])
         course, in_vain = (candidate, 0) if has_gained else (course, in_vain + 1)
         turn += not has_gained
-    while course.has_gained and (work := course.work_of_step) <= saved:
+    number, saved = _number_of_trees(course, saved)
+    return Inherited(course.settings._replace(trees=number), len(trial.earlier.targets), saved, turn)
+
+
+def _number_of_trees(course: Course, saved: float) -> tuple[float, float]:
+    """The multiple of the usual number that later rows choose, and the work that is left."""
+
+    def go_on() -> bool:
+        nonlocal saved
+        work = course.work_of_step
+        if work > saved:
+            return False
         saved -= work
         course.go_on()
-    trees = course.best.settings.trees
-    if course.has_gained:  # later rows have not said that there are enough
-        trees = max(trees, course.settings.trees)
-    return Inherited(course.settings._replace(trees=trees), len(trial.earlier.targets), saved, turn)
+        return True
+
+    before, is_better = course.settings.trees, course.trial.is_better
+    while course.trees * MORE**0.5 < before:
+        if not go_on():
+            return before, saved
+    best = course.judged[-1]
+    for fewer in reversed(course.judged[:-1]):
+        best = fewer if is_better(fewer, best) else best
+    while best is course.judged[-1] and go_on():
+        best = course.judged[-1] if is_better(course.judged[-1], best) else best
+    return best.settings.trees, saved

@@ -9,6 +9,7 @@ import numpy as np
 
 from tunefree.core.numbers import MOST
 from tunefree.generations.bins import Bins, bins_of, codes_of
+from tunefree.generations.exclusive import Exclusive, exclusive_of
 from tunefree.losses import Square
 from tunefree.losses.contract import has_log_link, is_robust
 
@@ -48,6 +49,7 @@ class Binned(NamedTuple):
 
     bins: Bins
     codes: np.ndarray  # (c, n) uint8
+    exclusive: Exclusive
 
 
 class Problem(NamedTuple):
@@ -114,7 +116,8 @@ def binned(problem: Problem) -> Problem:
         raise ValueError(f"trees are grown on at most {MOST_ROWS:,} rows, not {len(problem.targets):,}; draw some")
     bins = bins_of(problem.columns, problem.is_categorical, scores_of(problem))
     codes = np.ascontiguousarray(codes_of(bins, problem.columns).T)
-    return problem._replace(binned=Binned(bins, codes))
+    exclusive = exclusive_of(codes, bins.n_codes, problem.is_categorical)
+    return problem._replace(binned=Binned(bins, codes, exclusive))
 
 
 def scores_of(problem: Problem) -> np.ndarray:

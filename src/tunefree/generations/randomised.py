@@ -24,8 +24,8 @@ from tunefree.generations.trees import CODE, COLUMN, LEAF, WORDS, Trees, default
 
 TREES = 60
 JUDGED = 1.0 / 3.0  # of the trees are grown to compare settings
-ROWS = 0.5  # of the rows, drawn for each tree, and at least MANY_ROWS
-MANY_ROWS = 2**13
+ROWS = 0.5  # of the rows, drawn for each tree, and at least MANY_ROWS, at most MOST_ROWS
+MANY_ROWS, MOST_ROWS = 2**13, 2**16
 PART_OF_NUMBERS = 1.0 / 3.0  # of the columns are tried at a node for numbers, and their square root for classes
 LEAST_EVENTS = 8.0  # of a node that is split, with a logarithmic link
 PRIOR_EVENTS = 0.25  # of a leaf, at the mean of all, likewise
@@ -275,7 +275,7 @@ def room_of(n: int, n_outputs: int, loss: Any, fewest: int = 2) -> Room:
     >>> room_of(32_000, 1, None), room_of(100, 3, None)
     (Room(rows=16000, leaves=4096, least=8), Room(rows=100, leaves=100, least=2))
     """
-    rows = min(n, max(int(ROWS * n), MANY_ROWS))
+    rows = min(n, max(int(ROWS * n), MANY_ROWS), MOST_ROWS)
     leaves = max(min(MOST_LEAVES, MOST_VALUES // n_outputs, rows), 1)
     least = max(fewest, math.ceil(2 * rows / leaves)) if rows > leaves else fewest
     return Room(rows, leaves, least if loss is None else max(least, LEAST_OF_LOSS))
@@ -339,7 +339,7 @@ def grow_randomised(
     [False, True]
     """
     n, n_outputs = len(problem.targets), problem.n_outputs
-    bins, codes = problem.binned
+    bins, codes, _ = problem.binned
     varying = np.flatnonzero(codes.max(axis=1, initial=0) > codes.min(axis=1, initial=255)).astype(np.int64)
     centre, spread, targets, loss, dispersion = scaled_targets(problem)
     room = room_of(n, n_outputs, loss, round(fewest * settings.least))

@@ -6,6 +6,7 @@ number, so that the sample does not depend on how rows come in blocks.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 MOST_ROWS = 2**20  # kept, if they are not too wide; beyond, sums over the rows lack bits
 FEWEST_OF = 2**7  # one row of so many is kept, however wide they are
 ARRAYS = ("columns", "targets", "weights", "digests")
+FEWEST_KEPT = 2**14  # where memory is short
 WIDE = 2**6  # columns beyond which fewer rows are kept, 512 MiB of numbers
 
 
@@ -67,6 +69,11 @@ class Reservoir:
         return min(self.latest or self.most, of_wide)
 
     @property
+    def n_kept(self) -> int:
+        """Rows that are kept."""
+        return min(self.rows, self.capacity)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of its arrays."""
         return sum(getattr(self, name).nbytes for name in ARRAYS)
@@ -93,7 +100,7 @@ class Reservoir:
 
         ``columns`` are the places of those that are wanted, of all without them.
         """
-        n = min(self.rows, self.capacity)
+        n = self.n_kept
         order: Any = np.arange(self.rows - min(n, latest), self.rows) % self.capacity if latest else slice(n)
         arrays: dict[str, np.ndarray] = {name: getattr(self, name)[order] for name in ARRAYS}
         if columns is not None:
@@ -102,9 +109,17 @@ class Reservoir:
 
     def widen(self, columns: np.ndarray) -> None:
         """Go on with wider rows at the places of those before; fewer may be kept, as if all rows had been so wide."""
-        n = min(self.rows, self.capacity)
+        self._change(columns, self.most)
+
+    def keep(self, n: int) -> None:
+        """Keep so many rows of a uniform sample at most from here on."""
+        width = min(max(self.columns.shape[1], WIDE), WIDE * FEWEST_OF)
+        self._change(self.columns, math.ceil(n * width / WIDE))
+
+    def _change(self, columns: np.ndarray, most: int) -> None:
+        n = self.n_kept
         numbers = np.arange(n) + (self.rows - n if self.latest else 0)
-        sources, self.columns = numbers % self.capacity, columns
+        sources, self.columns, self.most = numbers % self.capacity, columns, most
         if n > self.capacity:
             _, rows = self._places(numbers)
             for name in ARRAYS:
@@ -124,16 +139,21 @@ class Reservoir:
         before = len(self.targets)
         if rows > before:
             added = min(max(rows, 2 * before, 64), self.capacity) - before
-            self.columns = np.concatenate([self.columns, np.full((added, self.columns.shape[1]), np.nan)])
-            self.targets, self.weights = (np.concatenate([a, np.zeros(added)]) for a in (self.targets, self.weights))
-            self.digests = np.concatenate([self.digests, np.zeros(added, np.uint64)])
+            for name in ARRAYS:
+                array = getattr(self, name)
+                setattr(self, name, np.zeros((before + added, *array.shape[1:]), array.dtype))
+                getattr(self, name)[:before] = array
 
     def save_state(self) -> dict[str, np.ndarray]:
-        """Arrays from which :meth:`restore` makes the same reservoir."""
-        return self.kept()
+        """Arrays from which :meth:`restore` makes the same; columns in single precision where that has all digits."""
+        arrays = self.kept()
+        with np.errstate(over="ignore"):
+            singles = arrays["columns"].astype(np.float32)
+        is_exact = ((singles == arrays["columns"]) | np.isnan(singles)).all()
+        return arrays | ({"columns": singles} if is_exact else {})
 
     def restore(self, arrays: dict[str, np.ndarray], rows: int) -> None:
         """Take over what :meth:`save_state` gave after so many rows."""
         self.rows = rows
         for name in ARRAYS:
-            setattr(self, name, np.array(arrays[name]))
+            setattr(self, name, np.array(arrays[name], getattr(self, name).dtype))

@@ -157,7 +157,7 @@ def _check_conformal(context: Any, pool: Any) -> None:
 def _check_kept(kept: Any, what: str) -> None:
     """A reservoir has all parts of as many rows as its header tells."""
     _fit(len(kept.columns) == len(kept.targets) == len(kept.digests) == len(kept.weights), f"{what} lack parts")
-    _fit(len(kept.targets) == min(kept.rows, kept.capacity), f"there are not as many {what} as the header tells")
+    _fit(len(kept.targets) == kept.n_kept, f"there are not as many {what} as the header tells")
 
 
 def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:

@@ -11,6 +11,7 @@ from tunefree.core.schema import Anything, Array, Flag, Label, Mapping, Number, 
 from tunefree.generations.clocks import AGES
 from tunefree.generations.columns import MOST_COLUMNS
 from tunefree.generations.growing import KINDS
+from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.generations.settings import Settings
 from tunefree.generations.trees import WORDS
 from tunefree.intervals.adaptive import LATEST, N_STEPS
@@ -133,7 +134,7 @@ GENERATION = {
     "n_late": Number(0, MANY_CLASSES, whole=True),
     "clock": COUNT,
     "inherited": {
-        "settings": dict.fromkeys(Settings._fields, Number(1.0 / 16.0, 16.0)),
+        "settings": dict.fromkeys(Settings._fields, Number(1.0 / 64.0, 256.0)),
         "saved": FINITE,
         "turn": COUNT,
     },
@@ -182,6 +183,8 @@ POOL = {
             "unseen": COUNT,
             "rows": COUNT,
             "kept": COUNT,
+            "latest": COUNT,
+            "most": Number(1, MOST_ROWS, whole=True),
             "kinds": Sequence(Text(TREES), len(TREES)),
             "n_ages": Number(1, len(AGES), whole=True),
             # Whether each is awake, its failures and its birth.
@@ -235,7 +238,7 @@ POOL_ARRAYS = {
     "model.pool.*.weights": Array("float64|float32"),
     "model.pool.*.model.sets": Array("uint64", (None, WORDS)),
     "model.pool.*.model.*": Array("float64|float32|int64|int32|uint8|bool", may_be_missing=True),
-    "model.pool.*.columns": Array("float64", ("n", None), may_be_infinite=True, may_be_missing=True),
+    "model.pool.*.columns": Array("float64|float32", ("n", None), may_be_infinite=True, may_be_missing=True),
     "model.pool.*.digests": Array("uint64", ("n",)),
     "model.pool.waiting.predictions": Array("float64", ("n", None, None), may_be_infinite=True, may_be_missing=True),
     "model.pool.latest": Array("int64", (2, 2), 0),

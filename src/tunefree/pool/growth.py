@@ -14,7 +14,7 @@ from tunefree.generations.clocks import AGES, Event
 from tunefree.generations.columns import NOTHING, Columns, digests_of, digests_of_words
 from tunefree.generations.generation import Birth, Generation
 from tunefree.generations.inheritance import Inherited
-from tunefree.generations.reservoir import Reservoir
+from tunefree.generations.reservoir import FEWEST_KEPT, Reservoir
 from tunefree.generations.seen import Seen
 from tunefree.generations.settings import Settings
 from tunefree.losses.contract import has_log_link
@@ -170,7 +170,8 @@ class Growth:
     def resume(self, rows: int) -> None:
         """After a stop, let generations be born as if all of so many rows had been learned one after the other."""
         self.next = clocks.births(rows)
-        if self.whole.rows >= self.whole.capacity:
+        if rows > self.whole.rows:
+            self.whole.keep(self.whole.n_kept)
             self.whole.rows = rows  # of all of which it is a uniform sample
         for window in self.windows:
             window.is_awake, window.birth = False, rows + 2 * window.length
@@ -242,6 +243,9 @@ class Growth:
 
     def put_to_sleep(self) -> str | None:
         """Give up what takes memory and predicts least; returns its name, None if only boosted trees are left."""
+        if (n := self.whole.n_kept // 2) >= FEWEST_KEPT:
+            self.whole.keep(n)
+            return f"half of the rows that trees are grown on, of which {n:,} are kept"
         self.pending = []
         if self.windows:
             self.windows, self.recent = [], Reservoir(max(LENGTHS))
@@ -259,5 +263,6 @@ class Growth:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the generations and of the rows kept."""
-        return sum(generation.nbytes for *_, generation in self.generations()) + self.whole.nbytes + self.recent.nbytes
+        """Bytes of the generations and of the rows kept, twice, since those being grown have a copy."""
+        of_rows = 2 * self.whole.nbytes + self.recent.nbytes
+        return sum(generation.nbytes for *_, generation in self.generations()) + of_rows

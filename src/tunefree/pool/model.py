@@ -245,6 +245,11 @@ class PoolModel(Model):
         """Rows learned whose observation, or group, was known; and all rows learned."""
         return self.pool.n_known, self.pool.rows
 
+    def kept_rows(self) -> tuple[int, int]:
+        """Rows that trees to be born would be grown on; and all rows learned, of which these are a sample."""
+        growth = self.pool.members.growth
+        return (0, 0) if growth is None else (growth.whole.n_kept, growth.whole.rows)
+
     def unseen(self) -> list[str]:
         """A line where trees do not see all columns; none where rows have no columns at all."""
         growth = self.pool.members.growth
@@ -274,8 +279,8 @@ class PoolModel(Model):
     def put_to_sleep(self) -> str | None:
         """Give up what takes memory and predicts least; returns its name, None if one linear member is left.
 
-        Windows go first, then the previous generations, the randomised trees, all trees, and then the linear members
-        of the least weight, one at a time.
+        Half of the rows that trees are grown on go first, again and again, then windows, the previous generations,
+        the randomised trees, all trees, and then the linear members of the least weight, one at a time.
         """
         growth = self.pool.members.growth
         if growth is None:

@@ -12,6 +12,7 @@ from tunefree.generations import clocks
 from tunefree.generations.bundles import Bundles
 from tunefree.generations.columns import Columns
 from tunefree.generations.generation import restored_all, save_all
+from tunefree.generations.reservoir import Reservoir
 from tunefree.model.relative import RelativeWeights
 from tunefree.pool.contexts import Context
 from tunefree.pool.growth import Growth, Pending
@@ -77,8 +78,8 @@ def _state_of_growth(growth: Growth) -> State:
         arrays["turns"] = growth.columns.turns.copy()
     bundles = growth.columns.bundles
     arrays |= {"limits": bundles.limits.copy(), "counts": bundles.counts.copy()}
-    header: dict[str, Any] = {"keys": growth.columns.keys, "kept": growth.whole.rows}
-    header |= {"unseen": growth.columns.n_unseen, "rows": bundles.rows}
+    header: dict[str, Any] = {"keys": growth.columns.keys, "kept": growth.whole.rows, "most": growth.whole.most}
+    header |= {"latest": growth.recent.rows, "unseen": growth.columns.n_unseen, "rows": bundles.rows}
     header["sparse"] = [fill == 0.0 for fill in growth.columns.fills]
     of_windows = [[window.is_awake, window.failures, window.birth] for window in growth.windows]
     header |= {"windows": of_windows, "kinds": list(growth.kinds), "n_ages": growth.n_ages}
@@ -101,8 +102,9 @@ def _restore_growth(growth: Growth, arrays: dict[str, np.ndarray], header: dict[
     bundles = Bundles(np.array(arrays["limits"]), np.array(arrays["counts"]), header["rows"])
     growth.columns = Columns(header["keys"], fills, turns, bundles, header["unseen"])
     growth.next = clocks.births(rows)
+    growth.whole = Reservoir(most=header["most"])
     growth.whole.restore(under("whole.", arrays), header["kept"])
-    growth.recent.restore(under("recent.", arrays), header["kept"] if header["windows"] else 0)  # as windows sleep
+    growth.recent.restore(under("recent.", arrays), header["latest"])
     growth.kinds, growth.n_ages = tuple(header["kinds"]), header["n_ages"]
     growth.windows = growth.windows[: len(header["windows"])]
     for window, saved in zip(growth.windows, header["windows"], strict=True):

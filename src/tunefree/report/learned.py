@@ -116,7 +116,7 @@ def facts_of_rows(trained: Trained) -> list[Fact]:
     forgotten = trained.encoder.ids.n_forgotten if trained.kind == "table" else 0
     facts += [Fact("features forgotten", forgotten, COUNT, "n_forgotten")] if forgotten else []
     facts += [Fact("classes", model.classes, first(MOST_CLASSES))] if model.classes else []
-    facts += facts_of_columns(trained)
+    facts += [*facts_of_columns(trained), *_kept_rows(trained)]
     if not is_path:
         return facts
     return [*facts, *facts_of_stop(model)]
@@ -137,6 +137,13 @@ def _known_rows(trained: Trained) -> list[Fact]:
     known, rows = model.known_rows()
     title = "rows whose group was known" if model.pool.members.has_groups else "rows whose columns equal earlier ones"
     return [Fact(title, known, lambda n: f"{n:,} of {rows:,}", "known_rows")]
+
+
+def _kept_rows(trained: Trained) -> list[Fact]:
+    """The rows on which trees of a pool were grown, where these are not all."""
+    kept, rows = trained.model.kept_rows() if isinstance(trained.model, PoolModel) else (0, 0)
+    sample = Fact("trees are grown on", kept, lambda n: f"a sample of {n:,} of {rows:,} rows", "kept_rows")
+    return [sample] if kept < rows else []
 
 
 def _settings_of_trees(trained: Trained) -> list[Fact]:

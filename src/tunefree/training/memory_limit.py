@@ -206,7 +206,7 @@ class MemoryLimit:
         while needed > self.limit and (name := _gives_up(model)) is not None:
             self.tell(
                 f"the model with {n_features:,} features would take {shown(needed)}, more than the "
-                f"{shown(self.limit)} of `memory_limit`: asleep from here on: {name}"
+                f"{shown(self.limit)} of `memory_limit`: goes on without {name}"
             )
             needed = self._needed(model, n_features)
         if needed > self.limit:

@@ -1,0 +1,64 @@
+"""Rows that generations are grown on: fewer of a sample, and a sample of rows that were learned elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tunefree.generations.reservoir import MOST_ROWS, Reservoir
+
+
+def added(reservoir, start, stop, width=1, block=1000):
+    for first in range(start, stop, block):
+        numbers = np.arange(first, min(first + block, stop))
+        columns = np.tile(numbers[:, None].astype(np.float64), (1, width))
+        arrays = columns, numbers.astype(np.float64), np.ones(len(numbers)), numbers.astype(np.uint64)
+        reservoir.add(*arrays, [np.nan] * width)
+    return reservoir
+
+
+def test_half_of_a_sample_is_a_sample_of_all_rows_and_goes_on_as_one():
+    reservoir = added(Reservoir(most=4000), 0, 20_000)
+    before = set(reservoir.kept()["targets"].tolist())
+    reservoir.keep(2000)
+    half = reservoir.kept()
+    assert len(half["targets"]) == reservoir.n_kept == 2000 and set(half["targets"].tolist()) < before
+    np.testing.assert_array_equal(half["columns"][:, 0], half["targets"])
+    added(reservoir, 20_000, 40_000)
+    numbers = reservoir.kept()["targets"]
+    assert len(set(numbers.tolist())) == 2000
+    counts = np.histogram(numbers, 8, (0, 40_000))[0]  # about 250 each, with a standard deviation of 15
+    assert (np.abs(counts - 250) < 60).all()
+
+
+@pytest.mark.parametrize("width", [1, 65, 1000, 9000])
+def test_as_many_rows_are_kept_as_are_asked_for_however_wide_they_are(width):
+    reservoir = added(Reservoir(), 0, 70, width)
+    reservoir.keep(reservoir.n_kept)
+    assert reservoir.capacity == 70 and reservoir.most <= MOST_ROWS
+    reservoir.keep(35)
+    assert reservoir.capacity == len(reservoir.kept()["targets"]) == 35
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1.5, np.nan, -np.inf], "f4"),
+        ([0.1, 2.0, 3.0], "f8"),
+        ([1e300] * 3, "f8"),
+    ],
+)
+def test_columns_are_saved_in_single_precision_where_it_has_all_digits(values, kind):
+    reservoir, other = Reservoir(), Reservoir()
+    reservoir.add(np.array([values]), np.ones(1), np.ones(1), np.ones(1, np.uint64), [np.nan] * 3)
+    arrays = reservoir.save_state()
+    assert arrays["columns"].dtype == kind
+    other.restore(arrays, 1)
+    np.testing.assert_array_equal(other.columns, [values])
+    assert other.columns.dtype == "f8"
+
+
+def test_it_does_not_depend_on_how_rows_come_in_blocks():
+    one, other = (added(Reservoir(most=500), 0, 3000, block=block).kept() for block in (7, 1000))
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, other[name])
