@@ -20,12 +20,13 @@ from sklearn.svm import SVC
 
 from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
 from tunefree.core import rows
-from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2, oracle_rates
+from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2
 from tunefree.losses import Absolute, Logistic, SmoothedHinge, objectives
 from tunefree.losses.objectives import measured
 from tunefree.model import passes
 from tunefree.model.members import Member, Setting
 from tunefree.model.targets import Labels
+from tunefree.papers.learners.gradient import oracle_rates
 from tunefree.papers.pistol_risk import averaged_sgd_excess, constants_of, perceptron_mistakes, smooth_regret_bound
 from tunefree.pool.model import PoolModel
 from tunefree.theory.bounds import drift_of_centre, paper_bound, pistol_parameter, scinol1_bound, scinol2_bound
@@ -125,7 +126,7 @@ def of_oracle(data: Rows) -> None:
     best = float(np.logaddexp(0.0, -y * (X @ u)).sum())
     norms = np.sqrt((X**2).sum(0)) / 2.0
     for _ in range(5):  # rates depend on the slopes of the run with them
-        rates = oracle_rates(u, norms)
+        rates: Any = oracle_rates(u, norms)
         setting = Setting("coordinate-ogd", {"rates": rates}, "raw")
         member = Member.create(setting, False, X.shape[1], 1, objectives.Binary(LOSS, 0.0))
         _, predictions, losses = learned(member.state, member.objective, X, y)

@@ -56,7 +56,8 @@ COMMANDS = {
     "report/suspicions.py": ("train",),
     "report/performance.py": ("evaluate", "report"),
     "report/words.py": ("train",),
-    "papers/": ("reproduce",),
+    "papers/experiments/": ("reproduce",),
+    "papers/": (),  # of Python, and of the commands of other packages
     "serving/": ("serve",),
 }
 # Options that a command lacks, in messages that it can end in. What they decide was decided as the model was trained,
@@ -77,7 +78,7 @@ OF_TRAINING = {
     "workflows/prediction.py": {"learner"},
     "workflows/interval_metrics.py": {"learner"},
     "workflows/columns.py": {"on_bad_row", "unlabelled"},  # what a training can do
-    "model_files/plan.py": {"classes", "group", "holdout", "kernel", "learner", "scheduler", "shuffle", "workers"},
+    "model_files/plan.py": {"classes", "group", "holdout", "learner", "scheduler", "shuffle", "workers"},
 }
 
 
@@ -114,7 +115,7 @@ def test_messages_name_options_that_their_commands_have():
     options = set().union(*known.values(), OTHER_OPTIONS)
     for path in sorted(SOURCE.rglob("*.py")):
         name, parameters = path.relative_to(SOURCE).as_posix(), named(path)
-        present = options | (parameters_of_estimators() if name.startswith("estimators/") else set())
+        present = options | (parameters_of_estimators() if name.startswith(("estimators/", "papers/")) else set())
         assert parameters <= present, (name, parameters - present)
         if parameters:
             [commands, *_] = [commands for prefix, commands in COMMANDS.items() if name.startswith(prefix)] or [None]

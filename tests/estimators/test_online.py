@@ -11,13 +11,15 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from tests import naive
 from tunefree import OnlineClassifier, OnlineRegressor
 from tunefree.core.errors import ModelError
-from tunefree.learners import ALL, oracle_rates
+from tunefree.learners import ALL
 from tunefree.learners.contract import traits_of
+from tunefree.papers.learners.gradient import oracle_rates
 
 SLOW_RATES = {"adam": {"eta": 0.05}}  # as published it would need more passes
-EVERY = sorted(ALL)
+EVERY = sorted(naive.ALL)
 SOME = ("newton", "perceptron", "scinol2")  # several outputs of the others: their contract, and `make test-all`
 
 

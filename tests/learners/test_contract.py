@@ -25,7 +25,7 @@ from tunefree.model.members import Member, Setting
 
 # Every learner of the package, and one from outside, which is not registered here: only its definition is run.
 OUTSIDE = run_page("learner.md", until="learners.register")
-ALL = {**learners.ALL, "kt": OUTSIDE["KT"]}
+ALL = {**{name: learners.ALL[name] for name in naive.ALL}, "kt": OUTSIDE["KT"]}
 TWINS = {**naive.ALL, "kt": OUTSIDE["kt"]}
 LEARNERS = sorted(ALL)
 TRAITS = {name: ALL[name].traits for name in LEARNERS}

@@ -15,11 +15,18 @@ from tunefree import losses
 from tunefree.core import storage
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import dense, part
-from tunefree.learners import Adam, AveragedSGD, CoordinateGradientDescent, GradientDescent, Perceptron, oracle_rates
 from tunefree.learners.reading import read
 from tunefree.losses import objectives
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
+from tunefree.papers.learners.adam import Adam
+from tunefree.papers.learners.gradient import (
+    AveragedSGD,
+    CoordinateGradientDescent,
+    GradientDescent,
+    oracle_rates,
+)
+from tunefree.papers.learners.perceptron import Perceptron
 from tunefree.theory.bounds import oracle_bound
 
 LOGISTIC = objectives.Binary(losses.Logistic(), 0.0)

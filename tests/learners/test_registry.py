@@ -12,14 +12,14 @@ from tests.extending import run_page
 from tunefree import learners
 from tunefree.core.errors import ModelError
 from tunefree.learners.contract import Traits, traits_of
-from tunefree.learners.gradient import GradientDescent
 from tunefree.papers.kernel import learners as kernel_learners
+from tunefree.papers.learners.gradient import GradientDescent
 
 
 @pytest.fixture
 def as_before(monkeypatch):
     """What is registered in a test is forgotten after it."""
-    for table in ("_places", "_loaded"):
+    for table in ("_places", "_of_others", "_loaded"):
         monkeypatch.setattr(learners.ALL, table, dict(getattr(learners.ALL, table)))
 
 
@@ -29,14 +29,14 @@ def test_names_cost_nothing():
 
 
 def test_every_learner_has_a_twin():
-    assert set(naive.ALL) == set(learners.ALL)
+    assert set(naive.ALL) | set(naive.KERNEL) == set(learners.ALL.search())
     assert set(naive.KERNEL) == set(kernel_learners.ALL)
 
 
 def test_every_class_is_an_export():
     for name in learners.ALL:
         assert getattr(learners, learners.ALL[name].__name__) is learners.ALL[name]
-    assert set(dir(learners)) >= {"ALL", "Averaged", "averaged", "oracle_rates", "register", "ScInOL1"}
+    assert set(dir(learners)) >= {"ALL", "Averaged", "averaged", "register", "ScInOL1"}
     with pytest.raises(AttributeError, match="ScInOL3"):
         _ = learners.ScInOL3
 

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+from tests import naive
 from tunefree.core import storage
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.rows import dense, part, sparse
@@ -18,12 +19,12 @@ from tunefree.model.pool import special_about
 from tunefree.model.targets import Labels
 from tunefree.pool.model import PoolModel, class_of
 
-NEVER_AVERAGED = ("pool", *(name for name in ALL if not traits_of(ALL[name]).can_be_averaged))
+NEVER_AVERAGED = ("pool", *(name for name in naive.ALL if not traits_of(ALL[name]).can_be_averaged))
 each_learner = pytest.mark.parametrize(
     ("learner", "average"),
     [
         (name, average)
-        for name in ["pool", *ALL]
+        for name in ["pool", *naive.ALL]
         for average in (False, True)
         if not (average and name in NEVER_AVERAGED)
     ],

@@ -13,7 +13,6 @@ from tests import naive
 from tunefree.core import kernels, rows, storage
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import n_rows, part
-from tunefree.learners import ALL
 from tunefree.model import views
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
@@ -249,7 +248,7 @@ def labelled(n=300):
 
 
 @by_view
-@pytest.mark.parametrize("learner", sorted(ALL))
+@pytest.mark.parametrize("learner", sorted(naive.ALL))
 def test_every_learner_learns_through_every_view_and_is_restored_to_the_last_bit(name, learner, tmp_path):
     X, y = labelled()
     model = Model("classification", learner, view=name, n_features=5)

@@ -104,7 +104,7 @@ def test_a_sweep_costs_what_its_passes_cost():
     assert sweeps["learners"] == (2, seconds["scinol2"] + seconds["adagrad"])
     assert sweeps["learners_and_rates"] == (1 + RATES, seconds["scinol2"] + RATES * seconds["adagrad"])
     assert sweeps[POOL] == (1, seconds[POOL])
-    assert {name for name in ALL if has_rate(name)} >= {"ogd", "adam", "adagrad", "nag"}
+    assert {name for name in ALL if has_rate(name)} >= {"adagrad", "nag"} and has_rate("ogd") and has_rate("adam")
     assert not any(has_rate(name) for name in ("scinol1", "scinol2", "pistol", "kotlowski", "newton", "perceptron"))
 
 

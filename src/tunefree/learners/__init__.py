@@ -18,24 +18,16 @@ _PLACES = {
     "pistol": "tunefree.learners.pistol:PiSTOL",
     "coordinate-pistol": "tunefree.learners.pistol:CoordinatePiSTOL",
     "nag": "tunefree.learners.nag:NAG",
-    "sfmd": "tunefree.learners.sfmd:SFMD",
     "cocob": "tunefree.learners.cocob:CoCoB",
     "cocob-original": "tunefree.learners.cocob:CoCoBOriginal",
-    "kotlowski": "tunefree.learners.kotlowski:Kotlowski",
     "newton": "tunefree.learners.newton:Newton",
-    "ogd": "tunefree.learners.gradient:GradientDescent",
-    "coordinate-ogd": "tunefree.learners.gradient:CoordinateGradientDescent",
-    "averaged-sgd": "tunefree.learners.gradient:AveragedSGD",
     "adagrad": "tunefree.learners.adagrad:AdaGrad",
-    "adam": "tunefree.learners.adam:Adam",
-    "perceptron": "tunefree.learners.perceptron:Perceptron",
 }
 ALL = Registry("learner", _PLACES, "tunefree.learners")
 
 _NOT_LEARNERS_BY_NAME = (
     "tunefree.learners.averaging:Averaged",
     "tunefree.learners.averaging:averaged",
-    "tunefree.learners.gradient:oracle_rates",
 )
 _WHERE = {place.partition(":")[2]: place.partition(":")[0] for place in (*_PLACES.values(), *_NOT_LEARNERS_BY_NAME)}
 
@@ -68,9 +60,9 @@ def register(name: str, learner: Any) -> None:
 
     Examples
     --------
-    >>> register("adam", "my_package.adam:Adam")
+    >>> register("nag", "my_package.nag:NAG")
     Traceback (most recent call last):
-    tunefree.core.errors.ModelError: there is a learner 'adam' already; choose another name
+    tunefree.core.errors.ModelError: there is a learner 'nag' already; choose another name
     """
     ALL.register(name, learner)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Annotated, Any
 
@@ -42,9 +42,13 @@ def reading(learner: Any, has_one_output: bool) -> Kernel:
 
 
 def all_kernels() -> list[Kernel]:
-    """The kernels of the learners of the package, and of the averages of their iterates."""
-    learners = with_averages(ALL[name] for name in ALL)
-    return [reading(learner, has_one_output) for learner in learners for has_one_output in (True, False)]
+    """The kernels of the learners of this package, and of the averages of their iterates."""
+    return kernels_of(ALL[name] for name in ALL)
+
+
+def kernels_of(learners: Iterable[type[Learner]]) -> list[Kernel]:
+    """The kernels of learners, and of the averages of their iterates."""
+    return [reading(learner, has_one) for learner in with_averages(learners) for has_one in (True, False)]
 
 
 def read(state: Learner, n_features: int | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ Each pass is one kernel for a learner of one output, and one for any number of s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import numpy as np
@@ -164,11 +164,15 @@ def pass_of(loop: str, learner: type[Learner], has_one_output: bool) -> Kernel:
 
 
 def all_kernels() -> list[Kernel]:
-    """The kernels of the learners of the package, and of the averages of their iterates."""
-    learners = with_averages(ALL[name] for name in ALL)
+    """The kernels of the learners of this package, and of the averages of their iterates."""
+    return [*kernels_of(ALL[name] for name in ALL), pass_of("learn apart", ALL["scinol2"], True)]
+
+
+def kernels_of(learners: Iterable[type[Learner]]) -> list[Kernel]:
+    """The kernels of learners, and of the averages of their iterates."""
+    learners = with_averages(learners)
     loops = [("learn", cls) for cls in learners] + [("replay", cls) for cls in learners if cls.traits.can_replay]
-    kernels = [pass_of(loop, cls, has_one_output) for loop, cls in loops for has_one_output in (True, False)]
-    return [*kernels, pass_of("learn apart", ALL["scinol2"], True)]
+    return [pass_of(loop, cls, has_one_output) for loop, cls in loops for has_one_output in (True, False)]
 
 
 _NONE, _NO_LOG, _NO_OFFSETS = np.zeros(0, np.int64), np.zeros((0, OF_ROW)), np.zeros(0)

@@ -332,7 +332,7 @@ def fixed_rates_bound(weights: ArrayLike, gradient_norms: ArrayLike, rates: Arra
 def oracle_bound(weights: ArrayLike, gradient_norms: ArrayLike) -> float:
     """Regret bound of gradient descent with the best rate for each coordinate (Kempka, Kotlowski, Warmuth 2019, (4)).
 
-    The rates are :func:`tunefree.learners.gradient.oracle_rates`, known in hindsight only.
+    The rates are ``oracle_rates``, known in hindsight only.
 
     Parameters
     ----------

@@ -220,7 +220,7 @@ def compare(
         What is to be learned. Its learner and the learner's settings, its passes, its groups and its held-out share
         are ignored.
     learners : sequence of str, optional
-        Names in ``learners.ALL``, and ``"pool"``; all of them if None. Those that cannot learn the task with the
+        Names in ``learners.ALL``, and ``"pool"``; all of these if None. Those that cannot learn the task with the
         loss are left out.
     watcher : ComparisonWatcher, optional
 
@@ -240,8 +240,8 @@ def compare(
     watcher = watcher or ComparisonWatcher()
     names = list(dict.fromkeys(names_in(learners) or (*ALL, POOL)))
     for name in names:
-        if name not in (*ALL, POOL):
-            raise ModelError(f"unknown learner {name!r}; choose among {', '.join((POOL, *ALL))}")
+        if name != POOL and name not in ALL:
+            raise ModelError(f"unknown learner {name!r}; choose among {', '.join((POOL, *ALL.search()))}")
     bad = plan.bad_rows()
     began = time.perf_counter()
     reading = begin(source, plan, bad)

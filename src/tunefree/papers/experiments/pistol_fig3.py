@@ -194,7 +194,7 @@ def _fitted(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> Any:
     if method == "svm":
         return _svm(case, cost).fit(_sparse_if_mostly_zero(X), y)
     if method == "pool":
-        return TuneFreeClassifier(kernel="rbf", shuffle=False).fit(X, y)
+        return TuneFreeClassifier(shuffle=False).fit(X, y)
     if method == "ladder":
         return KernelPiSTOLClassifier(passes=1, shuffle=False).fit(X, y)
     # The learner divides slopes by L, hence a / L and b / L.

@@ -20,8 +20,8 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import per_output, setting, single
 from tunefree.core.numbers import bounded
-from tunefree.learners.gradient import stride_of
 from tunefree.papers.kernel.contract import KernelLearner, factors_of
+from tunefree.papers.learners.gradient import stride_of
 
 
 class OnlineRegularized(KernelLearner):

@@ -1,7 +1,7 @@
 """The kernel perceptron: a step only after a mistake.
 
 Orabona 2014 (see :mod:`.pistol`), Algorithm 2: on a mistake, f_{t+1} = f_t + y_t k(x_t, .). As for the
-linear learner (:mod:`tunefree.learners.perceptron`), the label is the sign of minus the slope, and a margin of 0 is a
+linear learner (:mod:`..learners.perceptron`), the label is the sign of minus the slope, and a margin of 0 is a
 mistake.
 """
 

@@ -25,8 +25,8 @@ from tunefree.core.errors import ModelError
 from tunefree.core.fields import per_output, setting, single
 from tunefree.core.numbers import CEILING, LARGEST, bounded
 from tunefree.learners.contract import Traits
-from tunefree.learners.gradient import stride_of
 from tunefree.papers.kernel.contract import KernelLearner, factors_of
+from tunefree.papers.learners.gradient import stride_of
 
 TUNED, BY_THEOREM = -1.0, 0.0  # offsets that are chosen on the first rows
 LEAST_OFFSET = 3.0  # no rate is then above half of 1 / lambda

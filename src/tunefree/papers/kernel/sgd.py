@@ -13,8 +13,8 @@ from __future__ import annotations
 from tunefree.core.fields import setting, single
 from tunefree.core.numbers import bounded
 from tunefree.learners.contract import Traits
-from tunefree.learners.gradient import stride_of
 from tunefree.papers.kernel.contract import KernelLearner
+from tunefree.papers.learners.gradient import stride_of
 
 
 class KernelSGD(KernelLearner):
