@@ -317,7 +317,7 @@ def grow_boosted(problem: Problem, seed: int, settings: Settings = USUAL) -> Tre
     >>> (grow_boosted(problem, 0).apply(np.array([[0.0], [0.5]]))[1][0, :, 0] > 0.0).tolist()
     [False, True]
     """
-    return Boosting(problem, seed, settings).grow(settings.trees)
+    return Boosting(problem, seed, settings).grow(min(settings.trees, most_trees(settings, problem)))
 
 
 def coarseness(problem: Problem) -> float:

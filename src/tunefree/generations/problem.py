@@ -10,13 +10,13 @@ import numpy as np
 from tunefree.core.numbers import MOST
 from tunefree.generations.bins import Bins, bins_of, codes_of
 from tunefree.generations.exclusive import Exclusive, exclusive_of
+from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.losses import Square
 from tunefree.losses.contract import has_log_link, is_robust
 
 MOST_SCORE = 1e15  # so that single precision has room for sums
 FARTHEST = 1e15  # spreads of a target from the centre, likewise
 FAR = 16.0  # spreads likewise, beyond which a target says no more of where rows differ
-MOST_ROWS = 2**20  # in whose sums there are bits enough, see tunefree.generations.gradient_trees
 LEAST_DISPERSION = 1e-6  # where all targets are equal
 LEAST_WEIGHT = 1e-30  # over the largest, so that it is above 0 in single precision
 OF_ROWS = ("columns", "targets", "weights", "digests")
