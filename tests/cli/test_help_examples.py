@@ -92,7 +92,7 @@ def test_examples_of_the_server_run(run, folder, monkeypatch):
     answers = []
 
     def answer(service, limits):
-        app = http.Application(service, limits, http.Refusals())
+        app = http.Application(service, limits)
         with service:
             for line in requests:
                 body, path = re.search(r"--json '(.*)' localhost:8000(/\w+)", line).groups()
