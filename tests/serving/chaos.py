@@ -11,7 +11,6 @@ import argparse
 import http.client
 import itertools
 import json
-import os
 import random
 import resource
 import signal
@@ -20,7 +19,6 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
