@@ -99,7 +99,7 @@ def test_other_options_have_an_effect(run, data, tmp_path):
 def test_checkpoints_reports_and_pages_on_the_way_change_no_model(run, data, tmp_path):
     start = "train", data, "-t", "rich", "-q", "-o"
     assert run(*start, tmp_path / "whole")[0] == 0
-    for options in (("--save-every", PIECE), ("--report", tmp_path / "r.html"), ("--live", "0"), ("--resume",)):
+    for options in (("--save-every", PIECE), ("--report", tmp_path / "r.html"), ("--resume",)):
         status, _, err = run(*start, tmp_path / "m", *options)
         assert status == 0, err
         assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()

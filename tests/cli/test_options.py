@@ -163,7 +163,6 @@ def test_values_that_cannot_be_are_one_error_at_both_doors(run, data, tmp_path, 
 
 RUNS = [
     (("--resume", "--workers", "2", "--save-every", "9"), "--save-every is for one machine"),
-    (("--live", "0", "--workers", "2"), "--live is for one machine"),
     (("--memory-limit", "1G", "--scheduler", "tcp://x:1"), "--memory-limit is for one machine"),
     (("--verbose", "--workers", "2"), "--verbose is for one machine"),
     (("--checkpoint",), "--checkpoint is for shards; leave it out, or learn these by --workers or --scheduler"),

@@ -165,14 +165,6 @@ class Run(Parameters):
     report: Path | None = parameter(
         None, "Write a report of the model too, as `tunefree report`.", OUTPUT, scopes=(ROW_BY_ROW,), metavar="FILE"
     )
-    live: int | None = parameter(
-        None,
-        "Serve the report to this machine while the model learns; 0 for any port that is free.",
-        OUTPUT,
-        low=0,
-        scopes=HERE,
-        metavar="PORT",
-    )
     exit_code_on_drift: int | None = parameter(
         None,
         "The exit code, from 3 on, if the loss rose on these rows; the model is written all the same.",

@@ -189,16 +189,11 @@ def _watcher(run: Run) -> Watcher:
     """What shows how a training goes."""
     from tunefree.training.watching import SilentWatcher
 
-    watcher: Watcher = SilentWatcher()
-    if not run.quiet:
-        from tunefree.cli.display.training import TrainingDisplay
+    if run.quiet:
+        return SilentWatcher()
+    from tunefree.cli.display.training import TrainingDisplay
 
-        watcher = TrainingDisplay(run.verbose)
-    if run.live is not None:
-        from tunefree.cli.display.live import LiveDisplay
-
-        watcher = LiveDisplay(watcher, run.live)
-    return watcher
+    return TrainingDisplay(run.verbose)
 
 
 def _left(checkpoint: Path, plan: Plan, files: Files) -> str:

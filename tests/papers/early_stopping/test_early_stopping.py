@@ -256,7 +256,6 @@ def test_classes_that_come_late_and_weights(tmp_path):
         ("--memory-limit", "1G"),
         ("--from", "earlier.model"),
         ("--report", "page.html"),
-        ("--live", 0),
         ("--save-every", 10),
         ("--resume",),
         ("--verbose",),
