@@ -7,22 +7,23 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.schema import FLOATS, Anything, Array, Flag, Mapping, Number, Optional
-from tunefree.model_files.schema_parts import CLASSES, FINITE, NAME, NONE, SIZE, STEPS, TASK
-from tunefree.model_files.schemas import ENCODED, ESTIMATOR, FILE, JOBS, Schema
+from tunefree.core.schema import FLOATS, Anything, Array, Flag, Mapping, Number
+from tunefree.model_files.schema_parts import CLASSES, FINITE, SIZE, TASK
+from tunefree.model_files.schemas import ENCODED, ESTIMATOR, FILE, Schema
+from tunefree.papers.subgradient import Rows
 
 PATH = FILE | {
     "model": {
         "task": TASK,
         "classes": CLASSES,
         "is_dense": Flag(),
-        "descent": {"schedule": STEPS, "stride": Number(1, 2**31, whole=True)},
+        "stop": Number(1, 2**31, whole=True),
+        "theta": SIZE,
+        "kappa": SIZE,
         "kernel": Anything(),
-        "plain": {"n_iter_": Number(1, 2**31, whole=True), "_mass": SIZE, "_kappa": SIZE},
         "units": Mapping(FINITE),
     },
-    "estimator": ESTIMATOR
-    | {"parameters": {"transformer": Optional(NONE), "gram_bytes": Optional(SIZE), "device": Optional(NAME)} | JOBS},
+    "estimator": ESTIMATOR,
 }
 
 PATH_ARRAYS = {
@@ -30,18 +31,15 @@ PATH_ARRAYS = {
     "model.*.pointers": Array("int32|int64", (None,), ascends_to="e"),
     "model.*.data": Array(FLOATS, ("e",)),
     "model.*.shape": Array("int64", (2,), 0),
+    "model.*.array": Array(FLOATS, ("n", "d")),
     "model.standards.unit": Array("float64", ("d",), 5e-324),
     "model.standards.centre": Array("float64", ("d",)),
     "model.standards.spread": Array("float64", ("d",), 5e-324),
-    "model.descent.t": Array("int64", ("k",), 1),
-    "model.descent.mass": Array("float64", ("k",), 0),
-    "model.descent.coefficients": Array(FLOATS, ("k", "p", "o")),
-    "model.descent.sums": Array(FLOATS, ("k", "p", "o")),
-    "model.descent.y": Array(FLOATS, ("n",)),
-    "model.descent.weight": Array(FLOATS, ("n",), 0),
-    "model.descent.path.iteration": Array("int64", ("n",), 1),
-    "model.descent.path.*": Array("float64", ("n",), may_be_infinite=True, may_be_missing=True),
-    "model.*": Array("float64|float32|int64"),
+    "model.calibration.y": Array("float64", ("n",)),
+    "model.calibration.weight": Array("float64", ("n",), 0),
+    "model.coefficients": Array("float64", ("t", "p", "o")),
+    "model.path.iteration": Array("int64", ("t",), 1),
+    "model.path.*": Array("float64", ("t",), may_be_infinite=True, may_be_missing=True),
 }
 
 
@@ -61,21 +59,20 @@ SCHEMA = Schema(PATH, lambda header, arrays: PATH_ARRAYS | ENCODED, lambda heade
 def check_parts(trained: Any) -> None:
     """Raise a ModelError if the parts of a path, or those of its encoder, do not fit together."""
     estimator = trained.model.estimator
-    path = estimator.fitted_path_
-    n_features, n_outputs = len(path.standards.unit), path.targets.n_outputs
-    n_iterations, stride = len(path.descent.records), path.descent.stride
-    support = None if path.support is None else path.support.shape
-    n_coefficients = n_features + 1 if support is None else support[0]
-    shapes = {estimator.coefficients_.shape, *(kept.coefficients.shape for kept in path.descent.kept.values())}
+    fitted = estimator.fitted_path_
+    n_features, n_outputs = len(fitted.standards.unit), fitted.goal.n_outputs
+    calibration = fitted.calibration or Rows(None, np.zeros(0), np.zeros(0))
+    prepared = [rows for rows in (fitted.support, calibration.matrix) if rows is not None]
+    n_coefficients = n_features + 1 if fitted.support is None else fitted.support.shape[0]
     for holds, problem in (
         (trained.encoder.n_features == n_features + 1, "the model has not the features of the encoder"),
-        (estimator.n_iter_ <= n_iterations, "the path ends before the iteration at which it is stopped"),
-        (sorted(path.descent.kept) == list(range(1, n_iterations + 1, stride)), "iterates of the path are missing"),
-        (support is None or support[1] == n_features, "the support has other columns than rows"),
+        ((fitted.support is None) == (fitted.kernel is None), "a kernel and its support go together"),
+        (all(rows.shape[1] == n_features for rows in prepared), "there are rows with other columns"),
         (
-            shapes == {(n_coefficients, n_outputs)},
+            fitted.path.coefficients.shape[1:] == (n_coefficients, n_outputs),
             "there are not as many coefficients as features and outputs",
         ),
+        (len(fitted.path.coefficients) == len(fitted.path.records), "iterates of the path are missing"),
         (n_outputs == trained.model.n_outputs, "the path has other classes"),
     ):
         if not holds:

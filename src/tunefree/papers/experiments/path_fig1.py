@@ -68,7 +68,7 @@ def work(
     """Training and test errors (thetas, iterations), and exact errors (thetas, some iterations)."""
     random = np.random.default_rng(trial)
     train, test = gaussians(rows, random), gaussians(test_rows, random)
-    paths = [descents.descent_of(LINEAR, train, test, eta, theta, iterations) for theta in thetas]
+    paths = [descents.path_of(LINEAR, train, test, eta, theta, iterations) for theta in thetas]
     errors = [descents.errors_of(path) for path in paths]
     stops = descents.recorded_iterations(iterations, EXACT_POINTS)
     exact = [[exact_error(train.x.T @ path.last(t)[:, 0]) for t in stops.tolist()] for path in paths]

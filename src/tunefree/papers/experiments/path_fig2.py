@@ -92,9 +92,9 @@ def work(
     test = Sample(*(array[:test_rows] for array in everything.test))
     kernel = Gaussian(median_gamma(train.x, train.y, most=rows))
     held, learned = (Sample(*(array[part] for array in train)) for part in _split(rows, rows_held_out))
-    trials = [descents.descent_of(kernel, learned, held, eta, theta, iterations) for eta in etas]
-    eta = etas[int(np.argmin([trial.path["validation_loss"].min() for trial in trials]))]
-    errors = descents.errors_of(descents.descent_of(kernel, train, test, eta, theta, iterations))
+    trials = [descents.path_of(kernel, learned, held, eta, theta, iterations) for eta in etas]
+    eta = etas[int(np.argmin([trial.records["validation_loss"].min() for trial in trials]))]
+    errors = descents.errors_of(descents.path_of(kernel, train, test, eta, theta, iterations))
     return {**errors, "eta": np.array(eta), "gamma": np.array(kernel.gamma)}
 
 
