@@ -34,8 +34,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     estimator
         Of the class that was saved, fitted, with the parameters that it had. Of a training by a plan it is a
         :class:`TuneFreeClassifier` or :class:`TuneFreeRegressor`; of a single learner an :class:`OnlineClassifier` or
-        :class:`OnlineRegressor`; and of early stopping an ``IterativeRegularizationClassifier`` or
-        ``IterativeRegularizationRegressor``. A model that was saved only for prediction has no ``partial_fit``.
+        :class:`OnlineRegressor`. A model that was saved only for prediction has no ``partial_fit``.
 
     Raises
     ------

@@ -195,9 +195,9 @@ class Plan(Parameters):
     )
     learner: str = parameter(
         POOL,
-        "pool (linear learners, and trees that go on learning, mixed), early-stopping (the subgradient method on all "
-        f"rows in memory), or a single learner: {', '.join(learners.ALL)}; in the space of a kernel kernel-pistol, "
-        "kernel-sgd, kernel-regularized-sgd, kernel-online-regularized, kernel-perceptron.",
+        "pool (linear learners, and trees that go on learning, mixed), or a single learner: "
+        f"{', '.join(learners.ALL)}; in the space of a kernel kernel-pistol, kernel-sgd, kernel-regularized-sgd, "
+        "kernel-online-regularized, kernel-perceptron.",
         EXPERTS,
         metavar="NAME[:SETTING=VALUE,...]",
         scopes=(ONE_MACHINE,),

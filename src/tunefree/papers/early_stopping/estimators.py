@@ -193,7 +193,7 @@ class IterativeRegularization(Saving, BaseEstimator):
             some = Rows(learned.matrix[first], learned.y[first], preparation.shares(share[first]))
             kernel = self._best_kernel(goal, some, others)
         problem = _problem(goal, kernel, learned, others)
-        path = self._path(goal, problem, weight[~held].sum())
+        path = self._descend(goal, problem, self._iterations(goal, bool(held.any()), weight[~held].sum()))
         self.fitted_path_ = FittedPath(
             path,
             goal,
@@ -204,7 +204,7 @@ class IterativeRegularization(Saving, BaseEstimator):
             # Losses whose margins stand for no probabilities: these are learned from margins of rows held out.
             None if not is_classifier(self) or goal.loss.has_inverse_link else others if held.any() else learned,
         )
-        self._stop_at(self._chosen(path, held.any()))
+        self._stop_at(self._chosen(path, bool(held.any())))
         plan = Plan(task="classification" if is_classifier(self) else "regression", loss=self.loss)
         self._learned = Trained(None, None, "", plan, Progress(complete=True, number=1, rows=n_rows))
 
@@ -251,18 +251,15 @@ class IterativeRegularization(Saving, BaseEstimator):
 
         return self._kernel_at(best_gamma(self.gamma_, validation_loss))
 
-    def _path(self, goal: Goal, problem: Problem, mass: float) -> Path:
-        """The path: until the stop where that is known before, else as long as it may be."""
+    def _iterations(self, goal: Goal, has_held_out: bool, mass: float) -> int:
+        """How many iterates the path has; ``mass`` is the total weight of the rows learned."""
         if self.stop not in ("holdout", "theory"):
-            return self._descend(goal, problem, int(self.stop))
-        may_be_long = len(problem.others.y) > 0 or goal.loss.growth(1.0).power == math.inf
-        if self.stop == "holdout" and may_be_long:
-            return self._descend(goal, problem, int(self.max_iter))
-        samples, theta = min(max(mass, 1.0), LARGEST), self._theta_used(goal)
-        iterations = stopping_time(
-            samples, goal.loss, theta=theta, output=self.output, **dict(self.assumptions or {})
-        ).iterations
-        return self._descend(goal, problem, min(iterations, int(self.max_iter)) if self.stop == "holdout" else iterations)
+            return int(self.stop)
+        if self.stop == "holdout" and (has_held_out or goal.loss.growth(1.0).power == math.inf):
+            return int(self.max_iter)
+        assumed = {"theta": self._theta_used(goal), "output": self.output, **dict(self.assumptions or {})}
+        by_theory = stopping_time(min(max(mass, 1.0), LARGEST), goal.loss, **assumed).iterations
+        return min(by_theory, int(self.max_iter)) if self.stop == "holdout" else by_theory
 
     def _descend(self, goal: Goal, problem: Problem, iterations: int) -> Path:
         self.theta_ = self._theta_used(goal)
@@ -396,8 +393,9 @@ class IterativeRegularization(Saving, BaseEstimator):
             bound=fitted.goal.bound,
             output=self.output,
         )
-        holds = bound.value is not None and not (bound.assumes and records["norm"].max() > radius)
-        return float(bound.value) if holds else math.nan
+        if bound.value is None or (bound.assumes and records["norm"].max() > radius):
+            return math.nan
+        return bound.value
 
     def promised_rate(self) -> tuple[Callable[[int], float] | None, str]:
         """The rate that Theorems 4, 7 and 8 promise under ``assumptions``, and its name.

@@ -53,10 +53,6 @@ class Gram:
                         product[j] += values.T @ thin[i]
         return product
 
-    def diagonal(self) -> np.ndarray:
-        """K(x, x) (n,) of the rows on the left."""
-        return np.asarray(self.kernel.diagonal(self.left))
-
     def _tile(self, i: slice, j: slice) -> np.ndarray:
         values = self.tiles.get((i.start, j.start))
         if values is None:

@@ -23,7 +23,6 @@ from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.preparation import LARGEST, Standards, matrix
 from tunefree.papers.early_stopping.schema import check_parts
 from tunefree.papers.early_stopping.targets import Goal, goal_of_classes, goal_of_numbers, log_odds, probabilities
-from tunefree.papers.kernel.kernels import kernel_of
 from tunefree.papers.subgradient import RECORD, Path, Rows
 
 PIECE_BYTES = 2**28  # of rows predicted at a time
@@ -171,7 +170,6 @@ class PathModel(ScoredModel):
         if rows is not None:
             arrays |= _arrays_of("calibration", rows.matrix)
             arrays |= {"calibration.y": rows.y, "calibration.weight": rows.weight}
-        parameters = {"degree": int(estimator.degree), "coef0": float(estimator.coef0)}
         return arrays, {
             "task": self.task,
             "classes": self.classes,
@@ -179,7 +177,7 @@ class PathModel(ScoredModel):
             "stop": self.stop,
             "theta": float(estimator.theta_),
             "kappa": float(fitted.kappa),
-            "kernel": None if fitted.kernel is None else {"name": estimator.kernel, "gamma": estimator.gamma_, **parameters},
+            "gamma": None if fitted.kernel is None else float(estimator.gamma_),
             "units": {"bound": float(goal.bound), "unit": float(goal.unit), "centre": float(goal.centre)},
         }
 
@@ -200,14 +198,11 @@ def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PathModel
         records[name] = arrays[f"path.{name}"]
     calibration, held = _rows_of("calibration", arrays), under("calibration.", arrays)
     estimator._is_dense, estimator.theta_ = model["is_dense"], model["theta"]
-    kernel = None if model["kernel"] is None else kernel_of(**model["kernel"])
-    if kernel is not None:
-        estimator.gamma_ = model["kernel"]["gamma"]
     estimator.fitted_path_ = FittedPath(
         Path(records, arrays["coefficients"]),
         goal,
         Standards(**under("standards.", arrays)),
-        kernel,
+        None if model["gamma"] is None else estimator._kernel_at(model["gamma"]),
         _rows_of("support", arrays),
         model["kappa"],
         None if calibration is None else Rows(calibration, held["y"], held["weight"]),

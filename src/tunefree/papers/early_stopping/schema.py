@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.schema import FLOATS, Anything, Array, Flag, Mapping, Number
+from tunefree.core.schema import FLOATS, Array, Flag, Mapping, Number
 from tunefree.model_files.schema_parts import CLASSES, FINITE, SIZE, TASK
 from tunefree.model_files.schemas import ENCODED, ESTIMATOR, FILE, Schema
 from tunefree.papers.subgradient import Rows
@@ -20,7 +20,7 @@ PATH = FILE | {
         "stop": Number(1, 2**31, whole=True),
         "theta": SIZE,
         "kappa": SIZE,
-        "kernel": Anything(),
+        "gamma": Number(0, may_be_none=True),
         "units": Mapping(FINITE),
     },
     "estimator": ESTIMATOR,
