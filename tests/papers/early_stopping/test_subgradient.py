@@ -14,7 +14,7 @@ from scipy.special import softmax
 from tunefree import losses
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
 from tunefree.papers.early_stopping.gram import Gram
-from tunefree.papers.early_stopping.optimality import descends, lemma_bound, least_error
+from tunefree.papers.early_stopping.optimality import descends, least_error, lemma_bound
 from tunefree.papers.early_stopping.step_size import largest_eigenvalue, step_size
 from tunefree.papers.kernel.gaussian import Gaussian
 from tunefree.papers.kernel.polynomial import LINEAR
