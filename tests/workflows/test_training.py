@@ -349,7 +349,6 @@ def test_settings_that_cannot_be_are_refused(options, message):
         ({"device": "cpu"}, "`device` is for learners in a kernel's space"),
         ({"seed": 3}, "`seed` is of the order that `shuffle` draws; leave it out, or pass `shuffle=True`"),
         ({"learner": "nag", "kernel": "rbf"}, "`kernel` is for early stopping and learners in a kernel's space"),
-        ({"learner": "early-stopping", "holdout": 0.1}, "`holdout` is for learning row by row"),
         ({"learner": "nag", "device": "cpu"}, "`device` is for learners in a kernel's space"),
     ],
 )
