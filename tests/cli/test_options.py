@@ -356,7 +356,6 @@ WITHOUT_EFFECT = [
     ("serve classes.model --save-every 5", "--save-every is of a store; leave it out, or name one by --output"),
     ("train rows.svm -t y -o m", "svmlight text has no columns to name a target; leave --target out, or give a table"),
     ("train rows.svm --delimiter ; -o m", "--delimiter has no effect on svmlight files"),
-    ("path classes.csv -t rich --holdout 0.1", "No such option: --holdout"),
     ("columns classes.csv -t rich --loss hinge", "No such option: --loss"),
 ]
 

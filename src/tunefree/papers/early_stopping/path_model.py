@@ -6,26 +6,55 @@ What comes back predicts, looks back with ``at`` and certifies to the last bit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from tunefree.core.errors import ModelError
-from tunefree.core.rows import n_rows, part
+from tunefree.core.schema import FLOATS, Array, Flag, Mapping, Number
 from tunefree.core.states import under
 from tunefree.estimators import model_file, validation
 from tunefree.explanation.weights import Weights
 from tunefree.losses import loss_of, objectives
 from tunefree.model.targets import ScoredModel
+from tunefree.model_files.schema_parts import CLASSES, FINITE, SIZE, TASK
+from tunefree.model_files.schemas import ENCODED, ESTIMATOR, FILE, Schema
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.preparation import LARGEST, Standards, matrix
-from tunefree.papers.early_stopping.schema import check_parts
 from tunefree.papers.early_stopping.targets import Goal, goal_of_classes, goal_of_numbers, log_odds, probabilities
 from tunefree.papers.subgradient import RECORD, Path, Rows
 
-PIECE_BYTES = 2**28  # of rows predicted at a time
+COLUMNS = RECORD.names or ()
+HEADER = FILE | {
+    "model": {
+        "task": TASK,
+        "classes": CLASSES,
+        "is_dense": Flag(),
+        "stop": Number(1, 2**31, whole=True),
+        "theta": SIZE,
+        "kappa": SIZE,
+        "gamma": Number(0, may_be_none=True),
+        "units": Mapping(FINITE),
+    },
+    "estimator": ESTIMATOR,
+}
+ARRAYS = ENCODED | {
+    "model.coefficients": Array("float64", ("t", "p", "o")),
+    "model.path.iteration": Array("int64", ("t",), 1),
+    "model.path.*": Array("float64", ("t",), may_be_infinite=True, may_be_missing=True),
+    "model.standards.unit": Array("float64", ("d",), 5e-324),
+    "model.standards.centre": Array("float64", ("d",)),
+    "model.standards.spread": Array("float64", ("d",), 5e-324),
+    "model.*.array": Array(FLOATS, ("n", "d")),
+    "model.*.data": Array(FLOATS, ("e",)),
+    "model.*.indices": Array("int32|int64", ("e",), 0),
+    "model.*.pointers": Array("int32|int64", (None,), ascends_to="e"),
+    "model.*.shape": Array("int64", (2,), 0),
+    "model.calibration.y": Array("float64", (None,)),
+    "model.calibration.weight": Array("float64", (None,), 0),
+}
+SCHEMA = Schema(HEADER, lambda header, arrays: ARRAYS, lambda header: {}, lambda header, arrays: None)
 
 
 class FittedPath(NamedTuple):
@@ -42,11 +71,10 @@ class FittedPath(NamedTuple):
     def records(self) -> np.ndarray:
         """The records of the path, in units of the targets."""
         records = self.path.records.copy()
-        for name in RECORD.names or ():
+        for name in COLUMNS[2:]:
             unit = self.goal.loss_unit if name.endswith("loss") or name == "inner" else self.goal.unit
-            if name.endswith(("loss", "error")) or name in ("inner", "norm"):
-                with np.errstate(over="ignore"):
-                    records[name] = np.clip(records[name] * unit, -LARGEST, LARGEST)
+            with np.errstate(over="ignore"):
+                records[name] = np.clip(records[name] * unit, -LARGEST, LARGEST)
         return records.view(np.recarray)
 
     def margins(self, coefficients: np.ndarray, features: Any) -> np.ndarray:
@@ -65,64 +93,28 @@ class PathModel(ScoredModel):
 
     kind: ClassVar[str] = "path"  # of models, see tunefree.model_files.trained
 
-    @property
-    def task(self) -> str:  # type: ignore[override]
-        """Classification or regression."""
-        return "classification" if hasattr(self.estimator, "classes_") else "regression"
-
-    @property
-    def classes(self) -> list[Any]:  # type: ignore[override]
-        """The labels, in the order of the outputs."""
-        labels: list[Any] = getattr(self.estimator, "classes_", np.zeros(0)).tolist()
-        return labels
-
-    @property
-    def path(self) -> Any:
-        """A record array with losses, errors and norms of each iteration."""
-        return self.estimator.path_
-
-    @property
-    def stop(self) -> int:
-        """The iteration at which the path is stopped."""
-        return int(self.estimator.n_iter_)
-
-    @property
-    def loss(self) -> str:
-        """The name of the loss that is minimised."""
-        return str(self.estimator.loss)
-
-    @property
-    def n_features(self) -> int:
-        """Number of features, the constant included."""
-        return len(self.estimator.fitted_path_.standards.unit) + 1
+    def __post_init__(self) -> None:
+        estimator = self.estimator
+        self.path, self.stop, self.loss = estimator.path_, int(estimator.n_iter_), str(estimator.loss)
+        self.goal, self.has_weights = estimator.fitted_path_.goal, estimator.kernel is None
+        self.classes = getattr(estimator, "classes_", np.zeros(0)).tolist()
+        self.task = "classification" if hasattr(estimator, "classes_") else "regression"
+        self.loss_is_log_loss = self.task == "classification" and self.loss == "logistic"
+        self.n_features = len(estimator.fitted_path_.standards.unit) + 1  # the constant included
+        self.n_support = 0 if self.has_weights else int(estimator.coefficients_.any(axis=1).sum())
 
     @property
     def objective(self) -> Any:
         """The objective, from predictions to losses."""
         if self.task == "regression":
             return objectives.regression(loss_of("regression", self.loss))
-        return self.estimator.fitted_path_.goal.objective
-
-    @property
-    def loss_is_log_loss(self) -> bool:
-        """Whether the loss of a class is minus the logarithm of its probability."""
-        return self.task == "classification" and self.loss == "logistic"
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether the features have weights, as they have without a kernel."""
-        return self.estimator.kernel is None
-
-    @property
-    def n_support(self) -> int:
-        """Rows that it is made of, in the space of a kernel."""
-        return 0 if self.has_weights else int(self.estimator.coefficients_.any(axis=1).sum())
+        return self.goal.objective
 
     def mean_weights(self) -> np.ndarray:
         """Weights (d, K) of the constant and of the standardised features."""
-        weights, goal = self.estimator.coefficients_, self.estimator.fitted_path_.goal
+        weights = self.estimator.coefficients_
         with np.errstate(over="ignore"):
-            weights = np.concatenate([weights[-1:] + goal.centre, weights[:-1]]) * goal.unit
+            weights = np.concatenate([weights[-1:] + self.goal.centre, weights[:-1]]) * self.goal.unit
         return np.clip(weights, -LARGEST, LARGEST)
 
     def linear_weights(self, names: list[str]) -> Weights:
@@ -137,34 +129,24 @@ class PathModel(ScoredModel):
         """There is no smaller model."""
         raise ModelError("the file of a path has what predicts at each iteration; leave `only_for_prediction` out")
 
-    def check_parts(self, trained: Any) -> None:
-        """Raise a ModelError if a file's parts do not fit together."""
-        check_parts(trained)
-
     def predict(self, X: Any) -> np.ndarray:
         """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
-        step = max(PIECE_BYTES // (8 * self.n_features), 1)
-        edges = [*range(0, n_rows(X), step), n_rows(X)]
-        predictions = [np.empty((0, self.n_outputs))]
-        for first, last in pairwise(edges):
-            rows = matrix([part(X, first, last)], self.n_features, self.estimator._is_dense)
-            predictions.append(self.estimator.predictions_of(validation.canonical(rows)))
-        return np.concatenate(predictions)
+        rows = validation.canonical(matrix([X], self.n_features, self.estimator._is_dense))
+        return np.asarray(self.estimator.predictions_of(rows))
 
     def log_odds(self, margins: np.ndarray) -> np.ndarray:
         """Logarithms (n, classes) of what is proportional to the probabilities."""
-        return log_odds(self.estimator.fitted_path_.goal.loss, margins, self.estimator.temperature_)
+        return log_odds(self.goal.loss, margins, self.estimator.temperature_)
 
     def probabilities(self, margins: np.ndarray) -> np.ndarray:
         """Class probabilities (n, classes) of margins."""
-        return probabilities(self.estimator.fitted_path_.goal.loss, margins, self.estimator.temperature_)
+        return probabilities(self.goal.loss, margins, self.estimator.temperature_)
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :func:`restored` makes the same model, with the estimator's parameters."""
-        estimator, fitted = self.estimator, self.estimator.fitted_path_
-        records, goal, rows = fitted.path.records, fitted.goal, fitted.calibration
-        arrays = {f"path.{name}": records[name] for name in RECORD.names or ()}
-        arrays |= {"coefficients": fitted.path.coefficients}
+        fitted = self.estimator.fitted_path_
+        path, rows = fitted.path, fitted.calibration
+        arrays = {"coefficients": path.coefficients, **{f"path.{name}": path.records[name] for name in COLUMNS}}
         arrays |= {f"standards.{name}": array for name, array in fitted.standards._asdict().items()}
         arrays |= _arrays_of("support", fitted.support)
         if rows is not None:
@@ -173,13 +155,27 @@ class PathModel(ScoredModel):
         return arrays, {
             "task": self.task,
             "classes": self.classes,
-            "is_dense": bool(estimator._is_dense),
+            "is_dense": bool(self.estimator._is_dense),
             "stop": self.stop,
-            "theta": float(estimator.theta_),
+            "theta": float(self.estimator.theta_),
             "kappa": float(fitted.kappa),
-            "gamma": None if fitted.kernel is None else float(estimator.gamma_),
-            "units": {"bound": float(goal.bound), "unit": float(goal.unit), "centre": float(goal.centre)},
+            "gamma": None if self.has_weights else float(self.estimator.gamma_),
+            "units": {name: float(getattr(self.goal, name)) for name in ("bound", "unit", "centre")},
         }
+
+    def check_parts(self, trained: Any) -> None:
+        """Raise a ModelError if a file's parts do not fit together."""
+        fitted = self.estimator.fitted_path_
+        rows = [fitted.support] if fitted.calibration is None else [fitted.support, fitted.calibration.matrix]
+        n_coefficients = self.n_features if self.has_weights else fitted.support.shape[0]
+        fits = (
+            trained.encoder.n_features == self.n_features,
+            all(X.shape[1] == self.n_features - 1 for X in rows if X is not None),
+            fitted.path.coefficients.shape == (len(self.path), n_coefficients, self.n_outputs),
+            self.n_outputs == self.goal.n_outputs,
+        )
+        if not all(fits):
+            raise ModelError("the path, its rows and the encoder differ in their numbers of columns or outputs")
 
 
 def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PathModel:
@@ -194,7 +190,7 @@ def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PathModel
     else:
         goal = goal_of_numbers(loss, **model["units"])
     records = np.empty(len(arrays["path.iteration"]), RECORD)
-    for name in RECORD.names or ():
+    for name in COLUMNS:
         records[name] = arrays[f"path.{name}"]
     calibration, held = _rows_of("calibration", arrays), under("calibration.", arrays)
     estimator._is_dense, estimator.theta_ = model["is_dense"], model["theta"]
@@ -202,8 +198,8 @@ def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PathModel
         Path(records, arrays["coefficients"]),
         goal,
         Standards(**under("standards.", arrays)),
-        None if model["gamma"] is None else estimator._kernel_at(model["gamma"]),
-        _rows_of("support", arrays),
+        None if estimator.kernel is None else estimator._kernel_at(model["gamma"]),
+        None if estimator.kernel is None else _rows_of("support", arrays),
         model["kappa"],
         None if calibration is None else Rows(calibration, held["y"], held["weight"]),
     )
@@ -224,7 +220,9 @@ def _arrays_of(name: str, X: Any) -> dict[str, np.ndarray]:
 def _rows_of(name: str, arrays: dict[str, np.ndarray]) -> Any:
     """The rows that :func:`_arrays_of` made arrays of."""
     saved = under(f"{name}.", arrays)
-    if "shape" in saved:
-        shape = tuple(saved["shape"].tolist())
-        return sparse.csr_array((saved["data"], saved["indices"], saved["pointers"]), shape=shape)
-    return saved.get("array")
+    if "shape" not in saved:
+        return saved.get("array")
+    shape, pointers = tuple(saved["shape"].tolist()), saved["pointers"]
+    if len(pointers) != shape[0] + 1 or saved["indices"].max(initial=-1) >= shape[1]:
+        raise ModelError(f"{name} has not the rows and columns that its shape tells")
+    return sparse.csr_array((saved["data"], saved["indices"], pointers), shape=shape)
