@@ -78,7 +78,7 @@ OF_TRAINING = {
     "workflows/prediction.py": {"learner"},
     "workflows/interval_metrics.py": {"learner"},
     "workflows/columns.py": {"on_bad_row", "unlabelled"},  # what a training can do
-    "model_files/plan.py": {"classes", "group", "holdout", "learner", "scheduler", "shuffle", "workers"},
+    "model_files/plan.py": {"classes", "group", "holdout", "scheduler", "shuffle", "workers"},
 }
 
 

@@ -10,6 +10,7 @@ from tunefree.losses import Hinge
 from tunefree.losses.objectives import Binary
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.experiments import drawing
+from tunefree.papers.experiments.experiment import Report
 from tunefree.papers.subgradient import Path, Problem, Rows, descend, steps_of, wrong_classes
 
 POINTS_DRAWN = 120  # maximum number of points of a line
@@ -87,6 +88,13 @@ def numbers_of(lines: list[Errors], stops: np.ndarray) -> list[dict[str, Any]]:
 def recorded_iterations(iterations: int, at_most: int = 120) -> np.ndarray:
     """Iterations to write to the file, geometrically spaced."""
     return np.unique(np.geomspace(1, iterations, at_most).round().astype(int))
+
+
+def report(lines: list[Errors], reported: str, results: str, differences: list[str]) -> Report:
+    """The report of a figure with these lines."""
+    iterations = lines[0].test.shape[1]
+    numbers = numbers_of(lines, recorded_iterations(iterations))
+    return Report(lambda figure: draw(figure, lines), (10.5, 4.2), numbers, reported, results, " ".join(differences))
 
 
 def draw(figure: Any, lines: list[Errors]) -> None:

@@ -95,15 +95,13 @@ def report(settings: Settings, results: Results) -> Report:
         *descents.not_falling(lines),
         *_without_minimum(exact_errors(settings, results)),
     ]
-    return Report(
-        draw=lambda figure: descents.draw(figure, lines),
-        inches=(10.5, 4.2),
-        numbers=descents.numbers_of(lines, descents.recorded_iterations(settings.iterations)),
+    return descents.report(
+        lines,
         reported="The training error falls with the iterations while the test error has a minimum; the effect is more "
         "evident with larger steps, for theta close to 0.",
         results=f"Means over {settings.trials} trials of {settings.rows} rows, in per cent. "
         f"{descents.described(lines)}. Exact test errors: {_described(settings, results)}.",
-        differences=" ".join(differences),
+        differences=differences,
     )
 
 
