@@ -33,7 +33,7 @@ from tunefree.papers.playing import rows_of
 from tunefree.papers.spaces import kernel_used
 from tunefree.theory.bounds import Bound, no_bound
 
-MOST_BYTES = 2**33  # of the coefficients of all iterates
+MOST_BYTES = 2**32  # of the coefficients of all iterates
 LOSSES = ("training_loss", "training_error", "validation_loss", "validation_error")
 RECORD = np.dtype(
     [("iteration", np.int64), ("step", np.float64)]

@@ -21,7 +21,7 @@ from tunefree.estimators.model_file import Saving
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
 from tunefree.estimators.predictions import Classifying, Regressing
 from tunefree.estimators.tables import EncodedRows
-from tunefree.losses import loss_of
+from tunefree.losses import Logistic, loss_of
 from tunefree.model.calibration import of_classes
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
@@ -187,13 +187,15 @@ class IterativeRegularization(Saving, BaseEstimator):
         standards = preparation.standards(X[~held], share) if self.standardize else preparation.unchanged(X, farthest)
         features = self._prepared(standards, X)
         learned, others = Rows(features[~held], targets.y[~held], share), Rows(features[held], targets.y[held], beside)
-        kernel = self._kernel_of(goal, features, targets.y, keys)
+        kernel = self._kernel_of(features, targets.y, keys)
         if kernel is not None and kernel.distance is not None and self.gamma in (None, "ladder") and held.any():
             first = np.argsort(keys[~held], kind="stable")[:TRIED]
             some = Rows(learned.matrix[first], learned.y[first], preparation.shares(share[first]))
             kernel = self._best_kernel(goal, some, others)
         problem = _problem(goal, kernel, learned, others)
-        path = self._descend(goal, problem, self._iterations(goal, bool(held.any()), weight[~held].sum()))
+        with np.errstate(over="ignore"):
+            mass = float(weight[~held].sum())
+        path = self._descend(goal, problem, self._iterations(goal, bool(held.any()), mass))
         self.fitted_path_ = FittedPath(
             path,
             goal,
@@ -225,7 +227,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         X = sparse.csr_array(X) if sparse.issparse(X) else X
         return X if self.kernel is None or self.precision == "double" else X.astype(np.float32)
 
-    def _kernel_of(self, goal: Goal, features: Any, y: np.ndarray, keys: np.ndarray) -> Any:
+    def _kernel_of(self, features: Any, y: np.ndarray, keys: np.ndarray) -> Any:
         """The kernel with the gamma given, or that of the median rule; None without a kernel."""
         if self.kernel is None:
             return None
@@ -289,9 +291,9 @@ class IterativeRegularization(Saving, BaseEstimator):
             self.temperature_ = self._temperature(fitted)
 
     def _temperature(self, fitted: FittedPath) -> float | None:
-        """The factor of margins from which probabilities follow, where the loss has no link function."""
+        """The factor that makes log-odds of margins; None where the loss's link function gives probabilities."""
         if fitted.calibration is None:
-            return None
+            return 1.0 if isinstance(fitted.goal.loss, Logistic) else None
         X, y, weight = fitted.calibration
         codes = (y > 0 if fitted.goal.n_outputs == 1 else y).astype(np.int64)
         return targets.fit_temperature(of_classes(fitted.margins(self.coefficients_, X)), codes, weight)

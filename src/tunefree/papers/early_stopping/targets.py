@@ -83,10 +83,9 @@ def goal_and_targets_of_numbers(loss: Any, y: np.ndarray, weight: np.ndarray) ->
 def log_odds(loss: Any, margins: np.ndarray, temperature: float | None) -> np.ndarray:
     """Logarithms (n, classes) of what is proportional to the probabilities, none of which is taken for 0.
 
-    ``temperature``: what margins are multiplied by; None for losses whose link function has an inverse.
+    ``temperature``: the factor that makes log-odds of margins, 1 for the logistic loss. It is None for other losses
+    whose link function has an inverse.
     """
-    if isinstance(loss, Logistic):
-        return margins_of_classes(margins)
     if temperature is not None:
         return temperature * margins_of_classes(margins)
     return np.log(np.maximum(probabilities(loss, margins, temperature), np.finfo(np.float64).eps))
@@ -96,12 +95,9 @@ def probabilities(loss: Any, margins: np.ndarray, temperature: float | None) -> 
     """Class probabilities (n, classes) of margins; see :func:`log_odds`."""
     if temperature is not None:
         return softmax(temperature * margins_of_classes(margins), axis=1)
-    if margins.shape[1] == 1:
-        upper = loss.inverse_link(margins[:, 0])
-        return np.stack([1.0 - upper, upper], axis=1)
-    if isinstance(loss, Logistic):
-        return softmax(margins, axis=1)
     each = loss.inverse_link(margins)
+    if margins.shape[1] == 1:
+        return np.hstack([1.0 - each, each])
     each[~each.any(axis=1)] = 1.0
     return each / each.sum(axis=1, keepdims=True)
 
