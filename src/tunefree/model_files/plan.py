@@ -48,7 +48,7 @@ TYPES = ("decimal", "thousands", "na_values", "numeric", "categorical", "date") 
 PROBLEM = ("target", "task", "loss", "weight", "ignore", "text", "hash_bits", "on_bad_row", "unlabelled", *TYPES)
 READING = ("on_bad_row", "unlabelled", "shuffle", "seed")  # how rows are read
 # What may follow a learner's name in its option, beside its settings, and what makes a value of a text.
-OF_LEARNER: dict[str, Callable[[str], Any]] = {"view": str, "average": _flag, "max_support": int, "device": str}
+OF_LEARNER: dict[str, Callable[[str], Any]] = {"view": str, "average": _flag}
 EXCLUSIVE = (
     ("target", "weight", "exposure", "group", "ignore"),
     ("ignore", "text", "numeric", "categorical"),
@@ -63,7 +63,6 @@ SINGLE = Scope(
 POOLED = Scope("is for the pool", "leave `learner` out")
 ROW_BY_ROW = Scope("is for learning row by row", "name another `learner`")
 KERNEL = Scope("is for early stopping and learners in a kernel's space", "name one of these by `learner`")
-WITH_KERNEL = Scope("is for learners in a kernel's space", "name one of these by `learner`")
 SHARDS = Scope("is for shards", "learn these by `workers` or `scheduler`")
 ONE_MACHINE = Scope("is for one machine", "learn no shards")
 HERE = ROW_BY_ROW, ONE_MACHINE
@@ -214,17 +213,6 @@ class Plan(Parameters):
     average: bool = parameter(
         False, "Predict with the mean of a single learner's iterates.", scopes=(SINGLE, ONE_MACHINE)
     )
-    max_support: int | None = parameter(
-        None,
-        "Largest number of support points; beyond it functions continue in random Fourier features.",
-        low=1,
-        scopes=(WITH_KERNEL, ONE_MACHINE),
-    )
-    device: str | None = parameter(
-        None,
-        "Where PyTorch computes sums of kernels, such as cuda; by default compiled code.",
-        scopes=(WITH_KERNEL, ONE_MACHINE),
-    )
     passes: int = parameter(
         1, "Number of passes over the rows.", EXPERTS, low=1, scopes=(ROW_BY_ROW, SINGLE, ONE_MACHINE)
     )
@@ -311,7 +299,6 @@ class Plan(Parameters):
             POOLED: self.is_pool,
             ROW_BY_ROW: learns_rows,
             KERNEL: has_kernel or not learns_rows,
-            WITH_KERNEL: has_kernel,
             DRAWN: self.shuffle,
             ONE_MACHINE: True,
         }

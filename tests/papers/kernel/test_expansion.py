@@ -14,7 +14,7 @@ from tunefree.core.rows import part
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.points import BLOCK
 
-DOUBLE = KernelConfig("rbf", 0.5, double=True)
+DOUBLE = KernelConfig("rbf", 0.5)
 WIDTHS = (1.0, 4.0, 0.5)
 few = settings(max_examples=10)
 
@@ -111,11 +111,11 @@ def test_rows_of_weight_0_are_not_stored():
 def test_functions_that_stay_predict_as_before(kind, n):
     data = drawn(3, n, kind="against")
     block = KINDS[kind](data.X)
-    bank, _ = taught(data, block, widths=(0.25, 1.0, 4.0, 16.0), kernel_config=KernelConfig("rbf", 0.25, double=True))
+    bank, _ = taught(data, block, widths=(0.25, 1.0, 4.0, 16.0), kernel_config=KernelConfig("rbf", 0.25))
     before = bank.predict(block)
     bank.keep([3, 1])
     np.testing.assert_allclose(bank.predict(block), before[[3, 1]], rtol=1e-9, atol=1e-11)
-    alone, _ = taught(data, block, widths=(16.0, 1.0), kernel_config=KernelConfig("rbf", 0.25, double=True))
+    alone, _ = taught(data, block, widths=(16.0, 1.0), kernel_config=KernelConfig("rbf", 0.25))
     more = teach(bank, block, data)
     np.testing.assert_allclose(more, teach(alone, block, data), rtol=1e-8, atol=1e-10)
     bank.keep([1])

@@ -28,7 +28,7 @@ from tunefree.papers.experiments import drawing, matrices
 from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
 from tunefree.papers.experiments.matrices import CASES, Case, Matrices
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
-from tunefree.papers.kernel_estimators import KernelPiSTOLClassifier
+from tunefree.papers.learner_estimators import KernelPiSTOLClassifier
 
 A, LIPSCHITZ = 0.25, 2.0  # a and L
 COMPILING_ROWS = 300  # rows of a fit before the timed one, so that times do not include compilation

@@ -24,9 +24,7 @@ from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Rep
 from tunefree.papers.experiments.sgd_fig1 import BORDER, GAP, strips
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 
-KERNEL = KernelConfig(
-    "poly", gamma=1.0, degree=1, constant=1.0, double=True
-)  # 1 + x.z: linear functions with an intercept
+KERNEL = KernelConfig("poly", gamma=1.0, degree=1, constant=1.0)  # 1 + x.z: linear functions with an intercept
 OFFSETS = (3.0, 30.0, 300.0, 3e3, 3e4, 3e5)  # grid of gamma, from the least with all rates up to 1 / (2 lambda)
 TEST_SEED, TUNING_SEED = 10**6, 10**7  # seeds that differ from those of the runs
 AXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # points whose values determine a linear function

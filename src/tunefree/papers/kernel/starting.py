@@ -11,11 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from tunefree.core.numbers import CEILING
-from tunefree.papers.kernel import kernel_sums
-from tunefree.papers.kernel.points import BLOCK, selected
+from tunefree.papers.kernel.points import Points
 from tunefree.papers.kernel.regularized_sgd import LEAST_OFFSET, TUNED
 
 TRIED = 1000  # rows on which candidates are tried
@@ -50,22 +47,18 @@ def starting_states(members: list[Any], is_averaged: bool, largest: float, losse
     return states
 
 
-def largest_diagonal(kernel: Any, rows: Any) -> float:
+def largest_diagonal(kernel: Any, rows: Points) -> float:
     """The largest k(x, x) of some points; 1 if none is above 0.
 
     Examples
     --------
+    >>> from tunefree.core.rows import dense
+    >>> from tunefree.papers.kernel.points import points
     >>> from tunefree.papers.kernel.polynomial import LINEAR
-    >>> from tunefree.papers.kernel.points import dense_points
-    >>> largest_diagonal(LINEAR, dense_points(np.array([[3.0, 4.0], [1.0, 0.0]]), LINEAR, np.float64))
+    >>> largest_diagonal(LINEAR, points(dense([[3.0, 4.0], [1.0, 0.0]]), LINEAR))
     25.0
     """
-    most, values = 0.0, np.zeros((1, BLOCK, BLOCK))
-    for start in range(0, rows.size, BLOCK):
-        which = np.arange(start, min(start + BLOCK, rows.size))
-        block = selected(rows, which).cut(0, BLOCK)
-        kernel_sums.write_values_within(kernel, block, (0, len(which)), values)
-        most = max(most, float(np.diagonal(values[0])[: len(which)].max()))
+    most = float(kernel.diagonal(rows.as_matrix()).max())
     return min(most, CEILING) if most > 0.0 else 1.0
 
 
