@@ -43,7 +43,7 @@ def test_methods_describe_their_arguments(kind):
 
 def test_parameters_that_plans_have_mean_the_same():
     for kind in KINDS:
-        for name in ("categorical", "text", "max_support", "device"):
+        for name in ("categorical", "text"):
             record = records_of(kind).get(name)
             assert record is None or record.meaning.startswith(records_of(Plan)[name].meaning)
 

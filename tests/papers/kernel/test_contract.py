@@ -127,7 +127,7 @@ def test_a_kernel_from_outside_is_learned_with_by_its_name():
     kernel = kernel_of(OUTSIDE, GAMMA)
     assert KernelPiSTOLClassifier(kernel=OUTSIDE, gamma=GAMMA, view="raw").fit(X, y).score(X, y) > 0.8
     assert KernelPiSTOLClassifier(kernel=OUTSIDE, passes=1).fit(X, y).gamma_ != 1.0  # the median rule's
-    parameters = {"gamma": GAMMA, "standardize": False}
+    parameters = {"gamma": GAMMA, "precision": "double", "standardize": False}
     stopped = IterativeRegularizationClassifier(kernel=OUTSIDE, stop=30, validation_fraction=0.0, **parameters)
     margins = stopped.fit(X, y).decision_function(X)
     np.testing.assert_allclose(margins, kernel.tile(X, X) @ stopped.dual_coef_[0], rtol=1e-9, atol=1e-12)
