@@ -483,9 +483,8 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         check_is_fitted(self)
         candidates = []
         for member in self._learned.model.members:
-            state, offset = member.state, member.state.settings["offset"]
-            weight = state.counted_weight[0]
-            loss = float(state.counted_loss[0] / weight) if weight > 0.0 else math.nan
+            offset, evidence = member.state.settings["offset"], member.evidence
+            loss = float(evidence.loss[0] / evidence.weight[0]) if evidence.weight[0] > 0.0 else math.nan
             offset = offset if offset >= LEAST_OFFSET else math.nan
             penalty, gamma = member.setting.settings["penalty"], self._gamma_of(member)
             candidates.append({"penalty": float(penalty), "gamma": gamma, "offset": offset, "loss": loss})

@@ -219,8 +219,8 @@ def certified(data):
     lipschitz = getattr(getattr(function.objective, "loss", None), "lipschitz", 1.0)
     return (
         bank,
-        float(function.state.counted_loss[0]),
-        float(function.state.counted_inner[0]),
+        float(function.evidence.loss[0]),
+        float(function.evidence.inner[0]),
         lipschitz * np.sqrt(function.state.norms.sum()),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tunefree.core.fields import OUTPUT
+from tunefree.core.fields import FEATURE, OUTPUT
 from tunefree.core.schema import Array, Flag, Mapping, Number, Optional, Sequence, Text
 from tunefree.model.group import Family
 from tunefree.model.members import Setting
@@ -15,6 +15,7 @@ from tunefree.model_files.schemas import BLOCK, WORDS
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 from tunefree.papers.kernel.kernels import check_kernel, kernel_of
 from tunefree.papers.kernel.learners import ALL
+from tunefree.theory.evidence import Evidence
 
 WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
 FOLLOW_THE_LEADER = "kernel-regularized-sgd"  # of several, the one with the least progressive loss predicts alone
@@ -88,6 +89,7 @@ def bank_arrays(prefix: str, bank: dict[str, Any], learners: set[str], arrays: A
         declared |= {f"{points}.{name}": array for name, array in (WORDS | {"norms": Array("float64", ("n",))}).items()}
     for learner in learners:
         declared |= of_state(f"{prefix}.#.state", ALL[learner], {OUTPUT: "K"})
+    declared |= of_state(f"{prefix}.#.evidence", Evidence, {FEATURE: 1, OUTPUT: "K"})
     return declared
 
 

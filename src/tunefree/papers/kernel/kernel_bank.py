@@ -20,7 +20,7 @@ from tunefree.core.rows import Block, n_rows, reach, together
 from tunefree.core.rows import restored as restored_block
 from tunefree.core.rows import saved as saved_block
 from tunefree.core.states import size_of, under
-from tunefree.losses.objectives import OneAgainstAll
+from tunefree.losses.objectives import OneAgainstAll, measured
 from tunefree.model import views
 from tunefree.model.group import LabelledRows, WarmupPredictions
 from tunefree.model.members import Setting
@@ -30,9 +30,10 @@ from tunefree.papers.kernel.expansion import Expansion
 from tunefree.papers.kernel.kernel_certificates import certificate_of
 from tunefree.papers.kernel.kernel_member import KernelMember
 from tunefree.papers.kernel.points import BLOCK, Points, points
-from tunefree.papers.kernel.starting import TRIED, largest_diagonal, starting_states
+from tunefree.papers.kernel.regularized_sgd import TUNED, candidate_offsets
 
 WARMUP_ROWS = 1024  # rows after which view and kernel are fixed
+TRIED = 1000  # rows on which offsets are tuned
 
 
 class KernelConfig(NamedTuple):
@@ -184,7 +185,7 @@ class KernelBank:
     def _learn(self, rows: LabelledRows, predictions: np.ndarray) -> None:
         """Learn rows with view and kernel fixed; writes what was predicted of them (M, n, K)."""
         expansion, seen = self.expansion, self._points(rows.X)
-        targets, weights, evaluation_weights = (np.ascontiguousarray(array, np.float64) for array in rows[1:])
+        targets, weights = (np.ascontiguousarray(array, np.float64) for array in (rows.y, rows.weight))
         margins = np.zeros((len(self.members), len(targets), self.n_outputs))
         classes = {type(member.state) for member in self.members}
         learning = {cls: contract.learning(cls, self.n_outputs == 1) for cls in classes}
@@ -194,18 +195,18 @@ class KernelBank:
             stop = min(start + BLOCK - first, len(targets))
             here = slice(start, stop)
             known, values = expansion.open(seen, start, stop)
-            of_rows = targets[here], weights[here], evaluation_weights[here]
+            of_rows = targets[here], weights[here]
             for m, member in enumerate(self.members):
                 sums = values[expansion.steps[m]], known[m], first
                 written = expansion.open_coefficients[m], expansion.open_lags[m], margins[m, here]
-                of_member = member.state, *member.objective_arrays, member.smoothness
+                of_member = member.state, *member.objective_arrays
                 learning[type(member.state)](*of_member, *sums, *of_rows, *written)
             if expansion.filled == BLOCK:
                 expansion.close()
                 self._fold_factors()
             start = stop
         for m, member in enumerate(self.members):
-            predictions[m] = member.calibrated(margins[m], rows.y, rows.evaluation_weight)
+            predictions[m] = member.judged(margins[m], rows)
 
     def _fold_factors(self) -> None:
         """Multiply factors that have become small into the coefficients, before their numbers leave the range."""
@@ -252,24 +253,31 @@ class KernelBank:
         self.gamma = self.kernel_config.gamma or (kernels.median_gamma(rows, labels) if has_widths else 1.0)
         kernel, steps = self._kernel_and_steps()
         self.expansion = Expansion(kernel, steps, self.n_outputs)
-        states = starting_states(
-            self.members, self.average, largest_diagonal(kernel, seen), lambda tried: self._losses(tried, first)
-        )
-        for member, state in zip(self.members, states, strict=True):
-            member.state = state
+        largest = float(kernel.diagonal(seen.as_matrix()).max())
+        largest = min(largest, CEILING) if largest > 0.0 else 1.0
+        for member in self.members:
+            member.state = member.state.with_kernel_bound(member.objective, largest, self.average)
+        tuned = [m for m, member in enumerate(self.members) if member.state.settings.get("offset") == TUNED]
+        if tuned:
+            self._tune_offsets(tuned, largest, first.part(0, min(TRIED, len(first.y))))
 
-    def _losses(self, candidates: list[tuple[int, Any]], first: LabelledRows) -> list[float]:
-        """Progressive losses of members with other states on some of the first rows; the bank stays as it is."""
+    def _tune_offsets(self, tuned: list[int], largest: float, rows: LabelledRows) -> None:
+        """Let members have the offset with the least progressive loss on the first rows, which are learned later."""
+        penalties = [self.members[m].state.settings["penalty"] for m in tuned]
+        candidates = [(m, o) for m, p in zip(tuned, penalties, strict=True) for o in candidate_offsets(p, largest)]
         trial = copy.copy(self)
         trial.members = [copy.deepcopy(self.members[m]) for m, _ in candidates]
-        for member, (_, state) in zip(trial.members, candidates, strict=True):
-            member.state = copy.deepcopy(state)
+        for member, (_, offset) in zip(trial.members, candidates, strict=True):
+            member.calibration, member.state = None, member.state.with_settings(offset=offset)
         steps = self.expansion.steps[[m for m, _ in candidates]]
         trial.expansion = Expansion(self.expansion.kernel, steps, self.n_outputs)
-        n = min(TRIED, len(first.y))
-        rows = first.part(0, n)._replace(evaluation_weight=first.weight[:n])
-        trial._learn(rows, np.empty((len(candidates), n, self.n_outputs)))
-        return [float(member.state.counted_loss[0]) for member in trial.members]
+        predictions = np.empty((len(candidates), len(rows.y), self.n_outputs))
+        trial._learn(rows, predictions)
+        losses: dict[int, list[tuple[float, float]]] = {}
+        for member, (m, offset), predicted in zip(trial.members, candidates, predictions, strict=True):
+            losses.setdefault(m, []).append((rows.weight @ measured(member.objective, rows.y, predicted), offset))
+        for m, of_member in losses.items():
+            self.members[m].state = self.members[m].state.with_settings(offset=min(of_member)[1])
 
     def _kernel(self, gamma: float) -> Any:
         return kernels.kernel_of(self.kernel_config.name, gamma, self.kernel_config.degree, self.kernel_config.constant)
