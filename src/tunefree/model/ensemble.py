@@ -103,11 +103,8 @@ class Ensemble:
         return of_banks[0]._replace(predictions=np.concatenate([of_bank.predictions for of_bank in of_banks]))
 
     def keep(self, stays: list[int]) -> None:
-        """Go on with some members; banks that are left without any go."""
-        chosen = np.isin(np.arange(len(self.members)), stays)
-        for group, of_group in zip(self.groups, self._parts(chosen), strict=True):
-            group.keep(np.flatnonzero(of_group).tolist())
-        self.banks = [bank for bank in self.banks if bank.members]
+        """Go on with some of the linear members; no others are ever left out."""
+        self.linear.keep(stays)
 
     def add_class(self, n_outputs: int, n_classes: int) -> None:
         """Know one more class, of so many margins.

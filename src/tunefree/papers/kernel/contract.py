@@ -25,10 +25,11 @@ import numpy as np
 from tunefree.core.fields import State, per_output, setting, single
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import bounded
+from tunefree.learners import ALL
 from tunefree.learners.contract import Traits
 from tunefree.losses.kinds import Functions
 from tunefree.losses.loops import Loop
-from tunefree.papers.kernel.learners import ALL
+from tunefree.papers.kernel import NAMES
 
 SMALLEST = math.log(1e2)  # a factor of which minus the logarithm is larger goes into the coefficients
 
@@ -212,4 +213,4 @@ def learning(learner: type[KernelLearner], has_one_output: bool) -> Kernel:
 
 def all_kernels() -> list[Kernel]:
     """The kernels of the learners of the package."""
-    return [learning(ALL[name], has_one_output) for name in ALL for has_one_output in (True, False)]
+    return [learning(ALL[name], has_one_output) for name in NAMES for has_one_output in (True, False)]

@@ -159,21 +159,6 @@ class Expansion:
             found[:, start:stop] += sums_at(self.kernel, self.steps, *of_block, rows, start, stop)
         return found
 
-    def keep(self, stays: list[int], kernel: Any, steps: np.ndarray) -> None:
-        """Keep some of the functions, and the support points with a coefficient in one of them."""
-        self.kernel, self.steps = kernel, np.asarray(steps, np.int64)
-        for name in ("coefficients", "lags", "open_coefficients", "open_lags"):
-            setattr(self, name, np.ascontiguousarray(getattr(self, name)[stays]))
-        self.compact()
-
-    def compact(self) -> None:
-        """Drop the support points of which all coefficients are zero."""
-        kept = np.flatnonzero((self.coefficients[:, :, : self.n] != 0.0).any(axis=(0, 1)))
-        if len(kept) < self.n:
-            self.store = Points.empty().joined(0, self.store, kept)
-            coefficients, lags = self.coefficients[:, :, kept], self.lags[:, :, kept]
-            self.coefficients, self.lags, self.n, self._places = coefficients, lags, len(kept), None
-
     def remap_outputs(self, placed: np.ndarray) -> None:
         """Change the outputs: each new one is a combination ``placed`` (K_new, K) of the old ones."""
         for name in ("coefficients", "lags", "open_coefficients", "open_lags"):

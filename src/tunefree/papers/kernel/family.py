@@ -6,15 +6,14 @@ from typing import Any
 
 from tunefree.core.fields import FEATURE, OUTPUT
 from tunefree.core.schema import Array, Flag, Mapping, Number, Optional, Sequence, Text
+from tunefree.learners import ALL
 from tunefree.model.group import Family
 from tunefree.model.members import Setting
 from tunefree.model.options import ModelOptions
-from tunefree.model.pool import linear_among
 from tunefree.model_files.schema_parts import FINITE, MOST_FEATURES, MOST_MEMBERS, SIZE, of_state
 from tunefree.model_files.schemas import BLOCK, WORDS
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 from tunefree.papers.kernel.kernels import check_kernel, kernel_of
-from tunefree.papers.kernel.learners import ALL
 from tunefree.theory.evidence import Evidence
 
 WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
@@ -65,19 +64,10 @@ def settings_of_members(
 
 
 def banks(options: ModelOptions, n_outputs: int, n_classes: int) -> list[KernelBank]:
-    """A bank of the kernel members of each view.
-
-    In a mixture they predict with averages; of classes they predict log-odds.
-    """
-    by_view: dict[str, list[Setting]] = {}
-    linear = linear_among(options.member_settings)
-    for setting in options.member_settings:
-        if setting not in linear:
-            by_view.setdefault(setting.view, []).append(setting)
+    """The bank of all members; in a mixture they predict with averages, and of classes they predict log-odds."""
     classes = n_classes if options.is_mixed and options.task == "classification" else None
-    of_banks = options.config, options.objective(n_outputs), n_outputs, classes
-    average = options.average or options.is_mixed
-    return [KernelBank(settings, *of_banks, average) for settings in by_view.values()]
+    of_bank = options.config, options.objective(n_outputs), n_outputs, classes
+    return [KernelBank(list(options.member_settings), *of_bank, options.average or options.is_mixed)]
 
 
 def bank_arrays(prefix: str, bank: dict[str, Any], learners: set[str], arrays: Any) -> dict[str, Array]:

@@ -337,11 +337,6 @@ class KernelBank:
         for member in self.members:
             member.begin_pass()
 
-    def keep(self, stays: list[int]) -> None:
-        self.members, self._read = [self.members[m] for m in stays], None
-        if self.expansion is not None:
-            self.expansion.keep(stays, *self._kernel_and_steps())
-
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
         """Know one more class.
 

@@ -10,13 +10,13 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import Rows
 from tunefree.core.states import filled, flatten, under
+from tunefree.learners import ALL
 from tunefree.losses.kinds import arrays_of
 from tunefree.losses.objectives import measured, with_slopes_as_they_come
 from tunefree.model import calibration
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting, name_of
 from tunefree.papers.kernel.contract import KernelLearner
-from tunefree.papers.kernel.learners import ALL
 from tunefree.theory.evidence import Evidence, record_evidence, widened
 
 
