@@ -206,8 +206,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def progressive_loss_(self) -> float:
         """Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
 
-        In regression it begins after the first row. Kernel learners keep their first 1,024 rows back; as long as
-        nothing else was predicted, it is NaN.
+        In regression it begins after the first row.
         """
         check_is_fitted(self)
         metrics = self._learned.progress.progressive[0]

@@ -305,10 +305,10 @@ class KernelEstimator(SingleLearner):
         certificates, model = self.certificates_, self._learned.model
         if len(model.members) > 1:
             return no_bound("theorems are of one learner: pass gamma as a number")
-        if not certificates:
-            return no_bound("the theorem is of PiSTOL and of losses with a Lipschitz constant")
         if model.record.is_over:
             return no_bound("the theorem is of one pass, and rows were learned again: pass passes=1")
+        if not certificates:
+            return no_bound("the theorem is of PiSTOL, of classes, and of losses with a Lipschitz constant")
         value = certificates[0].theorem(norm)
         if value == math.inf:
             return no_bound("the theorem assumes a of at least 2.25 L and a b that does not grow")
