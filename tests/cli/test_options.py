@@ -206,7 +206,7 @@ def test_estimators_have_no_other_names():
             assert not others & set(inspect.signature(kind).parameters), name
 
 
-@pytest.mark.parametrize("command", ["train", "compare", "path"])
+@pytest.mark.parametrize("command", ["train", "compare"])
 def test_commands_share_the_help_of_shared_options(command):
     shown = help_of(command)
     for words in ("Column to predict", "Column of sample weights.", "Hash features to 2^BITS", "--on-bad-row"):
@@ -351,7 +351,6 @@ WITHOUT_EFFECT = [
     ("serve classes.model --save-every 5", "--save-every is of a store; leave it out, or name one by --output"),
     ("train rows.svm -t y -o m", "svmlight text has no columns to name a target; leave --target out, or give a table"),
     ("train rows.svm --delimiter ; -o m", "--delimiter has no effect on svmlight files"),
-    ("path classes.csv -t rich --holdout 0.1", "No such option: --holdout"),
     ("columns classes.csv -t rich --loss hinge", "No such option: --loss"),
 ]
 
@@ -370,8 +369,6 @@ def test_what_has_no_effect_in_python_is_an_error(models):
     for options, problem in (
         ({"save_every": 5}, "`save_every` is of a checkpoint"),
         ({"resume": True}, "`resume` is of a checkpoint"),
-        ({"learner": "early-stopping", "memory_limit": "1G"}, "`memory_limit` is for learning row by row"),
-        ({"learner": "early-stopping", "passes": 2}, "`passes` is for learning row by row"),
         ({"epochs": 2}, "there is no parameter 'epochs'"),
         ({"save_evry": 3}, "there is no parameter 'save_evry'; did you mean 'save_every'"),
     ):
@@ -380,12 +377,3 @@ def test_what_has_no_effect_in_python_is_an_error(models):
     for options in ({"format": "csv"}, {"delimiter": ";"}, {"encoding": "latin-1"}, {"max_line_bytes": 99}):
         with pytest.raises(DataError, match=f"`{next(iter(options))}` is for files, and this is a table; leave it out"):
             tunefree.open_source(table, **options)
-
-
-def test_early_stopping_is_a_learner_at_both_doors(run, models, tmp_path):
-    early = ("--learner", "early-stopping", "--kernel", "rbf", "-q")
-    assert run("train", models / "classes.csv", "-t", "rich", *early, "-o", tmp_path / "m")[0] == 0
-    model = tunefree.train(str(models / "classes.csv"), target="rich", learner="early-stopping", kernel="rbf")
-    model.save(tmp_path / "n")
-    assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
-    assert model.predict({"age": [30.0], "job": ["cook"]}).shape == (1,)

@@ -42,9 +42,6 @@ MEETINGS = {
     "n_partial": COUNT,
     "views": Sequence(Text(("raw", *VIEWS))),
 }
-STEPS = {"eta": SIZE, "theta": SIZE, "order": Text(("batch", "cyclic", "shuffled")), "seed": COUNT}
-
-NONE = Text((), may_be_none=True)
 
 COLUMNS: dict[str, dict[str, Any]] = {  # what makes a column of each kind again, beside its name
     "number": {

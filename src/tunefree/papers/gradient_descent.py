@@ -80,18 +80,19 @@ class FixedRates(GradientDescent):
 
     def begin(self, stream: Stream) -> None:
         super().begin(stream)
+        self.rates = self._rates(self.weights.shape)
+
+    def _rates(self, shape: tuple[int, ...]) -> np.ndarray:
         rates = np.asarray(self.eta, np.float64)
-        self.rates = np.broadcast_to(rates[:, None] if rates.ndim == 1 else rates, self.weights.shape)
+        return np.broadcast_to(rates[:, None] if rates.ndim == 1 else rates, shape)
 
     def step(self, gradient: np.ndarray) -> np.ndarray:
         return self.rates * gradient
 
     def bound(self, result: Any, comparator: Any) -> Bound:
         """sum_i u_i^2 / (2 eta_i) + eta_i / 2 sum_t gradient_{t,i}^2."""
-        rates = np.asarray(self.eta, np.float64)
-        rates = np.broadcast_to(rates[:, None] if rates.ndim == 1 else rates, comparator.weights.shape)
-        norms = gradient_norms(result)
-        return Bound(fixed_rates_bound(comparator.weights, norms, rates), f"{PAPER}, Appendix A")
+        weights, norms = comparator.weights, gradient_norms(result)
+        return Bound(fixed_rates_bound(weights, norms, self._rates(weights.shape)), f"{PAPER}, Appendix A")
 
 
 def gradient_norms(result: Any) -> np.ndarray:

@@ -67,7 +67,7 @@ def test_gaussians_have_the_error_of_the_formula():
 def test_paths_are_those_of_algorithm_1():
     random = np.random.default_rng(0)
     train, test = path_fig1.gaussians(50, random), path_fig1.gaussians(40, random)
-    descent = descents.descent_of(LINEAR, train, test, 1.0, 0.5, 30)
+    descent = descents.path_of(LINEAR, train, test, 1.0, 0.5, 30)
     w = np.zeros(2)
     errors = descents.errors_of(descent)
     for t in range(1, 31):

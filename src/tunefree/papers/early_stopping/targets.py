@@ -6,6 +6,7 @@ or by temperature scaling where it has none.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,39 +17,55 @@ from tunefree.losses import Logistic
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
 from tunefree.model.calibration import of_classes as margins_of_classes
 from tunefree.papers.early_stopping.preparation import shares
-from tunefree.papers.early_stopping.problem import absolute_errors, wrong_classes
+from tunefree.papers.subgradient import absolute_errors, wrong_classes
 
 
-class Targets(NamedTuple):
-    """Targets as the method takes them, and how to read what it predicts."""
+class Goal(NamedTuple):
+    """What is minimised, in the method's units, and how to read what it predicts."""
 
-    y: np.ndarray  # (n,) float64
-    exact: np.ndarray  # (n,) float64, the same without any rounding: by them rows are told apart
-    strata: np.ndarray  # (n,) rows held out are a share of each stratum
     objective: Any
     loss: Any  # of one output, in the method's units
-    n_outputs: int
-    errors: Any
-    bound: float  # largest absolute target
+    errors: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    n_outputs: int = 1
+    bound: float = 1.0  # largest absolute target
     unit: float = 1.0  # of predictions
     loss_unit: float = 1.0  # of losses
     centre: float = 0.0  # prediction that f = 0 stands for
 
+
+class Targets(NamedTuple):
+    """Targets of rows."""
+
+    y: np.ndarray  # (n,) float64, as the method takes them
+    exact: np.ndarray  # (n,) float64, the same without any rounding: by them rows are told apart
+    strata: np.ndarray  # (n,) rows held out are a share of each stratum
+
     def some(self, rows: np.ndarray) -> Targets:
         """Those of some rows."""
-        return self._replace(y=self.y[rows], exact=self.exact[rows], strata=self.strata[rows])
+        return Targets(*(array[rows] for array in self))
 
 
-def of_classes(loss: Any, codes: np.ndarray, n_classes: int) -> Targets:
-    """Targets of classes, from the place of each row's label among them."""
+def goal_of_classes(loss: Any, n_classes: int) -> Goal:
+    """The goal of a loss of classes."""
     if n_classes == 2:
-        return Targets(2.0 * codes - 1.0, 1.0 * codes, codes, Binary(loss, 0.0), loss, 1, wrong_classes, 1.0)
+        return Goal(Binary(loss, 0.0), loss, wrong_classes)
     objective: Any = Multinomial(1.0) if isinstance(loss, Logistic) else OneAgainstAll(loss, 0.0)
-    return Targets(1.0 * codes, 1.0 * codes, codes, objective, loss, n_classes, wrong_classes, 1.0)
+    return Goal(objective, loss, wrong_classes, n_classes)
 
 
-def of_numbers(loss: Any, y: np.ndarray, weight: np.ndarray) -> Targets:
-    """Targets minus their mean, in units of the power of two below their standard deviation; the loss follows."""
+def goal_of_numbers(loss: Any, bound: float, unit: float, centre: float) -> Goal:
+    """The goal of a loss of numbers, which follows their unit."""
+    scaled, loss_unit = loss.rescaled(unit)
+    return Goal(Binary(scaled, 0.0), scaled, absolute_errors, 1, bound, unit, loss_unit, centre)
+
+
+def targets_of_classes(codes: np.ndarray, n_classes: int) -> Targets:
+    """Targets of classes, from the place of each row's label among them."""
+    return Targets(2.0 * codes - 1.0 if n_classes == 2 else 1.0 * codes, 1.0 * codes, codes)
+
+
+def goal_and_targets_of_numbers(loss: Any, y: np.ndarray, weight: np.ndarray) -> tuple[Goal, Targets]:
+    """Targets minus their mean, in units of the power of two below their standard deviation."""
     _, exponent = np.frexp(np.abs(y).max(initial=0.0))
     largest = np.ldexp(1.0, max(int(exponent) - 1, -1022))
     relative, share = y / largest, shares(weight)
@@ -59,50 +76,28 @@ def of_numbers(loss: Any, y: np.ndarray, weight: np.ndarray) -> Targets:
     unit = max(power * largest, 2.0**-1022)
     power = unit / largest
     targets = (relative - centre) / power
-    return in_units(loss, targets, relative, float(np.abs(targets).max(initial=0.0)), unit, centre / power)
+    goal = goal_of_numbers(loss, float(np.abs(targets).max(initial=0.0)), unit, centre / power)
+    return goal, Targets(targets, relative, np.zeros(len(y), np.int64))
 
 
-def in_units(loss: Any, targets: np.ndarray, exact: np.ndarray, bound: float, unit: float, centre: float) -> Targets:
-    """Targets that are in units already; the loss follows."""
-    scaled_loss, loss_unit = loss.rescaled(unit)
-    strata = np.zeros(len(targets), np.int64)
-    return Targets(
-        targets,
-        exact,
-        strata,
-        Binary(scaled_loss, 0.0),
-        scaled_loss,
-        1,
-        absolute_errors,
-        bound,
-        unit,
-        loss_unit,
-        centre,
-    )
-
-
-def log_odds(loss: Any, margins: np.ndarray, temperature: Any) -> np.ndarray:
+def log_odds(loss: Any, margins: np.ndarray, temperature: float | None) -> np.ndarray:
     """Logarithms (n, classes) of what is proportional to the probabilities, none of which is taken for 0.
 
-    ``temperature``: what margins are multiplied by; None for losses whose link function has an inverse.
+    ``temperature``: the factor that makes log-odds of margins, 1 for the logistic loss. It is None for other losses
+    whose link function has an inverse.
     """
-    if isinstance(loss, Logistic):
-        return margins_of_classes(margins)
-    if not loss.has_inverse_link:
+    if temperature is not None:
         return temperature * margins_of_classes(margins)
     return np.log(np.maximum(probabilities(loss, margins, temperature), np.finfo(np.float64).eps))
 
 
-def probabilities(loss: Any, margins: np.ndarray, temperature: Any) -> np.ndarray:
+def probabilities(loss: Any, margins: np.ndarray, temperature: float | None) -> np.ndarray:
     """Class probabilities (n, classes) of margins; see :func:`log_odds`."""
-    if not loss.has_inverse_link:
+    if temperature is not None:
         return softmax(temperature * margins_of_classes(margins), axis=1)
-    if margins.shape[1] == 1:
-        upper = loss.inverse_link(margins[:, 0])
-        return np.stack([1.0 - upper, upper], axis=1)
-    if isinstance(loss, Logistic):
-        return softmax(margins, axis=1)
     each = loss.inverse_link(margins)
+    if margins.shape[1] == 1:
+        return np.hstack([1.0 - each, each])
     each[~each.any(axis=1)] = 1.0
     return each / each.sum(axis=1, keepdims=True)
 
