@@ -138,7 +138,7 @@ def test_what_cannot_be_done_names_the_kernels_that_can():
     with pytest.raises(ModelError, match=f"choose one of rbf, .*, {OUTSIDE}"):
         kernel_of("sigmoid", 1.0)
     X, y = drawn(14, 60), np.arange(60) % 2
-    with pytest.raises(ValueError, match=f"is for the kernels 'rbf', 'laplacian' and '{OUTSIDE}', not 'poly'"):
+    with pytest.raises(ValueError, match=f"is for the kernels 'rbf' and 'laplacian' and '{OUTSIDE}', not 'poly'"):
         IterativeRegularizationClassifier(kernel="poly", gamma="ladder").fit(X, y)
 
 

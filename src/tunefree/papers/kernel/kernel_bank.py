@@ -187,20 +187,17 @@ class KernelBank:
         expansion, seen = self.expansion, self._points(rows.X)
         targets, weights = (np.ascontiguousarray(array, np.float64) for array in (rows.y, rows.weight))
         margins = np.zeros((len(self.members), len(targets), self.n_outputs))
-        classes = {type(member.state) for member in self.members}
-        learning = {cls: contract.learning(cls, self.n_outputs == 1) for cls in classes}
+        learn = contract.learning(type(self.members[0].state), self.n_outputs == 1)
         start = 0
         while start < len(targets):
             first = expansion.filled
             stop = min(start + BLOCK - first, len(targets))
             here = slice(start, stop)
             known, values = expansion.open(seen, start, stop)
-            of_rows = targets[here], weights[here]
             for m, member in enumerate(self.members):
-                sums = values[expansion.steps[m]], known[m], first
+                of_rows = values[expansion.steps[m]], known[m], first, targets[here], weights[here]
                 written = expansion.open_coefficients[m], expansion.open_lags[m], margins[m, here]
-                of_member = member.state, *member.objective_arrays
-                learning[type(member.state)](*of_member, *sums, *of_rows, *written)
+                learn(member.state, *member.objective_arrays, *of_rows, *written)
             if expansion.filled == BLOCK:
                 expansion.close()
                 self._fold_factors()
