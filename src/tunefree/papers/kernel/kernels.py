@@ -37,7 +37,7 @@ ALL = Registry(
 register = ALL.register  # a class as this module describes it, or its place
 
 
-def kernel_of(name: str, gamma: float, degree: int = 3, coef0: float = 1.0) -> Any:
+def kernel_of(name: Any, gamma: float, degree: int = 3, coef0: float = 1.0) -> Any:
     """The kernel called ``name``, with scikit-learn's names and parameters.
 
     Parameters
