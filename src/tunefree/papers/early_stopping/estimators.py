@@ -488,7 +488,8 @@ class IterativeRegularizationClassifier(Classifying, IterativeRegularization):
         weight = self._weighted(y, weight, classes, classes)
         self.classes_ = classes
         goal = targets.goal_of_classes(loss, len(classes))
-        self._learn(X, goal, targets.targets_of_classes(codes, len(classes)), weight)
+        with one_for_products():
+            self._learn(X, goal, targets.targets_of_classes(codes, len(classes)), weight)
         return self
 
     @documented
@@ -547,7 +548,8 @@ class IterativeRegularizationRegressor(Regressing, IterativeRegularization):
         loss = loss_of("regression", self.loss)
         X, y = self._labelled(X, y, y_numeric=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
-        self._learn(X, *targets.goal_and_targets_of_numbers(loss, y.astype(np.float64), weight), weight)
+        with one_for_products():
+            self._learn(X, *targets.goal_and_targets_of_numbers(loss, y.astype(np.float64), weight), weight)
         return self
 
     def predictions_of(self, X: Any) -> np.ndarray:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.threads import one_for_products
 from tunefree.losses.objectives import Multinomial
 from tunefree.papers.early_stopping.stopping_times import gradient_bound, largest_step
 from tunefree.papers.subgradient import Problem, descend, respond, steps_of
@@ -77,13 +76,12 @@ def largest_eigenvalue(problem: Problem, products: int = 12) -> float:
     slopes, _ = respond(problem.objective, learned.y, np.zeros((len(learned.y), problem.n_outputs)))
     roots = np.sqrt(learned.weight)[:, None]
     vector = roots * (1.0 + slopes[:, -1:])
-    with one_for_products():
-        for _ in range(products):
-            length = np.linalg.norm(vector)
-            if not length > 0.0:
-                break
-            vector /= length
-            image = learned.matrix @ problem.gradient(roots * vector)
-            largest = max(largest, float((roots * vector * image).sum()))
-            vector = roots * image
+    for _ in range(products):
+        length = np.linalg.norm(vector)
+        if not length > 0.0:
+            break
+        vector /= length
+        image = learned.matrix @ problem.gradient(roots * vector)
+        largest = max(largest, float((roots * vector * image).sum()))
+        vector = roots * image
     return 1.1 * largest
