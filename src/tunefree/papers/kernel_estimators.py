@@ -23,7 +23,8 @@ from tunefree.papers.kernel.kernels import kernel_of
 from tunefree.papers.kernel.parameters import check_effect
 from tunefree.papers.kernel.regularized_sgd import BY_THEOREM, LEAST_OFFSET, TUNED
 from tunefree.papers.linear_estimators import PRESETS, fix_stakes, in_units_of_slopes
-from tunefree.theory.bounds import Bound, no_bound, pistol_parameter
+from tunefree.papers.pistol_risk import pistol_parameter
+from tunefree.theory.bounds import Bound, no_bound
 
 GAMMAS = ("ladder", "median")
 OFFSETS = {"auto": BY_THEOREM, "tuned": TUNED}
