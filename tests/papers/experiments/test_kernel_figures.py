@@ -11,31 +11,20 @@ from tunefree.papers.experiments.sgd_fig1 import strips
 from tunefree.papers.kernel.polynomial import LINEAR
 
 
-@pytest.mark.parametrize("n", [40, 1300])  # fewer rows than a bank waits for, and more
-def test_sgd_is_algorithm_1(n):
-    x, y = strips(n, 0.25, np.random.default_rng(3))
-    bank = sgd_fig2.descent(0.01, 30.0)
-    sgd_fig2.learn(bank, x, y)
-    rows = np.column_stack([np.ones(n), x])
-    w, total, mass = np.zeros(3), np.zeros(3), 0.0
-    for t, (row, label) in enumerate(zip(rows, y, strict=True), 1):
+def test_sgd_is_algorithm_1():
+    x, y = strips(40, 0.25, np.random.default_rng(3))
+    stops = np.array([1, 17, 40])
+    predictions, functions = sgd_fig2.descent(x, y, 0.01, 30.0, stops)
+    w, total, mass, expected, losses = np.zeros(3), np.zeros(3), 0.0, [], []
+    for t, (row, label) in enumerate(zip(np.column_stack([np.ones(40), x]), y, strict=True), 1):
         total, mass = total + (30.0 + t - 1.0) * w, mass + 30.0 + t - 1.0
+        losses.append(np.logaddexp(0.0, -label * (row @ w)))
         rate, slope = 2.0 / (0.01 * (30.0 + t)), -label / (1.0 + np.exp(label * (row @ w)))
         w = (1.0 - rate * 0.01) * w - rate * slope * row
-    np.testing.assert_allclose(sgd_fig2.weights_of(bank.reading(False)), w, rtol=1e-9)
-    total, mass = total + (30.0 + n) * w, mass + 30.0 + n
-    np.testing.assert_allclose(sgd_fig2.weights_of(bank.reading(True)), total / mass, rtol=1e-9)
-
-
-def test_progressive_losses_are_of_functions_that_have_not_seen_the_row():
-    x, y = strips(30, 0.25, np.random.default_rng(0))
-    losses = []
-    for t in range(30):
-        bank = sgd_fig2.descent(0.1, 3.0)
-        sgd_fig2.learn(bank, x[:t], y[:t])
-        margin = sgd_fig2.values(sgd_fig2.weights_of(bank.reading(False)), x[t : t + 1]) if t else np.zeros(1)
-        losses.append(np.logaddexp(0.0, -y[t] * margin[0]))
-    assert sgd_fig2.progressive_loss(x, y, 0.1, 3.0) == pytest.approx(np.mean(losses), rel=1e-9)
+        expected.append([w, (total + (30.0 + t) * w) / (mass + 30.0 + t)])
+    np.testing.assert_allclose(functions, [expected[t - 1] for t in stops], rtol=1e-9)
+    np.testing.assert_allclose(np.logaddexp(0.0, -y * predictions), losses, rtol=1e-9)
+    assert sgd_fig2.progressive_loss(x, y, 0.01, 30.0) == pytest.approx(np.mean(losses), rel=1e-9)
 
 
 def test_risks_and_errors_of_the_strips():

@@ -47,6 +47,17 @@ class Report(NamedTuple):
     differences: str  # where they differ, and why
 
 
+def moments(name: str, values: np.ndarray) -> dict[str, float]:
+    """Mean and standard deviation over the runs, for a row of the table.
+
+    Examples
+    --------
+    >>> moments("error", np.array([1.0, 3.0]))
+    {'error_mean': 2.0, 'error_sd': 1.0}
+    """
+    return {f"{name}_mean": float(values.mean()), f"{name}_sd": float(values.std())}
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A figure or table of a paper."""
