@@ -26,6 +26,7 @@ from tunefree.papers.experiments.sources import digest_of
 
 Arrays = dict[str, np.ndarray]
 Results = Mapping[str, Arrays]  # of parts, by name
+Progress = Callable[[int, int, int], None]  # parts finished, of how many, and how many of these in an earlier run
 ENDING = ".safetensors"  # suffix of the files of parts
 
 
@@ -100,26 +101,20 @@ def store_of(experiment: Experiment, request: Request) -> Store:
     return Store(request.output / "parts" / f"{experiment.parts_from or experiment.name}{size}", sources)
 
 
-def compute(
-    experiment: Experiment, request: Request, progress: Callable[[int, int, int], None] = lambda *numbers: None
-) -> Results:
-    """Compute all parts of an experiment that are not cached; the results of all, by name.
-
-    ``progress`` is called with how many parts are finished, of how many, and how many of these in an earlier run.
-    """
-    settings, files = settings_of(experiment, request), files_of(experiment, request)
-    store = store_of(experiment, request)
+def compute(experiment: Experiment, request: Request, progress: Progress = lambda *numbers: None) -> Results:
+    """Compute all parts of an experiment that are not cached; the results of all, by name."""
+    settings, files, store = (
+        settings_of(experiment, request),
+        files_of(experiment, request),
+        store_of(experiment, request),
+    )
     results: dict[str, Arrays] = {}
     kept = 0
-    while waiting := [part for part in experiment.parts(settings, results) if part.name not in results]:
-        missing = []
-        for part in waiting:
-            arrays = store.load(part)
-            if arrays is None:
-                missing.append(part)
-            else:
-                results[part.name] = arrays
-        kept, total = kept + len(waiting) - len(missing), len(results) + len(missing)
+    while waiting := {part.name: part for part in experiment.parts(settings, results) if part.name not in results}:
+        cached = {name: arrays for name, part in waiting.items() if (arrays := store.load(part)) is not None}
+        missing = [part for name, part in waiting.items() if name not in cached]
+        results |= cached
+        kept, total = kept + len(cached), len(results) + len(missing)
         progress(len(results), total, kept)
         for name, arrays in _computed(experiment.work, files, missing, store, request.jobs):
             results[name] = arrays

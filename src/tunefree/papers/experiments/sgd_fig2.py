@@ -102,7 +102,9 @@ def work(
     test, _ = strips(test_rows, delta, np.random.default_rng(TEST_SEED))
     stops = np.unique(np.geomspace(10, iterations, tests).round().astype(int))
     _, functions = descent(x, y, penalty, offset, stops)
-    risk, error = np.array([[measure(weights, test, delta) for weights in pair] for pair in functions]).transpose(2, 1, 0)
+    risk, error = np.array([[measure(weights, test, delta) for weights in pair] for pair in functions]).transpose(
+        2, 1, 0
+    )
     accuracy = [np.mean((values(weights, x) > 0) == (y > 0)) for weights in functions[-1]]
     return {
         "rounds": stops,
