@@ -29,7 +29,6 @@ class Case(NamedTuple):
     rows: int  # training rows of the paper
     svm_rows: int  # up to which the SVM is trained; cross-validation on more rows takes far more than ten minutes
     stand_in: str = ""  # how the data differ from the paper's
-    repeats: str = ""  # the case before on the same rows, whose methods without this width are not run again
 
 
 CASES = (
@@ -55,7 +54,6 @@ CASES = (
         tuple(2.0**i for i in range(7)),
         SENSIT_ROWS,
         17_000,
-        repeats="Covertype",
     ),
     Case(
         "20 Newsgroups",

@@ -83,6 +83,7 @@ def _run_and_show(experiment: Experiment, request: Request, console: Console) ->
 
     try:
         if not console.quiet:
+            line.show("  computing")
             line.bar.start()
         files = run(experiment, request, show)
     finally:
