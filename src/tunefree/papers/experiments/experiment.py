@@ -7,9 +7,6 @@ so far until all parts that it names are finished.
 
 from __future__ import annotations
 
-import os
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -126,7 +123,7 @@ def _computed(
     work: Callable[..., Arrays], files: dict[str, Path], parts: list[Part], store: Store, jobs: int
 ) -> Iterator[tuple[str, Arrays]]:
     """Yield parts as they are finished, in this process or in several."""
-    processes = Parallel(jobs, "loky", return_as="generator_unordered", batch_size=1, initializer=_follow_parent)
+    processes = Parallel(jobs, "loky", return_as="generator_unordered", batch_size=1)
     try:
         yield from processes(delayed(_finished)(work, files, part, store) for part in parts)
     except BrokenProcessPool:
@@ -134,17 +131,6 @@ def _computed(
             "a worker process was killed, most likely because memory ran out; run the same command again with "
             "fewer --jobs, it continues from the finished parts"
         ) from None
-
-
-def _follow_parent() -> None:
-    """In a worker process: end when the process ends that started it, even if that was killed."""
-    threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
-
-
-def _end_after(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
 
 
 def _finished(work: Callable[..., Arrays], files: dict[str, Path], part: Part, store: Store) -> tuple[str, Arrays]:
