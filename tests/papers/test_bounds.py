@@ -114,16 +114,37 @@ def test_what_no_theorem_covers_has_a_reason(algorithm, loss, scale, reason):
     assert reason in str(bound)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
-@pytest.mark.parametrize("output", ["last", "average", "best"])
-def test_the_empirical_error_of_the_subgradient_method_is_within_its_lemma(loss, output):
-    for seed in range(20):
+def lemma_tightness(loss, output, seeds):
+    """Excess of the empirical error over its lemma on random rows; fails where it is above 1."""
+    ratios = []
+    for seed in seeds:
         random = np.random.default_rng(seed)
         X, y = random.normal(size=(30, 3)), random.choice([-1.0, 1.0], 30)
         path = papers.SubgradientMethod().run(X, y, 40, loss)
         u = random.normal(size=3) * 3.0
         bound = path.bound(u, output)
         assert bound.value is not None, bound.reason
-        assert path.error(getattr(path, output)) - path.error(u) <= bound.value
-    assert "(10)" not in str(bound) and "Lemma" in bound.theorem
-    assert "eta_1 <=" in papers.SubgradientMethod(eta=50.0).run(X, y, 5, loss).bound(u).reason
+        excess = path.error(getattr(path, output)) - path.error(u)
+        assert excess <= bound.value
+        ratios.append(excess / bound.value)
+    return ratios
+
+
+LEMMAS = [(loss, output) for loss in ("hinge", "logistic", "square") for output in ("last", "average", "best")]
+
+
+@pytest.mark.parametrize(("loss", "output"), LEMMAS)
+def test_the_empirical_error_of_the_subgradient_method_is_within_its_lemma(loss, output):
+    assert len(lemma_tightness(loss, output, range(20))) == 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("loss", "output"), LEMMAS)
+def test_the_empirical_error_is_within_its_lemma_on_500_samples(loss, output):
+    ratios = lemma_tightness(loss, output, range(1000, 1500))
+    print(f"{loss}, {output}: error at most {max(ratios):.3f} of the bound, median {np.median(ratios):.4f}")
+
+
+def test_steps_that_no_lemma_covers_have_a_reason():
+    X, y = np.random.default_rng(0).normal(size=(30, 3)), np.array([-1.0, 1.0] * 15)
+    assert "eta_1 <=" in papers.SubgradientMethod(eta=50.0).run(X, y, 5, "hinge").bound(np.ones(3)).reason
