@@ -8,7 +8,7 @@ import numpy as np
 
 from tunefree.papers.experiments import data, drawing, epochs, methods
 from tunefree.papers.experiments.epochs import Curve, Settings
-from tunefree.papers.experiments.experiment import Experiment, Report, Results
+from tunefree.papers.experiments.experiment import Experiment, Report, Results, moments
 
 FAINT_BAND = 0.09  # opacity of bands, many of which overlap
 MARGIN = 0.06  # above and below the lines, as a fraction of the height of the axes
@@ -36,9 +36,9 @@ def numbers_of(sets: dict[str, list[Curve]], kind: str) -> list[dict[str, Any]]:
     for name, lines in sets.items():
         for curve in lines:
             values = getattr(curve, kind)
-            for epoch, (mean, deviation) in enumerate(zip(values.mean(axis=0), values.std(axis=0), strict=True), 1):
+            for epoch, ended in enumerate(values.T, 1):
                 row = {"set": name, "learner": curve.method.title, "rate": _rate(curve), "epoch": epoch}
-                rows.append(row | {f"{kind}_mean": float(mean), f"{kind}_sd": float(deviation), "runs": len(values)})
+                rows.append(row | moments(kind, ended) | {"runs": len(values)})
     return rows
 
 
