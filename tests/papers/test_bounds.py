@@ -114,35 +114,34 @@ def test_what_no_theorem_covers_has_a_reason(algorithm, loss, scale, reason):
     assert reason in str(bound)
 
 
-def lemma_tightness(loss, output, seeds):
-    """Excess of the empirical error over its lemma on random rows; fails where it is above 1."""
+def lemma_tightness(loss, seeds):
+    """Excess of the empirical error over its lemma, for the three outputs; fails where it is above 1."""
     ratios = []
     for seed in seeds:
         random = np.random.default_rng(seed)
-        X, y = random.normal(size=(30, 3)), random.choice([-1.0, 1.0], 30)
+        X = random.normal(size=(30, 3))
+        y = np.where(X[:, 0] + random.normal(size=30) > 0.0, 1.0, -1.0)
         path = papers.SubgradientMethod().run(X, y, 40, loss)
-        u = random.normal(size=3) * 3.0
-        bound = path.bound(u, output)
-        assert bound.value is not None, bound.reason
-        excess = path.error(getattr(path, output)) - path.error(u)
-        assert excess <= bound.value
-        ratios.append(excess / bound.value)
+        for u in (np.linalg.lstsq(X, y, rcond=None)[0], random.normal(size=3)):
+            for output in ("last", "average", "best"):
+                bound = path.bound(u, output)
+                assert bound.value is not None, bound.reason
+                excess = path.error(getattr(path, output)) - path.error(u)
+                assert excess <= bound.value
+                ratios.append(excess / bound.value)
     return ratios
 
 
-LEMMAS = [(loss, output) for loss in ("hinge", "logistic", "square") for output in ("last", "average", "best")]
-
-
-@pytest.mark.parametrize(("loss", "output"), LEMMAS)
-def test_the_empirical_error_of_the_subgradient_method_is_within_its_lemma(loss, output):
-    assert len(lemma_tightness(loss, output, range(20))) == 20
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
+def test_the_empirical_error_of_the_subgradient_method_is_within_its_lemma(loss):
+    assert len(lemma_tightness(loss, range(20))) == 120
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("loss", "output"), LEMMAS)
-def test_the_empirical_error_is_within_its_lemma_on_500_samples(loss, output):
-    ratios = lemma_tightness(loss, output, range(1000, 1500))
-    print(f"{loss}, {output}: error at most {max(ratios):.3f} of the bound, median {np.median(ratios):.4f}")
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
+def test_the_empirical_error_is_within_its_lemma_on_500_samples(loss):
+    ratios = lemma_tightness(loss, range(1000, 1500))
+    print(f"{loss}: error at most {max(ratios):.3f} of the bound, median {np.median(ratios):.4f}")
 
 
 def test_steps_that_no_lemma_covers_have_a_reason():
