@@ -118,9 +118,8 @@ def test_pistol_and_the_machine_learn_the_same_kernel():
     y = np.where(np.sum(X**2, axis=1) < 1.2, 1.0, -1.0)
     case = matrices.CASES[0]._replace(gamma=0.5)
     for method in ("pistol", "svm", "ladder", "pool"):
-        model = pistol_fig3._fitted(method, case, X[:300], y[:300], 4.0)
-        for key, margins in pistol_fig3._margins(model, X[300:]):
-            assert np.mean((margins > 0) == (y[300:] > 0)) > 0.9, key
+        for key, decide in pistol_fig3.fit(method, case, X[:300], y[:300], 4.0).items():
+            assert np.mean((decide(X[300:]) > 0) == (y[300:] > 0)) > 0.9, key
     assert isinstance(pistol_fig3._svm(case, 2.0), SVC)
 
 
@@ -140,6 +139,6 @@ def test_pistol_is_algorithm_3_with_the_settings_of_the_appendix():
         margin = y[t] * (function() @ K[t])
         slope = 0.0 if margin >= 1.0 else -2.0 * y[t] * min(1.0 - margin, 1.0)  # of the smoothed hinge
         g[t], alpha = -slope, alpha + 0.25 * abs(slope)
-    found = dict(pistol_fig3._margins(pistol_fig3._fitted("pistol", case, X, y, 0.0), X))
-    np.testing.assert_allclose(found["last"], K @ function(), rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(found["average"], K @ total / n, rtol=1e-3, atol=1e-3)
+    functions = pistol_fig3.fit("pistol", case, X, y, 0.0)
+    np.testing.assert_allclose(functions["last"](X), K @ function(), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(functions["average"](X), K @ total / n, rtol=1e-3, atol=1e-3)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,16 +43,17 @@ class Method(NamedTuple):
 
     title: str
     key: str  # in ``Scores``
+    trained: str  # the method that is trained: both lines of PiSTOL are of the same pass
     style: drawing.Style
     is_ours: bool = False  # not in the paper
 
 
 METHODS = (
-    Method("SVM, C chosen", "svm", drawing.Style(drawing.BLUE, (), 1.8)),
-    Method("PiSTOL, average", "average", drawing.Style(drawing.VERMILLION, (), 1.8)),
-    Method("PiSTOL, last", "last", drawing.Style(drawing.VERMILLION, (2, 1.5), 1.2)),
-    Method("our ladder", "ladder", drawing.Style(drawing.BLACK, (1.2, 1.2)), True),
-    Method("our pool", "pool", drawing.Style(drawing.BLACK, (6, 2)), True),
+    Method("SVM, C chosen", "svm", "svm", drawing.Style(drawing.BLUE, (), 1.8)),
+    Method("PiSTOL, average", "average", "pistol", drawing.Style(drawing.VERMILLION, (), 1.8)),
+    Method("PiSTOL, last", "last", "pistol", drawing.Style(drawing.VERMILLION, (2, 1.5), 1.2)),
+    Method("our ladder", "ladder", "ladder", drawing.Style(drawing.BLACK, (1.2, 1.2)), True),
+    Method("our pool", "pool", "pool", drawing.Style(drawing.BLACK, (6, 2)), True),
 )
 
 
@@ -155,11 +157,10 @@ def work(
         return _cross_validated(case, rows, cost, folds)
     _compile(method, case)
     began = time.process_time()
-    model = _fitted(method, case, rows.train, rows.train_labels, cost)
+    functions = fit(method, case, rows.train, rows.train_labels, cost)
     seconds = time.process_time() - began
-    errors = {
-        key: np.array(np.mean((margins > 0) != (rows.test_labels > 0))) for key, margins in _margins(model, rows.test)
-    }
+    wrong = {key: (decide(rows.test) > 0) != (rows.test_labels > 0) for key, decide in functions.items()}
+    errors = {key: np.array(np.mean(values)) for key, values in wrong.items()}
     return {**errors, "seconds": np.array(seconds), "cost": np.array(cost)}
 
 
@@ -169,18 +170,20 @@ def _compile(method: str, case: Case) -> None:
     random = np.random.default_rng(0)
     few = random.normal(size=(COMPILING_ROWS, 3))
     few = sparse.csr_matrix(few) if case.kernel == "linear" else few
-    model = _fitted(method, case, few, np.where(random.random(COMPILING_ROWS) < 0.5, 1.0, -1.0), 1.0)
-    list(_margins(model, few))
+    for decide in fit(method, case, few, np.where(random.random(COMPILING_ROWS) < 0.5, 1.0, -1.0), 1.0).values():
+        decide(few)
 
 
-def _fitted(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> Any:
-    """Fit a model."""
+def fit(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> dict[str, Callable[[Any], np.ndarray]]:
+    """Train a method; its decision functions, by the keys of the figure's lines."""
     if method == "svm":
-        return _svm(case, cost).fit(_sparse_if_mostly_zero(X), y)
-    if method == "pool":
-        return TuneFreeClassifier(shuffle=False).fit(X, y)
-    if method == "ladder":
-        return KernelPiSTOLClassifier(passes=1, shuffle=False).fit(X, y)
+        machine = _svm(case, cost).fit(_sparse_if_mostly_zero(X), y)
+        return {method: lambda new: machine.decision_function(_sparse_if_mostly_zero(new))}
+    if method != "pistol":
+        ours = (
+            TuneFreeClassifier(shuffle=False) if method == "pool" else KernelPiSTOLClassifier(passes=1, shuffle=False)
+        )
+        return {method: ours.fit(X, y).decision_function}
     # The learner divides slopes by L, hence a / L and b / L.
     b = math.sqrt(2.0 * A * LIPSCHITZ * len(y))
     setting = Setting("kernel-pistol", {"a": A / LIPSCHITZ, "b": b / LIPSCHITZ, "width": 1.0}, "raw")
@@ -188,19 +191,11 @@ def _fitted(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> Any:
     bank = KernelBank([setting], KernelConfig(case.kernel, case.gamma), objective, 1, None, average=True)
     bank.learn(LabelledRows(block(X, True), y, np.ones(len(y)), np.ones(len(y))), np.empty((1, len(y), 1)))
     bank.freeze()
-    return bank
 
+    def function(average: bool) -> Callable[[Any], np.ndarray]:
+        return lambda new: bank.reading(average).predict(block(new, True))[0, :, 0]
 
-def _margins(model: Any, X: Any) -> Any:
-    """Pairs of a method's key and its margins on new rows."""
-    if isinstance(model, KernelBank):
-        yield from (
-            (key, model.reading(key == "average").predict(block(X, True))[0, :, 0]) for key in ("average", "last")
-        )
-    elif isinstance(model, TuneFreeClassifier | KernelPiSTOLClassifier):
-        yield "pool" if isinstance(model, TuneFreeClassifier) else "ladder", model.decision_function(X)
-    else:
-        yield "svm", model.decision_function(_sparse_if_mostly_zero(X))
+    return {"average": function(True), "last": function(False)}
 
 
 def _svm(case: Case, cost: float) -> Any:
@@ -240,16 +235,11 @@ def _scores(settings: Settings, results: Results, case: Case) -> Scores:
         parts = [[results.get(_name(case, method, n, run, cost)) for n in sizes] for run in runs]
         return np.array([[np.nan if part is None else float(part[kind]) for part in runs] for runs in parts])
 
-    errors = {method.key: gathered(_method_of_parts(method.key), method.key) for method in METHODS}
+    errors = {method.key: gathered(method.trained, method.key) for method in METHODS}
     fit = gathered("svm", "seconds")
     search = sum((gathered("folds", "seconds", cost) for cost in case.costs), np.zeros_like(fit))
-    seconds = {method.key: gathered(_method_of_parts(method.key), "seconds") for method in METHODS}
+    seconds = {method.key: gathered(method.trained, "seconds") for method in METHODS}
     return Scores(case, sizes, errors, seconds | {"svm": search + fit, "fit": fit}, gathered("svm", "cost"))
-
-
-def _method_of_parts(key: str) -> str:
-    """The method of the parts with a method's results: the last and the average iterate are of the same pass."""
-    return "pistol" if key in ("average", "last") else key
 
 
 def report(settings: Settings, results: Results) -> Report:
