@@ -246,28 +246,15 @@ def _differences(settings: Settings, curves: list[Curves]) -> str:
                 f"here, in per cent, mean of SGD and averaged SGD: {shown}."
             )
     for bar in BARS:
+        to = f"To an excess error of {100 * bar:g} %"
         rounds = np.array([c.rounds_below(bar) for c in curves])  # (deltas, 2)
-        first = [f"{c.delta:g}" for c, ended in zip(curves, rounds, strict=True) if ended[1] > ended[0]]
-        if first:
-            sentences.append(f"To {_points(bar)} averaged SGD is not first for delta = {', '.join(first)}.")
-        for k, kind in enumerate(KINDS):
-            fastest = [c.delta for c, ended in zip(curves, rounds[:, k], strict=True) if ended == rounds[:, k].min()]
-            if curves[-1].delta not in fastest and np.isfinite(rounds[:, k].min()):
-                sentences.append(
-                    f"To {_points(bar)} {kind} is fastest with delta = {fastest[0]:g}, not with the least noise."
-                )
+        if later := [f"{c.delta:g}" for c, (last, average) in zip(curves, rounds, strict=True) if average > last]:
+            sentences.append(f"{to} averaged SGD is not first for delta = {', '.join(later)}.")
+        for kind, ends in zip(KINDS, rounds.T, strict=True):
+            if ends.min() < ends[-1]:
+                fastest = curves[int(ends.argmin())].delta
+                sentences.append(f"{to} {kind} is fastest with delta = {fastest:g}, not with the least noise.")
     return " ".join(sentences)
-
-
-def _points(bar: float) -> str:
-    """An excess error in percentage points.
-
-    Examples
-    --------
-    >>> _points(0.01), _points(0.001)
-    ('1 point', '0.1 points')
-    """
-    return f"{100 * bar:g} point" + ("" if bar == 0.01 else "s")
 
 
 def _numbers(curves: list[Curves]) -> list[dict[str, Any]]:
