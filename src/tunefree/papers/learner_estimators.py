@@ -21,7 +21,8 @@ from tunefree.papers.kernel.kernel_certificates import KernelCertificate, certif
 from tunefree.papers.kernel.kernels import kernel_of
 from tunefree.papers.kernel.parameters import check_effect
 from tunefree.papers.kernel.regularized_sgd import BY_THEOREM, LEAST_OFFSET, TUNED
-from tunefree.theory.bounds import Bound, no_bound, pistol_parameter
+from tunefree.papers.pistol_risk import pistol_parameter
+from tunefree.theory.bounds import Bound, no_bound
 
 PRESETS = ("theory", "practice")
 GAMMAS = ("ladder", "median")
@@ -81,9 +82,8 @@ class ScInOLRegressor(ScInOL, LinearRegressor):
 
     It is an online learner whose predictions do not depend on the scale of the features [1]_. So it needs neither a
     learning rate nor feature scaling. The cost is a few multiplications for each nonzero value. The paper's theorems
-    assume that the spread of the targets is known. For losses with a Lipschitz constant (``"absolute"``, ``"huber:1"``,
-    ``"quantile:0.5"``) variant 2 has a regret bound without that, :func:`tunefree.theory.bounds.paper_bound` with
-    ``drift``; none is known for the others.
+    are of targets as they are, for losses with a Lipschitz constant (``"absolute"``, ``"huber:1"``,
+    ``"quantile:0.5"``). Here targets are relative to their running mean, which the theorems do not cover.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class PiSTOL(Stakes):
     preset: str = parameter(
         "theory",
         "Values of ``a`` and ``b``. ``'theory'``: the ``a`` with the least bound of Theorem 1 of [1]_ after 10,000 "
-        "rounds against a model of norm 1, :func:`tunefree.theory.bounds.pistol_parameter` (3.09) times L, and b = L, "
+        "rounds against a model of norm 1, 3.09 L (:func:`tunefree.papers.pistol_risk.pistol_parameter`), and b = L, "
         "L the Lipschitz constant of the loss. ``'practice'``: with one copy those of the paper's experiments, "
         "a = 0.125 L and b = sqrt(2 a L T) for the T rounds of a ``fit``, outside the theorem (where rows come in a "
         "stream, to ``partial_fit``, T is not known, and b = sqrt(2 a L t) after t rounds); with one copy for each "
