@@ -271,8 +271,12 @@ class KernelBank:
         predictions = np.empty((len(candidates), len(rows.y), self.n_outputs))
         trial._learn(rows, predictions)
         losses: dict[int, list[tuple[float, float]]] = {}
+        known = rows.weight > 0.0
         for member, (m, offset), predicted in zip(trial.members, candidates, predictions, strict=True):
-            losses.setdefault(m, []).append((rows.weight @ measured(member.objective, rows.y, predicted), offset))
+            with np.errstate(over="ignore"):  # of the square of what is no prediction at all
+                row_losses = measured(member.objective, rows.y, predicted)
+                total = float((rows.weight[known] * row_losses[known]).sum())
+            losses.setdefault(m, []).append((total, offset))
         for m, of_member in losses.items():
             self.members[m].state = self.members[m].state.with_settings(offset=min(of_member)[1])
 
