@@ -47,8 +47,6 @@ REFUSED = [  # options that have no effect on the pool, and what the error says
     (("--learner", "pool:view=steady"), f"--learner NAME:view {OF_LEARNERS}"),
     (("--learner", "pool:average"), f"--learner NAME:average {OF_LEARNERS}"),
     (("--learner", "pool:eta=0.1"), f"--learner NAME:SETTING {OF_LEARNERS}"),
-    (("--learner", "pool:max_support=9"), "--learner NAME:max_support is for learners in a kernel's space"),
-    (("--learner", "nag:device=cpu"), "--learner NAME:device is for learners in a kernel's space"),
     (("--learner", "nag", "--only-for-prediction"), "--only-for-prediction is for the pool"),
     (("--loss", "hinge"), "the pool learns probabilities"),
     (("--group", "rich"), "--target and --group name the same column, 'rich'"),

@@ -53,8 +53,6 @@ OTHERS = {  # values that differ from the defaults, and hold together with the d
     "settings": {"eta": 0.1, "theta": 1e-9},
     "view": "steady",
     "average": True,
-    "max_support": 100,
-    "device": "cuda",
     "passes": 3,
     "hash_bits": 12,
 }
@@ -62,7 +60,7 @@ NEEDED = {  # other values that some need to have an effect
     "seed": {"shuffle": True},
     "exposure": {"loss": "poisson", "task": "regression"},
     **{name: {"learner": "adagrad"} for name in ("settings", "view", "average", "passes")},
-    **{name: {"learner": "kernel-pistol"} for name in ("kernel", "max_support", "device")},
+    "kernel": {"learner": "kernel-pistol"},
 }
 
 
@@ -74,12 +72,10 @@ def help_of(*command):
 def test_lists_in_help_texts_are_those_of_the_registries():
     from tunefree import learners, losses
     from tunefree.model import views
-    from tunefree.papers.kernel import kernels
-    from tunefree.papers.kernel import learners as kernel_learners
+    from tunefree.papers.kernel import NAMES, kernels
 
     shown = help_of("train").replace("… ", "")
-    of_rows = [name for name in kernels.ALL if name != "precomputed"]
-    for name in (*of_rows, *learners.ALL, *kernel_learners.ALL, *losses.names("classification")):
+    for name in (*kernels.ALL, *learners.ALL, *NAMES, *losses.names("classification")):
         assert name in shown
     assert set(losses.names("regression")) <= {name.partition(":")[0] for name in losses.usage("regression")}
     assert all(name in records_of(Plan)["view"].meaning for name in ("raw", *views.ALL))
@@ -122,10 +118,9 @@ def test_parameters_without_an_option_follow_the_name_of_a_learner():
     shown = help_of("train")
     for name in OF_PYTHON | {"method", "set", "shard_rows"}:
         assert f"{option(name)[:40]} " not in shown.replace("--learner", "")
-    for text in ("adagrad:eta", "adagrad:eta=fast", "nag:average=5", "kernel-pistol:max_support=few"):
+    for text in ("adagrad:eta", "adagrad:eta=fast", "nag:average=5"):
         with pytest.raises(ModelError, match="is no setting; write NAME:SETTING=NUMBER"):
             Plan.of_options(text)
-    assert Plan.of_options("kernel-pistol:max_support=9").max_support == 9
 
 
 WRONG = [

@@ -47,7 +47,7 @@ TYPES = ("decimal", "thousands", "na_values", "numeric", "categorical", "date") 
 PROBLEM = ("target", "task", "loss", "weight", "ignore", "text", "hash_bits", "on_bad_row", "unlabelled", *TYPES)
 READING = ("on_bad_row", "unlabelled", "shuffle", "seed")  # how rows are read
 # What may follow a learner's name in its option, beside its settings, and what makes a value of a text.
-OF_LEARNER: dict[str, Callable[[str], Any]] = {"view": str, "average": _flag, "max_support": int, "device": str}
+OF_LEARNER: dict[str, Callable[[str], Any]] = {"view": str, "average": _flag}
 EXCLUSIVE = (
     ("target", "weight", "exposure", "group", "ignore"),
     ("ignore", "text", "numeric", "categorical"),
@@ -202,17 +202,6 @@ class Plan(Parameters):
     )
     average: bool = parameter(
         False, "Predict with the mean of a single learner's iterates.", scopes=(SINGLE, ONE_MACHINE)
-    )
-    max_support: int | None = parameter(
-        None,
-        "Largest number of support points; beyond it functions continue in random Fourier features.",
-        low=1,
-        scopes=(WITH_KERNEL, ONE_MACHINE),
-    )
-    device: str | None = parameter(
-        None,
-        "Where PyTorch computes sums of kernels, such as cuda; by default compiled code.",
-        scopes=(WITH_KERNEL, ONE_MACHINE),
     )
     passes: int = parameter(1, "Number of passes over the rows.", EXPERTS, low=1, scopes=(SINGLE, ONE_MACHINE))
     hash_bits: int = parameter(

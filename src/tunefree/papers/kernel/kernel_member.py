@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.rows import Rows
 from tunefree.core.states import filled, flatten, under
+from tunefree.learners import ALL
 from tunefree.losses.kinds import arrays_of
-from tunefree.losses.objectives import with_slopes_as_they_come
+from tunefree.losses.objectives import measured, with_slopes_as_they_come
 from tunefree.model import calibration
+from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting, name_of
 from tunefree.papers.kernel.contract import KernelLearner
-from tunefree.papers.kernel.learners import ALL
+from tunefree.theory.evidence import Evidence, record_evidence, widened
 
 
 class KernelMember:
@@ -38,6 +41,7 @@ class KernelMember:
             raise ModelError(f"{setting.learner} has no setting among {', '.join(settings)}") from None
         self.calibration = None if n_classes is None else calibration.Calibration.create(n_classes)
         self.objective = objective
+        self.evidence: Any = Evidence(1, n_outputs) if objective.task == "classification" else None
 
     @property
     def objective(self) -> Any:
@@ -50,7 +54,6 @@ class KernelMember:
         if self.state.traits.takes_slopes_as_they_come:
             objective = with_slopes_as_they_come(objective)
         self._objective, self.objective_arrays = objective, arrays_of(objective)
-        self.smoothness = float(objective.smoothness)
 
     @property
     def name(self) -> str:
@@ -62,8 +65,13 @@ class KernelMember:
         """log2 of the width: of the gamma of its kernel over that of the bank."""
         return round(np.log2(self.setting.settings.get("width", 1.0)))
 
-    def calibrated(self, margins: np.ndarray, y: np.ndarray, evaluation_weight: np.ndarray) -> np.ndarray:
-        """Predictions of margins (n, K), each before the calibration learns its row."""
+    def judged(self, margins: np.ndarray, rows: LabelledRows) -> np.ndarray:
+        """Predictions of margins (n, K), each before the calibration learns its row; evidence records the margins."""
+        y, evaluation_weight = rows.y, rows.evaluation_weight
+        if self.evidence is not None:
+            weight = np.where(rows.weight > 0.0, evaluation_weight, 0.0)
+            of_rows = _without_entries(len(y)), y, weight, margins, measured(self.objective, y, margins)
+            record_evidence(self.evidence, self.objective, *of_rows)
         if self.calibration is None:
             return margins
         n_outputs = margins.shape[1]
@@ -77,8 +85,9 @@ class KernelMember:
         return like_margins(calibration.log_odds(self.calibration, margins), margins.shape[1])
 
     def begin_pass(self) -> None:
-        """Count no row twice, and average from here on: later functions are better than those of the first pass."""
-        self.state.stop_counting()
+        """Average from here on: later functions are better than those of the first pass, whose certificate ends."""
+        if self.evidence is not None:
+            self.evidence.inner[0] = math.inf
         self.state.restart_average()
 
     def add_class(self, objective: Any, placed: np.ndarray, n_classes: int) -> None:
@@ -88,9 +97,10 @@ class KernelMember:
         those of class 0 too, with the other sign, which nothing has kept: no certificate holds any more.
         """
         was_one = placed.shape[1] == 1 < len(placed)
-        steepest, rows = self.objective.steepest, self.state.counted_rounds[0]
+        steepest, rows = self.objective.steepest, self.evidence.rounds[0]
         if was_one and placed[0, 0] == 0.0 and rows > 0.0:
-            self.state.counted_inner[0] = math.inf
+            self.evidence.inner[0] = math.inf
+        self.evidence = widened(self.evidence, 1, len(placed), objective)
         self.state = self.state.with_outputs(len(placed), copies=was_one and placed[0, 0] != 0.0)
         self.objective = objective
         self.objective = self.objective._replace(steepest=max(self.objective.steepest, steepest))
@@ -100,6 +110,8 @@ class KernelMember:
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :meth:`restore` fills a member of the same setting."""
         arrays, _ = flatten("state", self.state)
+        if self.evidence is not None:
+            arrays |= flatten("evidence", self.evidence)[0]
         if self.calibration is not None:
             arrays |= flatten("calibration", self.calibration)[0]
         return arrays, {"objective": {name: v for name, v in self.objective._asdict().items() if name != "loss"}}
@@ -107,6 +119,8 @@ class KernelMember:
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what :meth:`save_state` wrote."""
         self.state.restore(under("state.", arrays))
+        if self.evidence is not None:
+            self.evidence.restore(under("evidence.", arrays))
         if self.calibration is not None:
             self.calibration = filled("calibration", self.calibration, arrays, {})
         self.objective = self.objective._replace(**header["objective"])
@@ -115,3 +129,8 @@ class KernelMember:
 def like_margins(log_odds: np.ndarray, n_outputs: int) -> np.ndarray:
     """Log-odds (n, classes) in the shape of margins (n, K)."""
     return log_odds[:, 1:2] - log_odds[:, :1] if n_outputs == 1 else log_odds
+
+
+def _without_entries(n: int) -> Rows:
+    """Rows without entries: of a function in a kernel's space evidence has no sums for features but the constant."""
+    return Rows(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(0, np.uint32), np.zeros(0))

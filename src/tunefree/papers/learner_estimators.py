@@ -1,32 +1,204 @@
-"""Learners in a kernel's space in scikit-learn's manner: PiSTOL, and regularised stochastic gradient descent."""
+"""Estimators of the papers' compiled learners: ScInOL, PiSTOL with linear functions and in a kernel's space, and
+regularised stochastic gradient descent in a kernel's space."""
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tunefree.core.parameters import parameter
-from tunefree.estimators import validation
 from tunefree.estimators.base import OnlineClassifierBase
-from tunefree.estimators.linear import SingleLearner
+from tunefree.estimators.linear import LinearClassifier, LinearRegressor, SingleLearner
 from tunefree.estimators.parameters import estimator, loss_of_task, shared
 from tunefree.estimators.regressor import OnlineRegressorBase
 from tunefree.losses import loss_of
-from tunefree.papers.kernel import feature_expansion
 from tunefree.papers.kernel.family import FOLLOW_THE_LEADER
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.kernel_certificates import KernelCertificate, certificate_of
 from tunefree.papers.kernel.kernels import kernel_of
 from tunefree.papers.kernel.parameters import check_effect
 from tunefree.papers.kernel.regularized_sgd import BY_THEOREM, LEAST_OFFSET, TUNED
-from tunefree.papers.linear_estimators import PRESETS, fix_stakes, in_units_of_slopes
-from tunefree.theory.bounds import Bound, no_bound, pistol_parameter
+from tunefree.papers.pistol_risk import pistol_parameter
+from tunefree.theory.bounds import Bound, no_bound
 
+PRESETS = ("theory", "practice")
 GAMMAS = ("ladder", "median")
 OFFSETS = {"auto": BY_THEOREM, "tuned": TUNED}
+
+
+@estimator
+class ScInOL(SingleLearner):
+    """The parameters of the paper.
+
+    References
+    ----------
+    .. [1] M. Kempka, W. Kotlowski, M. K. Warmuth. Adaptive scale-invariant online algorithms for learning linear
+       models. ICML 2019.
+    """
+
+    variant: int = parameter(
+        2,
+        "Algorithm 1 or 2 of the paper. The second bets a fraction of its wealth and has the lower loss on most data.",
+        low=1,
+        high=2,
+    )
+    epsilon: float = parameter(
+        1.0,
+        "Initial wealth of each weight, in units of the mean absolute deviation of the target; results depend on it "
+        "little.",
+        above=0,
+    )
+
+    def _learner(self) -> tuple[str, dict[str, float]]:
+        return f"scinol{self.variant}", {"epsilon": float(self.epsilon)}
+
+
+@estimator
+class ScInOLClassifier(ScInOL, LinearClassifier):
+    """A linear classifier with nothing to tune: the scale-invariant online learner ScInOL.
+
+    For losses with a Lipschitz constant (``"logistic"``, ``"hinge"``, ``"smoothed-hinge"``) its predictions of the rows
+    in the first pass, each before it is learned, have a regret bound against every fixed linear model that does not
+    depend on the scale of the features [1]_: :func:`tunefree.theory.bounds.paper_bound`. So it needs neither a learning
+    rate nor feature scaling. The cost is a few multiplications for each nonzero value.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from tunefree import ScInOLClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = ScInOLClassifier().fit(X[:400], y[:400])
+    >>> model.score(X[400:], y[400:]) > 0.9
+    True
+    """
+
+
+@estimator
+class ScInOLRegressor(ScInOL, LinearRegressor):
+    """A linear regressor with nothing to tune: the scale-invariant online learner ScInOL.
+
+    It is an online learner whose predictions do not depend on the scale of the features [1]_. So it needs neither a
+    learning rate nor feature scaling. The cost is a few multiplications for each nonzero value. The paper's theorems
+    are of targets as they are, for losses with a Lipschitz constant (``"absolute"``, ``"huber:1"``,
+    ``"quantile:0.5"``). Here targets are relative to their running mean, which the theorems do not cover.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tunefree import ScInOLRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ScInOLRegressor().fit(X[:300], y[:300])
+    >>> model.score(X[300:], y[300:]) > 0.4
+    True
+    """
+
+
+@estimator
+class Stakes(SingleLearner):
+    """The parameters of PiSTOL, in units of the Lipschitz constant of the loss.
+
+    References
+    ----------
+    .. [1] F. Orabona. Simultaneous model selection and optimization through parameter-free stochastic learning.
+       NIPS 2014.
+    """
+
+    a: float | None = parameter(
+        None, "Parameter a of the paper, by default the preset's; the theorem requires 2.25 L.", above=0
+    )
+    b: float | None = parameter(
+        None,
+        "Parameter b of the paper, the initial stake, by default the preset's; in regression in units of the target's "
+        "mean absolute deviation.",
+        above=0,
+    )
+
+    def _stakes(self, a: float, b: float) -> dict[str, float]:
+        """The settings a and b of the learner, which takes them over the Lipschitz constant."""
+        loss = loss_of(self._task, self.loss)
+        lipschitz = loss.lipschitz if loss.lipschitz < math.inf else 1.0
+        named = {name: value / lipschitz for name, value in (("a", self.a), ("b", self.b)) if value is not None}
+        return {"a": a, "b": b} | named
+
+    def _know_rounds(self, rounds: int) -> None:
+        """Let b be sqrt(2 a L T) for T rounds, as in the paper's experiments, where it would grow with the rounds."""
+        for member in self._learned.model.members:
+            if self.t_ == 0 and member.state["b"][0] == 0.0:
+                member.state["b"][0] = math.sqrt(2.0 * float(member.state["a"][0]) * rounds)
+
+
+@estimator
+class PiSTOL(Stakes):
+    """The parameters of the learners of linear functions."""
+
+    preset: str = parameter(
+        "theory",
+        "Values of ``a`` and ``b``. ``'theory'``: the ``a`` with the least bound of Theorem 1 of [1]_ after 10,000 "
+        "rounds against a model of norm 1, 3.09 L (:func:`tunefree.papers.pistol_risk.pistol_parameter`), and b = L, "
+        "L the Lipschitz constant of the loss. ``'practice'``: with one copy those of the paper's experiments, "
+        "a = 0.125 L and b = sqrt(2 a L T) for the T rounds of a ``fit``, outside the theorem (where rows come in a "
+        "stream, to ``partial_fit``, T is not known, and b = sqrt(2 a L t) after t rounds); with one copy for each "
+        "feature, which the paper has no experiments with, a = 2.25 L and b = L. There the theorem's bound is finite "
+        "in theory and beyond all numbers (exp(1652)).",
+        choices=PRESETS,
+    )
+    coordinate: bool = parameter(
+        True,
+        "Whether to run one copy of the algorithm for each feature, which makes it invariant to the scale of each "
+        "feature. With False one copy learns all features; it is invariant to rotations and to the scale of the data "
+        "as a whole.",
+    )
+
+    def _learner(self) -> tuple[str, dict[str, float]]:
+        if self.preset == "theory":
+            settings = self._stakes(pistol_parameter(), 1.0)
+        else:
+            settings = self._stakes(2.25, 1.0) if self.coordinate else self._stakes(0.125, 0.0)
+        return "coordinate-pistol" if self.coordinate else "pistol", settings
+
+
+@estimator
+class PiSTOLClassifier(PiSTOL, LinearClassifier):
+    """A linear classifier with nothing to tune: PiSTOL.
+
+    It is an online learner that adapts to the unknown norm of the best linear model [1]_, so neither a learning rate
+    nor a regularisation parameter needs tuning. With the preset ``"theory"`` its predictions of the rows in the first
+    pass, each before it is learned, have a finite regret bound against every fixed linear model:
+    :func:`tunefree.theory.bounds.paper_bound`, for losses with a Lipschitz constant. ``"practice"`` often learns
+    faster, and has no such bound.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from tunefree import PiSTOLClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = PiSTOLClassifier().fit(X[:400], y[:400])
+    >>> model.score(X[400:], y[400:]) > 0.9
+    True
+    """
+
+
+@estimator
+class PiSTOLRegressor(PiSTOL, LinearRegressor):
+    """A linear regressor with nothing to tune: PiSTOL.
+
+    It is an online learner that adapts to the unknown norm of the best linear model [1]_, so neither a learning rate
+    nor a regularisation parameter needs tuning. The paper's theorem does not cover numbers whose spread is not known
+    beforehand, which is what the learner's stake follows here; lower bounds on the loss of every linear model on the
+    rows of the first pass are in ``certificate_``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from tunefree import PiSTOLRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = PiSTOLRegressor(passes=10).fit(X[:300], y[:300])
+    >>> model.score(X[300:], y[300:]) > 0.4
+    True
+    """
 
 
 @estimator
@@ -40,10 +212,8 @@ class KernelEstimator(SingleLearner):
     """
 
     fit_intercept = True  # kernels take no notice of the constant
-    kernel: Any = parameter(
-        "rbf",
-        "A callable takes two arrays of rows and returns the matrix of their kernel values.",
-        types="{'rbf', 'laplacian', 'poly', 'linear', 'precomputed'} or callable",
+    kernel: str = parameter(
+        "rbf", "``'rbf'``, ``'laplacian'``, ``'poly'``, ``'linear'``, or the name of a kernel that was registered."
     )
     gamma: float | str = parameter(
         "ladder",
@@ -67,9 +237,6 @@ class KernelEstimator(SingleLearner):
     average: bool = parameter(
         True, "Whether to predict with the average of the iterates of the last pass instead of the last iterate."
     )
-    precision: str = shared("precision", "single")
-    max_support: int | None = shared("max_support", None, "For the kernels rbf and laplacian.")
-    device: str | None = shared("device")
     n_jobs: int | None = shared("n_jobs", -1)
 
     def _has_ladder_of_widths(self) -> bool:
@@ -77,46 +244,27 @@ class KernelEstimator(SingleLearner):
 
     def _config(self) -> KernelConfig:
         gamma = 0.0 if self.gamma in GAMMAS else float(self.gamma)
-        return KernelConfig(
-            self.kernel,
-            gamma,
-            self.degree,
-            float(self.coef0),
-            self.precision == "double",
-            self.device,
-            max_support=self.max_support,
-        )
-
-    def _view(self) -> str:
-        return "raw" if self.kernel == "precomputed" else self.view
+        return KernelConfig(self.kernel, gamma, self.degree, float(self.coef0))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        kernel = kernel_of(self.kernel, 1.0, self.degree, float(self.coef0))
+        kernel_of(self.kernel, 1.0, self.degree, float(self.coef0))
         check_effect(self)
-        if self.max_support is not None:
-            feature_expansion.check(kernel, self.max_support)
 
-    def _passes(self, X: Any, y: np.ndarray, weight: np.ndarray) -> None:
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix."
-            )
-        super()._passes(self._placed(X, np.arange(len(y))), y, weight)
+    @property
+    def progressive_loss_(self) -> float:
+        """Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
 
-    def _prepared(self, X: Any) -> Any:
-        return self._placed(X, np.full(X.shape[0], -1))
-
-    def _placed(self, X: Any, places: np.ndarray) -> Any:
-        """Rows of a matrix made beforehand know their place in it; other rows are as they are."""
-        return np.column_stack([places, X]) if self.kernel == "precomputed" else X
-
-    def _pass(self, X: Any, y: Any, rounds: validation.Rounds, *observers: Any) -> None:
-        if self.kernel == "precomputed" and X.shape[1] == self.n_features_in_:
-            raise ValueError(
-                "partial_fit cannot learn from a precomputed matrix: its rows are of other rows than these"
-            )
-        super()._pass(X, y, rounds, *observers)
+        In regression it begins after the first row. While the first 1,024 rows of a stream are kept back, it is that of
+        a model that has learned the rows so far, with its view and its kernel fixed by them.
+        """
+        check_is_fitted(self)
+        if not self._learned.model.banks[0].waiting:
+            return super().progressive_loss_
+        settled = copy.deepcopy(self)
+        settled._learned.model.freeze()
+        settled._learned.progress.add_late(settled._learned.model.take_late_losses())
+        return settled.progressive_loss_
 
     @property
     def gamma_(self) -> float:
@@ -134,7 +282,7 @@ class KernelEstimator(SingleLearner):
     def certificates_(self) -> list[KernelCertificate]:
         """For each bandwidth lower bounds on the loss of every function of its kernel's space, on the first pass.
 
-        Rows learned after a second pass, or once functions have gone on in Fourier features, are not counted.
+        Rows learned after the first pass are not counted.
         """
         check_is_fitted(self)
         bank = self._learned.model.banks[0]
@@ -157,10 +305,10 @@ class KernelEstimator(SingleLearner):
         certificates, model = self.certificates_, self._learned.model
         if len(model.members) > 1:
             return no_bound("theorems are of one learner: pass gamma as a number")
-        if not certificates:
-            return no_bound("the theorem is of PiSTOL and of losses with a Lipschitz constant")
         if model.record.is_over:
             return no_bound("the theorem is of one pass, and rows were learned again: pass passes=1")
+        if not certificates:
+            return no_bound("the theorem is of PiSTOL, of classes, and of losses with a Lipschitz constant")
         value = certificates[0].theorem(norm)
         if value == math.inf:
             return no_bound("the theorem assumes a of at least 2.25 L and a b that does not grow")
@@ -174,22 +322,10 @@ class KernelEstimator(SingleLearner):
         rows = zip(model.members, model.shares_by_member().values(), strict=True)
         return [{"gamma": self.gamma_ * member.setting.settings["width"], "share": share} for member, share in rows]
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = isinstance(self.kernel, str) and self.kernel != "precomputed"
-        return tags
-
 
 @estimator
-class KernelPiSTOL(KernelEstimator):
-    """The parameters of the paper.
-
-    References
-    ----------
-    .. [1] F. Orabona. Simultaneous model selection and optimization through parameter-free stochastic learning.
-       NIPS 2014.
-    """
+class KernelPiSTOL(KernelEstimator, Stakes):
+    """The parameters of the learners in a kernel's space."""
 
     preset: str = parameter(
         "practice",
@@ -199,24 +335,10 @@ class KernelPiSTOL(KernelEstimator):
         "with the least bound of the theorem after 10,000 rounds against a function of norm 1, 3.09 L, and b = L.",
         choices=PRESETS,
     )
-    a: float | None = parameter(
-        None, "Parameter a of the paper, by default the preset's; the theorem requires 2.25 L.", above=0
-    )
-    b: float | None = parameter(
-        None,
-        "Parameter b of the paper, by default the preset's; in regression in units of the target's mean absolute "
-        "deviation.",
-        above=0,
-    )
 
     def _learner(self) -> tuple[str, dict[str, float]]:
-        settings = {"a": pistol_parameter(), "b": 1.0} if self.preset == "theory" else {"a": 0.125}
-        settings |= in_units_of_slopes(loss_of(self._task, self.loss), a=self.a, b=self.b)
+        settings = self._stakes(pistol_parameter(), 1.0) if self.preset == "theory" else self._stakes(0.125, 0.0)
         return "kernel-pistol", settings | ({} if self._has_ladder_of_widths() else {"width": 1.0})
-
-    def _know_rounds(self, rounds: int) -> None:
-        if self.preset == "practice" and self.b is None and self.t_ == 0:
-            fix_stakes(self._learned.model.banks[0].members, rounds)
 
 
 @estimator
@@ -361,9 +483,8 @@ class KernelSGDClassifier(KernelEstimator, OnlineClassifierBase):
         check_is_fitted(self)
         candidates = []
         for member in self._learned.model.members:
-            state, offset = member.state, member.state.settings["offset"]
-            weight = state.counted_weight[0]
-            loss = float(state.counted_loss[0] / weight) if weight > 0.0 else math.nan
+            offset, evidence = member.state.settings["offset"], member.evidence
+            loss = float(evidence.loss[0] / evidence.weight[0]) if evidence.weight[0] > 0.0 else math.nan
             offset = offset if offset >= LEAST_OFFSET else math.nan
             penalty, gamma = member.setting.settings["penalty"], self._gamma_of(member)
             candidates.append({"penalty": float(penalty), "gamma": gamma, "offset": offset, "loss": loss})
