@@ -1,4 +1,4 @@
-"""Iterative regularization as estimators: the path, the stop, looking back, certificates, pictures."""
+"""Iterative regularization as estimators: the path, the stop, looking back, pictures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from tunefree import IterativeRegularizationRegressor as Regressor
 from tunefree import PathDisplay, losses
 from tunefree.papers.early_stopping import preparation
 from tunefree.papers.early_stopping.stopping_times import stopping_time
-from tunefree.papers.early_stopping.targets import fit_temperature
 
 CANCER = load_breast_cancer(return_X_y=True)
 WINE = load_wine(return_X_y=True)
@@ -151,7 +150,7 @@ def test_at_is_a_fit_that_stopped_there(output, kernel):
     model = Classifier(loss="hinge", kernel=kernel, output=output, max_iter=40).fit(X, y)
     for t in (1, 3, 40):
         view = model.at(t)
-        settings = {"validation_fraction": 0.1} | ({} if kernel is None else {"gamma": "ladder"})
+        settings = {"validation_fraction": 0.1}
         alone = Classifier(loss="hinge", kernel=kernel, output=output, stop=t, **settings).fit(X, y)
         assert view.n_iter_ == alone.n_iter_ == t
         assert view.decision_function(X_test).tobytes() == alone.decision_function(X_test).tobytes()
@@ -210,8 +209,6 @@ def test_a_stop_that_needs_no_rows_held_out_learns_all(stop, iterations):
     same = Classifier(loss="hinge", stop=iterations, validation_fraction=0.0).fit(X, y)
     assert model.n_iter_ == iterations and np.isnan(model.path_.validation_loss).all()
     assert model.decision_function(X).tobytes() == same.decision_function(X).tobytes()
-    with pytest.raises(ValueError, match="needs rows to hold out"):
-        Classifier(kernel="rbf", gamma="ladder", stop=stop, validation_fraction=0.0).fit(X, y)
 
 
 def test_the_holdout_depends_on_the_random_state_alone():
@@ -235,25 +232,9 @@ def test_class_weights_are_sample_weights(kernel):
     np.testing.assert_allclose(balanced.decision_function(X_test), by_hand.decision_function(X_test), rtol=1e-9)
 
 
-def test_the_ladder_finds_a_width_at_which_rows_held_out_are_predicted_well():
-    random = np.random.default_rng(0)
-    X = random.uniform(-1.0, 1.0, (1200, 2))
-    y = ((np.floor(4.0 * X[:, 0]) + np.floor(4.0 * X[:, 1])) % 2).astype(int)  # a chessboard
-    settings = {"kernel": "rbf", "max_iter": 200}
-    usual, found = (Classifier(gamma=gamma, **settings).fit(X[:800], y[:800]) for gamma in ("median", None))
-    assert found.gamma_ / usual.gamma_ in 2.0 ** np.arange(-2, 7)
-    assert found.gamma_ > 4.0 * usual.gamma_
-    assert found.score(X[800:], y[800:]) > usual.score(X[800:], y[800:]) + 0.1
-    again = Classifier(gamma=found.gamma_, **settings).fit(X[:800], y[:800])
-    np.testing.assert_array_equal(again.decision_function(X), found.decision_function(X))
-    assert Classifier(kernel="rbf").fit(X[:20], y[:20]).gamma_ > 0.0  # too few to hold any out
-    with pytest.raises(ValueError, match="is for the kernels 'rbf' and 'laplacian', not 'poly'"):
-        Classifier(kernel="poly", gamma="ladder").fit(X, y)
-
-
 def test_widths_of_kernels():
     X, y, _, _ = halves(CANCER)
-    model = Classifier(kernel="rbf", gamma="median", max_iter=3).fit(X, y)
+    model = Classifier(kernel="rbf", max_iter=3).fit(X, y)
     Z = StandardScaler().fit_transform(X)
     apart = np.sqrt(((Z[y == 0][:, None] - Z[y == 1]) ** 2).sum(axis=2))
     assert model.gamma_ == pytest.approx(0.5 / np.median(apart) ** 2, rel=0.1)
@@ -262,33 +243,6 @@ def test_widths_of_kernels():
     assert model.dual_coef_.shape[0] == 1
     with pytest.raises(AttributeError, match="dual_coef_"):
         model.coef_  # noqa: B018
-
-
-@pytest.mark.parametrize("output", ["last", "average", "best"])
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
-def test_certificates_hold(loss, output):
-    X, y, _, _ = halves(CANCER)
-    model = Classifier(loss=loss, output=output, eta="theory", validation_fraction=0.0, stop=200).fit(X, y)
-    certificate = model.certificate()
-    reached = {"last": -1, "best": model.path_.training_loss.argmin()}.get(output)
-    column = model.path_.average_training_loss if output == "average" else model.path_.training_loss
-    assert certificate.empirical_error == column[-1 if reached is None else reached]
-    assert certificate.optimisation_error == pytest.approx(certificate.empirical_error - certificate.least_error)
-    assert 0 <= certificate.optimisation_error <= certificate.optimisation_bound < math.inf
-    better = Classifier(loss=loss, validation_fraction=0.0, stop=400).fit(X, y)
-    radius = float(better.path_.norm[-1])
-    assert model.certificate(radius).least_error <= better.path_.training_loss[-1]
-    with pytest.raises(ValueError, match="radius"):
-        model.certificate(-1.0)
-
-
-def test_certificates_are_in_units_of_the_target():
-    X, y, _, _ = halves(DIABETES)
-    one = Regressor(validation_fraction=0.0, stop=50).fit(X, y).certificate()
-    two = Regressor(validation_fraction=0.0, stop=50).fit(X, 4.0 * y).certificate()
-    assert two.radius == pytest.approx(4.0 * one.radius)
-    np.testing.assert_allclose(two[3:], 16.0 * np.array(one[3:]), rtol=1e-9)
-    assert one.optimisation_error < 0.05 * one.empirical_error
 
 
 def test_regression_paths_are_in_units_of_the_target():
@@ -310,14 +264,6 @@ def test_models_can_be_copied_and_searched():
     assert len(pickle.dumps(Classifier(max_iter=20).fit(X, y))) < 200_000  # no rows, no tiles
     search = GridSearchCV(Classifier(max_iter=20), {"loss": ["logistic", "hinge"]}, cv=2).fit(X, y)
     assert make_pipeline(StandardScaler(), search.best_estimator_).fit(X, y).score(X_test, y_test) > 0.9
-
-
-def test_sharpness_is_the_one_that_made_the_labels():
-    rng = np.random.default_rng(0)
-    margins = np.column_stack([np.zeros(20_000), rng.normal(size=20_000)])
-    codes = (rng.random(20_000) < 1 / (1 + np.exp(-2.5 * margins[:, 1]))).astype(int)
-    assert fit_temperature(margins, codes, np.full(20_000, 1 / 20_000)) == pytest.approx(2.5, rel=0.05)
-    assert fit_temperature(np.zeros((3, 2)), np.array([0, 1, 1]), np.full(3, 1 / 3)) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -342,9 +288,8 @@ def test_sharpness_is_the_one_that_made_the_labels():
         ({"assumptions": 1.0}, "`assumptions` must be a dict"),
         ({"kernel": 3}, "`kernel` must be a string"),
         ({"theta": math.nan}, "`theta` must be a number"),
-        ({"gamma": "median"}, "`gamma` has no effect without a kernel"),
+        ({"gamma": 0.5}, "`gamma` has no effect without a kernel"),
         ({"precision": "double"}, "`precision` has no effect without a kernel"),
-        ({"kernel": "poly", "gamma": "median"}, "is for the kernels 'rbf' and 'laplacian', not 'poly'"),
         ({"kernel": "rbf", "degree": 2}, "`degree` has no effect with `kernel='rbf'`; leave it out"),
         ({"kernel": "linear", "gamma": 0.5}, "`gamma` has no effect with `kernel='linear'`; leave it out"),
         ({"loss": "exponential"}, "pass eta"),

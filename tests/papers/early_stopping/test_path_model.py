@@ -18,7 +18,7 @@ DIABETES = load_diabetes(return_X_y=True)
 MODELS = {
     "two classes": (Classifier(), CANCER),
     "three classes": (Classifier(output="average"), WINE),
-    "a hinge, whose margins are calibrated": (Classifier(loss="hinge", output="best"), WINE),
+    "a hinge": (Classifier(loss="hinge", output="best"), WINE),
     "a kernel": (Classifier(kernel="rbf"), WINE),
     "a kernel and a hinge": (Classifier(kernel="laplacian", loss="hinge"), WINE),
     "a kernel in double precision": (Regressor(kernel="poly", precision="double"), DIABETES),
@@ -67,11 +67,10 @@ def test_an_estimator_comes_back_the_same_to_the_bit(case, form, tmp_path):
 
 
 @pytest.mark.parametrize("case", ["two classes", "a kernel", "numbers of another size"])
-def test_what_comes_back_certifies_and_is_saved_again_alike(case, tmp_path):
+def test_what_comes_back_is_saved_again_alike(case, tmp_path):
     model, (X, y) = MODELS[case]
     estimator = model.set_params(max_iter=ITERATIONS).fit(X, y)
     back, _ = written(estimator, tmp_path)
-    np.testing.assert_array_equal(back.certificate(), estimator.certificate())
     before = (tmp_path / "estimator").read_bytes()
     written(back.at(7), tmp_path)
     assert (tmp_path / "estimator").read_bytes() != before

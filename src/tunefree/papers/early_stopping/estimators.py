@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -21,20 +21,18 @@ from tunefree.estimators.model_file import Saving
 from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
 from tunefree.estimators.predictions import Classifying, Regressing
 from tunefree.estimators.tables import EncodedRows
-from tunefree.losses import Logistic, loss_of
-from tunefree.model.calibration import of_classes
+from tunefree.losses import loss_of
 from tunefree.model_files.plan import Plan
 from tunefree.model_files.progress import Progress
 from tunefree.model_files.trained import Trained
 from tunefree.papers.early_stopping import preparation, targets
 from tunefree.papers.early_stopping.gram import Gram
-from tunefree.papers.early_stopping.optimality import least_error, lemma_bound
 from tunefree.papers.early_stopping.path_model import FittedPath, PathModel
 from tunefree.papers.early_stopping.preparation import LARGEST
 from tunefree.papers.early_stopping.step_size import step_size
 from tunefree.papers.early_stopping.stopping_times import OUTPUTS, stopping_time, usual_theta
 from tunefree.papers.early_stopping.targets import Goal, Targets
-from tunefree.papers.early_stopping.widths import best_gamma, usual_gamma
+from tunefree.papers.early_stopping.widths import usual_gamma
 from tunefree.papers.kernel import kernels
 from tunefree.papers.kernel.kernels import kernel_of
 from tunefree.papers.kernel.pairs import squared_norms
@@ -43,18 +41,6 @@ from tunefree.papers.subgradient import Path, Problem, Rows, descend, steps_of
 
 ASSUMPTIONS = ("beta", "tau", "zeta")
 USUAL_FRACTION = 0.1  # of rows held out
-TRIED, TRIAL = 4096, 32  # rows and iterations by which widths are compared
-
-
-class Certificate(NamedTuple):
-    """What can be said of the empirical error at the chosen stop, against all predictors of norm at most ``radius``."""
-
-    iteration: int
-    radius: float
-    empirical_error: float  # of the output, on the rows learned
-    least_error: float  # no predictor of this norm is below, by the path itself
-    optimisation_error: float  # at most so far above the best of them: empirical_error - least_error
-    optimisation_bound: float  # the same by the paper's lemmas, before anything is learned; nan where none holds
 
 
 @estimator
@@ -88,14 +74,10 @@ class IterativeRegularization(Saving, BaseEstimator):
         "None fits weights of the features and an intercept; rbf, laplacian, poly and linear fit coefficients of a "
         "kernel, without intercept.",
     )
-    gamma: float | str | None = parameter(
+    gamma: float | None = parameter(
         None,
-        "gamma of the kernel. ``'median'``: 1 / (2 m^2) for 'rbf', m the median distance of rows of different classes, "
-        "or in regression of any two rows; 1 / m for 'laplacian'. ``'ladder'``, their default: the multiple of that by "
-        "a power of two, from a quarter to 64, with which 32 iterations on at most 4096 rows predict the rows held out "
-        "best; of nine, seven are tried. Where no rows are held out the default is ``'median'``. "
-        "'poly': by default 1 over the mean square length of rows.",
-        choices=("ladder", "median"),
+        "gamma of the kernel. Default: 1 / (2 m^2) for 'rbf', m the median distance of rows of different classes, or "
+        "in regression of any two rows; 1 / m for 'laplacian'; 1 over the mean square length of rows for 'poly'.",
         above=0,
     )
     degree: int = shared("degree", 3)
@@ -141,7 +123,7 @@ class IterativeRegularization(Saving, BaseEstimator):
     validation_fraction: float | None = parameter(
         None,
         "Fraction of each class, or of all rows, that is held out and not fitted. By default a tenth with "
-        "``stop='holdout'`` and with ``gamma='ladder'``, which need it, and else none.",
+        "``stop='holdout'``, which needs it, and else none.",
         low=0,
         below=1,
     )
@@ -153,12 +135,8 @@ class IterativeRegularization(Saving, BaseEstimator):
         if self.kernel is not None:
             kernels.check_kernel(self.kernel)
         check_effect(self)
-        if isinstance(self.gamma, str) and kernel_of(self.kernel, 1.0).distance is None:
-            suitable = " and ".join(map(repr, kernels.names_of("distance")))
-            raise ValueError(f"`gamma={self.gamma!r}` is for the kernels {suitable}, not {self.kernel!r}")
-        for name, needs in (("stop", "holdout"), ("gamma", "ladder")):
-            if getattr(self, name) == needs and self.validation_fraction == 0:
-                raise ValueError(f"`{name}={needs!r}` needs rows to hold out: pass `validation_fraction` above 0")
+        if self.stop == "holdout" and self.validation_fraction == 0:
+            raise ValueError("`stop='holdout'` needs rows to hold out: pass `validation_fraction` above 0")
         if unknown := set(self.assumptions or {}) - set(ASSUMPTIONS):
             raise ValueError(f"`assumptions` may name beta, tau and zeta, not {', '.join(sorted(unknown))}")
 
@@ -188,10 +166,6 @@ class IterativeRegularization(Saving, BaseEstimator):
         features = self._prepared(standards, X)
         learned, others = Rows(features[~held], targets.y[~held], share), Rows(features[held], targets.y[held], beside)
         kernel = self._kernel_of(features, targets.y, keys)
-        if kernel is not None and kernel.distance is not None and self.gamma in (None, "ladder") and held.any():
-            first = np.argsort(keys[~held], kind="stable")[:TRIED]
-            some = Rows(learned.matrix[first], learned.y[first], preparation.shares(share[first]))
-            kernel = self._best_kernel(goal, some, others)
         problem = _problem(goal, kernel, learned, others)
         with np.errstate(over="ignore"):
             mass = float(weight[~held].sum())
@@ -202,9 +176,6 @@ class IterativeRegularization(Saving, BaseEstimator):
             standards,
             kernel,
             None if kernel is None else learned.matrix,
-            math.sqrt(float(problem.squares.max())),
-            # Losses whose margins stand for no probabilities: these are learned from margins of rows held out.
-            None if not is_classifier(self) or goal.loss.has_inverse_link else others if held.any() else learned,
         )
         self._stop_at(self._chosen(path, bool(held.any())))
         plan = Plan(task="classification" if is_classifier(self) else "regression", loss=self.loss)
@@ -214,7 +185,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         """The fraction of rows that is held out."""
         if self.validation_fraction is not None:
             return float(self.validation_fraction)
-        return USUAL_FRACTION if self.stop == "holdout" or self.gamma == "ladder" else 0.0
+        return USUAL_FRACTION if self.stop == "holdout" else 0.0
 
     def _farthest(self) -> float:
         """Where standardised numbers are cut."""
@@ -228,11 +199,11 @@ class IterativeRegularization(Saving, BaseEstimator):
         return X if self.kernel is None or self.precision == "double" else X.astype(np.float32)
 
     def _kernel_of(self, features: Any, y: np.ndarray, keys: np.ndarray) -> Any:
-        """The kernel with the gamma given, or that of the median rule; None without a kernel."""
+        """The kernel with the gamma given, or the usual one; None without a kernel."""
         if self.kernel is None:
             return None
         gamma = self.gamma
-        if gamma is None or isinstance(gamma, str):
+        if gamma is None:
             distance = kernel_of(self.kernel, 1.0).distance
             gamma = usual_gamma(distance, features, y, keys, is_classifier(self))
         return self._kernel_at(float(gamma))
@@ -240,18 +211,6 @@ class IterativeRegularization(Saving, BaseEstimator):
     def _kernel_at(self, gamma: float) -> Any:
         self.gamma_ = gamma
         return kernel_of(self.kernel, gamma, int(self.degree), float(self.coef0))
-
-    def _best_kernel(self, goal: Goal, learned: Rows, others: Rows) -> Any:
-        """The kernel with which the first steps of a descent on some rows predict those held out best."""
-
-        def validation_loss(gamma: float) -> float:
-            problem = _problem(goal, self._kernel_at(gamma), learned, others)
-            try:
-                return float(self._descend(goal, problem, TRIAL).records["validation_loss"].min())
-            except ValueError:  # it left the range of numbers
-                return math.inf
-
-        return self._kernel_at(best_gamma(self.gamma_, validation_loss))
 
     def _iterations(self, goal: Goal, has_held_out: bool, mass: float) -> int:
         """How many iterates the path has; ``mass`` is the total weight of the rows learned."""
@@ -288,15 +247,6 @@ class IterativeRegularization(Saving, BaseEstimator):
         self.n_iter_, self.path_, self.eta_ = t, fitted.records(), float(fitted.path.records["step"][0])
         with one_for_products():
             self.coefficients_ = getattr(fitted.path, self.output)(t)
-            self.temperature_ = self._temperature(fitted)
-
-    def _temperature(self, fitted: FittedPath) -> float | None:
-        """The factor that makes log-odds of margins; None where the loss's link function gives probabilities."""
-        if fitted.calibration is None:
-            return 1.0 if isinstance(fitted.goal.loss, Logistic) else None
-        X, y, weight = fitted.calibration
-        codes = (y > 0 if fitted.goal.n_outputs == 1 else y).astype(np.int64)
-        return targets.fit_temperature(of_classes(fitted.margins(self.coefficients_, X)), codes, weight)
 
     def _record(self) -> Trained:
         return replace(self._learned, model=PathModel(self))
@@ -350,54 +300,6 @@ class IterativeRegularization(Saving, BaseEstimator):
         if self.kernel is None:
             raise AttributeError("weights of features are no coefficients of a kernel; see coef_")
         return (self.coefficients_ * self.fitted_path_.goal.unit).T
-
-    def certificate(self, radius: float | None = None) -> Certificate:
-        """Bound on the empirical error at the selected iteration minus the least one of predictors of some norm.
-
-        The excess risk of f_T has three parts (Lin, Rosasco, Zhou 2016, (17) and Lemma 13). This bounds the first, the
-        optimisation error. The bound holds for the given rows with certainty and any step. It is computed twice: from
-        the measured path, and a priori by the paper's lemmas (17 without its last term, 19, 20). The second part, the
-        sample error, depends on the unknown distribution; the validation columns of ``path_`` estimate it. The third,
-        the approximation error, cannot be computed from a sample: nothing here bounds the risk of predictors of norm
-        ``radius``, or of any norm.
-
-        Norms are those of the weights of the standardised features, including the constant, or of the kernel's Hilbert
-        space. With ``precision="single"`` the bound holds up to rounding of the kernel values.
-
-        Parameters
-        ----------
-        radius : float, optional
-            In units of the target. Default: the largest norm on the path up to the selected iteration.
-        """
-        check_is_fitted(self)
-        require("radius", float | None, radius, above=0)
-        fitted, goal, t = self.fitted_path_, self.fitted_path_.goal, self.n_iter_
-        records = fitted.path.records
-        radius = float(records["norm"][:t].max()) if radius is None else float(radius) / goal.unit
-        error = records["average_training_loss" if self.output == "average" else "training_loss"][:t]
-        reached = float(error.min() if self.output == "best" else error[-1])
-        least = least_error(records, radius)
-        certified = reached, least, max(reached - least, 0.0), self._by_lemmas(radius)
-        with np.errstate(over="ignore"):
-            return Certificate(t, radius * goal.unit, *(goal.loss_unit * number for number in certified))
-
-    def _by_lemmas(self, radius: float) -> float:
-        """The lemmas' bound; nan where they do not hold."""
-        fitted, records = self.fitted_path_, self.fitted_path_.path.records[: self.n_iter_]
-        if fitted.goal.n_outputs > 1:
-            return math.nan
-        bound = lemma_bound(
-            records,
-            fitted.goal.loss,
-            theta=self.theta_,
-            kappa=fitted.kappa,
-            radius=radius,
-            bound=fitted.goal.bound,
-            output=self.output,
-        )
-        if bound.value is None or (bound.assumes and records["norm"].max() > radius):
-            return math.nan
-        return bound.value
 
     def promised_rate(self) -> tuple[Callable[[int], float] | None, str]:
         """The rate that Theorems 4, 7 and 8 promise under ``assumptions``, and its name.
@@ -497,8 +399,7 @@ class IterativeRegularizationClassifier(Classifying, IterativeRegularization):
         """Class probabilities.
 
         Those that the loss's link function gives; with several classes one against all, normalised. The hinge has no
-        link function with an inverse: its margins, times a number learned from the rows held out, are taken for
-        log-odds (temperature scaling). Where none are held out, it is learned from the training rows, and too bold.
+        link function with an inverse: its margins are taken for log-odds, and are not calibrated.
 
         Returns
         -------
@@ -506,7 +407,7 @@ class IterativeRegularizationClassifier(Classifying, IterativeRegularization):
             In the order of ``classes_``.
         """
         margins = self._predictions(X)
-        return targets.probabilities(self.fitted_path_.goal.loss, margins, self.temperature_)
+        return targets.probabilities(self.fitted_path_.goal.loss, margins)
 
     @property
     def coef_(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Bounds on the optimisation error of the subgradient method: by its path, and by the lemmas of its paper."""
+"""Bounds on the optimisation error of the subgradient method, by the lemmas of its paper."""
 
 from __future__ import annotations
 
@@ -11,19 +11,6 @@ from tunefree.papers.early_stopping.stopping_times import largest_step, optimisa
 from tunefree.theory.bounds import Bound, no_bound
 
 PAPER = "Lin, Rosasco, Zhou 2016"
-
-
-def least_error(records: np.ndarray, radius: float) -> float:
-    """A number that the empirical error of no f with ||f|| <= radius is below, from the recorded path of full steps.
-
-    The error is convex, so it is at least the mean, with weights eta_t, of its tangents in f_1, ..., f_{T-1}; and the
-    mean of the subgradients is -f_T / sum eta_t. Of all T the best bound is taken. Lemma 14 of the paper is this with
-    the inner product <f_T, f> bounded by (||f_T||^2 + ||f||^2) / 2. No loss is below 0.
-    """
-    mass = np.cumsum(records["step"])[:-1]
-    tangents = np.cumsum(records["step"] * (records["training_loss"] - records["inner"]))[:-1]
-    bounds = (tangents - radius * records["norm"][1:]) / mass
-    return float(max(bounds.max(initial=0.0), 0.0))
 
 
 def descends(records: np.ndarray) -> bool:

@@ -1,6 +1,6 @@
 """Fitted estimators of iterative regularization as models of files: arrays and a header make the same estimator again.
 
-What comes back predicts, looks back with ``at`` and certifies to the last bit.
+What comes back predicts and looks back with ``at`` to the last bit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tunefree.model_files.schemas import ENCODED, ESTIMATOR, FILE, Schema
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.preparation import LARGEST, Standards, matrix
 from tunefree.papers.early_stopping.targets import Goal, goal_of_classes, goal_of_numbers, log_odds, probabilities
-from tunefree.papers.subgradient import RECORD, Path, Rows
+from tunefree.papers.subgradient import RECORD, Path
 
 COLUMNS = RECORD.names or ()
 HEADER = FILE | {
@@ -33,7 +33,6 @@ HEADER = FILE | {
         "is_dense": Flag(),
         "stop": Number(1, 2**31, whole=True),
         "theta": SIZE,
-        "kappa": SIZE,
         "gamma": Number(0, may_be_none=True),
         "units": Mapping(FINITE),
     },
@@ -46,27 +45,23 @@ ARRAYS = ENCODED | {
     "model.standards.unit": Array("float64", ("d",), 5e-324),
     "model.standards.centre": Array("float64", ("d",)),
     "model.standards.spread": Array("float64", ("d",), 5e-324),
-    "model.*.array": Array(FLOATS, ("n", "d")),
-    "model.*.data": Array(FLOATS, ("e",)),
-    "model.*.indices": Array("int32|int64", ("e",), 0),
-    "model.*.pointers": Array("int32|int64", (None,), ascends_to="e"),
-    "model.*.shape": Array("int64", (2,), 0),
-    "model.calibration.y": Array("float64", (None,)),
-    "model.calibration.weight": Array("float64", (None,), 0),
+    "model.support.array": Array(FLOATS, ("n", "d")),
+    "model.support.data": Array(FLOATS, ("e",)),
+    "model.support.indices": Array("int32|int64", ("e",), 0),
+    "model.support.pointers": Array("int32|int64", (None,), ascends_to="e"),
+    "model.support.shape": Array("int64", (2,), 0),
 }
 SCHEMA = Schema(HEADER, lambda header, arrays: ARRAYS, lambda header: {}, lambda header, arrays: None)
 
 
 class FittedPath(NamedTuple):
-    """A path with all that turns rows into margins: enough to predict with any iterate, and to certify."""
+    """A path with all that turns rows into margins: enough to predict with any iterate."""
 
     path: Path  # in the method's units
     goal: Goal
     standards: Standards  # of the columns
     kernel: Any  # None for weights of features
     support: Any  # prepared rows that were learned; None without a kernel
-    kappa: float  # the largest norm of a row in the space
-    calibration: Rows | None  # prepared rows that probabilities are learned from, where the loss needs them
 
     def records(self) -> np.ndarray:
         """The records of the path, in units of the targets."""
@@ -136,29 +131,25 @@ class PathModel(ScoredModel):
 
     def log_odds(self, margins: np.ndarray) -> np.ndarray:
         """Logarithms (n, classes) of what is proportional to the probabilities."""
-        return log_odds(self.goal.loss, margins, self.estimator.temperature_)
+        return log_odds(self.goal.loss, margins)
 
     def probabilities(self, margins: np.ndarray) -> np.ndarray:
         """Class probabilities (n, classes) of margins."""
-        return probabilities(self.goal.loss, margins, self.estimator.temperature_)
+        return probabilities(self.goal.loss, margins)
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and a header from which :func:`restored` makes the same model, with the estimator's parameters."""
         fitted = self.estimator.fitted_path_
-        path, rows = fitted.path, fitted.calibration
+        path = fitted.path
         arrays = {"coefficients": path.coefficients, **{f"path.{name}": path.records[name] for name in COLUMNS}}
         arrays |= {f"standards.{name}": array for name, array in fitted.standards._asdict().items()}
-        arrays |= _arrays_of("support", fitted.support)
-        if rows is not None:
-            arrays |= _arrays_of("calibration", rows.matrix)
-            arrays |= {"calibration.y": rows.y, "calibration.weight": rows.weight}
+        arrays |= _arrays_of(fitted.support)
         return arrays, {
             "task": self.task,
             "classes": self.classes,
             "is_dense": bool(self.estimator._is_dense),
             "stop": self.stop,
             "theta": float(self.estimator.theta_),
-            "kappa": float(fitted.kappa),
             "gamma": None if self.has_weights else float(self.estimator.gamma_),
             "units": {name: float(getattr(self.goal, name)) for name in ("bound", "unit", "centre")},
         }
@@ -166,11 +157,10 @@ class PathModel(ScoredModel):
     def check_parts(self, trained: Any) -> None:
         """Raise a ModelError if a file's parts do not fit together."""
         fitted = self.estimator.fitted_path_
-        rows = [fitted.support] if fitted.calibration is None else [fitted.support, fitted.calibration.matrix]
         n_coefficients = self.n_features if self.has_weights else fitted.support.shape[0]
         fits = (
             trained.encoder.n_features == self.n_features,
-            all(X.shape[1] == self.n_features - 1 for X in rows if X is not None),
+            self.has_weights or fitted.support.shape[1] == self.n_features - 1,
             fitted.path.coefficients.shape == (len(self.path), n_coefficients, self.n_outputs),
             self.n_outputs == self.goal.n_outputs,
         )
@@ -192,37 +182,34 @@ def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PathModel
     records = np.empty(len(arrays["path.iteration"]), RECORD)
     for name in COLUMNS:
         records[name] = arrays[f"path.{name}"]
-    calibration, held = _rows_of("calibration", arrays), under("calibration.", arrays)
     estimator._is_dense, estimator.theta_ = model["is_dense"], model["theta"]
     estimator.fitted_path_ = FittedPath(
         Path(records, arrays["coefficients"]),
         goal,
         Standards(**under("standards.", arrays)),
         None if estimator.kernel is None else estimator._kernel_at(model["gamma"]),
-        None if estimator.kernel is None else _rows_of("support", arrays),
-        model["kappa"],
-        None if calibration is None else Rows(calibration, held["y"], held["weight"]),
+        None if estimator.kernel is None else _support_of(arrays),
     )
     estimator._stop_at(model["stop"])
     return PathModel(estimator)
 
 
-def _arrays_of(name: str, X: Any) -> dict[str, np.ndarray]:
-    """Rows as arrays; nothing of None."""
-    if X is None:
+def _arrays_of(support: Any) -> dict[str, np.ndarray]:
+    """The rows of an expansion as arrays; none without a kernel."""
+    if support is None:
         return {}
-    if not sparse.issparse(X):
-        return {f"{name}.array": X}
-    parts = {"data": X.data, "indices": X.indices, "pointers": X.indptr, "shape": np.array(X.shape)}
-    return {f"{name}.{part}": array for part, array in parts.items()}
+    if not sparse.issparse(support):
+        return {"support.array": support}
+    parts = {"data": support.data, "indices": support.indices, "pointers": support.indptr}
+    return {f"support.{part}": array for part, array in parts.items()} | {"support.shape": np.array(support.shape)}
 
 
-def _rows_of(name: str, arrays: dict[str, np.ndarray]) -> Any:
+def _support_of(arrays: dict[str, np.ndarray]) -> Any:
     """The rows that :func:`_arrays_of` made arrays of."""
-    saved = under(f"{name}.", arrays)
+    saved = under("support.", arrays)
     if "shape" not in saved:
         return saved.get("array")
     shape, pointers = tuple(saved["shape"].tolist()), saved["pointers"]
     if len(pointers) != shape[0] + 1 or saved["indices"].max(initial=-1) >= shape[1]:
-        raise ModelError(f"{name} has not the rows and columns that its shape tells")
+        raise ModelError("the support has not the rows and columns that its shape tells")
     return sparse.csr_array((saved["data"], saved["indices"], pointers), shape=shape)

@@ -1,7 +1,6 @@
 """Targets as the subgradient method takes them, and probabilities of the margins that it predicts.
 
-Classes are encoded, and numbers are in units of their spread. Margins become probabilities by the loss's link function,
-or by temperature scaling where it has none.
+Classes are encoded, and numbers are in units of their spread. Margins become probabilities by the loss's link function.
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from tunefree.losses import Logistic
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
@@ -80,21 +78,17 @@ def goal_and_targets_of_numbers(loss: Any, y: np.ndarray, weight: np.ndarray) ->
     return goal, Targets(targets, relative, np.zeros(len(y), np.int64))
 
 
-def log_odds(loss: Any, margins: np.ndarray, temperature: float | None) -> np.ndarray:
-    """Logarithms (n, classes) of what is proportional to the probabilities, none of which is taken for 0.
-
-    ``temperature``: the factor that makes log-odds of margins, 1 for the logistic loss. It is None for other losses
-    whose link function has an inverse.
-    """
-    if temperature is not None:
-        return temperature * margins_of_classes(margins)
-    return np.log(np.maximum(probabilities(loss, margins, temperature), np.finfo(np.float64).eps))
+def log_odds(loss: Any, margins: np.ndarray) -> np.ndarray:
+    """Logarithms (n, classes) of what is proportional to the probabilities, none of which is taken for 0."""
+    if _are_log_odds(loss):
+        return margins_of_classes(margins)
+    return np.log(np.maximum(probabilities(loss, margins), np.finfo(np.float64).eps))
 
 
-def probabilities(loss: Any, margins: np.ndarray, temperature: float | None) -> np.ndarray:
-    """Class probabilities (n, classes) of margins; see :func:`log_odds`."""
-    if temperature is not None:
-        return softmax(temperature * margins_of_classes(margins), axis=1)
+def probabilities(loss: Any, margins: np.ndarray) -> np.ndarray:
+    """Class probabilities (n, classes) of margins."""
+    if _are_log_odds(loss):
+        return softmax(margins_of_classes(margins), axis=1)
     each = loss.inverse_link(margins)
     if margins.shape[1] == 1:
         return np.hstack([1.0 - each, each])
@@ -102,20 +96,6 @@ def probabilities(loss: Any, margins: np.ndarray, temperature: float | None) -> 
     return each / each.sum(axis=1, keepdims=True)
 
 
-def fit_temperature(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
-    """The a for which softmax(a m) has the least log-loss: temperature scaling (Guo, Pleiss, Sun, Weinberger 2017).
-
-    ``codes`` (n,): the class of each row.
-    ``weight`` (n,): of sum 1.
-    Returns: between 0.001 and 1000 over the margins' mean size.
-    """
-    size = float(weight @ np.abs(margins).max(axis=1))
-    if not size > 0.0:
-        return 1.0
-    scaled = margins / size
-
-    def log_loss(logarithm: float) -> float:
-        odds = log_softmax(np.exp(logarithm) * scaled, axis=1)
-        return -float(weight @ odds[np.arange(len(codes)), codes])
-
-    return float(np.exp(minimize_scalar(log_loss, bounds=(-7.0, 7.0), method="bounded").x)) / size
+def _are_log_odds(loss: Any) -> bool:
+    """Whether margins are log-odds, or taken for them where the loss's link function has no inverse."""
+    return isinstance(loss, Logistic) or not loss.has_inverse_link
