@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.papers.experiments.experiment import Part
-
 
 class Settings(NamedTuple):
     """Of an experiment made for these tests."""
@@ -19,21 +17,21 @@ class Settings(NamedTuple):
 
 def parts(settings, results):
     """Squares of numbers; once they are known, their sum's square root as a last part."""
-    found = [Part(f"square-{i}", {"number": i * settings.scale}) for i in range(settings.parts)]
-    if all(part.name in results for part in found):
-        found.append(Part("last", {"number": float(sum(results[part.name]["square"] for part in found)) ** 0.5}))
-    return found
+    squares = [("square", i * settings.scale) for i in range(settings.parts)]
+    if all(point in results for point in squares):
+        return [*squares, ("last", float(sum(results[point]["square"] for point in squares)) ** 0.5)]
+    return squares
 
 
-def work(files, number):
+def work(files, settings, name, number):
     return {"square": np.array(number**2)}
 
 
-def stops_at_two(files, number):
+def stops_at_two(files, settings, name, number):
     if number == 2:
         raise KeyboardInterrupt
-    return work(files, number)
+    return work(files, settings, name, number)
 
 
-def ends_its_process(files, number):
+def ends_its_process(files, settings, name, number):
     os._exit(1)

@@ -41,7 +41,7 @@ def small(tmp_path, monkeypatch):
 
 def test_categories_and_missing_values_are_features(small):
     prepared = data.prepare("Small", small)
-    assert prepared.labels == ["no", "yes"] and prepared.n_outputs == 1
+    assert prepared.labels == ["no", "yes"]
     assert prepared.n_features == 1 + 1 + 3 + 2  # constant, age, a, b and missing, two soils
     found = {features[1]: features for features in features_of(prepared.train) + features_of(prepared.test)}
     missing, a, b = 2, 3, 4  # in the order of the alphabet: a bracket comes before letters
@@ -74,7 +74,7 @@ def test_mostly_empty_numbers_are_stored_without_zeros(tmp_path, monkeypatch):
     parquet.write_table(pa.table(columns), tmp_path / "pixels.parquet")
     monkeypatch.setitem(data.ALL, "Pixels", data.DataSet("Pixels", "pixels.parquet", "y", "a test"))
     prepared = data.prepare("Pixels", tmp_path / "pixels.parquet")
-    assert prepared.n_features == 5 and prepared.n_outputs == 3
+    assert prepared.n_features == 5
     assert not prepared.train.is_table  # trees do not see words of tables
     assert len(prepared.train.values) + len(prepared.test.values) == 1
     assert {3: 5.0, 0: 1.0} in features_of(prepared.train) + features_of(prepared.test)

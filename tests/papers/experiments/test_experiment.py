@@ -19,8 +19,12 @@ def draw(figure):
 
 
 def report(settings, results):
-    rows = [{"part": name, "square": float(arrays["square"])} for name, arrays in sorted(results.items())]
-    return Report(draw, (3.0, 2.0), rows, "squares", f"last {float(results['last']['square']):g}", "none")
+    rows = [{"part": name, "square": float(arrays["square"])} for (name, _), arrays in sorted(results.items())]
+    return Report(draw, (3.0, 2.0), rows, "squares", f"last {last_of(results):g}", "none")
+
+
+def last_of(results):
+    return next(float(arrays["square"]) for (name, _), arrays in results.items() if name == "last")
 
 
 EXAMPLE = Experiment("example", "An example", Settings(), Settings(2), report, parts, work)
@@ -28,7 +32,7 @@ EXAMPLE = Experiment("example", "An example", Settings(), Settings(2), report, p
 
 def test_parts_may_depend_on_earlier_ones(tmp_path):
     results = experiments.compute(EXAMPLE, Request(tmp_path))
-    assert float(results["last"]["square"]) == pytest.approx(0 + 1 + 4 + 9)
+    assert last_of(results) == pytest.approx(0 + 1 + 4 + 9)
 
 
 def test_processes_compute_what_one_computes(tmp_path):
@@ -64,11 +68,11 @@ def test_parts_of_other_settings_or_damaged_ones_are_not_taken(tmp_path):
     experiments.compute(EXAMPLE, Request(tmp_path))
     other = Experiment("example", "", Settings(scale=2.0), Settings(), report, parts, work)
     results = experiments.compute(other, Request(tmp_path))
-    assert float(results["square-3"]["square"]) == 36.0
-    path = tmp_path / "parts" / "example" / "square-3.safetensors"
+    assert float(results["square", 6.0]["square"]) == 36.0
+    path = tmp_path / "parts" / "example" / "square-6.safetensors"
     path.write_bytes(path.read_bytes()[:-4])
     results = experiments.compute(other, Request(tmp_path))
-    assert float(results["square-3"]["square"]) == 36.0
+    assert float(results["square", 6.0]["square"]) == 36.0
 
 
 def test_what_is_written(tmp_path):

@@ -82,12 +82,12 @@ def test_a_machine_is_trained_on_every_permutation_of_few_rows_and_on_one_of_mor
     settings = pistol_fig3.Settings(sizes=3, **few)
     case = matrices.CASES[1]
     assert pistol_fig3.sizes_of(settings, case) == [100, 2408, 58_000]
-    listed = [part.arguments for part in pistol_fig3.parts(settings, {})]
-    assert [own["size"] for own in listed] == sorted(own["size"] for own in listed)  # what takes long comes last
-    machines = {(own["size"], own["run"]) for own in listed if (own["name"], own["method"]) == (case.name, "folds")}
+    listed = pistol_fig3.parts(settings, {})
+    sizes = [size for _, _, size, _, _ in listed]
+    assert sizes == sorted(sizes)  # what takes long comes last
+    machines = {(size, run) for name, method, size, run, _ in listed if (name, method) == (case.name, "folds")}
     assert machines == {(100, 0), (100, 1), (100, 2), (2408, 0)}
-    names = {part.name: part.arguments for part in pistol_fig3.parts(settings, {})}.values()
-    by_name = {case.name: [own["method"] for own in names if own["name"] == case.name] for case in matrices.CASES}
+    by_name = {case.name: [point[1] for point in set(listed) if point[0] == case.name] for case in matrices.CASES}
     assert {methods.count("pistol") for methods in by_name.values()} == {3 + 2 + 2}
     ours = {name: methods.count("pool") + methods.count("ladder") for name, methods in by_name.items()}
     assert ours == {"a9a": 12, "Covertype": 12, "Covertype-median": 0, "20 Newsgroups": 6}
@@ -96,10 +96,9 @@ def test_a_machine_is_trained_on_every_permutation_of_few_rows_and_on_one_of_mor
 def test_c_is_that_of_the_least_error_of_the_folds():
     settings = pistol_fig3.Settings(smallest=100, sizes=1, permutations=1, small_permutations=1)
     results = {}
-    for part in pistol_fig3.parts(settings, results):
-        results[part.name] = {"error": np.array(abs(part.arguments["cost"] - 4.0)), "seconds": np.array(1.0)}
-    chosen = [p.arguments["cost"] for p in pistol_fig3.parts(settings, results) if p.arguments["method"] == "svm"]
-    assert chosen == [4.0, 4.0, 4.0, 4.0]
+    for point in pistol_fig3.parts(settings, results):
+        results[point] = {"error": np.array(abs(point[-1] - 4.0)), "seconds": np.array(1.0)}
+    assert [point[-1] for point in pistol_fig3.parts(settings, results) if point[1] == "svm"] == [4.0, 4.0, 4.0, 4.0]
 
 
 def test_the_median_rule_is_of_the_rows_at_hand():

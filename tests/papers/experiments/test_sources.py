@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tunefree.papers.experiments import sources
-from tunefree.papers.experiments.experiment import Part, Store
+from tunefree.papers.experiments.experiment import Store
 
 
 def test_a_change_of_anything_that_is_imported_changes_the_digest(tmp_path, monkeypatch):
@@ -29,10 +29,10 @@ def test_experiments_depend_on_the_learners_that_they_run():
 
 
 def test_parts_of_other_sources_are_computed_again(tmp_path):
-    part = Part("one", {"number": 1})
-    Store(tmp_path, "before").save(part, {})
-    assert Store(tmp_path, "before").load(part) is not None
-    assert Store(tmp_path, "now").load(part) is None
+    point = ("one", 1)
+    Store(tmp_path, None, "before").save(point, {})
+    assert Store(tmp_path, None, "before").load(point) is not None
+    assert Store(tmp_path, None, "now").load(point) is None
 
 
 def test_data_files_are_told_apart_by_their_content(tmp_path):

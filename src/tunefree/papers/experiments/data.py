@@ -100,15 +100,6 @@ class Prepared(NamedTuple):
     n_features: int  # including the constant
     labels: list[str]
 
-    @property
-    def n_outputs(self) -> int:
-        """Number of margins of a row: one for two classes, else one for each class."""
-        return 1 if len(self.labels) == 2 else len(self.labels)
-
-    def targets(self, classes: np.ndarray) -> np.ndarray:
-        """Classes in the form that objectives take: -1 and +1 for one margin."""
-        return 2.0 * classes - 1.0 if self.n_outputs == 1 else classes.astype(np.float64)
-
 
 def locate(name: str, folder: Path | None) -> Path:
     """The file of a data set, a name in ``ALL`` or ``OTHERS``, in a folder, by default that of ``TUNEFREE_DATA``.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +21,6 @@ EndLabel = shared.EndLabel
 GAP = 0.055  # between labels at the ends of lines, as a fraction of the height of the axes
 SMALL_FONT = 8.5  # points
 BAND_ALPHA = 0.18  # opacity of a band
-SHADES = 256  # colours of a PNG; the palette makes the file about a third as large
 
 
 class Style(NamedTuple):
@@ -52,28 +50,11 @@ def write(draw: Callable[[Any], None], inches: tuple[float, float], base: Path) 
     with mpl.rc_context(files.RC | {"font.size": 9.5}):
         figure = Figure(figsize=inches)
         draw(figure)
-        for kind, rendered in (("png", _pixels(figure)), ("svg", _rendered(figure, "svg", {"Date": None}))):
-            path = base.with_name(f"{base.name}.{kind}")
-            with whole_file(path) as file:
-                file.write(rendered)
-            written.append(path)
+        for kind in ("png", "svg"):
+            written.append(base.with_name(f"{base.name}.{kind}"))
+            with whole_file(written[-1]) as file:
+                figure.savefig(file, format=kind, dpi=120, metadata=files.DATES.get(kind), bbox_inches="tight")
     return written
-
-
-def _rendered(figure: Any, kind: str, metadata: dict[str, None] | None = None) -> bytes:
-    written = io.BytesIO()
-    figure.savefig(written, format=kind, dpi=120, metadata=metadata, bbox_inches="tight")
-    return written.getvalue()
-
-
-def _pixels(figure: Any) -> bytes:
-    """The figure as a PNG with a palette."""
-    from PIL import Image  # matplotlib needs it, too
-
-    written = io.BytesIO()
-    picture = Image.open(io.BytesIO(_rendered(figure, "png"))).convert("RGB")
-    picture.quantize(SHADES, dither=Image.Dither.NONE).save(written, "png", optimize=True)
-    return written.getvalue()
 
 
 def require_matplotlib() -> None:

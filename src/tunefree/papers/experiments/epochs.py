@@ -8,6 +8,7 @@ is used in the remaining runs. (As in the paper, the rate is thus chosen on the 
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,10 +16,9 @@ import numpy as np
 
 from tunefree.core.rows import n_rows, rows_at
 from tunefree.losses.objectives import chosen
-from tunefree.model.targets import Labels
 from tunefree.papers.experiments import data, methods
-from tunefree.papers.experiments.experiment import Arrays, Part, Results
-from tunefree.papers.experiments.methods import Method
+from tunefree.papers.experiments.experiment import Arrays, Point, Results
+from tunefree.papers.experiments.methods import Method, Sample
 
 PAPER = (
     methods.SGD,
@@ -30,7 +30,7 @@ PAPER = (
     methods.SCINOL1,
     methods.SCINOL2,
 )
-OURS = (methods.STEADY, methods.POOL)
+LEARNERS = (*PAPER, *methods.OURS)
 
 
 class Settings(NamedTuple):
@@ -52,117 +52,57 @@ class Curve(NamedTuple):
     """Results of a learner on a data set."""
 
     method: Method
-    rate: float  # NaN for learners without one
+    rate: float | None  # None for learners without one
     cross_entropy: np.ndarray  # (runs, epochs)
     accuracy: np.ndarray  # (runs, epochs)
 
 
-def parts(settings: Settings, results: Results) -> list[Part]:
+def parts(settings: Settings, results: Results) -> list[Point]:
     """The parts of the first runs, and then those of the remaining runs with the best rates."""
-    parts = []
-    for name in data.ALL:
-        for method in (*PAPER, *OURS):
-            first = min(settings.runs_of_all_rates, settings.runs)
-            rates = settings.rates if method.has_rate else (float("nan"),)
-            begun = [_part(settings, name, method, rate, run) for rate in rates for run in range(first)]
-            parts += begun
-            if all(part.name in results for part in begun):
-                rate = best_rate(settings, results, name, method)
-                parts += [_part(settings, name, method, rate, run) for run in range(first, settings.runs)]
+    parts: list[Point] = []
+    first = min(settings.runs_of_all_rates, settings.runs)
+    for name, method in product(data.ALL, LEARNERS):
+        rates = methods.rates_of(method, settings.rates)
+        begun = [(name, method.title, rate, run) for rate in rates for run in range(first)]
+        parts += begun
+        if all(point in results for point in begun):
+            rate = best_rate(settings, results, name, method)
+            parts += [(name, method.title, rate, run) for run in range(first, settings.runs)]
     return parts
 
 
-def _part(settings: Settings, name: str, method: Method, rate: float, run: int) -> Part:
-    arguments = {
-        "name": name,
-        "learner": method.learner,
-        "view": method.view,
-        "rate": None if np.isnan(rate) else rate,
-        "run": run,
-        "epochs": settings.epochs,
-        "training_rows": settings.training_rows,
-        "test_rows": settings.test_rows,
-    }
-    return Part(_name(name, method, rate, run), arguments)
-
-
-def _name(name: str, method: Method, rate: float, run: int) -> str:
-    suffix = "" if np.isnan(rate) else f"-{rate:g}"
-    return f"{name}-{method.learner}-{method.view}{suffix}-run{run}"
-
-
-def best_rate(settings: Settings, results: Results, name: str, method: Method) -> float:
-    """The rate with the least mean cross-entropy at the end of the first runs; NaN for learners without a rate."""
-    if not method.has_rate:
-        return float("nan")
+def best_rate(settings: Settings, results: Results, name: str, method: Method) -> float | None:
+    """The rate with the least mean cross-entropy at the end of the first runs; None for learners without a rate."""
     first = range(min(settings.runs_of_all_rates, settings.runs))
-    ends = [
-        np.mean([results[_name(name, method, rate, run)]["cross_entropy"][-1] for run in first])
-        for rate in settings.rates
-    ]
-    return settings.rates[int(np.argmin(ends))]
+
+    def end(rate: float | None) -> float:
+        return float(np.mean([results[name, method.title, rate, run]["cross_entropy"][-1] for run in first]))
+
+    return min(methods.rates_of(method, settings.rates), key=end)
 
 
 def curves(settings: Settings, results: Results, name: str) -> list[Curve]:
     """The results of all learners on a data set, each at its best rate."""
     curves = []
-    for method in (*PAPER, *OURS):
+    for method in LEARNERS:
         rate = best_rate(settings, results, name, method)
-        runs = [results[_name(name, method, rate, run)] for run in range(settings.runs)]
+        runs = [results[name, method.title, rate, run] for run in range(settings.runs)]
         curves.append(
             Curve(method, rate, *(np.array([run[kind] for run in runs]) for kind in ("cross_entropy", "accuracy")))
         )
     return curves
 
 
-def work(
-    files: dict[str, Path],
-    name: str,
-    learner: str,
-    view: str,
-    rate: float | None,
-    run: int,
-    epochs: int,
-    training_rows: int,
-    test_rows: int,
-) -> Arrays:
+def work(files: dict[str, Path], settings: Settings, name: str, title: str, rate: float | None, run: int) -> Arrays:
     """One run of one learner: test cross-entropy and accuracy after each epoch."""
-    prepared = data.prepare(name, files[name], training_rows, test_rows)
-    random = np.random.default_rng(run)
-    orders = [random.permutation(n_rows(prepared.train)) for _ in range(epochs)]
-    paper = learner != "pool" and view == "raw"
-    ends = (
-        _margins_of_paper_learner(prepared, orders, learner, rate)
-        if paper
-        else _margins_of_ours(prepared, orders, learner, view)
-    )
-    targets = prepared.targets(prepared.test_classes)
+    prepared = data.prepare(name, files[name], settings.training_rows, settings.test_rows)
+    random, method = np.random.default_rng(run), methods.ALL[title]
+    orders = [random.permutation(n_rows(prepared.train)) for _ in range(settings.epochs)]
+    passes = orders[:1] if method is methods.POOL else orders  # the pool makes one pass, its default
+    train, classes = prepared.train, prepared.train_classes.astype(np.int64)
+    stream = (Sample(rows_at(train, order), classes[order], i > 0, True) for i, order in enumerate(passes))
     losses, hits = [], []
-    for margins in ends:
-        losses.append(np.mean(methods.cross_entropies(margins, targets)))
+    for margins in methods.margins_along(method, rate, stream, prepared.test, prepared.labels, prepared.n_features):
+        losses.append(methods.cross_entropy(margins, prepared.test_classes))
         hits.append(np.mean(chosen(margins) == prepared.test_classes))
     return {"cross_entropy": np.array(losses), "accuracy": np.array(hits)}
-
-
-def _margins_of_paper_learner(prepared, orders, learner, rate):
-    """Margins of the test rows after each epoch, for a learner of the paper."""
-    member = methods.member_of(learner, rate, prepared.n_features, prepared.n_outputs)
-    targets, weight = prepared.targets(prepared.train_classes), np.ones(len(prepared.train_classes))
-    predictions = np.empty((len(targets), prepared.n_outputs))
-    for order in orders:
-        member.learn(rows_at(prepared.train, order), targets[order], weight, predictions)
-        weights = member.weights(prepared.n_features, prepared.n_outputs)
-        yield member.predict(prepared.test, weights, None, member.objective)
-
-
-def _margins_of_ours(prepared, orders, learner, view):
-    """Margins of the test rows after each epoch, for one of our models; the pool makes one pass, its default."""
-    model = methods.model_of(learner, view, prepared.n_features, prepared.labels)
-    weight = np.ones(len(prepared.train_classes))
-    for epoch, order in enumerate(orders[:1] if learner == "pool" else orders):
-        labels = Labels(prepared.labels, prepared.train_classes[order].astype(np.int64))
-        evaluation_weight = weight if epoch == 0 else np.zeros(len(weight))
-        model.learn(rows_at(prepared.train, order), labels, weight, evaluation_weight, again=epoch > 0)
-        if learner == "pool":  # the pass ends as that of `fit` and `train`: last trees are grown
-            model.freeze()
-        yield model.predict(prepared.test)

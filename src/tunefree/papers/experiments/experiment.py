@@ -2,7 +2,7 @@
 
 An experiment is divided into parts. Each finished part is written to disk, so an interrupted run continues from the
 finished parts. Parts may depend on the results of earlier ones: ``Experiment.parts`` is called again with the results
-so far until all parts that it names are finished.
+so far until all parts that it lists are finished.
 """
 
 from __future__ import annotations
@@ -22,16 +22,10 @@ from tunefree.papers.experiments import data
 from tunefree.papers.experiments.sources import digest_of
 
 Arrays = dict[str, np.ndarray]
-Results = Mapping[str, Arrays]  # of parts, by name
+Point = tuple[Any, ...]  # names and numbers, which tell a part of an experiment from the others
+Results = Mapping[Point, Arrays]
 Progress = Callable[[int, int, int], None]  # parts finished, of how many, and how many of these in an earlier run
 ENDING = ".safetensors"  # suffix of the files of parts
-
-
-class Part(NamedTuple):
-    """A part of an experiment."""
-
-    name: str  # of its file, without suffix
-    arguments: dict[str, Any]  # of the experiment's ``work``: numbers, names and lists of them
 
 
 class Report(NamedTuple):
@@ -65,8 +59,8 @@ class Experiment:
     full: Any  # NamedTuple of settings: the paper's size
     quick: Any  # smaller settings of the same type
     report: Callable[[Any, Results], Report]  # from settings and all results
-    parts: Callable[[Any, Results], list[Part]] = lambda settings, results: []  # from settings and results so far
-    work: Callable[..., Arrays] = dict  # computes a part from (files, **arguments)
+    parts: Callable[[Any, Results], list[Point]] = lambda settings, results: []  # from settings and results so far
+    work: Callable[..., Arrays] = dict  # computes a part from (files, settings, *point)
     parts_from: str = ""  # name of the experiment whose parts are used, if not its own
     sets: tuple[str, ...] = ()  # data sets that are needed
     lacks: str = ""  # what the full size lacks of the paper's
@@ -95,37 +89,34 @@ def store_of(experiment: Experiment, request: Request) -> Store:
     """The cache of the experiment's parts."""
     size = "-quick" if request.quick else ""
     sources = digest_of(experiment.work.__module__, files_of(experiment, request).values())
-    return Store(request.output / "parts" / f"{experiment.parts_from or experiment.name}{size}", sources)
+    folder = request.output / "parts" / f"{experiment.parts_from or experiment.name}{size}"
+    return Store(folder, settings_of(experiment, request), sources)
 
 
 def compute(experiment: Experiment, request: Request, progress: Progress = lambda *numbers: None) -> Results:
-    """Compute all parts of an experiment that are not cached; the results of all, by name."""
-    settings, files, store = (
-        settings_of(experiment, request),
-        files_of(experiment, request),
-        store_of(experiment, request),
-    )
-    results: dict[str, Arrays] = {}
+    """Compute all parts of an experiment that are not cached; the results of all."""
+    files, store = files_of(experiment, request), store_of(experiment, request)
+    results: dict[Point, Arrays] = {}
     kept = 0
-    while waiting := {part.name: part for part in experiment.parts(settings, results) if part.name not in results}:
-        cached = {name: arrays for name, part in waiting.items() if (arrays := store.load(part)) is not None}
-        missing = [part for name, part in waiting.items() if name not in cached]
+    while waiting := [point for point in experiment.parts(store.settings, results) if point not in results]:
+        cached = {point: arrays for point in waiting if (arrays := store.load(point)) is not None}
+        missing = [point for point in dict.fromkeys(waiting) if point not in cached]
         results |= cached
         kept, total = kept + len(cached), len(results) + len(missing)
         progress(len(results), total, kept)
-        for name, arrays in _computed(experiment.work, files, missing, store, request.jobs):
-            results[name] = arrays
+        for point, arrays in _computed(experiment.work, files, missing, store, request.jobs):
+            results[point] = arrays
             progress(len(results), total, kept)
     return results
 
 
 def _computed(
-    work: Callable[..., Arrays], files: dict[str, Path], parts: list[Part], store: Store, jobs: int
-) -> Iterator[tuple[str, Arrays]]:
+    work: Callable[..., Arrays], files: dict[str, Path], points: list[Point], store: Store, jobs: int
+) -> Iterator[tuple[Point, Arrays]]:
     """Yield parts as they are finished, in this process or in several."""
     processes = Parallel(jobs, "loky", return_as="generator_unordered", batch_size=1)
     try:
-        yield from processes(delayed(_finished)(work, files, part, store) for part in parts)
+        yield from processes(delayed(_finished)(work, files, point, store) for point in points)
     except BrokenProcessPool:
         raise ModelError(
             "a worker process was killed, most likely because memory ran out; run the same command again with "
@@ -133,41 +124,43 @@ def _computed(
         ) from None
 
 
-def _finished(work: Callable[..., Arrays], files: dict[str, Path], part: Part, store: Store) -> tuple[str, Arrays]:
+def _finished(work: Callable[..., Arrays], files: dict[str, Path], point: Point, store: Store) -> tuple[Point, Arrays]:
     """Compute a part and write it to the cache."""
-    arrays = work(files, **part.arguments)
-    store.save(part, arrays)
-    return part.name, arrays
+    arrays = work(files, store.settings, *point)
+    store.save(point, arrays)
+    return point, arrays
 
 
 class Store(NamedTuple):
-    """Cache of parts on disk; each file has the arguments of its part, and a digest of the code and the data that it
-    was made of, so that nothing else matches."""
+    """Cache of parts on disk; each file has the settings and the point of its part, and a digest of the code and the
+    data that it was made of, so that nothing else matches."""
 
     folder: Path
+    settings: Any
     sources: str
 
-    def load(self, part: Part) -> Arrays | None:
-        """The cached result, or None if it is missing, damaged or of other arguments."""
+    def load(self, point: Point) -> Arrays | None:
+        """The cached result, or None if it is missing, damaged or of other settings."""
         try:
-            arrays, header = storage.load(self._path(part))
+            arrays, header = storage.load(self._path(point))
         except ModelError:
             return None
-        return arrays if self._identity(part).items() <= header.items() else None
+        return arrays if self._identity(point).items() <= header.items() else None
 
-    def save(self, part: Part, arrays: Arrays) -> None:
+    def save(self, point: Point, arrays: Arrays) -> None:
         """Write a part atomically."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        storage.save(self._path(part), arrays, self._identity(part))
+        storage.save(self._path(point), arrays, self._identity(point))
 
     def clear(self) -> None:
         """Delete all cached parts."""
         for path in self.folder.glob(f"*{ENDING}"):
             path.unlink()
 
-    def _path(self, part: Part) -> Path:
-        return self.folder / f"{part.name}{ENDING}"
+    def _path(self, point: Point) -> Path:
+        name = "-".join(f"{value:g}" if isinstance(value, float) else str(value) for value in point)
+        return self.folder / f"{name.replace(' ', '')}{ENDING}"
 
-    def _identity(self, part: Part) -> dict[str, Any]:
+    def _identity(self, point: Point) -> dict[str, Any]:
         """The header entries that identify a cached part."""
-        return {"arguments": part.arguments, "sources": self.sources}
+        return {"part": repr((self.settings, point)), "sources": self.sources}

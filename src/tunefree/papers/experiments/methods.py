@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree import losses
-from tunefree.learners import ALL
+from tunefree import learners, losses
+from tunefree.core.rows import Block
 from tunefree.learners.contract import traits_of
 from tunefree.losses import objectives
 from tunefree.losses.objectives import measured
 from tunefree.model.members import Member, Setting
-from tunefree.model.model import Model
+from tunefree.model.targets import Labels
 from tunefree.papers.experiments import drawing
 from tunefree.papers.experiments.drawing import Style
 from tunefree.pool.model import class_of
@@ -29,6 +30,15 @@ class Method(NamedTuple):
     is_ours: bool = False  # not in the paper
 
 
+class Sample(NamedTuple):
+    """Rows of a stream that are learned before margins are evaluated."""
+
+    rows: Block
+    codes: np.ndarray  # (n,) int64 classes
+    again: bool = False  # whether the rows were learned before
+    ends_pass: bool = False
+
+
 SGD = Method("SGD", "ogd", Style(drawing.BLUE), True)
 ADAGRAD = Method("AdaGrad", "adagrad", Style(drawing.SKY, (6, 2)), True)
 ADAM = Method("Adam", "adam", Style(drawing.GREEN, (6, 2, 1.5, 2)), True)
@@ -39,11 +49,50 @@ KOTLOWSKI = Method("Alg1-K17", "kotlowski", Style(drawing.GREY, (6, 2, 1.5, 2)))
 SCINOL1 = Method("ScInOL1", "scinol1", Style(drawing.PURPLE, (6, 2)))
 SCINOL2 = Method("ScInOL2", "scinol2", Style(drawing.VERMILLION, (), 2.0))
 STEADY = Method("steady ScInOL2 (ours)", "scinol2", Style(drawing.BLACK, (1.2, 1.2), 1.6), False, "steady", True)
+POOL = Method("pool (ours)", "pool", Style(drawing.BLACK, (), 2.2), is_ours=True)
+OURS = (STEADY, POOL)
+ALL = {method.title: method for method in (SGD, ADAGRAD, ADAM, NAG, SFMD, COCOB, KOTLOWSKI, SCINOL1, SCINOL2, *OURS)}
 NAG_OF_THE_AUTHORS = (
     "The rate of NAG in the authors' published code has a further factor sqrt(d), so its nine curves are not at the "
     "paper's rates; here it is as Ross, Mineiro and Langford print it."
 )
-POOL = Method("pool (ours)", "pool", Style(drawing.BLACK, (), 2.2), is_ours=True)
+
+
+def margins_along(
+    method: Method, rate: float | None, stream: Iterable[Sample], test: Block, labels: list[str], n_features: int
+) -> Iterator[np.ndarray]:
+    """Margins (n, K) of test rows after each sample of a stream; the constant is feature 0 if the rows have one.
+
+    As in the paper, the classes are known in advance.
+    """
+    n_outputs = 1 if len(labels) == 2 else len(labels)
+    if method.is_ours:
+        model = class_of(method.learner)(
+            "classification", method.learner, view=method.view, n_features=n_features, classes=list(labels)
+        )
+        for rows, codes, again, ends_pass in stream:
+            ones = np.ones(len(codes))
+            model.learn(rows, Labels(labels, codes), ones, ones * (not again), again=again)
+            if ends_pass and method is POOL:  # the pass ends as that of `fit` and `train`: last trees are grown
+                model.freeze()
+            yield model.predict(test)
+        return
+    member = member_of(method, rate, n_features - (test.constant == 0.0), n_features, n_outputs)
+    for rows, codes, *_ in stream:
+        n = len(codes)
+        member.learn(rows, targets_of(codes, n_outputs), np.ones(n), np.empty((n, n_outputs)))
+        weights = member.weights(n_features, n_outputs)
+        yield member.predict(test, weights, None, member.objective)
+
+
+def member_of(method: Method, rate: float | None, dimension: int, n_features: int, n_outputs: int) -> Member:
+    """A learner of the paper in its initial state; the dimension is the paper's number of features."""
+    settings = {} if rate is None else {"eta": rate}
+    parameter = traits_of(learners.ALL[method.learner]).dimension
+    if parameter is not None:
+        settings[parameter] = float(dimension)
+    setting = Setting(method.learner, settings, "raw")
+    return Member.create(setting, False, n_features, n_outputs, objective_of(n_outputs))
 
 
 def objective_of(n_outputs: int) -> Any:
@@ -51,31 +100,28 @@ def objective_of(n_outputs: int) -> Any:
     return objectives.Binary(losses.Logistic(), 0.0) if n_outputs == 1 else objectives.Multinomial(1.0)
 
 
-def member_of(learner: str, rate: float | None, n_features: int, n_outputs: int, d: int | None = None) -> Member:
-    """A learner of the paper in its initial state; d is the paper's number of features, by default all."""
-    settings = {} if rate is None else {"eta": rate}
-    dimension = traits_of(ALL[learner]).dimension
-    if dimension is not None:
-        settings[dimension] = float(n_features if d is None else d)
-    return Member.create(Setting(learner, settings, "raw"), False, n_features, n_outputs, objective_of(n_outputs))
+def targets_of(codes: np.ndarray, n_outputs: int) -> np.ndarray:
+    """Classes in the form that objectives take: -1 and +1 for one margin."""
+    return 2.0 * codes - 1.0 if n_outputs == 1 else codes.astype(np.float64)
 
 
-def model_of(learner: str, view: str, n_features: int, labels: list[str]) -> Model:
-    """One of our models in its initial state. As in the paper, the classes are known in advance."""
-    return class_of(learner)("classification", learner, view=view, n_features=n_features, classes=list(labels))
+def cross_entropy(margins: np.ndarray, codes: np.ndarray) -> float:
+    """The mean cross-entropy of rows with these margins (n, K), in nats."""
+    n_outputs = margins.shape[1]
+    return float(np.mean(measured(objective_of(n_outputs), targets_of(codes, n_outputs), margins)))
 
 
-def cross_entropies(margins: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """The cross-entropy of each row, in nats."""
-    return measured(objective_of(margins.shape[1]), targets, margins)
+def rates_of(method: Method, rates: tuple[float, ...]) -> tuple[float | None, ...]:
+    """The learning rates that a learner is run with; None for one without."""
+    return rates if method.has_rate else (None,)
 
 
-def with_rate(method: Method, rate: float) -> str:
-    """Label with title and learning rate; the rate is NaN for learners without one.
+def with_rate(method: Method, rate: float | None) -> str:
+    """Label with title and learning rate.
 
     Examples
     --------
-    >>> with_rate(NAG, 0.1), with_rate(SCINOL2, float("nan"))
+    >>> with_rate(NAG, 0.1), with_rate(SCINOL2, None)
     ('NAG 0.1', 'ScInOL2')
     """
-    return method.title if np.isnan(rate) else f"{method.title} {rate:g}"
+    return method.title if rate is None else f"{method.title} {rate:g}"

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from tunefree.papers.experiments import descents
 from tunefree.papers.experiments.descents import Errors, Sample
-from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.papers.experiments.experiment import Arrays, Experiment, Point, Report, Results
 from tunefree.papers.kernel.polynomial import LINEAR
 
 MEAN = np.array([2.0, 0.0])
@@ -52,23 +52,20 @@ def bayes_error() -> float:
 
 def exact_errors(settings: Settings, results: Results) -> np.ndarray:
     """Exact errors (thetas, iterations), averaged over the trials."""
-    return np.mean([results[f"trial{trial}"]["exact"] for trial in range(settings.trials)], axis=0)
+    return np.mean([results[trial,]["exact"] for trial in range(settings.trials)], axis=0)
 
 
-def parts(settings: Settings, results: Results) -> list[Part]:
+def parts(settings: Settings, results: Results) -> list[Point]:
     """One part for each trial; all values of theta use the same rows."""
-    arguments = settings._asdict() | {"thetas": list(settings.thetas)}
-    del arguments["trials"]
-    return [Part(f"trial{trial}", {"trial": trial, **arguments}) for trial in range(settings.trials)]
+    return [(trial,) for trial in range(settings.trials)]
 
 
-def work(
-    files: dict[str, Path], trial: int, thetas: list[float], eta: float, rows: int, test_rows: int, iterations: int
-) -> Arrays:
+def work(files: dict[str, Path], settings: Settings, trial: int) -> Arrays:
     """Training and test errors (thetas, iterations), and exact errors (thetas, some iterations)."""
     random = np.random.default_rng(trial)
-    train, test = gaussians(rows, random), gaussians(test_rows, random)
-    paths = [descents.path_of(LINEAR, train, test, eta, theta, iterations) for theta in thetas]
+    train, test = gaussians(settings.rows, random), gaussians(settings.test_rows, random)
+    iterations = settings.iterations
+    paths = [descents.path_of(LINEAR, train, test, settings.eta, theta, iterations) for theta in settings.thetas]
     errors = [descents.errors_of(path) for path in paths]
     stops = descents.recorded_iterations(iterations, EXACT_POINTS)
     exact = [[exact_error(train.x.T @ path.last(t)[:, 0]) for t in stops.tolist()] for path in paths]
@@ -77,7 +74,7 @@ def work(
 
 def lines_of(settings: Settings, results: Results) -> list[Errors]:
     """The errors of all trials for each theta."""
-    trials = [results[f"trial{trial}"] for trial in range(settings.trials)]
+    trials = [results[trial,] for trial in range(settings.trials)]
     return [
         Errors(theta, *(np.array([trial[kind][i] for trial in trials]) for kind in descents.KINDS))
         for i, theta in enumerate(settings.thetas)

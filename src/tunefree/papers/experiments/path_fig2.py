@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import as_file, files
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from pyarrow import compute, parquet
 
 from tunefree.papers.experiments import data, descents
 from tunefree.papers.experiments.descents import Errors, Sample
-from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.papers.experiments.experiment import Arrays, Experiment, Point, Report, Results
 from tunefree.papers.kernel.gaussian import Gaussian
 from tunefree.papers.kernel.kernels import median_gamma
 
@@ -61,48 +62,31 @@ def census() -> Census:
     return Census(Sample(x[is_train], y[is_train]), Sample(x[~is_train], y[~is_train]))
 
 
-def parts(settings: Settings, results: Results) -> list[Part]:
+def parts(settings: Settings, results: Results) -> list[Point]:
     """One part for each draw and theta."""
-    sizes = {name: getattr(settings, name) for name in ("rows", "rows_held_out", "test_rows", "iterations")}
-    return [
-        Part(_name(draw, theta), {"draw": draw, "theta": theta, "etas": list(settings.etas), **sizes})
-        for draw in range(settings.draws)
-        for theta in settings.thetas
-    ]
+    return list(product(range(settings.draws), settings.thetas))
 
 
-def _name(draw: int, theta: float) -> str:
-    return f"theta{theta:g}-draw{draw}"
-
-
-def work(
-    files: dict[str, Path],
-    draw: int,
-    theta: float,
-    etas: list[float],
-    rows: int,
-    rows_held_out: int,
-    test_rows: int,
-    iterations: int,
-) -> Arrays:
+def work(files: dict[str, Path], settings: Settings, draw: int, theta: float) -> Arrays:
     """Choose eta_1 on held-out rows, then compute the errors along the iterations on all training rows."""
     everything, random = census(), np.random.default_rng(draw)
-    chosen = random.permutation(len(everything.train.y))[:rows]
+    chosen = random.permutation(len(everything.train.y))[: settings.rows]
     train = Sample(everything.train.x[chosen], everything.train.y[chosen])
-    test = Sample(*(array[:test_rows] for array in everything.test))
-    kernel = Gaussian(median_gamma(train.x, train.y, most=rows))
+    test = Sample(*(array[: settings.test_rows] for array in everything.test))
+    kernel = Gaussian(median_gamma(train.x, train.y, most=settings.rows))
     held, learned = (
-        Sample(*(array[some] for array in train)) for some in (slice(rows_held_out), slice(rows_held_out, None))
+        Sample(*(array[some] for array in train))
+        for some in (slice(settings.rows_held_out), slice(settings.rows_held_out, None))
     )
-    trials = [descents.path_of(kernel, learned, held, eta, theta, iterations) for eta in etas]
-    eta = etas[int(np.argmin([trial.records["validation_loss"].min() for trial in trials]))]
-    errors = descents.errors_of(descents.path_of(kernel, train, test, eta, theta, iterations))
+    trials = [descents.path_of(kernel, learned, held, eta, theta, settings.iterations) for eta in settings.etas]
+    eta = settings.etas[int(np.argmin([trial.records["validation_loss"].min() for trial in trials]))]
+    errors = descents.errors_of(descents.path_of(kernel, train, test, eta, theta, settings.iterations))
     return {**errors, "eta": np.array(eta), "gamma": np.array(kernel.gamma)}
 
 
 def lines_of(settings: Settings, results: Results) -> list[Errors]:
     """The errors of all draws for each theta."""
-    draws = {theta: [results[_name(draw, theta)] for draw in range(settings.draws)] for theta in settings.thetas}
+    draws = {theta: [results[draw, theta] for draw in range(settings.draws)] for theta in settings.thetas}
     return [
         Errors(theta, *(np.array([draw[kind] for draw in of_theta]) for kind in descents.KINDS))
         for theta, of_theta in draws.items()
@@ -112,14 +96,12 @@ def lines_of(settings: Settings, results: Results) -> list[Errors]:
 def report(settings: Settings, results: Results) -> Report:
     """Two panels, training and test error."""
     lines = lines_of(settings, results)
-    etas = [
-        sorted(float(results[_name(draw, theta)]["eta"]) for draw in range(settings.draws)) for theta in settings.thetas
-    ]
+    etas = [sorted(float(results[draw, theta]["eta"]) for draw in range(settings.draws)) for theta in settings.thetas]
     steps = ", ".join(
         f"{' '.join(f'{eta:g}' for eta in chosen)} for theta = {theta:g}"
         for theta, chosen in zip(settings.thetas, etas, strict=True)
     )
-    gammas = [float(results[_name(draw, settings.thetas[0])]["gamma"]) for draw in range(settings.draws)]
+    gammas = [float(results[draw, settings.thetas[0]]["gamma"]) for draw in range(settings.draws)]
     differences = [
         "The paper does not state the encoding of the columns, the number of iterations, the grid of steps, or the "
         "number of draws over which its curves are averaged. Here numbers are standardised and categories one-hot "

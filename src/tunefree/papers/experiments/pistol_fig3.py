@@ -26,7 +26,7 @@ from tunefree.losses import objectives
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting
 from tunefree.papers.experiments import drawing, matrices
-from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results, moments
+from tunefree.papers.experiments.experiment import Arrays, Experiment, Point, Report, Results, moments
 from tunefree.papers.experiments.matrices import CASES, Case, Matrices
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 from tunefree.papers.learner_estimators import KernelPiSTOLClassifier
@@ -88,24 +88,30 @@ def sizes_of(settings: Settings, case: Case) -> list[int]:
     return np.geomspace(min(settings.smallest, most), most, settings.sizes).round().astype(int).tolist()
 
 
-def parts(settings: Settings, results: Results) -> list[Part]:
+def parts(settings: Settings, results: Results) -> list[Point]:
     """For each size and permutation PiSTOL, our methods, the SVM for each C, and then the SVM with the selected C.
 
     Larger sizes come last, so that little is lost where a run ends early.
     """
-    listed = []
+    parts: list[Point] = []
     for case in CASES:
         for size in sizes_of(settings, case):
             for run in range(_permutations(settings, size)):
-                listed += [_part(settings, case, method, size, run) for method in _methods_of(case, settings, run)]
+                parts += [_point(case, method, size, run) for method in _methods_of(case, settings, run)]
                 if size > (settings.svm_rows if run > 0 else case.svm_rows):
                     continue
-                folds = [_part(settings, case, "folds", size, run, cost) for cost in case.costs]
-                listed += folds
-                if all(part.name in results for part in folds):
-                    errors = [float(results[part.name]["error"]) for part in folds]
-                    listed.append(_part(settings, case, "svm", size, run, case.costs[int(np.argmin(errors))]))
-    return sorted(listed, key=lambda part: part.arguments["size"])
+                folds = [_point(case, "folds", size, run, cost) for cost in case.costs]
+                parts += folds
+                if all(point in results for point in folds):
+                    parts.append(_point(case, "svm", size, run, _selected(results, case, size, run)))
+    return sorted(parts, key=lambda point: point[2])
+
+
+def _selected(results: Results, case: Case, size: int, run: int) -> float:
+    """The C with the least error of cross-validation; 0 where there was none."""
+    folds = {cost: results.get(_point(case, "folds", size, run, cost)) for cost in case.costs}
+    errors = {cost: float(part["error"]) for cost, part in folds.items() if part is not None}
+    return min(errors, key=errors.__getitem__, default=0.0)
 
 
 def _permutations(settings: Settings, size: int) -> int:
@@ -119,15 +125,8 @@ def _methods_of(case: Case, settings: Settings, run: int) -> list[str]:
     return ["pistol", "pool"] if case.kernel == "linear" else ["pistol", "ladder", "pool"]
 
 
-def _part(settings: Settings, case: Case, method: str, size: int, run: int, cost: float = 0.0) -> Part:
-    rest = {"folds": settings.folds, "train_rows": settings.train_rows, "test_rows": settings.test_rows}
-    arguments = {"name": _named(case, method), "method": method, "size": size, "run": run, "cost": cost, **rest}
-    return Part(_name(case, method, size, run, cost), arguments)
-
-
-def _name(case: Case, method: str, size: int, run: int, cost: float = 0.0) -> str:
-    suffix = f"-C{cost:g}" if method == "folds" else ""  # there is one SVM with the selected C
-    return f"{_named(case, method).replace(' ', '')}-{method}-n{size}-run{run}{suffix}"
+def _point(case: Case, method: str, size: int, run: int, cost: float = 0.0) -> Point:
+    return _named(case, method), method, size, run, cost
 
 
 def _named(case: Case, method: str) -> str:
@@ -137,24 +136,16 @@ def _named(case: Case, method: str) -> str:
 
 
 def work(
-    files: dict[str, Path],
-    name: str,
-    method: str,
-    size: int,
-    run: int,
-    cost: float,
-    folds: int,
-    train_rows: int,
-    test_rows: int,
+    files: dict[str, Path], settings: Settings, name: str, method: str, size: int, run: int, cost: float
 ) -> Arrays:
     """Train one method on the first rows of a permutation; its test (or cross-validation) error and processor time."""
     case = next(case for case in CASES if case.name == name)
-    rows = matrices.prepare(case.source, files[case.source], train_rows, test_rows)
+    rows = matrices.prepare(case.source, files[case.source], settings.train_rows, settings.test_rows)
     case = case._replace(gamma=matrices.width(case, rows))
     chosen = np.random.default_rng(run).permutation(len(rows.train_labels))[:size]
     rows = rows._replace(train=rows.train[chosen], train_labels=rows.train_labels[chosen])
     if method == "folds":
-        return _cross_validated(case, rows, cost, folds)
+        return _cross_validated(case, rows, cost, settings.folds)
     _compile(method, case)
     began = time.process_time()
     functions = fit(method, case, rows.train, rows.train_labels, cost)
@@ -232,8 +223,12 @@ def _scores(settings: Settings, results: Results, case: Case) -> Scores:
     runs = range(max(settings.permutations, settings.small_permutations))
 
     def gathered(method: str, kind: str, cost: float = 0.0) -> np.ndarray:
-        parts = [[results.get(_name(case, method, n, run, cost)) for n in sizes] for run in runs]
-        return np.array([[np.nan if part is None else float(part[kind]) for part in runs] for runs in parts])
+        def value(size: int, run: int) -> float:
+            chosen = _selected(results, case, size, run) if method == "svm" else cost
+            part = results.get(_point(case, method, size, run, chosen))
+            return np.nan if part is None else float(part[kind])
+
+        return np.array([[value(size, run) for size in sizes] for run in runs])
 
     errors = {method.key: gathered(method.trained, method.key) for method in METHODS}
     fit = gathered("svm", "seconds")

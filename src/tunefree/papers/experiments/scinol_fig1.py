@@ -6,7 +6,6 @@ over the standard deviation, with random signs. One margin, no constant feature.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,14 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.rows import Block, part, table
-from tunefree.model.targets import Labels
 from tunefree.papers.experiments import drawing, methods
-from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results, moments
-from tunefree.papers.experiments.methods import Method
+from tunefree.papers.experiments.experiment import Arrays, Experiment, Point, Report, Results, moments
+from tunefree.papers.experiments.methods import Method, Sample
 
 FEATURES = 21
 PAPER = (methods.SGD, methods.ADAGRAD, methods.ADAM, methods.NAG, methods.SFMD, methods.SCINOL1, methods.SCINOL2)
-OURS = (methods.STEADY, methods.POOL)
+LEARNERS = (*PAPER, *methods.OURS)
 LABELS = ["0", "1"]
 OURS_INTERVAL = 5  # factor of the rounds between evaluations of our methods, which take longer
 NOT_INVARIANT = ("SGD", "AdaGrad", "Adam")
@@ -44,7 +42,7 @@ class Line(NamedTuple):
     """Results of a learner at one learning rate."""
 
     method: Method
-    rate: float  # NaN for learners without one
+    rate: float | None  # None for learners without one
     rounds: np.ndarray  # (evaluations,) rows learned before each
     losses: np.ndarray  # (training sets, evaluations) test cross-entropy
 
@@ -54,34 +52,14 @@ class Line(NamedTuple):
         return float(self.losses[:, -1].mean())
 
 
-def parts(settings: Settings, results: Results) -> list[Part]:
+def parts(settings: Settings, results: Results) -> list[Point]:
     """One part for each learner, rate and training set."""
-    sizes = {"training_rows": settings.training_rows, "test_rows": settings.test_rows}
-    return [
-        Part(
-            _name(method, rate, run),
-            {
-                "learner": method.learner,
-                "view": method.view,
-                "rate": None if np.isnan(rate) else rate,
-                "run": run,
-                "interval": settings.rounds_between_tests * (OURS_INTERVAL if method.is_ours else 1),
-                **sizes,
-            },
-        )
-        for method, rate in _runs(settings)
-        for run in range(settings.training_sets)
-    ]
+    return [(*learner, run) for learner in _learners(settings) for run in range(settings.training_sets)]
 
 
-def _runs(settings: Settings) -> list[tuple[Method, float]]:
-    """All learners and rates; the rate is NaN for learners without one."""
-    of = {True: settings.rates, False: (float("nan"),)}
-    return [(method, rate) for method in (*PAPER, *OURS) for rate in of[method.has_rate]]
-
-
-def _name(method: Method, rate: float, run: int) -> str:
-    return f"{method.learner}-{method.view}{'' if np.isnan(rate) else f'-{rate:g}'}-set{run}"
+def _learners(settings: Settings) -> list[tuple[str, float | None]]:
+    """All learners and rates."""
+    return [(method.title, rate) for method in LEARNERS for rate in methods.rates_of(method, settings.rates)]
 
 
 class Rows(NamedTuple):
@@ -89,11 +67,6 @@ class Rows(NamedTuple):
 
     X: Block
     classes: np.ndarray  # (n,) 0 and 1
-
-    @property
-    def targets(self) -> np.ndarray:
-        """-1 and +1."""
-        return 2.0 * self.classes - 1.0
 
 
 @cache
@@ -113,64 +86,33 @@ def draw_rows(n: int, run: int | None) -> Rows:
     return Rows(rows, classes)
 
 
-def work(
-    files: dict[str, Path],
-    learner: str,
-    view: str,
-    rate: float | None,
-    run: int,
-    interval: int,
-    training_rows: int,
-    test_rows: int,
-) -> Arrays:
+def work(files: dict[str, Path], settings: Settings, title: str, rate: float | None, run: int) -> Arrays:
     """Test cross-entropy at regular intervals."""
-    train, test = draw_rows(training_rows, run), draw_rows(test_rows, None)
-    stops = np.arange(interval, training_rows + 1, interval)
-    samples = [slice(stop - interval, stop) for stop in stops.tolist()]
-    is_paper = learner != "pool" and view == "raw"
-    margins = (
-        _of_paper(learner, rate, train, test, samples) if is_paper else _of_ours(learner, view, train, test, samples)
+    train, test = draw_rows(settings.training_rows, run), draw_rows(settings.test_rows, None)
+    method = methods.ALL[title]
+    interval = settings.rounds_between_tests * (OURS_INTERVAL if method.is_ours else 1)
+    stops = np.arange(interval, settings.training_rows + 1, interval)
+    stream = (
+        Sample(part(train.X, stop - interval, stop), train.classes[stop - interval : stop]) for stop in stops.tolist()
     )
-    return {"rounds": stops, "losses": np.array([_loss(one, test) for one in margins])}
-
-
-def _loss(margins: np.ndarray, test: Rows) -> float:
-    return float(np.mean(methods.cross_entropies(margins[:, None], test.targets)))
-
-
-def _of_paper(learner: str, rate: float | None, train: Rows, test: Rows, samples: list[slice]) -> np.ndarray:
-    """Margins of the test rows after each sample, for a learner of the paper."""
-    member, weights = methods.member_of(learner, rate, FEATURES + 1, 1, FEATURES), []
-    for sample in samples:
-        n = sample.stop - sample.start
-        rows = part(train.X, sample.start, sample.stop)
-        member.learn(rows, train.targets[sample], np.ones(n), np.empty((n, 1)))
-        relative, units = member.weights(FEATURES + 1, 1)
-        weights.append(relative[1:, 0] / units[1:])
-    return np.array(weights) @ test.X.numbers.T
-
-
-def _of_ours(learner: str, view: str, train: Rows, test: Rows, samples: list[slice]) -> Iterator[np.ndarray]:
-    """Margins of the test rows after each sample, for one of our models."""
-    model = methods.model_of(learner, view, FEATURES + 1, LABELS)
-    for sample in samples:
-        rows = part(train.X, sample.start, sample.stop)
-        model.learn(rows, Labels(LABELS, train.classes[sample]), np.ones(sample.stop - sample.start))
-        yield model.predict(test.X)[:, 0]
+    margins = methods.margins_along(method, rate, stream, test.X, LABELS, FEATURES + 1)
+    return {"rounds": stops, "losses": np.array([methods.cross_entropy(one, test.classes) for one in margins])}
 
 
 def reference_losses(settings: Settings) -> tuple[float, float]:
     """Test cross-entropy of u and of the zero vector."""
     test = draw_rows(settings.test_rows, None)
-    return _loss(test.X.numbers @ true_weights(), test), _loss(np.zeros(settings.test_rows), test)
+    margins = test.X.numbers @ true_weights()[:, None]
+    return methods.cross_entropy(margins, test.classes), methods.cross_entropy(0.0 * margins, test.classes)
 
 
 def lines_of(settings: Settings, results: Results) -> list[Line]:
     """The results of all learners at all rates."""
     lines = []
-    for method, rate in _runs(settings):
-        sets = [results[_name(method, rate, run)] for run in range(settings.training_sets)]
-        lines.append(Line(method, rate, sets[0]["rounds"], np.array([one["losses"] for one in sets])))
+    for title, rate in _learners(settings):
+        sets = [results[title, rate, run] for run in range(settings.training_sets)]
+        losses = np.array([one["losses"] for one in sets])
+        lines.append(Line(methods.ALL[title], rate, sets[0]["rounds"], losses))
     return lines
 
 
@@ -184,7 +126,7 @@ def report(settings: Settings, results: Results) -> Report:
     lines, (least, zero) = lines_of(settings, results), reference_losses(settings)
     above = [line for line in lines if line.method.title in NOT_INVARIANT]
     worse = [line for line in above if line.end > zero]
-    ranked = sorted((best_of(lines, method.title) for method in (*PAPER, *OURS)), key=lambda line: line.end)
+    ranked = sorted((best_of(lines, method.title) for method in LEARNERS), key=lambda line: line.end)
     order = ", ".join(f"{methods.with_rate(line.method, line.rate)} {line.end:.4g}" for line in ranked)
     sets = f"{settings.training_sets} training sets of {settings.training_rows:,} rows"
     return Report(
@@ -225,7 +167,7 @@ def _differences(lines: list[Line], settings: Settings, zero: float) -> str:
 def _numbers(lines: list[Line]) -> list[dict[str, Any]]:
     rows = []
     for line in lines:
-        rate = "" if np.isnan(line.rate) else f"{line.rate:g}"
+        rate = "" if line.rate is None else f"{line.rate:g}"
         for rounds, losses in zip(line.rounds.tolist(), line.losses.T, strict=True):
             row = {"learner": line.method.title, "rate": rate, "rounds": rounds}
             rows.append(row | moments("cross_entropy", losses))
@@ -234,7 +176,7 @@ def _numbers(lines: list[Line]) -> list[dict[str, Any]]:
 
 def _draw(figure: Any, lines: list[Line], least: float, zero: float) -> None:
     whole, zoomed = figure.subplots(1, 2, gridspec_kw={"wspace": 0.62})
-    best = [best_of(lines, method.title) for method in (*PAPER, *OURS)]
+    best = [best_of(lines, method.title) for method in LEARNERS]
     for axes, title in ((whole, "(a) all rates"), (zoomed, "(b) between the dashed lines")):
         drawing.frame(axes, title, "rounds", "test cross-entropy (nats)")
         for loss in (least, zero):

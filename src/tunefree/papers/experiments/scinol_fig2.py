@@ -44,7 +44,7 @@ def numbers_of(sets: dict[str, list[Curve]], kind: str) -> list[dict[str, Any]]:
 
 
 def _rate(curve: Curve) -> str:
-    return "" if np.isnan(curve.rate) else f"{curve.rate:g}"
+    return "" if curve.rate is None else f"{curve.rate:g}"
 
 
 def final_values(sets: dict[str, list[Curve]], kind: str) -> dict[str, dict[str, np.ndarray]]:

@@ -13,7 +13,7 @@ import numpy as np
 from tunefree.core.rows import Block
 from tunefree.papers.experiments import drawing
 from tunefree.papers.experiments.data import ALL, LACKS, prepare
-from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.papers.experiments.experiment import Arrays, Experiment, Point, Report, Results
 
 
 class Reported(NamedTuple):
@@ -40,12 +40,12 @@ class Settings(NamedTuple):
     """No settings: both sizes use the whole data sets."""
 
 
-def parts(settings: Settings, results: Results) -> list[Part]:
+def parts(settings: Settings, results: Results) -> list[Point]:
     """One part for each data set."""
-    return [Part(name, {"name": name}) for name in ALL]
+    return [(name,) for name in ALL]
 
 
-def work(files: dict[str, Path], name: str) -> Arrays:
+def work(files: dict[str, Path], settings: Settings, name: str) -> Arrays:
     """Norms of all features, and the counts in the table."""
     prepared = prepare(name, files[name])
     squares = sum(_squares(rows, prepared.n_features) for rows in (prepared.train, prepared.test))
@@ -67,7 +67,7 @@ def measured(results: Results) -> dict[str, dict[str, Any]]:
     """The table computed from the data."""
     table = {}
     for name in ALL:
-        norms, (records, classes, categorical) = results[name]["norms"], results[name]["counts"].tolist()
+        norms, (records, classes, categorical) = results[name,]["norms"], results[name,]["counts"].tolist()
         positive = norms[norms > 0.0]
         scale = float(positive.max() / positive.min())
         table[name] = {"features": len(norms), "never 0": len(positive), "categorical": categorical}
@@ -131,7 +131,7 @@ def _draw(figure: Any, results: Results) -> None:
     colors = (drawing.BLUE, drawing.VERMILLION, drawing.GREEN, drawing.PURPLE, drawing.ORANGE, drawing.BLACK)
     dashes: tuple[tuple[float, ...], ...] = ((), (6, 2), (2, 1.5), (6, 2, 1.5, 2), (10, 2), (1, 1))
     for name, color, dash in zip(ALL, colors, dashes, strict=True):
-        norms = np.sort(results[name]["norms"][results[name]["norms"] > 0.0])
+        norms = np.sort(results[name,]["norms"][results[name,]["norms"] > 0.0])
         axes.plot(np.linspace(0.0, 1.0, len(norms)), norms, **drawing.Style(color, dash).options)
         scale = norms[-1] / norms[0]
         ends.append(drawing.EndLabel(float(norms[-1]), f"{name}: scale {scale:,.3g}", color))

@@ -8,6 +8,7 @@ origin.
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from scipy.special import expit
 from tunefree.papers import RegularizedSGD
 from tunefree.papers.algorithm import Stream
 from tunefree.papers.experiments import drawing
-from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results, moments
+from tunefree.papers.experiments.experiment import Arrays, Experiment, Point, Report, Results, moments
 from tunefree.papers.experiments.sgd_fig1 import BORDER, GAP, strips
 
 OFFSETS = (3.0, 30.0, 300.0, 3e3, 3e4, 3e5)  # grid of gamma, from the least with all rates up to 1 / (2 lambda)
@@ -70,37 +71,18 @@ class Curves(NamedTuple):
         return np.append(self.rounds, np.inf)[after]
 
 
-def parts(settings: Settings, results: Results) -> list[Part]:
+def parts(settings: Settings, results: Results) -> list[Point]:
     """One part for each delta, penalty and run."""
-    sizes = {name: getattr(settings, name) for name in ("iterations", "tuning_iterations", "test_rows", "tests")}
-    return [
-        Part(_name(delta, penalty, run), {"delta": delta, "penalty": penalty, "run": run, **sizes})
-        for delta in settings.deltas
-        for penalty in settings.penalties
-        for run in range(settings.runs)
-    ]
+    return list(product(settings.deltas, settings.penalties, range(settings.runs)))
 
 
-def _name(delta: float, penalty: float, run: int) -> str:
-    return f"delta{delta:g}-lambda{penalty:g}-run{run}"
-
-
-def work(
-    files: dict[str, Path],
-    delta: float,
-    penalty: float,
-    run: int,
-    iterations: int,
-    tuning_iterations: int,
-    test_rows: int,
-    tests: int,
-) -> Arrays:
+def work(files: dict[str, Path], settings: Settings, delta: float, penalty: float, run: int) -> Arrays:
     """Tune gamma, then run SGD; expected loss and error at geometrically spaced rounds."""
-    trial = strips(tuning_iterations, delta, np.random.default_rng([TUNING_SEED, run]))
+    trial = strips(settings.tuning_iterations, delta, np.random.default_rng([TUNING_SEED, run]))
     offset = min(OFFSETS, key=lambda candidate: progressive_loss(*trial, penalty, candidate))
-    x, y = strips(iterations, delta, np.random.default_rng(run))
-    test, _ = strips(test_rows, delta, np.random.default_rng(TEST_SEED))
-    stops = np.unique(np.geomspace(10, iterations, tests).round().astype(int))
+    x, y = strips(settings.iterations, delta, np.random.default_rng(run))
+    test, _ = strips(settings.test_rows, delta, np.random.default_rng(TEST_SEED))
+    stops = np.unique(np.geomspace(10, settings.iterations, settings.tests).round().astype(int))
     _, functions = descent(x, y, penalty, offset, stops)
     risk, error = np.array([[measure(weights, test, delta) for weights in pair] for pair in functions]).transpose(
         2, 1, 0
@@ -177,8 +159,7 @@ def curves_of(settings: Settings, results: Results) -> list[Curves]:
     curves = []
     for delta in settings.deltas:
         runs = {
-            penalty: [results[_name(delta, penalty, run)] for run in range(settings.runs)]
-            for penalty in settings.penalties
+            penalty: [results[delta, penalty, run] for run in range(settings.runs)] for penalty in settings.penalties
         }
         accuracies = {p: float(np.mean([one["accuracy"] for one in repeats]).round(12)) for p, repeats in runs.items()}
         penalty = max(settings.penalties, key=lambda p: (accuracies[p], p))
