@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from tunefree.losses import Hinge
 from tunefree.losses.objectives import Binary
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.experiments import drawing
-from tunefree.papers.experiments.experiment import Report
+from tunefree.papers.experiments.experiment import Claim, Point, Report, Results, moments
 from tunefree.papers.subgradient import Path, Problem, Rows, descend, steps_of, wrong_classes
 
 POINTS_DRAWN = 120  # maximum number of points of a line
@@ -79,10 +80,22 @@ def numbers_of(lines: list[Errors], stops: np.ndarray) -> list[dict[str, Any]]:
         for t in stops.tolist():
             row = {"theta": line.theta, "iteration": t}
             for kind in KINDS:
-                values = getattr(line, kind)[:, t - 1]
-                row |= {f"{kind}_error_mean": float(values.mean()), f"{kind}_error_sd": float(values.std())}
+                row |= moments(f"{kind}_error", getattr(line, kind)[:, t - 1])
             rows.append(row)
     return rows
+
+
+def parts_of(runs: int, thetas: tuple[float, ...]) -> list[Point]:
+    """One part for each run and theta."""
+    return list(product(range(runs), thetas))
+
+
+def lines_of(results: Results, runs: int, thetas: tuple[float, ...]) -> list[Errors]:
+    """The errors of all runs for each theta."""
+    return [
+        Errors(theta, *(np.array([results[run, theta][kind] for run in range(runs)]) for kind in KINDS))
+        for theta in thetas
+    ]
 
 
 def recorded_iterations(iterations: int, at_most: int = 120) -> np.ndarray:
@@ -90,11 +103,10 @@ def recorded_iterations(iterations: int, at_most: int = 120) -> np.ndarray:
     return np.unique(np.geomspace(1, iterations, at_most).round().astype(int))
 
 
-def report(lines: list[Errors], reported: str, results: str, differences: list[str]) -> Report:
-    """The report of a figure with these lines."""
-    iterations = lines[0].test.shape[1]
-    numbers = numbers_of(lines, recorded_iterations(iterations))
-    return Report(lambda figure: draw(figure, lines), (10.5, 4.2), numbers, reported, results, " ".join(differences))
+def report(lines: list[Errors], claims: list[Claim], differences: str) -> Report:
+    """Two panels, training and test error; the paper's claims on them, and those on this figure alone."""
+    numbers = numbers_of(lines, recorded_iterations(lines[0].test.shape[1]))
+    return Report(lambda figure: draw(figure, lines), (10.5, 4.2), numbers, [*claims_of(lines), *claims], differences)
 
 
 def draw(figure: Any, lines: list[Errors]) -> None:
@@ -131,36 +143,25 @@ def _line(axes: Any, mean: np.ndarray, style: drawing.Style) -> None:
     axes.plot(middles, np.add.reduceat(mean, firsts) / counts, **style.options)
 
 
-def described(lines: list[Errors]) -> str:
-    """Training and test errors for each theta, as a sentence."""
-    parts = []
-    for line in lines:
-        training, test = (100 * getattr(line, kind).mean(axis=0) for kind in KINDS)
-        parts.append(
-            f"theta = {line.theta:g}: training error {training[1]:.2f} after the first step, {training[-1]:.2f} at the "
-            f"end; minimum test error {test.min():.2f} at iteration {line.best + 1:,}, {test[-1]:.2f} at the end"
-        )
-    return "; ".join(parts)
-
-
-def not_falling(lines: list[Errors]) -> list[str]:
-    """A sentence that names the values of theta for which the training error does not fall, if any."""
-    flat = [f"{line.theta:g}" for line in lines if line.training.mean(axis=0)[-1] >= line.training.mean(axis=0)[1]]
-    return [f"The training error does not fall for theta = {', '.join(flat)}."] if flat else []
-
-
-def without_minimum(lines: list[Errors]) -> list[str]:
-    """Sentences on the values of theta without a minimum of the test error, and on its sharpness for large steps."""
-    sentences = []
-    if flat := [f"{line.theta:g}" for line in lines if line.rise < LEAST_RISE]:
-        sentences.append(
-            f"The test error has no pronounced minimum for theta = {', '.join(flat)}: at the end it is less than 0.1 "
-            "percentage points above its minimum."
-        )
-    if not lines[0].rise > lines[-1].rise:
-        sentences.append(
-            f"The minimum is not sharper for theta = {lines[0].theta:g} than for theta = {lines[-1].theta:g}: the test "
-            f"error rises by {100 * lines[0].rise:.2f} and {100 * lines[-1].rise:.2f} percentage points from its "
-            "minimum to the end."
-        )
-    return sentences
+def claims_of(lines: list[Errors]) -> list[Claim]:
+    """The claims on training and test errors."""
+    training = [100 * line.training.mean(axis=0) for line in lines]
+    test = [100 * line.test.mean(axis=0) for line in lines]
+    falls = "; ".join(
+        f"theta = {line.theta:g}: {mean[1]:.2f} % after the first step, {mean[-1]:.2f} at the end"
+        for line, mean in zip(lines, training, strict=True)
+    )
+    minima = "; ".join(
+        f"theta = {line.theta:g}: {mean.min():.2f} % at iteration {line.best + 1:,}, {mean[-1]:.2f} at the end"
+        for line, mean in zip(lines, test, strict=True)
+    )
+    first, last = (f"{100 * line.rise:.2f} points for theta = {line.theta:g}" for line in (lines[0], lines[-1]))
+    return [
+        Claim("The training error falls with the iterations", all(mean[-1] < mean[1] for mean in training), falls),
+        Claim("The test error has a minimum", all(line.rise >= LEAST_RISE for line in lines), minima),
+        Claim(
+            "It is more evident with larger steps, for theta close to 0",
+            lines[0].rise > lines[-1].rise,
+            f"the test error rises by {first} and {last} from its minimum to the end",
+        ),
+    ]

@@ -28,15 +28,22 @@ Progress = Callable[[int, int, int], None]  # parts finished, of how many, and h
 ENDING = ".safetensors"  # suffix of the files of parts
 
 
+class Claim(NamedTuple):
+    """A statement of a paper, and whether it holds here."""
+
+    statement: str
+    holds: bool
+    measured: str
+
+
 class Report(NamedTuple):
-    """The report of an experiment: a figure, its numbers and a text."""
+    """The report of an experiment: a figure, its numbers, and the paper's claims."""
 
     draw: Callable[[Any], None]  # draws on a matplotlib figure
     inches: tuple[float, float]  # width and height of the figure
     numbers: list[dict[str, Any]]  # rows of the table of plotted values
-    reported: str  # the paper's results
-    results: str  # the results here
-    differences: str  # where they differ, and why
+    claims: list[Claim]
+    differences: str  # between the experiment and the paper's
 
 
 def moments(name: str, values: np.ndarray) -> dict[str, float]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import as_file, files
-from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,7 +63,7 @@ def census() -> Census:
 
 def parts(settings: Settings, results: Results) -> list[Point]:
     """One part for each draw and theta."""
-    return list(product(range(settings.draws), settings.thetas))
+    return descents.parts_of(settings.draws, settings.thetas)
 
 
 def work(files: dict[str, Path], settings: Settings, draw: int, theta: float) -> Arrays:
@@ -86,48 +85,29 @@ def work(files: dict[str, Path], settings: Settings, draw: int, theta: float) ->
 
 def lines_of(settings: Settings, results: Results) -> list[Errors]:
     """The errors of all draws for each theta."""
-    draws = {theta: [results[draw, theta] for draw in range(settings.draws)] for theta in settings.thetas}
-    return [
-        Errors(theta, *(np.array([draw[kind] for draw in of_theta]) for kind in descents.KINDS))
-        for theta, of_theta in draws.items()
-    ]
+    return descents.lines_of(results, settings.draws, settings.thetas)
 
 
 def report(settings: Settings, results: Results) -> Report:
     """Two panels, training and test error."""
-    lines = lines_of(settings, results)
-    etas = [sorted(float(results[draw, theta]["eta"]) for draw in range(settings.draws)) for theta in settings.thetas]
+    draws = range(settings.draws)
+    etas = [sorted(float(results[draw, theta]["eta"]) for draw in draws) for theta in settings.thetas]
+    gammas = [float(results[draw, settings.thetas[0]]["gamma"]) for draw in draws]
     steps = ", ".join(
         f"{' '.join(f'{eta:g}' for eta in chosen)} for theta = {theta:g}"
         for theta, chosen in zip(settings.thetas, etas, strict=True)
     )
-    gammas = [float(results[draw, settings.thetas[0]]["gamma"]) for draw in range(settings.draws)]
-    differences = [
+    return descents.report(
+        lines_of(settings, results),
+        [],
         "The paper does not state the encoding of the columns, the number of iterations, the grid of steps, or the "
         "number of draws over which its curves are averaged. Here numbers are standardised and categories one-hot "
         f"encoded. The grid of steps is {' '.join(f'{eta:g}' for eta in settings.etas)}; the step with the least "
         f"held-out loss of an iterate, on {settings.rows_held_out} of the {settings.rows} rows, is used with all of "
-        f"them. Curves are means over {settings.draws} draws. "
-        f"{descents.DRAWING} The paper's values cannot be read from its figure. Seeds: the number of the draw.",
-        *_at_the_edge(settings, etas),
-        *descents.not_falling(lines),
-        *descents.without_minimum(lines),
-    ]
-    return descents.report(
-        lines,
-        reported="As on simulated data, the training error falls with the iterations while the test error has a "
-        "minimum; the effect is more evident with larger steps, for theta close to 0.",
-        results=f"Errors in per cent, on {settings.test_rows:,} test rows. {descents.described(lines)}. Steps eta_1 "
-        f"selected: {steps}. Bandwidths sigma {' '.join(f'{np.sqrt(0.5 / gamma):.3g}' for gamma in gammas)}.",
-        differences=differences,
+        f"them: {steps}. Bandwidths sigma are {' '.join(f'{np.sqrt(0.5 / gamma):.3g}' for gamma in gammas)}. Curves "
+        f"are means over {settings.draws} draws. {descents.DRAWING} The paper's values cannot be read from its figure. "
+        "Seeds: the number of the draw.",
     )
-
-
-def _at_the_edge(settings: Settings, etas: list[list[float]]) -> list[str]:
-    """A sentence where a step at an edge of the grid was chosen, beyond which a better one may lie."""
-    edges = min(settings.etas), max(settings.etas)
-    at_edges = [f"{theta:g}" for theta, chosen in zip(settings.thetas, etas, strict=True) if set(chosen) & set(edges)]
-    return [f"A step at an edge of the grid was chosen for theta = {', '.join(at_edges)}."] if at_edges else []
 
 
 EXPERIMENT = Experiment(

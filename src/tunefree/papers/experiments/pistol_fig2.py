@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.papers.experiments import drawing
-from tunefree.papers.experiments.experiment import Experiment, Report, Results
+from tunefree.papers.experiments.experiment import Claim, Experiment, Report, Results
 from tunefree.papers.pistol_risk import excess_risk_rate
 
 
@@ -72,27 +72,30 @@ def report(settings: Settings, results: Results) -> Report:
     ]
     beta = settings.beta
     first, second = exponents(beta)
-    lines = zip(settings.optimal_risks, bounds, strict=True)
-    sentences = "; ".join(_line(settings, risk, rounds, values) for risk, values in lines)
+    crossings = {
+        risk: (crossing_of(rounds, values, beta), risk ** (-(beta + 1.0) / (2.0 * beta)))
+        for risk, values in zip(settings.optimal_risks, bounds, strict=True)
+        if risk > 0.0
+    }
     return Report(
         draw=lambda figure: _draw(figure, settings, rounds, bounds),
         inches=(7.4, 4.4),
         numbers=numbers,
-        reported="A first regime of faster convergence, T^(-2 beta / (beta + 1)), lasts until T is of the order of "
-        "E^(-(beta + 1) / (2 beta)), E the optimal risk; then the bound falls as T^(-2 beta / (2 beta + 1)).",
-        results=f"For beta = {beta:g} the exponents are {first:.4g} and {second:.4g}. The second regime begins, with "
-        f"E^(-(beta + 1) / (2 beta)) in brackets, at: {sentences}.",
+        claims=[
+            Claim(
+                f"For beta = {beta:g} a first regime of faster convergence, T^{first:.4g}, lasts until T is of the "
+                f"order of E^(-(beta + 1) / (2 beta)), E the optimal risk; then the bound falls as T^{second:.4g}",
+                all(expected / 10.0 < crossing < 10.0 * expected for crossing, expected in crossings.values()),
+                "; ".join(
+                    f"E = {risk:g}: T = {t:,.3g}, of the order of {order:,.3g}"
+                    for risk, (t, order) in crossings.items()
+                ),
+            )
+        ],
         differences="The paper gives neither constants and logarithmic factors nor the optimal risks of its curves. "
         "Here all constants are 1 and logarithmic factors are omitted, so slopes and crossings can be compared, but "
         "not heights.",
     )
-
-
-def _line(settings: Settings, risk: float, rounds: np.ndarray, values: np.ndarray) -> str:
-    crossing = crossing_of(rounds, values, settings.beta)
-    if crossing == np.inf:
-        return f"E = {risk:g}: no T"
-    return f"E = {risk:g}: T = {crossing:,.3g} ({risk ** (-(settings.beta + 1.0) / (2.0 * settings.beta)):,.3g})"
 
 
 def _draw(figure: Any, settings: Settings, rounds: np.ndarray, bounds: np.ndarray) -> None:

@@ -121,15 +121,19 @@ def _shown(value: Any) -> Any:
 
 
 def text_of(experiment: Experiment, settings: Any, quick: bool, report: Report) -> str:
-    """The paper's results, the results here, and their differences, as Markdown."""
+    """The paper's claims, whether they hold here, and the differences of the experiment, as Markdown."""
     values = ", ".join(f"{name.replace('_', ' ')} {_listed(value)}" for name, value in settings._asdict().items())
     full = f"full but for {experiment.lacks}" if experiment.lacks else "full"
     size = f"{'quick, smaller than the paper' if quick else full} ({values})"
     if experiment.quick == experiment.full:
         size = "the same, quick or not"
+    claims = "".join(
+        f"- {claim.statement}. {'Here, too' if claim.holds else 'Not so here'}: {claim.measured}.\n"
+        for claim in report.claims
+    )
     return (
         f"# {experiment.name}\n\n{experiment.title}.\n\n![{experiment.name}]({experiment.name}.png)\n\n"
-        f"**The paper.** {report.reported}\n\n**Here.** {report.results}\n\n**Differences.** {report.differences}\n\n"
+        f"**Claims of the paper.**\n\n{claims}\n**Differences.** {report.differences}\n\n"
         f"Size: {size}. Numbers: `{experiment.name}.csv`.\n"
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tunefree.core.rows import Block, part, table
 from tunefree.papers.experiments import drawing, methods
-from tunefree.papers.experiments.experiment import Arrays, Experiment, Point, Report, Results, moments
+from tunefree.papers.experiments.experiment import Arrays, Claim, Experiment, Point, Report, Results, moments
 from tunefree.papers.experiments.methods import Method, Sample
 
 FEATURES = 21
@@ -128,40 +128,33 @@ def report(settings: Settings, results: Results) -> Report:
     worse = [line for line in above if line.end > zero]
     ranked = sorted((best_of(lines, method.title) for method in LEARNERS), key=lambda line: line.end)
     order = ", ".join(f"{methods.with_rate(line.method, line.rate)} {line.end:.4g}" for line in ranked)
-    sets = f"{settings.training_sets} training sets of {settings.training_rows:,} rows"
+    ends = {line.method.title: line.end for line in ranked}
     return Report(
         draw=lambda figure: _draw(figure, lines, least, zero),
         inches=(12.0, 4.9),
         numbers=_numbers(lines),
-        reported="SGD, AdaGrad and Adam reach no reasonable result at any rate and are mostly much worse than the zero "
-        "vector. NAG and SFMD do best at their best rates but depend on them. ScInOL1 leaves zero only slowly; ScInOL2 "
-        "comes close without any tuning.",
-        results=f"The true u has a test cross-entropy of {least:.4g} nats, the zero vector {zero:.4g}. SGD, AdaGrad "
-        f"and Adam end above the zero vector in {len(worse)} of {len(above)} settings. At their best rates, after "
-        f"{settings.training_rows:,} rounds (means over {sets}): {order}.",
-        differences=_differences(lines, settings, zero),
+        claims=[
+            Claim(
+                "SGD, AdaGrad and Adam are mostly worse than the zero vector",
+                2 * len(worse) > len(above),
+                f"in {len(worse)} of {len(above)} settings, {zero:.4g} nats being the zero vector's cross-entropy",
+            ),
+            Claim(
+                "NAG and SFMD do best at their best rates",
+                max(ends["NAG"], ends["SFMD"]) < min(ends["ScInOL1"], ends["ScInOL2"]),
+                f"{order}; the true u {least:.4g}",
+            ),
+            Claim(
+                "ScInOL1 leaves zero only slowly, ScInOL2 comes close without any tuning",
+                ends["ScInOL2"] < ends["ScInOL1"] < zero,
+                f"{ends['ScInOL1']:.4g} and {ends['ScInOL2']:.4g}",
+            ),
+        ],
+        differences="The paper's values cannot be read from its figure, so only orderings are compared. u and the test "
+        "rows are the same for all training sets; the paper does not state whether they are. Our methods are evaluated "
+        f"every {OURS_INTERVAL * settings.rounds_between_tests} rounds. Seeds: 0 for u, (1) for the test rows, (2, r) "
+        f"for training set r. {methods.NAG_OF_THE_AUTHORS}",
     )
-
-
-def _differences(lines: list[Line], settings: Settings, zero: float) -> str:
-    """Differences from the paper."""
-    ends = {method.title: best_of(lines, method.title).end for method in PAPER}
-    sentences = [
-        "The paper's values cannot be read from its figure, so only orderings are compared. u and the test rows are "
-        "the same for all training sets; the paper does not state whether they are. Our methods are evaluated every "
-        f"{OURS_INTERVAL * settings.rounds_between_tests} rounds. Seeds: 0 for u, (1) for the test rows, "
-        "(2, r) for training set r. "
-        f"{methods.NAG_OF_THE_AUTHORS}"
-    ]
-    if not max(ends["NAG"], ends["SFMD"]) < min(ends["ScInOL1"], ends["ScInOL2"]):
-        sentences.append("NAG and SFMD do not both lead here.")
-    below = sorted({line.method.title for line in lines if line.method.title in NOT_INVARIANT and line.end < zero})
-    if below:
-        sentences.append(
-            "Of the learners that are not scale-invariant, the following end below the zero vector at some rate: "
-            f"{' and '.join(below)}."
-        )
-    return " ".join(sentences)
 
 
 def _numbers(lines: list[Line]) -> list[dict[str, Any]]:

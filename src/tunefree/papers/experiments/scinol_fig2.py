@@ -8,7 +8,7 @@ import numpy as np
 
 from tunefree.papers.experiments import data, drawing, epochs, methods
 from tunefree.papers.experiments.epochs import Curve, Settings
-from tunefree.papers.experiments.experiment import Experiment, Report, Results, moments
+from tunefree.papers.experiments.experiment import Claim, Experiment, Report, Results, moments
 
 FAINT_BAND = 0.09  # opacity of bands, many of which overlap
 MARGIN = 0.06  # above and below the lines, as a fraction of the height of the axes
@@ -16,18 +16,23 @@ TITLES = [method.title for method in epochs.PAPER]
 LEADERS = 6  # number of best learners that determine the range of a panel
 
 
-def report(settings: Settings, results: Results) -> Report:
-    """Six panels of cross-entropy against epochs."""
+def report(settings: Settings, results: Results, kind: str = "cross_entropy") -> Report:
+    """Six panels of cross-entropy, or accuracy, against epochs."""
     sets = {name: epochs.curves(settings, results, name) for name in data.ALL}
+    size = f"At most {settings.training_rows:,} training rows: this is not the paper's size. "
     return Report(
-        draw=lambda figure: draw(figure, sets, "cross_entropy"),
+        draw=lambda figure: draw(figure, sets, kind),
         inches=(13.5, 6.8),
-        numbers=numbers_of(sets, "cross_entropy"),
-        reported="ScInOL2 is better than ScInOL1 on every set, and both vary little between runs. SGD, AdaGrad, Adam "
-        "and NAG vary much more although each has its best rate; the best is most often ScInOL2 or CoCoB. Alg1-K17 "
-        "converges slowly, most of all on MNIST.",
-        results=_results(sets),
-        differences=differences(settings, sets),
+        numbers=numbers_of(sets, kind),
+        claims=_claims(sets, kind),
+        differences=f"{' '.join(f'{name}: {data.ALL[name].stand_in}.' for name in sets if data.ALL[name].stand_in)} "
+        "Where the file has no split into training and test rows, all runs use the same random split; runs differ in "
+        f"the order of the rows (seeds 0 to {settings.runs - 1}). All rates are run {settings.runs_of_all_rates} "
+        f"times, those with the least cross-entropy {settings.runs} times. The sums of AdaGrad start at 0; those of "
+        "TensorFlow's, which the paper may have used, start at 0.1. As in the authors' published code, pixels are "
+        "divided by 255, and the categories of Bank have no feature for their first level. Other numbers are not "
+        f"rescaled. {size if settings.training_rows else ''}The paper's values cannot be read from its figure, so only "
+        f"orderings are compared. {methods.NAG_OF_THE_AUTHORS}",
     )
 
 
@@ -52,61 +57,29 @@ def final_values(sets: dict[str, list[Curve]], kind: str) -> dict[str, dict[str,
     return {name: {curve.method.title: getattr(curve, kind)[:, -1] for curve in lines} for name, lines in sets.items()}
 
 
-def final_means(sets: dict[str, list[Curve]], kind: str) -> dict[str, dict[str, float]]:
-    """Their means over the runs."""
-    ends = final_values(sets, kind).items()
-    return {name: {title: float(values.mean()) for title, values in learners.items()} for name, learners in ends}
-
-
-def _results(sets: dict[str, list[Curve]]) -> str:
-    """The ends of the paper's learners and of ours, and how much they vary between runs."""
-    means = final_means(sets, "cross_entropy")
-    leaders = {name: min(TITLES, key=learners.__getitem__) for name, learners in means.items()}
-    ends = []
-    for name, learners in means.items():
-        leader = leaders[name]
-        curve = next(curve for curve in sets[name] if curve.method.title == leader)
-        best = f"best {methods.with_rate(curve.method, curve.rate)} {learners[leader]:.4g}"
-        ends.append(f"{name} {learners['ScInOL2']:.4g}, {learners['ScInOL1']:.4g}, {best}")
-    relative = [
-        {title: values.std() / values.mean() for title, values in learners.items()}
-        for learners in final_values(sets, "cross_entropy").values()
+def _claims(sets: dict[str, list[Curve]], kind: str) -> list[Claim]:
+    """The paper's claims on the ends of its learners, and how much they vary between runs."""
+    ends = final_values(sets, kind)
+    sign = -1.0 if kind == "accuracy" else 1.0
+    better = sum(sign * one["ScInOL2"].mean() < sign * one["ScInOL1"].mean() for one in ends.values())
+    leaders = {name: min(TITLES, key=lambda title: sign * one[title].mean()) for name, one in ends.items()}
+    shown = "; ".join(f"{name}: {title} {ends[name][title].mean():.4g}" for name, title in leaders.items())
+    spread = {title: max(one[title].std() / one[title].mean() for one in ends.values()) for title in TITLES}
+    with_rates = [spread[method.title] for method in epochs.PAPER if method.has_rate]
+    return [
+        Claim("ScInOL2 is better than ScInOL1 on every set", better == len(sets), f"on {better} of {len(sets)} sets"),
+        Claim(
+            "The best is most often ScInOL2 or CoCoB",
+            2 * sum(title in ("ScInOL2", "CoCoB") for title in leaders.values()) > len(sets),
+            shown,
+        ),
+        Claim(
+            "ScInOL1 and ScInOL2 vary less between runs than learners with a rate",
+            max(spread["ScInOL1"], spread["ScInOL2"]) < min(with_rates),
+            "standard deviations relative to the mean, on the set where they are largest, "
+            + ", ".join(f"{title} {100 * share:.2g} %" for title, share in spread.items()),
+        ),
     ]
-    deviations = ", ".join(f"{title} {100 * max(learners[title] for learners in relative):.2g} %" for title in TITLES)
-    pool, steady = methods.POOL.title, methods.STEADY.title
-    ours = "; ".join(f"{name} {learners[pool]:.4g}, {learners[steady]:.4g}" for name, learners in means.items())
-    better = sum(learners["ScInOL2"] < learners["ScInOL1"] for learners in means.values())
-    ahead = sum(learners[pool] < learners[leaders[name]] for name, learners in means.items())
-    helped = sum(learners[steady] < learners["ScInOL2"] for learners in means.values())
-    return (
-        "Mean test cross-entropy at the end (ScInOL2, ScInOL1, the best of the paper's learners): "
-        f"{'; '.join(ends)}. ScInOL2 is better than ScInOL1 on {better} of {len(means)} sets. Standard deviation "
-        f"between runs at the end, relative to the mean, on the set where it is largest: {deviations}. Ours (the pool "
-        f"after one pass, ScInOL2 on the steady view at the end): {ours}. One pass of the pool is below all of the "
-        f"paper's learners at their end on {ahead} of {len(means)} sets; the steady view improves ScInOL2 on {helped}."
-    )
-
-
-def differences(settings: Settings, sets: dict[str, list[Curve]]) -> str:
-    """Differences from the paper."""
-    means = final_means(sets, "cross_entropy")
-    sentences = [f"{name}: {data.ALL[name].stand_in}." for name in sets if data.ALL[name].stand_in]
-    sentences.append(
-        "Where the file has no split into training and test rows, all runs use the same random split; runs differ in "
-        f"the order of the rows (seeds 0 to {settings.runs - 1}). All rates are run {settings.runs_of_all_rates} "
-        f"times, the best of them {settings.runs} times. The sums of AdaGrad start at 0; those of TensorFlow's, which "
-        "the paper may have used, start at 0.1. As in the authors' published code, pixels are divided by 255, and the "
-        "categories of Bank have no feature for their first level. Other numbers are not rescaled. The paper's values "
-        f"cannot be read from its figure, so only orderings are compared. {methods.NAG_OF_THE_AUTHORS}"
-    )
-    if settings.training_rows:
-        sentences.append(f"At most {settings.training_rows:,} training rows: this is not the paper's size.")
-    ahead = {name: sum(learners[one] < learners["CoCoB"] for one in TITLES) for name, learners in means.items()}
-    if behind := [name for name, count in ahead.items() if 2 * count >= len(TITLES)]:
-        sentences.append(f"CoCoB, one of the two best in the paper, is in the worse half on {', '.join(behind)}.")
-    if worse := [name for name, learners in means.items() if learners["ScInOL2"] >= learners["ScInOL1"]]:
-        sentences.append(f"ScInOL2 is not better than ScInOL1 on {', '.join(worse)}.")
-    return " ".join(sentences)
 
 
 def draw(figure: Any, sets: dict[str, list[Curve]], kind: str) -> None:

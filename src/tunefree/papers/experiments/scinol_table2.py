@@ -13,7 +13,7 @@ import numpy as np
 from tunefree.core.rows import Block
 from tunefree.papers.experiments import drawing
 from tunefree.papers.experiments.data import ALL, LACKS, prepare
-from tunefree.papers.experiments.experiment import Arrays, Experiment, Point, Report, Results
+from tunefree.papers.experiments.experiment import Arrays, Claim, Experiment, Point, Report, Results
 
 
 class Reported(NamedTuple):
@@ -84,43 +84,23 @@ def report(settings: Settings, results: Results) -> Report:
         numbers.append(
             {"set": name, **theirs, **{("features not all 0" if k == "never 0" else k): v for k, v in ours.items()}}
         )
-    near = [name for name in ALL if abs(table[name]["scale"] / PAPER[name].scale - 1.0) < CLOSE]
     return Report(
         draw=lambda figure: _draw(figure, results),
         inches=(7.2, 3.6),
         numbers=numbers,
-        reported="; ".join(f"{name} {_line(line._asdict())}" for name, line in PAPER.items()) + ".",
-        results="; ".join(f"{name} {_line(line)}" for name, line in table.items())
-        + f". The scale agrees to the digits printed for {len(near)} of {len(ALL)} sets ({', '.join(near)}).",
-        differences=_differences(table),
+        claims=[_claim(name, PAPER[name]._asdict(), ours) for name, ours in table.items()],
+        differences=" ".join(f"{name} is replaced: {data.stand_in}." for name, data in ALL.items() if data.stand_in),
     )
+
+
+def _claim(name: str, paper: dict[str, Any], ours: dict[str, Any]) -> Claim:
+    counts = all(ours[key] == paper[key] for key in ("features", "records", "classes"))
+    return Claim(f"{name}: {_line(paper)}", counts and abs(ours["scale"] / paper["scale"] - 1.0) < CLOSE, _line(ours))
 
 
 def _line(line: dict[str, Any]) -> str:
     counts = f"{line['features']} features, {line['records']:,} records, {line['classes']} classes"
     return f"{counts}, scale {line['scale']:.3g}"
-
-
-def _differences(table: dict[str, dict[str, Any]]) -> str:
-    """Differences between the two tables, with possible explanations."""
-    notes = []
-    for name, ours in table.items():
-        theirs, sentences = PAPER[name], []
-        fewer = ours["features"] - ours["categorical"]
-        if ours["records"] != theirs.records:
-            sentences.append(f"the file has {ours['records']:,} records instead of {theirs.records:,}")
-        if ours["features"] != theirs.features:
-            sentences.append(f"{ours['features']} features instead of {theirs.features}")
-            if ours["categorical"] and not ALL[name].drops_first:
-                sentences.append(f"with one category of each column left out it would be {fewer}")
-            if ours["never 0"] != ours["features"]:
-                sentences.append(f"{ours['never 0']} of them are not 0 throughout")
-        if abs(ours["scale"] / theirs.scale - 1.0) >= CLOSE:
-            sentences.append(f"a scale of {ours['scale']:.3g} instead of {theirs.scale:.3g}")
-        if sentences:
-            notes.append(f"{name}: {', '.join(sentences)}.")
-    notes += [f"{name} is replaced: {data.stand_in}." for name, data in ALL.items() if data.stand_in]
-    return " ".join(notes) or "None."
 
 
 def _draw(figure: Any, results: Results) -> None:

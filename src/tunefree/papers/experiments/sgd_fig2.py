@@ -19,7 +19,7 @@ from scipy.special import expit
 from tunefree.papers import RegularizedSGD
 from tunefree.papers.algorithm import Stream
 from tunefree.papers.experiments import drawing
-from tunefree.papers.experiments.experiment import Arrays, Experiment, Point, Report, Results, moments
+from tunefree.papers.experiments.experiment import Arrays, Claim, Experiment, Point, Report, Results, moments
 from tunefree.papers.experiments.sgd_fig1 import BORDER, GAP, strips
 
 OFFSETS = (3.0, 30.0, 300.0, 3e3, 3e4, 3e5)  # grid of gamma, from the least with all rates up to 1 / (2 lambda)
@@ -177,65 +177,42 @@ def report(settings: Settings, results: Results) -> Report:
         draw=lambda figure: _draw(figure, curves),
         inches=(11.5, 8.6),
         numbers=_numbers(curves),
-        reported="The larger the low-noise parameter delta, the faster the classification error falls. For delta = 0.4 "
-        "it falls much faster than the loss: the Bayes rule is reached in early iterations. The ratio of excess error "
-        "to excess risk falls fast. lambda was chosen as 0.01 for delta = 0.1 and 0.25 and as 0.0001 for delta = 0.4. "
-        "According to the theory averaged SGD reaches the Bayes rule earlier.",
-        results=_results(curves),
-        differences=_differences(settings, curves),
+        claims=_claims(curves),
+        differences="The paper states that its functions are linear, but not whether they have an intercept. Without "
+        "one none of them is the Bayes rule, so they have one here (kernel 1 + x.z). No linear function attains the "
+        "Bayes risk. Excess risks are relative to the Bayes risk, so they do not tend to 0; dashed lines show the "
+        "least loss of linear functions too. Loss and error are expectations over the labels of the test rows, so "
+        f"label noise does not enter. gamma is selected from {', '.join(f'{offset:,.0f}' for offset in OFFSETS)} by "
+        f"the progressive loss on {settings.tuning_iterations:,} separate rows, for each run. Rounds are on a "
+        "logarithmic scale. The paper's values cannot be read from its figure. Seeds: the number of the run.",
     )
 
 
-def _results(curves: list[Curves]) -> str:
-    chosen = ", ".join(f"{c.penalty:g} for delta = {c.delta:g}" for c in curves)
-    sentences = []
+def _claims(curves: list[Curves]) -> list[Claim]:
+    claims = []
     for c in curves:
-        settled = " and ".join(
-            "/".join(f"{r:,.0f}" if np.isfinite(r) else "never" for r in c.rounds_below(bar)) for bar in BARS
-        )
-        ratios = ", ".join(
-            f"{c.excess_error[k, 0] / c.excess_risk[k, 0]:.3g} to {c.excess_error[k, -1] / c.excess_risk[k, -1]:.3g}"
-            for k in range(2)
-        )
-        whole = 100 * c.excess_error.mean(axis=1)
-        sentences.append(
-            f"delta = {c.delta:g}: {settled} rounds; ratio {ratios}; excess error, mean of all tests, "
-            f"{whole[0]:.2f} and {whole[1]:.2f} points"
-        )
-    return (
-        f"Selected by training accuracy, lambda is {chosen}. Rounds until the mean excess error stays below "
-        f"{' and '.join(f'{100 * bar:g}' for bar in BARS)} points, SGD/averaged SGD, and the ratio of excess error to "
-        f"excess risk at the first and at the last test: {'; '.join(sentences)}."
-    )
-
-
-def _differences(settings: Settings, curves: list[Curves]) -> str:
-    sentences = [
-        "The paper states that its functions are linear, but not whether they have an intercept. Without one none of "
-        "them is the Bayes rule, so they have one here (kernel 1 + x.z). No linear function attains the Bayes risk. "
-        "Excess risks are relative to the Bayes risk, so they do not tend to 0; dashed lines show the least loss of "
-        "linear functions too. Loss and error are expectations over the labels of the test rows, so label noise does "
-        f"not enter. gamma is selected from {', '.join(f'{offset:,.0f}' for offset in OFFSETS)} by the progressive "
-        f"loss on {settings.tuning_iterations:,} separate rows, for each run. Rounds are on a logarithmic scale. "
-        "The paper's values cannot be read from its figure. Seeds: the number of the run."
-    ]
-    for c in curves:
-        if PAPER_PENALTIES.get(c.delta, c.penalty) != c.penalty:
-            shown = ", ".join(f"{100 * share:.2f} for {penalty:g}" for penalty, share in c.accuracies.items())
-            sentences.append(
-                f"For delta = {c.delta:g} the paper has lambda = {PAPER_PENALTIES[c.delta]:g}. Training accuracies "
-                f"here, in per cent, mean of SGD and averaged SGD: {shown}."
-            )
+        paper, ratio = PAPER_PENALTIES.get(c.delta, c.penalty), c.excess_error / c.excess_risk
+        shown = ", ".join(f"{100 * share:.2f} % for {penalty:g}" for penalty, share in c.accuracies.items())
+        ends = " and ".join(f"{first:.3g} to {last:.3g}" for first, last in ratio[:, [0, -1]].tolist())
+        of = f"For delta = {c.delta:g}"
+        falls = bool((ratio[:, -1] < ratio[:, 0]).all())
+        claims += [
+            Claim(f"{of}, lambda = {paper:g} has the best training accuracy", c.penalty == paper, shown),
+            Claim(f"{of}, the ratio of excess error to excess risk falls", falls, ends),
+        ]
     for bar in BARS:
-        to = f"To an excess error of {100 * bar:g} %"
         rounds = np.array([c.rounds_below(bar) for c in curves])  # (deltas, 2)
-        if later := [f"{c.delta:g}" for c, (last, average) in zip(curves, rounds, strict=True) if average > last]:
-            sentences.append(f"{to} averaged SGD is not first for delta = {', '.join(later)}.")
-        for kind, ends in zip(KINDS, rounds.T, strict=True):
-            if ends.min() < ends[-1]:
-                fastest = curves[int(ends.argmin())].delta
-                sentences.append(f"{to} {kind} is fastest with delta = {fastest:g}, not with the least noise.")
-    return " ".join(sentences)
+        is_fastest = np.isfinite(rounds[-1]) & (rounds[-1] == rounds.min(axis=0))
+        to = f"To an excess error of {100 * bar:g} %"
+        shown = f"rounds of {' and '.join(KINDS)}: " + "; ".join(
+            f"delta = {c.delta:g}: {' and '.join(f'{n:,.0f}' if n < np.inf else 'never' for n in ends)}"
+            for c, ends in zip(curves, rounds.tolist(), strict=True)
+        )
+        claims += [
+            Claim(f"{to}, averaged SGD is not later", bool((rounds[:, 1] <= rounds[:, 0]).all()), shown),
+            Claim(f"{to}, the largest delta is fastest", bool(is_fastest.all()), shown),
+        ]
+    return claims
 
 
 def _numbers(curves: list[Curves]) -> list[dict[str, Any]]:
