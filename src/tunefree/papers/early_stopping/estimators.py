@@ -165,18 +165,18 @@ class IterativeRegularization(Saving, BaseEstimator):
         standards = preparation.standards(X[~held], share) if self.standardize else preparation.unchanged(X, farthest)
         features = self._prepared(standards, X)
         learned, others = Rows(features[~held], targets.y[~held], share), Rows(features[held], targets.y[held], beside)
-        kernel = self._kernel_of(features, targets.y, keys)
+        kernel = None
+        if self.kernel is not None:
+            distance, gamma = kernel_of(self.kernel, 1.0).distance, self.gamma
+            if gamma is None:
+                gamma = usual_gamma(distance, features, targets.y, keys, is_classifier(self))
+            kernel = self._kernel_at(float(gamma))
         problem = _problem(goal, kernel, learned, others)
         with np.errstate(over="ignore"):
             mass = float(weight[~held].sum())
         path = self._descend(goal, problem, self._iterations(goal, bool(held.any()), mass))
-        self.fitted_path_ = FittedPath(
-            path,
-            goal,
-            standards,
-            kernel,
-            None if kernel is None else learned.matrix,
-        )
+        support = None if kernel is None else learned.matrix
+        self.fitted_path_ = FittedPath(path, goal, standards, kernel, support)
         self._stop_at(self._chosen(path, bool(held.any())))
         plan = Plan(task="classification" if is_classifier(self) else "regression", loss=self.loss)
         self._learned = Trained(None, None, "", plan, Progress(complete=True, number=1, rows=n_rows))
@@ -197,16 +197,6 @@ class IterativeRegularization(Saving, BaseEstimator):
         X = standards.apply(X, self._farthest())
         X = sparse.csr_array(X) if sparse.issparse(X) else X
         return X if self.kernel is None or self.precision == "double" else X.astype(np.float32)
-
-    def _kernel_of(self, features: Any, y: np.ndarray, keys: np.ndarray) -> Any:
-        """The kernel with the gamma given, or the usual one; None without a kernel."""
-        if self.kernel is None:
-            return None
-        gamma = self.gamma
-        if gamma is None:
-            distance = kernel_of(self.kernel, 1.0).distance
-            gamma = usual_gamma(distance, features, y, keys, is_classifier(self))
-        return self._kernel_at(float(gamma))
 
     def _kernel_at(self, gamma: float) -> Any:
         self.gamma_ = gamma

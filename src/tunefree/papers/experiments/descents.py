@@ -14,7 +14,6 @@ from tunefree.papers.experiments import drawing
 from tunefree.papers.experiments.experiment import Claim, Point, Report, Results, moments
 from tunefree.papers.subgradient import Path, Problem, Rows, descend, steps_of, wrong_classes
 
-POINTS_DRAWN = 120  # maximum number of points of a line
 LEAST_RISE = 0.001  # an error that rises by less from its minimum to the end has no pronounced minimum
 STYLES = (
     drawing.Style(drawing.VERMILLION, (), 1.1),
@@ -25,9 +24,8 @@ STYLES = (
 )
 KINDS = ("training", "test")
 DRAWING = (
-    "Where iterations are dense, a line is the mean over neighbouring iterations, and its band extends from their "
-    "minimum to their maximum. Numbers beside lines are errors after the last iteration; dots mark the minima of the "
-    "test error."
+    "Lines join the iterations in the table of numbers; numbers beside them are errors after the last iteration; dots "
+    "mark the minima of the test error."
 )
 
 
@@ -105,42 +103,27 @@ def recorded_iterations(iterations: int, at_most: int = 120) -> np.ndarray:
 
 def report(lines: list[Errors], claims: list[Claim], differences: str) -> Report:
     """Two panels, training and test error; the paper's claims on them, and those on this figure alone."""
-    numbers = numbers_of(lines, recorded_iterations(lines[0].test.shape[1]))
-    return Report(lambda figure: draw(figure, lines), (10.5, 4.2), numbers, [*claims_of(lines), *claims], differences)
+    stops = recorded_iterations(lines[0].test.shape[1])
+    claims = [*claims_of(lines), *claims]
+    return Report(lambda figure: draw(figure, lines, stops), (10.5, 4.2), numbers_of(lines, stops), claims, differences)
 
 
-def draw(figure: Any, lines: list[Errors]) -> None:
+def draw(figure: Any, lines: list[Errors], stops: np.ndarray) -> None:
     """Two panels, training and test error against iterations; a dot at each minimum of the test error."""
     panels = figure.subplots(1, 2, gridspec_kw={"wspace": 0.5})
     for axes, kind in zip(panels, KINDS, strict=True):
         drawing.frame(axes, f"{kind} error", "iteration", "error (%)")
         axes.set_xscale("log")
         drawing.plain_numbers(axes.xaxis)
-        means = [100 * getattr(line, kind).mean(axis=0) for line in lines]
-        axes.set_xlim(2, len(means[0]))
-        for line, mean, style in zip(lines, means, STYLES, strict=False):
-            _line(axes, mean, style)
+        axes.set_xlim(2, stops[-1])
+        ends = []
+        for line, style in zip(lines, STYLES, strict=False):
+            mean = 100 * getattr(line, kind).mean(axis=0)
+            axes.plot(stops[1:], mean[stops[1:] - 1], **style.options)
+            ends.append(drawing.EndLabel(float(mean[-1]), f"θ = {line.theta:g}  {mean[-1]:.2f}", style.color))
             if kind == "test":
                 axes.plot(line.best + 1, mean[line.best], "o", markersize=4.5, color=style.color, clip_on=False)
-        ends = [
-            drawing.EndLabel(float(mean[-1]), f"θ = {line.theta:g}  {mean[-1]:.2f}", style.color)
-            for line, mean, style in zip(lines, means, STYLES, strict=False)
-        ]
         drawing.label_ends(axes, ends)
-
-
-def _line(axes: Any, mean: np.ndarray, style: drawing.Style) -> None:
-    """Errors from the second iteration on: means over neighbours, and a band from their minimum to their maximum.
-
-    With large steps the errors oscillate. Thousands of single values would hide the other lines.
-    """
-    firsts = recorded_iterations(len(mean), POINTS_DRAWN)[1:-1] - 1
-    counts = np.diff(np.append(firsts, len(mean)))
-    middles = firsts + (counts + 1) / 2
-    middles[-1] = len(mean)
-    low, high = (extreme.reduceat(mean, firsts) for extreme in (np.minimum, np.maximum))
-    axes.fill_between(middles, low, high, color=style.color, alpha=drawing.BAND_ALPHA, linewidth=0)
-    axes.plot(middles, np.add.reduceat(mean, firsts) / counts, **style.options)
 
 
 def claims_of(lines: list[Errors]) -> list[Claim]:

@@ -79,7 +79,7 @@ class Scores(NamedTuple):
     rows: list[int]  # (sizes,) T
     # All (permutations, sizes); NaN where a method was not trained.
     errors: dict[str, np.ndarray]  # test error by key of a method
-    seconds: dict[str, np.ndarray]  # processor time of training, with cross-validation; "fit": of one SVM
+    seconds: dict[str, np.ndarray]  # processor time of training, with cross-validation
     costs: np.ndarray  # selected C
 
 
@@ -235,7 +235,7 @@ def _scores(settings: Settings, results: Results, case: Case) -> Scores:
     fit = gathered("svm", "seconds")
     search = sum((gathered("folds", "seconds", cost) for cost in case.costs), np.zeros_like(fit))
     seconds = {method.key: gathered(method.trained, "seconds") for method in METHODS}
-    return Scores(case, sizes, errors, seconds | {"svm": search + fit, "fit": fit}, gathered("svm", "cost"))
+    return Scores(case, sizes, errors, seconds | {"svm": search + fit}, gathered("svm", "cost"))
 
 
 def report(settings: Settings, results: Results) -> Report:
