@@ -26,8 +26,7 @@ from tunefree.core.threads import one_for_products
 from tunefree.losses.kinds import arrays_of
 from tunefree.losses.loops import Loop
 from tunefree.losses.objectives import Binary, chosen, measured
-from tunefree.papers.early_stopping.optimality import lemma_bound
-from tunefree.papers.early_stopping.stopping_times import largest_step, stopping_time, usual_theta
+from tunefree.papers.early_stopping.stopping_times import largest_step, lemma_bound, stopping_time, usual_theta
 from tunefree.papers.losses import loss_and_targets
 from tunefree.papers.playing import rows_of
 from tunefree.papers.spaces import kernel_used

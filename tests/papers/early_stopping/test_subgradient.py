@@ -12,8 +12,8 @@ from scipy.special import softmax
 from tunefree import losses
 from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
 from tunefree.papers.early_stopping.gram import Gram
-from tunefree.papers.early_stopping.optimality import descends, lemma_bound
 from tunefree.papers.early_stopping.step_size import largest_eigenvalue, step_size
+from tunefree.papers.early_stopping.stopping_times import descends, lemma_bound
 from tunefree.papers.kernel.gaussian import Gaussian
 from tunefree.papers.kernel.polynomial import LINEAR
 from tunefree.papers.subgradient import RECORD, Problem, Rows, absolute_errors, descend, steps_of, wrong_classes

@@ -19,10 +19,14 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tunefree.core.numbers import LARGEST_EXPONENT, MOST
 from tunefree.losses.contract import Growth
+from tunefree.theory.bounds import Bound, no_bound
 
 OUTPUTS = ("last", "average", "best")
+PAPER = "Lin, Rosasco, Zhou 2016"
 
 
 class StoppingTime(NamedTuple):
@@ -263,6 +267,44 @@ def optimisation_bound(
     if output == "last":
         return (radius**2 / (2.0 * step) + scale * last) * factor
     return (2.0 * radius**2 / step + scale * mean) * factor
+
+
+def descends(records: np.ndarray) -> bool:
+    """Whether each step lowered the empirical error by half its squared length over eta_t: what Lemma 20 rests on."""
+    step, norm, error = records["step"][:-1], records["norm"], records["training_loss"]
+    length = np.maximum(norm[1:] ** 2 - norm[:-1] ** 2 + 2.0 * step * records["inner"][:-1], 0.0)
+    return bool((np.diff(error) <= -0.5 * length / step + 1e-9 * (1.0 + error[:-1])).all())
+
+
+def lemma_bound(
+    records: np.ndarray, loss: Any, *, theta: float, kappa: float, radius: float, bound: float, output: str
+) -> Bound:
+    """The bound on the empirical error of an output minus that of functions of norm ``radius``: Lemmas 17, 19 and 20.
+
+    Parameters
+    ----------
+    records : (T,) array
+        Of the path up to the output.
+    loss : loss
+        Of one output.
+    theta, kappa, radius, bound, output
+        See :func:`optimisation_bound`.
+    """
+    if len(records) < 3:
+        return no_bound("the lemmas are of at least 3 iterations")
+    step, is_smooth = float(records["step"][0]), loss.smoothness < math.inf
+    if loss.growth(bound).power == math.inf:
+        return no_bound(f"no power bounds the slopes of the {type(loss).__name__} loss")
+    largest = largest_step(loss, theta, kappa, bound)
+    if step > largest * (1.0 + 1e-12) and not (is_smooth and descends(records)):
+        return no_bound(f"the lemmas assume eta_1 <= {largest:.6g}, and it is {step:.6g}")
+    value = optimisation_bound(
+        len(records), loss, theta=theta, step=step, kappa=kappa, radius=radius, bound=bound, output=output
+    )
+    lemma = "Lemma 20" if is_smooth else "Lemma 17" if output == "last" else "Lemma 19"
+    needs_norms = output == "average" if is_smooth else output == "last"
+    assumes = "no iterate has a larger norm than the function" if needs_norms else ""
+    return Bound(value, f"{PAPER}, {lemma}", assumes)
 
 
 def _growth(loss: Any, bound: float) -> Growth:

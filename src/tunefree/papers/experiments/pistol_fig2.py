@@ -101,12 +101,8 @@ def report(settings: Settings, results: Results) -> Report:
 def _draw(figure: Any, settings: Settings, rounds: np.ndarray, bounds: np.ndarray) -> None:
     axes = figure.add_axes((0.11, 0.13, 0.66, 0.78))
     beta = settings.beta
-    drawing.frame(
-        axes,
-        f"Bound on the excess risk of PiSTOL, β = {beta:g}",
-        "T (training rows)",
-        "bound, up to constants and logs",
-    )
+    title = f"Bound on the excess risk of PiSTOL, β = {beta:g}; dots: where the second regime begins"
+    drawing.frame(axes, title, "T (training rows)", "bound, up to constants and logs")
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(1, rounds[-1])
@@ -125,16 +121,6 @@ def _draw(figure: Any, settings: Settings, rounds: np.ndarray, bounds: np.ndarra
         across = np.array([start, 30.0 * start])
         axes.plot(across, height * (across / start) ** power, color=drawing.GREY, linewidth=1.2)
         axes.text(*place, label, color=drawing.GREY, va="top" if place[1] < height else "bottom")
-    axes.text(
-        0.98,
-        0.96,
-        "dots: where the second regime begins",
-        transform=axes.transAxes,
-        ha="right",
-        va="top",
-        fontsize=8.5,
-        color=drawing.GREY,
-    )
     drawing.label_ends(axes, ends)
 
 
