@@ -167,8 +167,9 @@ class IterativeRegularization(Saving, BaseEstimator):
         learned, others = Rows(features[~held], targets.y[~held], share), Rows(features[held], targets.y[held], beside)
         kernel = None
         if self.kernel is not None:
-            distance, gamma = kernel_of(self.kernel, 1.0).distance, self.gamma
+            gamma = self.gamma
             if gamma is None:
+                distance = kernel_of(self.kernel, 1.0).distance
                 gamma = usual_gamma(distance, features, targets.y, keys, is_classifier(self))
             kernel = self._kernel_at(float(gamma))
         problem = _problem(goal, kernel, learned, others)

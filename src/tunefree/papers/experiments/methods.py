@@ -77,7 +77,8 @@ def margins_along(
                 model.freeze()
             yield model.predict(test)
         return
-    member = member_of(method, rate, n_features - (test.constant == 0.0), n_features, n_outputs)
+    dimension = n_features if test.constant else n_features - 1
+    member = member_of(method, rate, dimension, n_features, n_outputs)
     for rows, codes, *_ in stream:
         n = len(codes)
         member.learn(rows, targets_of(codes, n_outputs), np.ones(n), np.empty((n, n_outputs)))
