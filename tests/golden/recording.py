@@ -14,6 +14,7 @@ import re
 import warnings
 from functools import cache
 from importlib.metadata import version
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +87,10 @@ def _of_arrays(before: str, now: str, is_same_machine: bool) -> str:
 
 
 def _of_texts(before: list[str], now: list[str], is_same_machine: bool) -> str:
-    for i, (line, line_now) in enumerate(zip(before[:LINES], now[:LINES], strict=False), 1):
-        if line != line_now and (is_same_machine or not _is_alike(line, line_now)):
-            return f"line {i} differs:\n  recorded {line}\n  now      {line_now}"
-    if len(before) == len(now) and not is_same_machine:
-        return ""
-    return f"later lines differ: {before[LINES:]} before, {now[LINES:]} now; `python -m tests.golden show` prints all"
+    for i, (line, line_now) in enumerate(zip_longest(before, now, fillvalue="(no line)")):
+        if line != line_now and (is_same_machine or (i < LINES and not _is_alike(line, line_now))):
+            return f"line {i + 1} differs:\n  recorded {line}\n  now      {line_now}"
+    return ""
 
 
 def _is_alike(line: str, now: str) -> bool:
