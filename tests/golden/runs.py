@@ -454,8 +454,7 @@ def of_options() -> Iterator[tuple[str, str, bool, Callable[..., Results], dict[
     yield "tweedie", "counts", False, train, {"loss": "tweedie:1.5"}
     for kernel in KERNELS:
         yield f"kernel-{kernel}", "seven", True, from_table, {"learner": f"kernel-{kernel}", "kernel": "rbf"}
-    for learner in ("perceptron", "early-stopping"):
-        yield learner, "seven", True, from_table, {"learner": learner}
+    yield "perceptron", "seven", True, from_table, {"learner": "perceptron"}
     yield "weights and missing values", "wide", False, weighted, {}
     yield "new columns", "late", False, new_columns, {}
     yield "hashed", "levels", False, train, {"hash_bits": 6}
