@@ -66,13 +66,11 @@ def test_rows_of_texts_are_not_for_trees(values):
     assert columns.grown_on() is None
 
 
-def test_few_features_are_bundles_where_their_categories_have_rows_enough():
-    rng = np.random.default_rng(0)
-    for n, are_bundles in ((100, [False, False]), (1000, [True, False])):
-        columns, categories = Columns(), np.stack([rng.integers(0, 20, n), rng.integers(0, 300, n)], axis=1)
-        learned(columns, one_hot(categories, [20, 300], rng.normal(size=(n, 1))))
-        spans = {features_of(key) for key in columns.grown_on()}
-        assert [(1, 21) in spans, (21, 321) in spans] == are_bundles
+def test_few_features_are_columns_as_those_of_dense_rows_are():
+    columns, n = Columns(), 1000
+    categories = np.random.default_rng(0).integers(0, 20, (n, 1))
+    learned(columns, one_hot(categories, [20], np.ones((n, 1))))
+    assert columns.grown_on() == [*range(1, 22)]
 
 
 def test_bundles_do_not_depend_on_how_rows_come():

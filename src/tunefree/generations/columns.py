@@ -186,26 +186,26 @@ class Columns:
     def grown_on(self) -> list[int] | None:
         """The keys of the columns that trees to be born see; None where rows are those of texts.
 
-        Features of sparse rows are columns, but for bundles that many rows have, and whose categories have rows enough.
-        Of many features those are columns that have rows enough, as long as there are not too many.
+        Features of sparse rows are columns, as numbers of dense ones are. Of many features, bundles that many rows have
+        are one column each where their categories have rows enough; of the others those are columns that have rows
+        enough, as long as there are not too many.
         """
         bundles = self.bundles
-        if not len(bundles.counts):
-            return self.keys
+        features = np.flatnonzero(bundles.counts)
+        if len(bundles.counts) <= 1 + MOST_FEATURES:
+            return features.tolist() or self.keys
         starts, stops, shares, sizes = bundles.runs()
         is_filled = shares >= FILLED
+        if shares[is_filled].sum() < PART_OF_FILLED * shares.sum():
+            return None
         is_one = is_filled & ((sizes == 1) | (shares * bundles.rows >= ROWS_OF_COLUMN * sizes))
         runs = [_key_of(*pair) for pair in zip(starts.tolist(), stops.tolist(), strict=True)]
-        features = np.flatnonzero(bundles.counts)
+        self._add([run for run, is_kept in zip(runs, is_filled, strict=True) if is_kept])  # others follow from them
         features = features[~is_one[np.searchsorted(starts, features, "right") - 1]]
-        if len(bundles.counts) > 1 + MOST_FEATURES:
-            if shares[is_filled].sum() < PART_OF_FILLED * shares.sum():
-                return None
-            self._add([run for run, is_kept in zip(runs, is_filled, strict=True) if is_kept])  # others follow from them
-            features = features[bundles.counts[features] >= ROWS_OF_COLUMN]
-            is_new = np.array([feature not in self._place for feature in features.tolist()], bool)
-            order = np.lexsort((-bundles.counts[features], is_new))[:MOST_FEATURES]
-            self.n_unseen, features = len(features) - len(order), np.sort(features[order])
+        features = features[bundles.counts[features] >= ROWS_OF_COLUMN]
+        is_new = np.array([feature not in self._place for feature in features.tolist()], bool)
+        order = np.lexsort((-bundles.counts[features], is_new))[:MOST_FEATURES]
+        self.n_unseen, features = len(features) - len(order), np.sort(features[order])
         keys = [run for run, is_column in zip(runs, is_one, strict=True) if is_column] + features.tolist()
         self._add(keys)
         return [key for key in keys if key in self._place]
