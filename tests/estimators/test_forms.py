@@ -49,6 +49,6 @@ def test_trees_of_dense_sparse_and_table_rows_have_the_same_bits(columns):
             assert model.nodes.tobytes() == other.nodes.tobytes() and model.values.tobytes() == other.values.tobytes()
     of_dense, of_sparse, of_table = (model.predict_proba(rows[new]) for model, rows in zip(models, forms, strict=True))
     assert of_table.tobytes() == of_dense.tobytes()
-    # Linear members differ: a column of a dense array has a scale of its own, entries of a sparse row have one together.
+    # Linear members differ: columns of a dense array have a scale each, the entries of a sparse row one together.
     losses = [-np.log(p[np.arange(len(p)), y[new]]).mean() for p in (of_dense, of_sparse)]
     assert abs(losses[0] - losses[1]) < 0.05 * losses[0]

@@ -7,7 +7,7 @@ import pytest
 
 from tunefree.core.rows import dense, part, sparse, table
 from tunefree.generations.bundles import Bundles
-from tunefree.generations.columns import MOST_COLUMNS, MOST_TOGETHER, Columns, features_of, is_bundle
+from tunefree.generations.columns import MOST_COLUMNS, MOST_TOGETHER, Columns, is_bundle
 from tunefree.generations.reservoir import Reservoir
 
 
