@@ -73,6 +73,15 @@ def test_few_features_are_columns_as_those_of_dense_rows_are():
     assert columns.grown_on() == [*range(1, 22)]
 
 
+def test_few_rows_of_more_features_wait_until_it_is_known_whether_they_are_texts():
+    rng, columns = np.random.default_rng(0), Columns()
+    for n, n_seen in ((16, 0), (64, 1000)):
+        words = [np.sort(rng.choice(np.arange(1, 1001), 30, replace=False)) for _ in range(n)]
+        learned(columns, sparse(np.arange(n + 1) * 30, np.concatenate(words), np.ones(30 * n)))
+        seen = columns.grown_on()
+        assert 0.8 * n_seen <= len(seen) <= n_seen
+
+
 def test_bundles_do_not_depend_on_how_rows_come():
     rng = np.random.default_rng(0)
     row, features = np.repeat(np.arange(60), 4), rng.integers(1, 50, 240)
