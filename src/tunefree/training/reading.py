@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import DataError
+from tunefree.core.rows import table
 from tunefree.model.targets import ScoredModel
 from tunefree.model_files.plan import Plan
 from tunefree.stream.arrays import of_booleans
@@ -99,9 +100,13 @@ def begin(
         raise no_rows(source)
     _check_ignored(source, plan, first, bad)
     if most_features is not None and not all(column.kind == "number" for column in encoder.columns):
-        # what is known when the first rows have been encoded holds for these too
+        # what is known when the targets of the first rows have been read holds for their features too
         of_trial = replace(bad, tally=bad.tally.copy())
-        trial = copy.deepcopy(encoder).encode(first, True, of_trial, labelled)
+        of_rows = copy.deepcopy(encoder).convert(first, True, of_trial, labelled)
+        nothing = np.empty((len(of_rows.weight), 0))
+        numbers = row_numbers(of_rows.chunk)
+        targets = of_rows.target, of_rows.weight, numbers, None, first.file, first.position
+        trial = Batch(table(nothing, [], nothing), *targets)
         encoder.ids.limit(most_features(*_problem(plan, trial, of_trial)[:2]))
     batch = encoder.encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
