@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -69,15 +69,6 @@ class Inherited(NamedTuple):
         if not self.rows or settings.trees <= settings.fewest_trees:
             return settings
         return settings._replace(trees=settings.trees * math.sqrt(n / self.rows))
-
-    def save_state(self) -> dict[str, Any]:
-        """Numbers from which :meth:`restored` makes the same."""
-        return self._asdict() | {"settings": self.settings._asdict()}
-
-    @classmethod
-    def restored(cls, header: dict[str, Any]) -> Inherited:
-        """What :meth:`save_state` wrote down."""
-        return cls(Settings(**header["settings"]), header["rows"], header["saved"], header["turn"])
 
 
 class Judged(NamedTuple):

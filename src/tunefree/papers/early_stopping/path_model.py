@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from tunefree.core.errors import ModelError
+from tunefree.core.part import under
 from tunefree.core.rows import n_rows, part
-from tunefree.core.states import under
 from tunefree.estimators import model_file, resources, validation
 from tunefree.explanation.weights import Weights
 from tunefree.losses import loss_of, objectives

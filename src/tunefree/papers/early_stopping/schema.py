@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.schema import FLOATS, Anything, Array, Flag, Mapping, Number, Optional
-from tunefree.model_files.schema_parts import CLASSES, FINITE, NAME, NONE, SIZE, STEPS, TASK
+from tunefree.core.schema import FINITE, FLOATS, SIZE, Anything, Array, Flag, Mapping, Number, Optional
+from tunefree.model_files.schema_parts import CLASSES, NAME, NONE, STEPS, TASK
 from tunefree.model_files.schemas import ENCODED, ESTIMATOR, FILE, JOBS, Schema
 
 PATH = FILE | {

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from tunefree.core.fields import OUTPUT
-from tunefree.core.schema import FLOATS, Array, Flag, Mapping, Number, Optional, Sequence, Text
+from tunefree.core.part import arrays_of
+from tunefree.core.rows import Block
+from tunefree.core.schema import COUNT, FINITE, FLOATS, SIZE, Array, Flag, Mapping, Number, Optional, Sequence, Text
 from tunefree.model.group import Family
 from tunefree.model.members import Setting
 from tunefree.model.options import ModelOptions
 from tunefree.model.pool import linear_among
-from tunefree.model_files.schema_parts import COUNT, FINITE, MOST_FEATURES, MOST_MEMBERS, NAME, SIZE, of_state
-from tunefree.model_files.schemas import BLOCK, WORDS
+from tunefree.model_files.schema_parts import MOST_FEATURES, NAME
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 from tunefree.papers.kernel.kernels import check_kernel, kernel_of
 from tunefree.papers.kernel.learners import ALL
+from tunefree.pool.members import MOST_MEMBERS
 
 WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
 FOLLOW_THE_LEADER = "kernel-regularized-sgd"  # of several, the one with the least progressive loss predicts alone
@@ -33,7 +35,7 @@ BANK = {
     "gamma": SIZE,
     "frozen": Flag(),
     "n_columns": Number(0, MOST_FEATURES, whole=True, may_be_none=True),
-    "members": Sequence({"objective": Mapping(Number())}, MOST_MEMBERS),
+    "members": Sequence({"objective_numbers": Mapping(Number())}, MOST_MEMBERS),
     "waiting": Optional(Flag()),
     "rows": COUNT,
     "switched": Number(0, whole=True, may_be_none=True),
@@ -88,18 +90,22 @@ def bank_arrays(prefix: str, bank: dict[str, Any], learners: set[str], arrays: A
     """The arrays of a bank of these learners, whose rows and points its header, and the names of arrays, tell."""
     declared: dict[str, Array] = {}
     if "waiting" in bank:
-        declared |= {f"{prefix}.waiting.X.{name}": array for name, array in BLOCK.items()}
+        declared |= arrays_of(f"{prefix}.waiting.X", Block, {})
     for points in (f"{prefix}.expansion.support", f"{prefix}.expansion.open"):
         declared |= _points(points, f"{points}.pointers" in arrays)
     for learner in learners:
-        declared |= of_state(f"{prefix}.#.state", ALL[learner], {OUTPUT: "K"})
+        declared |= arrays_of(f"{prefix}.#.state", ALL[learner], {OUTPUT: "K"})
     return declared
 
 
 def _points(prefix: str, are_sparse: bool) -> dict[str, Array]:
     """Points of a kernel: sparse ones are words in single or double precision."""
     values = Array(FLOATS, ("e",) if are_sparse else ("n", "d"))
-    arrays = (WORDS if are_sparse else {}) | {"values": values, "norms": Array(FLOATS, ("n",))}
+    words = {
+        "pointers": Array("int64", ("n+1",), ascends_to="e"),
+        "features": Array("int32", ("e",), 0, "D"),
+    }
+    arrays = (words if are_sparse else {}) | {"values": values, "norms": Array(FLOATS, ("n",))}
     return {f"{prefix}.{name}": array for name, array in arrays.items()}
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.states import filled, flatten, under
-from tunefree.losses.kinds import arrays_of
+from tunefree.core.part import LEARNED, Part, argument, child
+from tunefree.losses.kinds import arrays_of, objective_numbers
 from tunefree.losses.objectives import with_slopes_as_they_come
 from tunefree.model import calibration
 from tunefree.model.members import Setting, name_of
@@ -17,7 +17,7 @@ from tunefree.papers.kernel.contract import KernelLearner
 from tunefree.papers.kernel.learners import ALL
 
 
-class KernelMember:
+class KernelMember(Part):
     """One learner of a bank of kernel learners.
 
     Parameters
@@ -29,11 +29,16 @@ class KernelMember:
         None where margins are predicted as they are.
     """
 
+    setting, _objective, objective_arrays, smoothness = argument(), argument(), argument(), argument()
+    state = child(KernelLearner, LEARNED)
+    calibration: calibration.Calibration | None = child(calibration.Calibration, LEARNED, may_be_none=True)
+    objective_numbers = objective_numbers()
+
     def __init__(self, setting: Setting, n_outputs: int, objective: Any, n_classes: int | None) -> None:
         self.setting = setting
         settings = {name: value for name, value in setting.settings.items() if name != "width"}
         try:
-            self.state: KernelLearner = ALL[setting.learner](0, n_outputs, **settings)
+            self.state = ALL[setting.learner](0, n_outputs, **settings)
         except TypeError:
             raise ModelError(f"{setting.learner} has no setting among {', '.join(settings)}") from None
         self.calibration = None if n_classes is None else calibration.Calibration.create(n_classes)
@@ -96,20 +101,6 @@ class KernelMember:
         self.objective = self.objective._replace(steepest=max(self.objective.steepest, steepest))
         if self.calibration is not None:
             self.calibration = calibration.add_classes(self.calibration, n_classes, int(rows))
-
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` fills a member of the same setting."""
-        arrays, _ = flatten("state", self.state)
-        if self.calibration is not None:
-            arrays |= flatten("calibration", self.calibration)[0]
-        return arrays, {"objective": {name: v for name, v in self.objective._asdict().items() if name != "loss"}}
-
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save_state` wrote."""
-        self.state.restore(under("state.", arrays))
-        if self.calibration is not None:
-            self.calibration = filled("calibration", self.calibration, arrays, {})
-        self.objective = self.objective._replace(**header["objective"])
 
 
 def like_margins(log_odds: np.ndarray, n_outputs: int) -> np.ndarray:
