@@ -59,6 +59,11 @@ class Declared:
     def __set_name__(self, owner: type, name: str) -> None:
         self.name, self.key = name, name.lstrip("_")  # of the attribute, and in files
 
+    def __get__(self, part: Any, owner: type) -> Any:
+        if part is None:
+            return self
+        raise AttributeError(f"{type(part).__name__}.{self.name} has no value yet")
+
     def read(self, part: Any) -> Any:
         """The value that is saved."""
         return getattr(part, self.name) if self._read is None else self._read(part)
@@ -81,11 +86,27 @@ class Declared:
 
 
 class _Array(Declared):
+    """A field that is an array.
+
+    Parameters
+    ----------
+    dtype : str
+        In memory; behind bars others that a file may have, where they have all digits.
+    axes : tuple
+        A length, None for any, or a name: those of one name have one length in a part, that of the attribute of this
+        name if there is one.
+    role, may_be_none, **properties
+        Those of :class:`Declared`, and limits of the numbers, see :class:`tunefree.core.schema.Limits`.
+    """
+
     is_saved = True
 
-    def __init__(self, kind: Array, may_be_none: bool, *properties: Any) -> None:
-        super().__init__(*properties)
-        self.dtypes, self.kind, self.may_be_none = kind.dtype.split("|"), kind, may_be_none
+    def __init__(
+        self, dtype: str, axes: tuple[int | str | None, ...], role: str, *, may_be_none: bool = False, **properties: Any
+    ) -> None:
+        limits = {name: properties.pop(name) for name in Limits._fields if name in properties}
+        super().__init__(role, **properties)
+        self.dtypes, self.kind, self.may_be_none = dtype.split("|"), Array(dtype, axes, **limits), may_be_none
 
     def save(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         value = self.read(part)
@@ -112,10 +133,12 @@ class _Array(Declared):
 
 
 class _Number(Declared):
+    """A field that a header holds; ``kind`` is one of :mod:`tunefree.core.schema`."""
+
     is_saved = True
 
-    def __init__(self, kind: Any, *properties: Any) -> None:
-        super().__init__(*properties)
+    def __init__(self, role: str, kind: Any = Number(), read: Any = None, write: Any = None) -> None:  # noqa: B008
+        super().__init__(role, None, read, write)
         self.kind = kind
 
     def save(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
@@ -130,10 +153,35 @@ class _Number(Declared):
 
 
 class _Child(Declared):
+    """A field that is a part, a learner, or a NamedTuple of arrays; or a list, or a mapping by strings, of these.
+
+    Parameters
+    ----------
+    kind : class, or callable
+        From the headers of the owner and of the child, and its place among others, to its class.
+    make : callable, optional
+        From the owner and the header of the child to a blank one, which what was saved is written into. Without it,
+        that of the owner's constructor, or one of the class.
+    axes : dict, optional
+        Names or lengths of axes of learners and NamedTuples, see :class:`tunefree.core.schema.Array`.
+    role, is_many, may_be_none, **properties
+        Those of :class:`Declared`.
+    """
+
     is_saved = True
 
-    def __init__(self, kind: Any, make: Any, axes: Any, is_many: bool, may_be_none: bool, *properties: Any) -> None:
-        super().__init__(*properties)
+    def __init__(
+        self,
+        kind: Any,
+        role: str,
+        *,
+        make: Any = None,
+        axes: dict[str, Any] | None = None,
+        is_many: bool = False,
+        may_be_none: bool = False,
+        **properties: Any,
+    ) -> None:
+        super().__init__(role, **properties)
         self.kind, self.make, self.axes = kind, make, axes or {}
         self.is_many, self.may_be_none = is_many, may_be_none
 
@@ -176,83 +224,12 @@ class _Child(Declared):
         return before if before is not None else kind if hasattr(kind, "_fields") else kind()
 
 
-def array(
-    dtype: str,
-    axes: tuple[int | str | None, ...] | None,
-    role: str,
-    *,
-    blank: Any = None,
-    may_be_none: bool = False,
-    read: Any = None,
-    write: Any = None,
-    **limits: Any,
-) -> Any:
-    """A field that is an array.
-
-    Parameters
-    ----------
-    dtype : str
-        In memory; behind bars others that a file may have, where they have all digits.
-    axes : tuple
-        A length, None for any, or a name: those of one name have one length in a part, that of the attribute of this
-        name if there is one.
-    role, blank, read, write
-        See :class:`Declared`.
-    may_be_none : bool
-    **limits
-        Of its numbers, see :class:`tunefree.core.schema.Array`.
-    """
-    return _Array(Array(dtype, axes, **limits), may_be_none, role, blank, read, write)
-
-
-def number(role: str, kind: Any = Number(), read: Any = None, write: Any = None) -> Any:  # noqa: B008
-    """A field that a header holds; ``kind`` is one of :mod:`tunefree.core.schema`."""
-    return _Number(kind, role, None, read, write)
-
-
-def child(
-    kind: Any,
-    role: str,
-    *,
-    make: Any = None,
-    blank: Any = None,
-    may_be_none: bool = False,
-    axes: dict[str, Any] | None = None,
-    read: Any = None,
-    write: Any = None,
-) -> Any:
-    """A field that is a part, a learner, or a NamedTuple of arrays.
-
-    Parameters
-    ----------
-    kind : class, or callable
-        From the headers of the owner and of the child, and its place among others, to its class.
-    role, blank, read, write
-        See :class:`Declared`.
-    make : callable, optional
-        From the owner and the header of the child to a blank one, which what was saved is written into. Without it,
-        that of the owner's constructor, or one of the class.
-    axes : dict, optional
-        Names or lengths of axes of learners and NamedTuples, see :class:`tunefree.core.schema.Array`.
-    """
-    return _Child(kind, make, axes, False, may_be_none, role, blank, read, write)
-
-
-def children(
-    kind: Any, role: str, *, make: Any = None, blank: Any = None, axes: Any = None, read: Any = None, write: Any = None
-) -> Any:
-    """A field that is a list, or a mapping by strings, of what :func:`child` declares one of."""
-    return _Child(kind, make, axes, True, False, role, blank, read, write)
-
-
-def argument() -> Any:
-    """A field that who makes the part hands in, and saves elsewhere: copies share it, unless it was copied before."""
-    return Declared(FIXED)
-
-
-def scratch(blank: Any = None) -> Any:
-    """A field that is computed anew; copies begin with a blank one."""
-    return Declared(SCRATCH, blank)
+array: Any = _Array
+number: Any = _Number
+child: Any = _Child
+children: Any = partial(_Child, is_many=True)
+argument: Any = partial(Declared, FIXED)  # who makes the part hands it in, and saves it elsewhere: copies share it
+scratch: Any = partial(Declared, SCRATCH)  # computed anew, from a blank
 
 
 class Part:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.fields import FEATURE, OUTPUT
-from tunefree.core.part import FIXED, LEARNED, argument, array, child, number, scratch
+from tunefree.core.part import FIXED, LEARNED, argument, array, child, number
 from tunefree.core.rows import Rows, dense, entries_of
 from tunefree.core.schema import COUNT, SIZE, Flag, Text
 from tunefree.learners import ALL, Averaged, averaged
@@ -50,7 +50,7 @@ class Member(HasObjective):
     """
 
     setting, average, room = argument(), argument(), argument()
-    n_known, n_logged = scratch(), scratch()  # features and rows in the log that files have; all without these
+    n_known, n_logged = argument(), argument()  # features and rows in the log that files have; all without these
     learner = number(FIXED, Text(), lambda member: member.setting.learner, _nothing)
     is_averaged = number(FIXED, Flag(), lambda member: member.average, _nothing)
     fixed_weights: np.ndarray | None = array("float64|float32", ("w", "K"), FIXED, may_be_none=True)

@@ -44,7 +44,7 @@ class FirstPassRecord(Part):
         Whether rows were learned again since: what learners know is then not of the rows recorded alone.
     """
 
-    n_known: int | None = scratch()  # features that files have; all without it
+    n_known: int | None = argument()  # features that files have; all without it
     _evidence = child(
         Evidence,
         LEARNED,
@@ -73,7 +73,7 @@ class FirstPassRecord(Part):
     _unrecorded: list[tuple[LabelledRows, np.ndarray, np.ndarray]] = scratch(lambda _: [])  # single rows
 
     def __init__(self, options: ModelOptions, n_features: int, n_outputs: int) -> None:
-        self._unrecorded = []
+        self._unrecorded, self.n_known, self._objective = [], None, None
         self.evidence = Evidence(n_features, n_outputs)
         self.log, self.steepest = np.zeros((0, n_outputs)), 0.0  # weighted slopes of rows with first occurrences
         self._risks = {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}

@@ -21,7 +21,8 @@ def save_state(model: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     header |= {name: getattr(model, name) for name in _OF_MODEL}
     header |= {"config": None if model.options.config is None else model.options.config._asdict()}
     header |= {"member_settings": [member.setting._asdict() for member in model.members], "banks": []}
-    model.ensemble.linear.n_known, model.record.n_known = model.n_features, model.n_slots
+    model.ensemble.linear.n_known = model.n_features
+    model.record.n_known = 0 if model.only_predicts else model.n_slots
     arrays: dict[str, np.ndarray] = {}
     for name, part in model.parts().items():
         of_part, header[name] = part.save_state()

@@ -53,7 +53,6 @@ from tunefree.model_files.schema_parts import (
     TASK,
 )
 from tunefree.pool.members import MOST_MEMBERS
-from tunefree.pool.model import FEWEST_FEATURES
 from tunefree.pool.pool import Pool
 from tunefree.stream.tally import MOST_REASONS
 from tunefree.theory.column_changes import MOST_CHANGES
@@ -275,7 +274,7 @@ def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
         "W": OF_ROW + n_outputs,
         "L": min(meetings["counts"][1], LOGGED),
         "S": n_slots,
-        "E": FEWEST_FEATURES if model.get("pool", {}).get("only_predicts", False) else n_slots,
+        "E": 0 if model.get("pool", {}).get("only_predicts", False) else n_slots,
         "O": meetings["kept"][0],
         "N": 0 if model["learner"] == POOLED else len(model["member_settings"]),
     }
