@@ -15,7 +15,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import power_below, scaled
-from tunefree.core.part import LEARNED, RECORD, Part, argument, array, child, children, number, scratch
+from tunefree.core.part import LEARNED, RECORD, Part, argument, array, child, children, number, scratch, size_of
 from tunefree.core.rows import copied, n_rows, part, together
 from tunefree.core.schema import COUNT, Flag, Number
 from tunefree.intervals.conformal_record import Judged
@@ -534,3 +534,10 @@ class Pool(Part):
             starts = None if groups is None else starts_of_runs(groups[judged][some])
             context.record.observe(losses[some], rows.relative[judged][some], starts)
         self.block = running(self.block, np.column_stack([of_mixture, np.ones(len(y))]))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of generations, of mixtures, and of the rows and scores that are kept, which a limit of memory is on."""
+        of_contexts = [[context.mixture, context.frozen, context.conformal] for context in self.contexts]
+        of_copy = [] if self.copies.copy is None else self.copies.copy.generations
+        return size_of([self.members.growth, self.balance, self.waiting, of_copy, *of_contexts])
