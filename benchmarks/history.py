@@ -27,6 +27,7 @@ from typing import Any
 
 import datasets
 import generation_sets as sets
+import large
 import numpy as np
 import peers
 import pyarrow as pa
@@ -34,6 +35,7 @@ from common import FOLDER, TUNEFREE, names_in, parser_of, process_seconds, text_
 from pyarrow import compute
 
 from generations import measured
+from tunefree.estimators.pool import TuneFreeClassifier
 from tunefree.model_files.plan import Plan
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
@@ -106,6 +108,28 @@ def tables(peer: str, names: Sequence[str], quick: bool, folder: Path) -> Iterat
             peer: partial(seconds_of, peers.boosting, peer.lower(), split),
             "pool": partial(seconds_of, measured, "train", split),
         }
+
+
+def cover(rows: int, quick: bool, folder: Path) -> Iterator[Runs]:
+    """``fit`` of forest covers, one class against the rest, beside 500 trees of 255 leaves; one thread."""
+    from lightgbm import LGBMClassifier
+
+    split = datasets.load(sets.described("covtype"))
+    table = split.train.slice(0, datasets.FEW_TRAINED if quick else rows)
+    X = np.column_stack([column.to_numpy() for column in table.drop_columns(split.data.target).columns]).astype(float)
+    labels, counts = np.unique(table[split.data.target].to_numpy(), return_counts=True)
+    y = table[split.data.target].to_numpy() == labels[counts.argmax()]
+    peer = LGBMClassifier(n_estimators=500, num_leaves=255, n_jobs=1, verbose=-1)
+    yield {
+        "LightGBM": partial(spent, partial(peer.fit, X, y)),
+        "pool": partial(spent, partial(TuneFreeClassifier(n_jobs=1).fit, X, y)),
+    }
+
+
+def made(name: str, quick: bool, folder: Path) -> Iterator[Runs]:
+    """A table of a million rows, each learner in a process of its own."""
+    run = partial(large.apart, name=name, rows=1000 if quick else 1_000_000)
+    yield {"LightGBM": partial(seconds_of, run, "LightGBM"), "pool": partial(seconds_of, run, "tunefree")}
 
 
 def rows_of_river(predicts: bool, quick: bool, folder: Path) -> Iterator[Runs]:
@@ -191,6 +215,9 @@ LINES: dict[str, Callable[[bool, Path], Iterator[Runs]]] = {
     "twenty newsgroups": newsgroups,
     "tables over LightGBM": partial(tables, "LightGBM", [*sets.CHOSEN, *sets.OTHER[:-1]]),  # eleven, without covtype
     "tables over CatBoost": partial(tables, "CatBoost", sets.CHOSEN),
+    "covtype of 131072 rows": partial(cover, 131_072),
+    "rules of a million rows": partial(made, "rules"),
+    "Friedman of a million rows": partial(made, "friedman"),
     "learn_one": partial(rows_of_river, False),
     "predict_proba_one and learn_one": partial(rows_of_river, True),
     "array of one row": partial(batches_of_one, False),

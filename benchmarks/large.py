@@ -137,6 +137,15 @@ def learn(learner: str, name: str, rows: int) -> dict[str, float]:
     return {"loss": loss, "seconds": seconds, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
+def apart(learner: str, name: str, rows: int) -> dict[str, float]:
+    """What :func:`learn` returns, in a process of its own."""
+    write(name, rows)
+    command = [sys.executable, __file__, "--rows", str(rows), "--one", learner, name]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table of docs/results.md."""
     parser = parser_of(__doc__)
@@ -152,11 +161,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     import_module("lightgbm")  # which may not be installed
     print("| table | rows | learner | loss | seconds of the processor | MiB at the peak |\n|---|---|---|---|---|---|")
     for name in options.tables:
-        write(name, rows)
         for learner in LEARNERS:
-            command = [sys.executable, __file__, "--rows", str(rows), "--one", learner, name]
-            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-            figures = json.loads(done.stdout.splitlines()[-1])
+            figures = apart(learner, name, rows)
             cells = f"{figures['loss']:.5f} | {figures['seconds']:,.0f} | {figures['peak']:,.0f}"
             print(f"| {name} | {rows:,} | {learner} | {cells} |", flush=True)
 

@@ -21,15 +21,22 @@ from sklearn.svm import SVC
 from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
 from tunefree.core import rows
 from tunefree.learners import CoordinatePiSTOL, PiSTOL, ScInOL1, ScInOL2
-from tunefree.losses import Absolute, Logistic, SmoothedHinge, objectives
+from tunefree.losses import Logistic, SmoothedHinge, objectives
 from tunefree.losses.objectives import measured
 from tunefree.model import passes
 from tunefree.model.members import Member, Setting
 from tunefree.model.targets import Labels
 from tunefree.papers.learners.gradient import oracle_rates
-from tunefree.papers.pistol_risk import averaged_sgd_excess, constants_of, perceptron_mistakes, smooth_regret_bound
+from tunefree.papers.pistol_risk import (
+    averaged_sgd_excess,
+    constants_of,
+    perceptron_mistakes,
+    pistol_parameter,
+    smooth_regret_bound,
+)
+from tunefree.papers.scinol import scinol1_bound, scinol2_bound
 from tunefree.pool.model import PoolModel
-from tunefree.theory.bounds import drift_of_centre, paper_bound, pistol_parameter, scinol1_bound, scinol2_bound
+from tunefree.theory.bounds import paper_bound
 from tunefree.theory.evidence import Evidence, certify, record_evidence
 from tunefree.theory.mixing import mixing_excess
 from tunefree.theory.risk import Progressive
@@ -156,17 +163,6 @@ def of_square_loss(data: Rows) -> None:
     row(data, "averaged SGD, (3) at its best rate, a row", excess, bound)
 
 
-def of_numbers(data: Rows) -> None:
-    """Regression with the absolute loss on a column of the rows."""
-    X, y = np.delete(data.X, 1, axis=1), data.X[:, 1]
-    u = np.linalg.lstsq(X, y, rcond=None)[0]
-    state = ScInOL2(X.shape[1])
-    objective, _, losses = learned(state, objectives.regression(Absolute()), X, y)
-    regret = float(losses.sum() - np.abs(y - X @ u).sum())
-    bound = paper_bound(state, objective, u, drift=drift_of_centre(Absolute(), y))
-    row(data, "ScInOL2, numbers, absolute loss, `paper_bound`", regret, bound)
-
-
 def of_functions(data: Rows, n: int = 3000) -> None:
     """Kernel PiSTOL with the preset theory, against the SVM of a norm."""
     X, y = (data.X[:n, 1:] - data.X[:n, 1:].mean(0)) / data.X[:n, 1:].std(0), data.y[:n]
@@ -245,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     warnings.simplefilter("ignore")
     sets = (independent(300),) if quick else (independent(10_000), census(20_000), cancer())
     for data in sets:
-        for measure in (of_linear, of_oracle, of_square_loss, of_numbers, of_functions, *BEYOND):
+        for measure in (of_linear, of_oracle, of_square_loss, of_functions, *BEYOND):
             measure(data)
     print("| bound | " + " | ".join(data.title for data in sets) + " |\n|" + "---|" * (len(sets) + 1))
     for bound_of, cells in TABLE.items():

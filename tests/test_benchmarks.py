@@ -13,14 +13,14 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if "__main__" in path.read_text())
-EXTRAS = ("catboost", "distributed", "lightgbm", "river", "torch", "vowpalwabbit")  # which need not be installed
+EXTRAS = ("catboost", "distributed", "lightgbm", "river", "vowpalwabbit")  # which need not be installed
 PARTS = {  # of scripts that measure several things
     "generations": ("tables", "tables --door fit", "streams", "late", "frozen", "small", "texts", "copies", "time"),
     "intervals": ("", "--part streams", "--part time"),
     "scale_out": ("losses", "speed", "plan"),
 }
 CALLS = [f"{name} {part}".strip() for name in SCRIPTS for part in PARTS.get(name, ("",))]
-FAST = ("generations late", "growers", "learning_pass", "max_support", "presets", "row_picture", "tokenizer")
+FAST = ("generations late", "growers", "learning_pass", "presets", "row_picture", "tokenizer")
 
 
 @contextmanager

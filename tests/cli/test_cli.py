@@ -361,40 +361,6 @@ def test_options_of_train_make_a_model_that_predicts(run, tmp_path, options):
     assert run("inspect", tmp_path / "m")[0] == 0
 
 
-def test_path_of_a_table(run, data, tmp_path):
-    plot = tmp_path / "path.svg"
-    status, out, err = run("path", data, "--target", "rich", "--iterations", 60, "--plot", plot, "--json")
-    assert status == 0, err
-    found = json.loads(out)
-    path = found["path"]
-    assert found["task"] == "classification" and [record["iteration"] for record in path] == list(range(1, 61))
-    held = [record["validation_loss"] for record in path]
-    assert path[0]["norm"] == 0.0 and abs(path[0]["training_loss"] - np.log(2.0)) < 1e-12
-    assert found["stop"] == int(np.argmin(held)) + 1 and min(held) < 0.9 * held[0]
-    assert "at the stop" in plot.read_text()
-    status, out, _ = run("path", data, "--target", "rich", "--iterations", 60)
-    assert status == 0 and out.count("<- stop") == 1
-    assert re.search(f"rows +{found['rows']:,}", out)
-
-
-def test_path_of_numbers_with_a_kernel(run, tmp_path):
-    rng = np.random.default_rng(0)
-    x = rng.uniform(-3, 3, 300)
-    csv.write_csv(pa.table({"x": x, "y": np.abs(x)}), tmp_path / "wave.csv")
-    errors = []
-    for more in ((), ("--kernel", "rbf")):
-        status, out, err = run("path", tmp_path / "wave.csv", "-t", "y", "--iterations", 100, "--json", *more)
-        assert status == 0, err
-        errors.append(json.loads(out)["path"][-1]["validation_error"])
-    assert errors[1] < 0.5 * errors[0]
-
-
-@pytest.mark.parametrize("wrong", [("--kernel", "cubic"), ("--iterations", 0), ("--loss", "absolute")])
-def test_path_says_what_is_wrong(run, data, wrong):
-    status, _, err = run("path", data, "--target", "rich", *wrong)
-    assert status == 2 and str(wrong[1]) in err
-
-
 def test_regularised_sgd_with_a_kernel_makes_a_model_file(run, data, tmp_path):
     model = tmp_path / "kernel.model"
     learner = ("--learner", "kernel-regularized-sgd:width=1")
@@ -403,8 +369,6 @@ def test_regularised_sgd_with_a_kernel_makes_a_model_file(run, data, tmp_path):
     named = tmp_path / "named.model"
     assert run("train", data, "--target", "rich", "--learner", f"{learner[1]},view=steady", "-o", named)[0] == 0
     assert run("predict", named, data)[1] == run("predict", model, data)[1]  # the usual view of kernels
-    status, _, err = run("train", data, "--target", "rich", "--learner", f"{learner[1]},device=abacus", "-o", model)
-    assert status == 2 and "device" in err
     status, out, err = run("evaluate", model, data, "--json")
     assert status == 0 and json.loads(out)["error"] < 0.35, err
     status, out, err = run("inspect", model)

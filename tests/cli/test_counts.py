@@ -122,7 +122,6 @@ def test_options_without_effect_are_errors(run, files):
         (("--loss", "huber:1", "--exposure", "years"), "not for huber:1"),
         (("--loss", "poisson", "--exposure", "year"), "there is no exposure column 'year'"),
         (("--loss", "poisson", "--exposure", "age", "--weight", "age"), "name the same column"),
-        (("--loss", "poisson", "--learner", "early-stopping"), "is for learning row by row"),
         (("--loss", "poisson", "--task", "classification"), "for classification"),
     ):
         status, _, errors = run("train", "-t", "claims", *options, data, "-o", str(files / "m.model"))

@@ -47,8 +47,6 @@ REFUSED = [  # options that have no effect on the pool, and what the error says
     (("--learner", "pool:view=steady"), f"--learner NAME:view {OF_LEARNERS}"),
     (("--learner", "pool:average"), f"--learner NAME:average {OF_LEARNERS}"),
     (("--learner", "pool:eta=0.1"), f"--learner NAME:SETTING {OF_LEARNERS}"),
-    (("--learner", "pool:max_support=9"), "--learner NAME:max_support is for learners in a kernel's space"),
-    (("--learner", "nag:device=cpu"), "--learner NAME:device is for learners in a kernel's space"),
     (("--learner", "nag", "--only-for-prediction"), "--only-for-prediction is for the pool"),
     (("--loss", "hinge"), "the pool learns probabilities"),
     (("--group", "rich"), "--target and --group name the same column, 'rich'"),
@@ -99,7 +97,7 @@ def test_other_options_have_an_effect(run, data, tmp_path):
 def test_checkpoints_reports_and_pages_on_the_way_change_no_model(run, data, tmp_path):
     start = "train", data, "-t", "rich", "-q", "-o"
     assert run(*start, tmp_path / "whole")[0] == 0
-    for options in (("--save-every", PIECE), ("--report", tmp_path / "r.html"), ("--live", "0"), ("--resume",)):
+    for options in (("--save-every", PIECE), ("--report", tmp_path / "r.html"), ("--resume",)):
         status, _, err = run(*start, tmp_path / "m", *options)
         assert status == 0, err
         assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()

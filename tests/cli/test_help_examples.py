@@ -15,7 +15,7 @@ from pyarrow import csv
 from tunefree.cli import app as cli
 
 N = 300
-RUN_APART = ("path", "serve", "reproduce")  # whose examples need another model, a server, or minutes
+RUN_APART = ("serve", "reproduce")  # whose examples need a server, or minutes
 
 
 def people(seed):
@@ -77,13 +77,6 @@ def test_examples_run(run, folder):
         assert (folder / name).stat().st_size
 
 
-def test_examples_of_paths_run(run, folder):
-    check(run, "tunefree train people.csv --target income --learner early-stopping -o people.model -q")
-    for line in examples("path"):
-        check(run, line)
-    assert (folder / "path.png").exists() and (folder / "earlier.model").exists()
-
-
 def test_examples_of_the_server_run(run, folder, monkeypatch):
     http = pytest.importorskip("tunefree.serving.http")
     csv.write_csv(people(9).select(["age", "job"]).append_column("rich", pa.array(["no", "yes"] * (N // 2))), "r.csv")
@@ -92,7 +85,7 @@ def test_examples_of_the_server_run(run, folder, monkeypatch):
     answers = []
 
     def answer(service, limits):
-        app = http.Application(service, limits, http.Refusals())
+        app = http.Application(service, limits)
         with service:
             for line in requests:
                 body, path = re.search(r"--json '(.*)' localhost:8000(/\w+)", line).groups()

@@ -56,16 +56,6 @@ def test_training(run, data, model, monkeypatch):
     assert status == 0 and shows(err, TARGET, *CLASSES.values())
 
 
-def test_early_stopping(run, data, model):
-    status, out, err = run("train", data, "-t", TARGET, "-o", model, "--learner", "early-stopping")
-    assert status == 0 and shows(out, model, *CLASSES.values()), err
-    status, out, err = run("inspect", model)
-    assert status == 0 and shows(out, TARGET, NUMBER, f"{CATEGORY}={CATEGORIES['pilot']}"), err
-    assert run("path", model)[0] == 0
-    status, _, err = run("path", data, "-t", TARGET, "--iterations", 10)
-    assert status == 0, err
-
-
 def test_predictions_and_their_explanations(run, data, model):
     output = data.parent / "[red]out.parquet"
     status, _, err = run("predict", model, data, "-o", output)
@@ -95,7 +85,6 @@ def test_pictures(run, data, model):
     for arguments in (
         ("compare", data, "-t", TARGET, *LEARNER),
         ("inspect", model, "--rows", data),
-        ("path", data, "-t", TARGET, "--iterations", 10),
     ):
         status, _, err = run(*arguments, "--plot", data.parent / "[i]plot.svg")
         assert status == 0, err

@@ -17,7 +17,7 @@ from tunefree.core.errors import DataError, ModelError
 from tunefree.core.parameters import NAMED, OTHER_OPTIONS, as_options, naming
 
 SOURCE = Path(tunefree.__file__).parent
-LEARNING = ("train", "compare", "path")  # commands that read data without a model
+LEARNING = ("train", "compare")  # commands that read data without a model
 READING = (*LEARNING, "predict", "explain", "evaluate", "report")
 # From which commands messages come, by the files that hold them; the first prefix that fits counts.
 COMMANDS = {
@@ -50,7 +50,7 @@ COMMANDS = {
     "training/targets.py": LEARNING,
     "training/training.py": ("train",),
     "distributed/": ("train",),
-    "plotting/files.py": ("compare", "path", "inspect"),
+    "plotting/files.py": ("compare", "inspect"),
     "report/learned.py": ("train",),
     "report/live_server.py": ("train",),
     "report/suspicions.py": ("train",),
@@ -78,7 +78,7 @@ OF_TRAINING = {
     "workflows/prediction.py": {"learner"},
     "workflows/interval_metrics.py": {"learner"},
     "workflows/columns.py": {"on_bad_row", "unlabelled"},  # what a training can do
-    "model_files/plan.py": {"classes", "group", "holdout", "learner", "scheduler", "shuffle", "workers"},
+    "model_files/plan.py": {"classes", "group", "holdout", "scheduler", "shuffle", "workers"},
 }
 
 

@@ -53,8 +53,6 @@ OTHERS = {  # values that differ from the defaults, and hold together with the d
     "settings": {"eta": 0.1, "theta": 1e-9},
     "view": "steady",
     "average": True,
-    "max_support": 100,
-    "device": "cuda",
     "passes": 3,
     "hash_bits": 12,
 }
@@ -62,7 +60,7 @@ NEEDED = {  # other values that some need to have an effect
     "seed": {"shuffle": True},
     "exposure": {"loss": "poisson", "task": "regression"},
     **{name: {"learner": "adagrad"} for name in ("settings", "view", "average", "passes")},
-    **{name: {"learner": "kernel-pistol"} for name in ("kernel", "max_support", "device")},
+    "kernel": {"learner": "kernel-pistol"},
 }
 
 
@@ -74,12 +72,10 @@ def help_of(*command):
 def test_lists_in_help_texts_are_those_of_the_registries():
     from tunefree import learners, losses
     from tunefree.model import views
-    from tunefree.papers.kernel import kernels
-    from tunefree.papers.kernel import learners as kernel_learners
+    from tunefree.papers.kernel import NAMES, kernels
 
     shown = help_of("train").replace("… ", "")
-    of_rows = [name for name in kernels.ALL if name != "precomputed"]
-    for name in (*of_rows, *learners.ALL, *kernel_learners.ALL, *losses.names("classification")):
+    for name in (*kernels.ALL, *learners.ALL, *NAMES, *losses.names("classification")):
         assert name in shown
     assert set(losses.names("regression")) <= {name.partition(":")[0] for name in losses.usage("regression")}
     assert all(name in records_of(Plan)["view"].meaning for name in ("raw", *views.ALL))
@@ -122,10 +118,9 @@ def test_parameters_without_an_option_follow_the_name_of_a_learner():
     shown = help_of("train")
     for name in OF_PYTHON | {"method", "set", "shard_rows"}:
         assert f"{option(name)[:40]} " not in shown.replace("--learner", "")
-    for text in ("adagrad:eta", "adagrad:eta=fast", "nag:average=5", "kernel-pistol:max_support=few"):
+    for text in ("adagrad:eta", "adagrad:eta=fast", "nag:average=5"):
         with pytest.raises(ModelError, match="is no setting; write NAME:SETTING=NUMBER"):
             Plan.of_options(text)
-    assert Plan.of_options("kernel-pistol:max_support=9").max_support == 9
 
 
 WRONG = [
@@ -163,7 +158,6 @@ def test_values_that_cannot_be_are_one_error_at_both_doors(run, data, tmp_path, 
 
 RUNS = [
     (("--resume", "--workers", "2", "--save-every", "9"), "--save-every is for one machine"),
-    (("--live", "0", "--workers", "2"), "--live is for one machine"),
     (("--memory-limit", "1G", "--scheduler", "tcp://x:1"), "--memory-limit is for one machine"),
     (("--verbose", "--workers", "2"), "--verbose is for one machine"),
     (("--checkpoint",), "--checkpoint is for shards; leave it out, or learn these by --workers or --scheduler"),
@@ -211,7 +205,7 @@ def test_estimators_have_no_other_names():
             assert not others & set(inspect.signature(kind).parameters), name
 
 
-@pytest.mark.parametrize("command", ["train", "compare", "path"])
+@pytest.mark.parametrize("command", ["train", "compare"])
 def test_commands_share_the_help_of_shared_options(command):
     shown = help_of(command)
     for words in ("Column to predict", "Column of sample weights.", "Hash features to 2^BITS", "--on-bad-row"):
@@ -356,7 +350,6 @@ WITHOUT_EFFECT = [
     ("serve classes.model --save-every 5", "--save-every is of a store; leave it out, or name one by --output"),
     ("train rows.svm -t y -o m", "svmlight text has no columns to name a target; leave --target out, or give a table"),
     ("train rows.svm --delimiter ; -o m", "--delimiter has no effect on svmlight files"),
-    ("path classes.csv -t rich --holdout 0.1", "No such option: --holdout"),
     ("columns classes.csv -t rich --loss hinge", "No such option: --loss"),
 ]
 
@@ -375,8 +368,6 @@ def test_what_has_no_effect_in_python_is_an_error(models):
     for options, problem in (
         ({"save_every": 5}, "`save_every` is of a checkpoint"),
         ({"resume": True}, "`resume` is of a checkpoint"),
-        ({"learner": "early-stopping", "memory_limit": "1G"}, "`memory_limit` is for learning row by row"),
-        ({"learner": "early-stopping", "passes": 2}, "`passes` is for learning row by row"),
         ({"epochs": 2}, "there is no parameter 'epochs'"),
         ({"save_evry": 3}, "there is no parameter 'save_evry'; did you mean 'save_every'"),
     ):
@@ -385,12 +376,3 @@ def test_what_has_no_effect_in_python_is_an_error(models):
     for options in ({"format": "csv"}, {"delimiter": ";"}, {"encoding": "latin-1"}, {"max_line_bytes": 99}):
         with pytest.raises(DataError, match=f"`{next(iter(options))}` is for files, and this is a table; leave it out"):
             tunefree.open_source(table, **options)
-
-
-def test_early_stopping_is_a_learner_at_both_doors(run, models, tmp_path):
-    early = ("--learner", "early-stopping", "--kernel", "rbf", "-q")
-    assert run("train", models / "classes.csv", "-t", "rich", *early, "-o", tmp_path / "m")[0] == 0
-    model = tunefree.train(str(models / "classes.csv"), target="rich", learner="early-stopping", kernel="rbf")
-    model.save(tmp_path / "n")
-    assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
-    assert model.predict({"age": [30.0], "job": ["cook"]}).shape == (1,)

@@ -35,13 +35,9 @@ OVERWRITING = [
     *[("train", "data.csv", "-t", "y", "-o", name) for name in NAMES],
     ("train", "*.csv", "-t", "y", "-o", "data.csv"),
     ("train", ".", "-t", "y", "-o", "data.csv"),
-    ("train", "data.csv", "-t", "y", "-o", "data.csv", "--learner", "early-stopping"),
     *[("predict", "people.model", "data.csv", "-o", name) for name in NAMES],
     ("predict", "people.model", "data.csv", "-o", "people.model"),
     ("explain", "people.model", "data.csv", "-o", "link.csv"),
-    ("path", "data.csv", "-t", "y", "-o", "hard.csv"),
-    ("path", "people.model", "--at", "3", "-o", "people.model"),
-    ("path", "plot.svg", "-t", "y", "--plot", "plot.svg"),
     ("compare", "plot.svg", "-t", "y", "--plot", "plot.svg"),
     ("inspect", "people.model", "--rows", "plot.svg", "--plot", "plot.svg"),
 ]
@@ -82,10 +78,8 @@ UNWRITABLE = {
 }
 WRITING = [
     ("train", "data.csv", "-t", "y", "-o"),
-    ("train", "data.csv", "-t", "y", "--learner", "early-stopping", "-o"),
     ("predict", "people.model", "data.csv", "-o"),
     ("explain", "people.model", "data.csv", "-o"),
-    ("path", "data.csv", "-t", "y", "-o"),
     ("train", "data.csv", "-t", "y", "-o", "m", "--report"),
     ("report", "people.model", "data.csv", "-o"),
     ("inspect", "people.model", "--weights"),
@@ -103,15 +97,12 @@ def test_what_cannot_be_written_is_told_before_anything_is_read(run, files, comm
     assert contents(files) == before and list((files / "folder").iterdir()) == []
 
 
-@pytest.mark.parametrize("command", [("path", "data.csv"), ("compare", "data.csv")], ids=lambda command: command[0])
-def test_a_plot_that_cannot_be_written_is_told_before_anything_is_read(run, files, command):
-    status, _, err = run(*command, "-t", "y", "--plot", f"{READ_ONLY}/p.svg")
+def test_a_plot_that_cannot_be_written_is_told_before_anything_is_read(run, files):
+    status, _, err = run("compare", "data.csv", "-t", "y", "--plot", f"{READ_ONLY}/p.svg")
     assert status == 2 and "cannot be written" in err
 
 
-@pytest.mark.parametrize(
-    "command", [command for command in WRITING if command[0] in ("train", "serve", "report", "path")]
-)
+@pytest.mark.parametrize("command", [command for command in WRITING if command[0] in ("train", "serve", "report")])
 def test_what_is_not_written_to_standard_output_is_not_written_to_a_file_of_that_name(run, files, command):
     status, _, err = run(*command, "-")
     assert status == 2 and "not written to standard output" in err
@@ -130,7 +121,7 @@ def test_a_folder_that_cannot_be_written_to_is_told_first(run, files, command, f
 
 
 def test_two_outputs_have_two_names(run, files):
-    status, _, err = run("path", "data.csv", "-t", "y", "-o", "new.svg", "--plot", "./new.svg")
+    status, _, err = run("compare", "data.csv", "-t", "y", "--report", "new.svg", "--plot", "./new.svg")
     assert status == 2 and "two outputs" in err
 
 

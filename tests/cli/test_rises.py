@@ -199,7 +199,6 @@ def test_an_exit_code_on_request(run, tmp_path):
     for options, problem in (
         (("--shuffle",), "--exit-code-on-drift has no effect with --shuffle"),
         (("--workers", "1"), "--exit-code-on-drift is for one machine"),
-        (("--learner", "early-stopping"), "--exit-code-on-drift is for learning row by row"),
         (("--exit-code-on-drift", "2"), "--exit-code-on-drift must lie between 3 and 125"),
     ):
         status, _, err = run("train", steady, "-t", "y", "-o", tmp_path / "d", *on_drift, *options)

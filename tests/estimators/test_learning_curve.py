@@ -142,7 +142,6 @@ def test_the_rate_is_the_theorems_through_the_last_point(model, data, loss, assu
 
 def test_theory_is_silent_where_its_conditions_fail():
     for settings in (
-        {"stochastic": "shuffled"},
         {"stop": 10},
         {"loss": "exponential", "eta": 0.1},
         {"loss": "hinge", "theta": 0.0},

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 
-from tunefree import IterativeRegularizationClassifier, TuneFreeClassifier
+from tunefree import TuneFreeClassifier
 from tunefree.core import threads
 
 X, y = make_classification(600, 6, random_state=0)
@@ -41,15 +41,6 @@ def test_the_model_of_a_pool_does_not_depend_on_the_number_of_threads(workers, t
         model.set_params(n_jobs=-1).save(tmp_path / "m")  # a file has the parameters
         written.add(((tmp_path / "m").read_bytes(), model.predict_proba(X).tobytes()))
     assert len(written) == 1
-
-
-@pytest.mark.parametrize("kernel", [None, "rbf"])
-def test_a_path_does_not_depend_on_the_number_of_threads(kernel):
-    def margins(**options):
-        options |= {"kernel": kernel, "max_iter": 10} | ({"gamma": 0.1} if kernel else {})
-        return IterativeRegularizationClassifier(**options).fit(X, y).decision_function(X)
-
-    assert (margins(n_jobs=1) == margins(n_jobs=2)).all() and (margins() == margins(n_jobs=3)).all()
 
 
 def test_a_number_of_threads_that_means_nothing_is_refused():

@@ -169,7 +169,7 @@ def test_paths_of_iterative_regularization_are_read_by_commands(files):
     model.save(files / "m", target="label")
     error = 100 * (1 - model.score(pd.read_csv(files / "people.csv").drop(columns="label"), y))
     assert f"{error:.2f} %" in command("evaluate", files / "m", files / "people.csv")
-    assert "20" in command("path", files / "m")
+    assert "of 20" in command("inspect", files / "m")
 
 
 def test_models_of_text_predict_its_lines(tmp_path):

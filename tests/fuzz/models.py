@@ -12,13 +12,12 @@ import numpy as np
 
 from tests.fuzz import raw
 from tests.papers.kernel.contracts import frozen_after
-from tunefree import ScInOLClassifier, load
+from tunefree import IterativeRegularizationClassifier, ScInOLClassifier, load
 from tunefree.core import storage
 from tunefree.core.errors import TunefreeError
 from tunefree.estimators.tables import encoder_of
 from tunefree.model_files import trained as model_files
 from tunefree.model_files.plan import Plan
-from tunefree.papers.early_stopping.training import descend
 from tunefree.stream.batch import BadRows
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
@@ -66,7 +65,8 @@ def saved(kind: str, folder: str) -> tuple[dict[str, np.ndarray], dict[str, Any]
         data |= {"g": [i // 5 for i in range(N)]}
         made = train(open_source(data), Plan(target="y", task="classification", group="g"))
     elif kind == "path":
-        made = descend(open_source(data), Plan(target="y"), iterations=20)
+        rows = {name: values for name, values in data.items() if name != "y"}
+        made = IterativeRegularizationClassifier(max_iter=20).fit(rows, data["y"])
     elif kind == "array":
         data = {name: data["x"] * (1 + k) for k, name in enumerate(("x0", "x1"))} | {"y": data["y"]}
         estimator = ScInOLClassifier(passes=1, class_weight={0: 2.0})

@@ -121,15 +121,6 @@ def test_a_kernel_learner_with_numbers_of_other_outputs_is_refused(folder):
         model_files.load(folder / "lie")
 
 
-def test_a_path_that_is_to_predict_in_no_thread_is_refused(folder):
-    arrays, header, _ = saved("path", str(folder))
-    header = copy.deepcopy(header)
-    header["estimator"]["parameters"]["n_jobs"] = 0
-    raw.save(folder / "lie", arrays, header)
-    with pytest.raises(ModelError, match="n_jobs == 0 in Parallel has no meaning"):
-        model_files.load(folder / "lie")
-
-
 def of_member(name, change):
     """A change of an array of the first member of a pool that only predicts."""
 

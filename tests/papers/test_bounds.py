@@ -8,7 +8,6 @@ import pytest
 from tunefree import papers
 from tunefree.papers import play
 from tunefree.papers.gradient_descent import FixedRates, gradient_norms, oracle
-from tunefree.theory.bounds import oracle_bound
 
 # Each algorithm, a loss, and whether the theorem takes rows of any size.
 THEOREMS = {
@@ -90,7 +89,7 @@ def test_oracle_rates_have_the_bound_of_4():
     for _ in range(30):
         result = play(oracle(result, u), X, y)
     bound = result.bound(u).value
-    assert bound == pytest.approx(oracle_bound(u, gradient_norms(result)[:, 0]), rel=1e-6)
+    assert bound == pytest.approx(np.abs(u) @ gradient_norms(result)[:, 0], rel=1e-6)
     assert result.regret(u) <= bound
 
 
@@ -115,16 +114,36 @@ def test_what_no_theorem_covers_has_a_reason(algorithm, loss, scale, reason):
     assert reason in str(bound)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
-@pytest.mark.parametrize("output", ["last", "average", "best"])
-def test_the_empirical_error_of_the_subgradient_method_is_within_its_lemma(loss, output):
-    for seed in range(20):
+def lemma_tightness(loss, seeds):
+    """Excess of the empirical error over its lemma, for the three outputs; fails where it is above 1."""
+    ratios = []
+    for seed in seeds:
         random = np.random.default_rng(seed)
-        X, y = random.normal(size=(30, 3)), random.choice([-1.0, 1.0], 30)
+        X = random.normal(size=(30, 3))
+        y = np.where(X[:, 0] + random.normal(size=30) > 0.0, 1.0, -1.0)
         path = papers.SubgradientMethod().run(X, y, 40, loss)
-        u = random.normal(size=3) * 3.0
-        bound = path.bound(u, output)
-        assert bound.value is not None, bound.reason
-        assert path.error(getattr(path, output)) - path.error(u) <= bound.value
-    assert "(10)" not in str(bound) and "Lemma" in bound.theorem
-    assert "eta_1 <=" in papers.SubgradientMethod(eta=50.0).run(X, y, 5, loss).bound(u).reason
+        for u in (np.linalg.lstsq(X, y, rcond=None)[0], random.normal(size=3)):
+            for output in ("last", "average", "best"):
+                bound = path.bound(u, output)
+                assert bound.value is not None, bound.reason
+                excess = path.error(getattr(path, output)) - path.error(u)
+                assert excess <= bound.value
+                ratios.append(excess / bound.value)
+    return ratios
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
+def test_the_empirical_error_of_the_subgradient_method_is_within_its_lemma(loss):
+    assert len(lemma_tightness(loss, range(20))) == 120
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
+def test_the_empirical_error_is_within_its_lemma_on_500_samples(loss):
+    ratios = lemma_tightness(loss, range(1000, 1500))
+    print(f"{loss}: error at most {max(ratios):.3f} of the bound, median {np.median(ratios):.4f}")
+
+
+def test_steps_that_no_lemma_covers_have_a_reason():
+    X, y = np.random.default_rng(0).normal(size=(30, 3)), np.array([-1.0, 1.0] * 15)
+    assert "eta_1 <=" in papers.SubgradientMethod(eta=50.0).run(X, y, 5, "hinge").bound(np.ones(3)).reason

@@ -51,7 +51,7 @@ def test_a_learner_of_the_papers_is_one_by_its_name(tmp_path):
     X = np.random.default_rng(0).normal(size=(200, 2))
     y = np.where((X**2).sum(axis=1) < 1.4, "inside", "outside")
     table = {"a": X[:, 0], "b": X[:, 1], "place": y}
-    model = tunefree.train(table, target="place", learner="kernel-pistol", max_support=150)
+    model = tunefree.train(table, target="place", learner="kernel-pistol")
     model.save(tmp_path / "m.model")
     again = tunefree.load(tmp_path / "m.model")
     assert type(again).__name__ == "OnlineClassifier" and again.learner == "kernel-pistol"

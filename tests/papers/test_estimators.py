@@ -62,7 +62,6 @@ def test_kernel_pistol_is_that_of_the_compiled_estimator(b):
         "passes": 1,
         "shuffle": False,
         "view": "raw",
-        "precision": "double",
         "gamma": 0.5,
         "loss": "smoothed-hinge",
     }
@@ -164,7 +163,7 @@ def test_no_theorem_covers_what_others_learn():
 
 
 PRACTICE = [
-    (lambda: tunefree.KernelPiSTOLClassifier(gamma=0.5, view="raw", shuffle=False, precision="double"), "gaussian"),
+    (lambda: tunefree.KernelPiSTOLClassifier(gamma=0.5, view="raw", shuffle=False), "gaussian"),
     (
         lambda: tunefree.PiSTOLClassifier(
             preset="practice", loss="smoothed-hinge", coordinate=False, shuffle=False, fit_intercept=False
@@ -196,3 +195,15 @@ def test_progressive_losses_of_kernels_count_the_first_rows():
     model = tunefree.KernelPiSTOLClassifier(gamma=0.5, view="raw", shuffle=False, preset="theory").fit(X, y)
     assert model.history()["loss"].to_pylist()[-1] == pytest.approx(model.progressive_loss_)
     assert model.progressive_loss_ > 0.5
+
+
+def test_progressive_losses_of_a_stream_count_the_rows_that_are_kept_back():
+    X, y = rows_of_norm_1(60)
+    model = tunefree.KernelPiSTOLClassifier(gamma=0.5, view="raw", shuffle=False, preset="theory")
+    whole = clone(model).fit(X, y).progressive_loss_
+    stream = model.partial_fit(X[:20], y[:20], classes=["no", "yes"])
+    assert 0.0 < stream.progressive_loss_ < 2.0
+    margins = stream.decision_function(X)
+    stream.partial_fit(X[20:], y[20:])
+    assert stream.progressive_loss_ == pytest.approx(whole, rel=1e-12)
+    assert (stream.partial_fit(X, y).progressive_loss_ < whole) and np.isfinite(margins).all()

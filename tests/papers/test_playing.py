@@ -138,7 +138,7 @@ def test_labels_and_numbers_are_those_of_the_loss():
         ([1.0, 2.0], [1, -1], "logistic", "X has shape"),
         ([[1.0], [2.0]], [7, 7], "logistic", "there are 1 classes"),
         ([[1.0], [2.0], [3.0]], [1, 2, 3], "hinge", "the hinge loss is of two classes"),
-        ([[1.0], [2.0]], [1, -1], "nonsense", "unknown loss"),
+        ([[1.0], [2.0]], [1, -1], "nonsense", "there is no loss .nonsense"),
     ],
 )
 def test_input_that_cannot_be_played_is_refused(X, y, loss, message):
@@ -187,9 +187,29 @@ def test_regret_over_rows_has_the_bound_beside_it():
     results = [play(made, X, y) for made in (papers.ScInOL1(), papers.ScInOL2(), papers.Adam())]
     display = RegretDisplay.from_result(*results, u=[1.0, 0.0, 0.0])
     names = [line.get_label() for line in display.lines_]
-    assert names == ["ScInOL1", "ScInOL1, Theorem 3.1", "ScInOL2", "ScInOL2, Theorem 3.2", "Adam"]
+    assert names == ["ScInOL1", "ScInOL1, Theorem 3.1", "ScInOL2", "ScInOL2, Theorem 3.2", "Adam, no bound"]
     assert display.notes_ == ["Adam: no theorem of the papers bounds the regret of Adam"]
     regrets, bounds = display.lines_[0].get_ydata(), display.lines_[1].get_ydata()
     assert regrets[-1] == pytest.approx(results[0].regret([1.0, 0.0, 0.0]))
     assert bounds[-1] == pytest.approx(results[0].bound([1.0, 0.0, 0.0]).value)
     assert (np.asarray(bounds)[:, None] >= 0).all() and display.ax_.get_xlabel() == "rounds (rows)"
+
+
+def test_lines_far_apart_have_a_logarithmic_axis():
+    X, y = data()
+    results = [play(papers.ScInOL2(), 1e3 * X, y), play(papers.OGD(), 1e3 * X, y)]
+    assert RegretDisplay.from_result(*results, u=[0.0] * 3).ax_.get_yscale() == "symlog"
+    assert RegretDisplay.from_result(*results, u=[0.0] * 3, log=False).ax_.get_yscale() == "linear"
+
+
+def test_the_best_function_is_found_for_columns_of_very_different_sizes():
+    X, y = data(5)
+    X = X * [1e3, 1.0, 1e-3]
+    result = play(papers.ScInOL2(), X, y)
+    best = result.comparator("best", 1e-2)
+    assert best.norms[0] == pytest.approx(1e-2)
+    random = np.random.default_rng(0)
+    for size in (1e-1, 1e-2, 1e-3):
+        for _ in range(30):
+            u = best.weights[:, 0] + size * random.normal(size=3) * [1e-5, 1e-2, 1e-2]
+            assert result.comparator(1e-2 * u / np.linalg.norm(u)).losses.sum() >= best.losses.sum() - 1e-5

@@ -53,9 +53,10 @@ def test_settings_that_rows_chose_are_inherited_saved_and_taken_over_by_the_last
     for goes_on, n_threads in ((model, 1), (other, 2)):
         with threads.at_most(n_threads):
             goes_on.learn(dense(X[700:]), y[700:], np.ones(400))
-            before = goes_on.pool.members.growth.settings()
+            growth = goes_on.pool.members.growth
+            before = {kind: growth.inherited(WHOLE, kind).for_rows(1100).settings for kind in growth.settings()}
             goes_on.freeze()
-        assert goes_on.pool.members.growth.settings() == before
+        assert growth.settings() == before  # of as many more trees as the rows afford, and no other trial
         assert goes_on.pool.members.growth.awake[WHOLE, "boosted"][0].rows == 1100
     assert differences(model, other) == []
 

@@ -1,7 +1,7 @@
-"""All at once for some minutes: kills, full disks, slow clients, nonsense, clocks that jump, and a challenger.
+"""All at once for some minutes: kills, full disks, slow clients, nonsense, and clocks that jump.
 
 ``python -m tests.serving.chaos --minutes 10 --rate 500`` prints what happened. No row that was acknowledged is lost or
-learned twice, the models are to the byte what an undisturbed learning of the journal makes, and memory does not grow.
+learned twice, the model is to the byte what an undisturbed learning of the journal makes, and memory does not grow.
 A pool grows until it has learned as many rows as it keeps; the model to begin with has learned these.
 """
 
@@ -11,7 +11,6 @@ import argparse
 import http.client
 import itertools
 import json
-import os
 import random
 import resource
 import signal
@@ -20,15 +19,12 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
-from tests.serving.model import N, Server, plan, table, write_model
-from tests.serving.undisturbed import check_store, learned_from
-from tunefree.model_files.trained import Trained
-from tunefree.serving.place import Place
+from tests.serving.model import Server, plan, write_model
+from tests.serving.undisturbed import check_store
 from tunefree.stream.source import open_source
 from tunefree.training.training import train
 
@@ -100,14 +96,11 @@ class Chaos:
             train(open_source(many_rows()), plan(learner=learner)).save(self.file)
         else:
             write_model(self.file, learner=learner)
-        kept = ("--keep-versions", 10**6, "--save-every", save_every, "--read-timeout", 2, "--label-days", 1)
+        kept = ("--keep-versions", 10**6, "--save-every", save_every, "--label-days", 1)
         self.arguments = (self.file, "-o", folder / "s", *kept)
         self.server, self.is_over = self._started(), False
         self.sent, self.statuses, self.happened = itertools.count(), Counter(), Counter()
         self.acknowledged, self.failures, self.memory = set(), [], []
-        self.challenger = folder / "s" / "incoming" / "new.model"
-        train(open_source(table(0, N // 2)), plan()).save(self.challenger)
-        assert self.server.ask("POST", "/versions", {"challenge": "new.model"})[0] == 200
 
     def _started(self):
         return Server(*self.arguments, module="tests.serving.jumping")
@@ -156,23 +149,18 @@ class Chaos:
                 time.sleep(0.1)
 
     def disturb(self):
-        """Kill the server or the challenger, or let its files have no further bytes for a while."""
+        """Kill the server, or let its files have no further bytes for a while."""
         start, unlimited = time.monotonic(), resource.RLIM_INFINITY
         while (now := time.monotonic() - start) < self.seconds:
             time.sleep(min(random.uniform(0.2, 1.8) * self.pause, self.seconds - now))
             self._note_memory()
-            if (what := random.random()) < 0.3:
+            if random.random() < 0.3:
                 resource.prlimit(self.server.process.pid, resource.RLIMIT_FSIZE, (4096, unlimited))
                 time.sleep(1.0)
                 resource.prlimit(self.server.process.pid, resource.RLIMIT_FSIZE, (unlimited, unlimited))
                 self.happened["full disks"] += 1
             elif time.monotonic() - start > (1.0 - CALM) * self.seconds:
                 continue
-            elif what < 0.4:
-                for child in children(self.server.process.pid):
-                    with suppress(ProcessLookupError):
-                        os.kill(child, signal.SIGKILL)
-                self.happened["challenger killed"] += 1
             else:
                 before = self.server
                 before.end(signal.SIGKILL)
@@ -212,23 +200,8 @@ class Chaos:
         assert not self.failures, self.failures[:3]
         learned = [row["age"] for row in check_store(self.folder / "s", self.folder / "u")]
         assert len(learned) == len(set(learned)) and set(learned) == self.acknowledged
-        self._check_challenger()
         assert self.growth() <= MOST_GROWTH, self.memory
         return len(learned)
-
-    def _check_challenger(self):
-        """It may have been killed last; the next start lets it learn what it has not yet."""
-        server = Server(*self.arguments)
-        until = time.monotonic() + 600
-        while server.ask("GET", "/model")[1]["challenger"]["rows behind"]:
-            assert time.monotonic() < until
-            time.sleep(0.2)
-        assert server.end() == 0
-        server.kill()
-        n_rows = learned_from(self.folder / "s", Trained.load(self.challenger), 0, self.folder / "u")
-        place = Place.read(self.folder / "s")
-        assert place.rows == n_rows == len(self.acknowledged)
-        assert (self.folder / "u").read_bytes() == place.file(self.folder / "s").read_bytes()
 
 
 def many_rows():
@@ -237,11 +210,6 @@ def many_rows():
     age, job = rng.uniform(0.0, 100.0, ROWS), rng.integers(7, size=ROWS)
     is_rich = rng.random(ROWS) < 1.0 / (1.0 + np.exp(job - age / 15.0))
     return {"age": age, "job": [f"j{k}" for k in job], "rich": np.where(is_rich, "yes", "no")}
-
-
-def children(process):
-    """The processes that one has started."""
-    return [int(word) for path in Path(f"/proc/{process}/task").glob("*/children") for word in path.read_text().split()]
 
 
 def main():

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.serving.model import N, plan, rows, table
-from tests.serving.test_challenger import caught_up
-from tests.serving.undisturbed import check_store, learned_from
+from tests.serving.undisturbed import check_store
 from tests.waiting import NEVER
 from tunefree.model_files.trained import Trained
-from tunefree.serving.place import Place
 from tunefree.serving.requests import Request
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Keeping
@@ -22,19 +20,12 @@ def grouped(start, stop, length=7):
     return [{**row, "home": f"h{(start + place) // length}"} for place, row in enumerate(rows(start, stop))]
 
 
-@pytest.mark.all_trees  # the challenger is a process of its own
 @pytest.mark.parametrize("learner", ["pool"])
 def test_requests_that_cut_a_group(tmp_path, learner):
     whole = table(0, N) | {"home": [f"h{place // 7}" for place in range(N)]}
     train(open_source(whole), plan(learner=learner, group="home")).save(tmp_path / "m")
     keeping = Keeping(keep_versions=10**6, save_every=40)
     with Service(Trained.load(tmp_path / "m"), tmp_path / "s", keeping=keeping) as service:
-        (tmp_path / "s" / "incoming" / "new.model").write_bytes((tmp_path / "m").read_bytes())
-        service.challenge("new.model")
         sent = [service.learner.submit(Request(grouped(start, start + 5))) for start in range(N, N + 100, 5)]
         assert all(future.result(NEVER) == {"learned": 5} for future in sent)
-        state = caught_up(service)
-        assert state["rows compared"] > 0
     assert len(check_store(tmp_path / "s", tmp_path / "u")) == 100
-    assert learned_from(tmp_path / "s", Trained.load(tmp_path / "m"), 0, tmp_path / "u") == 100
-    assert (tmp_path / "u").read_bytes() == Place.read(tmp_path / "s").file(tmp_path / "s").read_bytes()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import resource
 import signal
 import socket
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -182,56 +180,34 @@ def test_two_trainings_of_one_file(file, run, tmp_path):
     assert not (tmp_path / f".{file.name}.lock").exists()
 
 
-def test_clients_that_are_slow_or_many_are_ended(file, serve):
-    server = serve(file, "--read-timeout", 0.5, "--idle-timeout", 3, "--max-connections", 100)
-    slow = [connected(server, HALF) for _ in range(60)]
+def test_connections_are_limited_and_idle_ones_are_ended(file, serve):
+    server = serve(file, "--idle-timeout", 1, "--max-connections", 20)
     idle = [connected(server) for _ in range(30)]
-    many = [connected(server) for _ in range(60)]
-    assert all(is_ended(connection) for connection in [*slow, *idle, *many])
-    assert server.ask("POST", "/predict", rows(N, N + 1, "rich"))[0] == 200
-    too_many, too_slow = (
-        server.metric(f'connections_ended_total{{limit="{name}"}}') for name in ("too_many", "too_slow")
-    )
-    assert too_many + too_slow == 150 and too_many >= 50
+    assert server.ask("GET", "/live")[0] == 503
+    for connection in idle:
+        connection.close()
+    until(lambda: server.ask("GET", "/live")[0] == 200)
+    kept = connected(server, b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert kept.recv(1000).startswith(b"HTTP/1.1 200 ") and is_ended(kept)
     assert server.end() == 0
     assert len(server.plain) == 1 and not [line for line in server.log if "traceback" in line]
 
 
-def test_clients_that_drip_or_take_no_answer_are_ended(file, serve):
-    server = serve(file, "--read-timeout", 0.5)
-    dripping = connected(server)
-
-    def drip():
-        for letter in HALF * 100:
-            dripping.sendall(bytes([letter]))
-            time.sleep(0.02)
-
-    with pytest.raises(OSError):
-        drip()
-    body = json.dumps(rows(0, N, "rich") * 5).encode()
-    head = f"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-    connection = socket.socket()
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    connection.connect(("127.0.0.1", server.port))
-    connection.settimeout(NEVER)
-    with contextlib.suppress(OSError):  # once all buffers between the two are full, the server ends it
-        for _ in range(1000):
-            connection.sendall(head.encode() + b"\r\n\r\n" + body)
-    until(lambda: 'limit="too_slow"} 2.0' in server.ask("GET", "/metrics")[1].decode())
+def test_the_end_waits_for_no_client(file, serve):
+    server = serve(file, "--shutdown-timeout", 0.5)
+    half = [connected(server, HALF) for _ in range(10)]
     assert server.end() == 0
+    assert all(is_ended(connection) for connection in half)
 
 
 def test_what_is_too_large_is_refused(file, serve):
-    server = serve(file, "--max-rows", 10, "--max-body", 10_000, "--max-header", 1000)
+    server = serve(file, "--max-rows", 10, "--max-body", 10_000)
     assert server.ask("POST", "/predict", rows(N, N + 11, "rich")) == (
         413,
         {"error": "a request may have at most 10 rows; send fewer at a time"},
     )
     status, answer = server.ask("POST", "/predict", b" " * 20_000)
     assert status == 413 and answer == {"error": "a request may have at most 10000 bytes; send fewer rows at a time"}
-    connection = connected(server, b"GET /live HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 500)
-    connection.sendall(b"x" * 1000)
-    assert connection.recv(100).startswith(b"HTTP/1.1 431 ")
     assert server.ask("GET", "/live") == (200, {"status": "ok"})
 
 
@@ -319,25 +295,6 @@ def test_a_stranger_cannot_write_rows_that_wait_for_labels(file, serve, tmp_path
     assert learned == {**own, "rich": "no"}
 
 
-CHUNKED = (
-    b"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-)
-
-
-def test_trailers_and_what_stands_beside_chunks_have_the_limit_of_a_header(file, serve):
-    server = serve(file, "--max-header", 1000)
-    letters = b"".join(b"1\r\n%c\r\n" % letter for letter in json.dumps(rows(N, N + 1, "rich")).encode())
-    usual = connected(server, CHUNKED + letters + b"0\r\nDigest: " + b"x" * 100 + b"\r\n\r\n")
-    assert usual.recv(100).startswith(b"HTTP/1.1 200 ")
-    for start, repeated in ((b"0\r\n", b"X: 1\r\n"), (b"0\r\nX: ", b"x"), (b"1;extension=", b"x")):
-        connection = connected(server, CHUNKED + letters + start)
-        with contextlib.suppress(OSError):  # it is ended early
-            for _ in range(200):
-                connection.sendall(repeated * 10_000)
-        assert is_ended(connection)
-    assert server.metric('connections_ended_total{limit="too_large"}') == 3
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -371,9 +328,9 @@ def test_a_port_that_is_taken(file, run):
 def test_versions_over_http(file, serve, tmp_path):
     server = serve(file, "-o", tmp_path / "s")
     server.ask("POST", "/learn", rows(N, N + 10))
-    assert server.ask("POST", "/versions", {"save": True}) == (200, {"version": 2, "challenger": None})
+    assert server.ask("POST", "/versions", {"save": True}) == (200, {"version": 2})
     assert [version["n_rows"] for version in server.ask("GET", "/versions")[1]] == [N, N + 10]
-    assert server.ask("POST", "/versions", {"roll back to": 1}) == (200, {"version": 3, "challenger": None})
+    assert server.ask("POST", "/versions", {"roll back to": 1}) == (200, {"version": 3})
     assert server.ask("GET", "/model")[1]["rows"] == N
     assert server.ask("POST", "/versions", {"roll back to": 9})[0] == 422
     for body in ({"roll back to": True}, {"save": 1}, {"save": True, "take": "a"}, {}, [{"save": True}] * 2):

@@ -38,7 +38,6 @@ def test_metrics_and_events_exist():
     names = {f"tunefree_{of.metadata['metric']}_total" for of in fields(Counts)} | {
         f"tunefree_{name}" for name in metrics.GAUGES
     }
-    names |= {f"tunefree_challenger_{name}" for name in metrics.OF_CHALLENGER}
     named = set(re.findall(r"tunefree_\w+", PAGE))
     assert len(named) >= 6 and named <= names | {"tunefree_request_seconds_bucket"}, named - names
     sources = "".join(path.read_text() for path in SERVING.glob("*.py"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tunefree.model_files.trained import ended
 from tunefree.pool.published import remember
 from tunefree.serving.rows import Reader, going_on
-from tunefree.serving.settings import IGNORE, LEARN, Admission
+from tunefree.serving.settings import Admission
 from tunefree.serving.store import Store
 from tunefree.stream.notation import ColumnTypes
 from tunefree.training.training import learn_batch
@@ -19,24 +19,16 @@ def check_store(folder, path):
     with Store(folder, kept=10**6) as store:
         assert not list(store.unlearned())
         events = list(store.journal.events_after(0))
-        _learn(store.load(1), events, LEARN, path)
+        _learn(store.load(1), events, path)
         assert path.read_bytes() == store.folder.joinpath("current.model").read_bytes()
         return [row for event in events for row in event.rows]
 
 
-def learned_from(folder, model, after, path):
-    """Save what the events after one make of a challenger; returns the number of rows."""
-    with Store(folder, kept=10**6) as store:
-        events = [event._replace(remembered=[]) for event in store.journal.events_after(after)]
-        _learn(model, events, IGNORE, path)
-        return sum(len(event.rows) for event in events)
-
-
-def _learn(model, events, unknown_columns, path):
+def _learn(model, events, path):
     trained = going_on(model, ColumnTypes())
     reader = Reader(Admission())
     for event in events:
-        batch = reader.learned(trained, event.rows, unknown_columns)
+        batch = reader.learned(trained, event.rows)
         remember(trained.model, event.remembered)
         learn_batch(trained, batch)
     ended(trained).save(path)

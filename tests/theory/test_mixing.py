@@ -13,7 +13,7 @@ from tests.mixing.streams import KINDS, LOSSES, N_MEMBERS, late_class, log_softm
 from tests.mixing.twin import twin_of
 from tunefree.losses.tweedie_loss import Tweedie
 from tunefree.mixing.mixture import Mixture
-from tunefree.theory.bounds import scinol2_bound
+from tunefree.papers.scinol import scinol2_bound
 from tunefree.theory.mixing import correction_excess, interval_cost, mixing_excess
 
 OF_RATES = [kind for kind, loss in LOSSES.items() if isinstance(loss, Tweedie)]  # whose targets are above 0

@@ -139,7 +139,7 @@ def test_tables_of_numbers_leave_no_room_to_categories(tmp_path):
     lines = ["a,b,c,d,y\n", *(f"{row},{label}\n" for row, label in zip(numbers, y, strict=True))]
     for name, cuts in (("one", [3000]), ("other", [3000, 3100, 5003])):
         source = open_source(written(tmp_path, lines, cuts))
-        trained = train(source, Plan(target="y"), SilentWatcher(), memory_limit="3M")
+        trained = train(source, Plan(target="y"), SilentWatcher(), memory_limit="3500K")
         trained.save(tmp_path / name)
     (one, _), (other, _) = storage.load(tmp_path / "one"), storage.load(tmp_path / "other")
     assert one.keys() == other.keys() and all(other[name].tobytes() == one[name].tobytes() for name in one)

@@ -108,7 +108,6 @@ def test_what_a_model_cannot_go_on_with(run, days, tmp_path):
         ((days[1], "--learner", "nag"), "--learner"),
         ((days[1], "-t", "age"), "--target"),
         ((days[1], "--passes", 2), "--passes"),
-        ((days[1], "--learner", "early-stopping"), "--from"),
         ((tmp_path / "d.svm",), "svmlight"),
     ):
         status, _, err = run("train", *arguments, "--from", model, "-o", model)

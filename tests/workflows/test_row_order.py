@@ -99,7 +99,6 @@ def test_shuffling_is_seeded_and_refused_where_it_means_nothing(run, tmp_path):
     assert models[0] == models[1] != models[2]
     for options, word in (
         (("--shuffle", "--seed", "-1"), "--seed"),
-        (("--shuffle", "--learner", "early-stopping"), "--shuffle"),
         (("--shuffle", "-t", "fame"), "'fame'"),
     ):
         status, _, err = run("train", tmp_path / "d.parquet", "-t", "rich", "-o", tmp_path / "m", *options)

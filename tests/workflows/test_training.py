@@ -345,12 +345,8 @@ def test_settings_that_cannot_be_are_refused(options, message):
         ({"settings": {"eta": 0.1}}, "`settings` is for single learners"),
         ({"view": "steady"}, "`view` is for single learners"),
         ({"average": True}, "`average` is for single learners"),
-        ({"max_support": 9}, "`max_support` is for learners in a kernel's space; leave it out, or name one of these"),
-        ({"device": "cpu"}, "`device` is for learners in a kernel's space"),
         ({"seed": 3}, "`seed` is of the order that `shuffle` draws; leave it out, or pass `shuffle=True`"),
-        ({"learner": "nag", "kernel": "rbf"}, "`kernel` is for early stopping and learners in a kernel's space"),
-        ({"learner": "early-stopping", "holdout": 0.1}, "`holdout` is for learning row by row"),
-        ({"learner": "nag", "device": "cpu"}, "`device` is for learners in a kernel's space"),
+        ({"learner": "nag", "kernel": "rbf"}, "`kernel` is for learners in a kernel's space"),
     ],
 )
 def test_what_has_no_effect_is_refused(options, problem):

@@ -43,7 +43,7 @@ def all_kernels() -> list[Kernel]:
 def _modules() -> Iterator[ModuleType]:
     for module in pkgutil.walk_packages(tunefree.__path__, "tunefree."):
         if not module.name.endswith("__main__") and module.name != __name__:
-            with contextlib.suppress(ModuleNotFoundError):  # of an extra that is not installed, such as torch
+            with contextlib.suppress(ModuleNotFoundError):  # of an extra that is not installed, such as uvicorn
                 yield import_module(module.name)
 
 

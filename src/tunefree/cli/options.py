@@ -34,12 +34,10 @@ from tunefree.core.parameters import (
 )
 from tunefree.model_files.plan import (
     ERROR,
-    HERE,
     NOTATIONS,
     ON_BAD,
     ONE_MACHINE,
     POOLED,
-    ROW_BY_ROW,
     SHARDS,
     SKIP,
     Plan,
@@ -125,36 +123,35 @@ class Run(Parameters):
         None,
         "What the model may take, such as 4G; parts of it sleep before it does. By default a quarter of the memory.",
         LEARNING,
-        scopes=HERE,
+        scopes=(ONE_MACHINE,),
         metavar="SIZE",
     )
     earlier: Path | None = parameter(
         None,
         "A model, or a checkpoint, that goes on with these rows; it may be OUTPUT.",
         RESUMING,
-        scopes=HERE,
+        scopes=(ONE_MACHINE,),
         metavar="MODEL",
     )
     save_every: str | None = parameter(
         None,
         "Rows, or a time such as 10m, after which the training is saved to OUTPUT.checkpoint.",
         RESUMING,
-        scopes=HERE,
+        scopes=(ONE_MACHINE,),
         metavar="N|TIME",
     )
     checkpoint: bool = parameter(
         False, "Of shards: keep each round in OUTPUT.checkpoint, for `resume`.", RESUMING, scopes=(SHARDS,)
     )
-    resume: bool = parameter(False, "Go on from OUTPUT.checkpoint if it is there.", RESUMING, scopes=(ROW_BY_ROW,))
+    resume: bool = parameter(False, "Go on from OUTPUT.checkpoint if it is there.", RESUMING)
     workers: int | None = parameter(
         None,
         "Learn shards of the files in so many processes of this machine (extra dask).",
         CLUSTER,
         low=1,
-        scopes=(ROW_BY_ROW,),
     )
     scheduler: str | None = parameter(
-        None, "Learn shards of the files on the Dask cluster there.", CLUSTER, scopes=(ROW_BY_ROW,), metavar="ADDRESS"
+        None, "Learn shards of the files on the Dask cluster there.", CLUSTER, metavar="ADDRESS"
     )
     on_bad_shard: str = parameter(
         ERROR, "What to do with a shard that cannot be read: error, or skip.", CLUSTER, choices=ON_BAD, scopes=(SHARDS,)
@@ -163,15 +160,7 @@ class Run(Parameters):
         False, "Write what predicts only: a pool that cannot go on learning.", OUTPUT, scopes=(POOLED,)
     )
     report: Path | None = parameter(
-        None, "Write a report of the model too, as `tunefree report`.", OUTPUT, scopes=(ROW_BY_ROW,), metavar="FILE"
-    )
-    live: int | None = parameter(
-        None,
-        "Serve the report to this machine while the model learns; 0 for any port that is free.",
-        OUTPUT,
-        low=0,
-        scopes=HERE,
-        metavar="PORT",
+        None, "Write a report of the model too, as `tunefree report`.", OUTPUT, metavar="FILE"
     )
     exit_code_on_drift: int | None = parameter(
         None,
@@ -179,10 +168,10 @@ class Run(Parameters):
         OUTPUT,
         low=3,
         high=125,
-        scopes=HERE,
+        scopes=(ONE_MACHINE,),
         metavar="CODE",
     )
-    verbose: bool = parameter(False, "A line at each power of two rows.", OUTPUT, scopes=HERE, short="-v")
+    verbose: bool = parameter(False, "A line at each power of two rows.", OUTPUT, scopes=(ONE_MACHINE,), short="-v")
     quiet: bool = parameter(False, "Print nothing but errors.", OUTPUT, short="-q")
 
     def __post_init__(self) -> None:

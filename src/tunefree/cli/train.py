@@ -17,7 +17,7 @@ from tunefree.core.console import plain_console
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.locks import only_writer
 from tunefree.core.parameters import OUTPUT, as_options
-from tunefree.model_files.plan import TRAINERS, Plan
+from tunefree.model_files.plan import Plan
 from tunefree.serving.settings import CURRENT, INCOMING, is_store
 
 if TYPE_CHECKING:
@@ -92,10 +92,6 @@ def _train(output: Path, plan: Plan, files: Files, run: Run) -> tuple[Trained, i
     kept = checkpoint_of(output)  # beside a pipe or a device there may be no place for one
     is_kept = bool(run.checkpoint or run.save_every or run.resume or kept.exists())
     check_outputs([output, kept if is_kept else None, run.report], files.data)
-    if not plan.learns_rows:
-        trained: Trained = TRAINERS[plan.learner](files.source(is_table=plan.target is not None), plan)
-        trained.save(output)
-        return trained, 0
     return (_spread if run.is_spread else _learn)(files, plan, run, output)
 
 
@@ -189,16 +185,11 @@ def _watcher(run: Run) -> Watcher:
     """What shows how a training goes."""
     from tunefree.training.watching import SilentWatcher
 
-    watcher: Watcher = SilentWatcher()
-    if not run.quiet:
-        from tunefree.cli.display.training import TrainingDisplay
+    if run.quiet:
+        return SilentWatcher()
+    from tunefree.cli.display.training import TrainingDisplay
 
-        watcher = TrainingDisplay(run.verbose)
-    if run.live is not None:
-        from tunefree.cli.display.live import LiveDisplay
-
-        watcher = LiveDisplay(watcher, run.live)
-    return watcher
+    return TrainingDisplay(run.verbose)
 
 
 def _left(checkpoint: Path, plan: Plan, files: Files) -> str:

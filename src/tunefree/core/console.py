@@ -34,9 +34,9 @@ def plain_console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
-def description_column(before: str = "") -> Any:
+def description_column() -> Any:
     """A column of a progress bar with the description of its task, as it is."""
-    return TextColumn(f"{before}{{task.description}}", markup=False)
+    return TextColumn("{task.description}", markup=False)
 
 
 class ProgressLine:

@@ -47,7 +47,7 @@ NAMED = re.compile(
 OTHER_OPTIONS = {
     "earlier": "--from",
     "settings": "--learner NAME:SETTING",
-    **{name: f"--learner NAME:{name}" for name in ("view", "average", "max_support", "device")},
+    **{name: f"--learner NAME:{name}" for name in ("view", "average")},
 }
 NUMPYS_BOOLS = {("numpy", "bool"), ("numpy", "bool_")}  # without loading NumPy, which takes long
 KINDS: dict[Any, str] = {

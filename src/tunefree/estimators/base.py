@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -104,10 +103,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
         model, encoder = self._learned.model, tables.encoder_of(self)
         if encoder is not None:
             model.reserve_features(encoder.n_features)
-        news = model.news
         one_pass(self._learned, self._pieces(X, y, rounds), (self._count, *observers))
-        if news is None and model.news is not None:
-            warnings.warn(f"{model.news}; a larger max_support is more exact", stacklevel=2)
 
     def _count(self, trained: Trained, step: Step) -> None:
         self.t_ += len(step.row_losses)
@@ -210,8 +206,7 @@ class OnlineEstimator(Reported, Explaining, Saving, BaseEstimator):
     def progressive_loss_(self) -> float:
         """Progressive validation loss: the mean loss of the rows, each predicted before it is learned.
 
-        In regression it begins after the first row. Kernel learners keep their first 1,024 rows back; as long as
-        nothing else was predicted, it is NaN.
+        In regression it begins after the first row.
         """
         check_is_fitted(self)
         metrics = self._learned.progress.progressive[0]

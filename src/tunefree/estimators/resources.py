@@ -31,9 +31,9 @@ def needed(X: Block, n: int, functions: int, n_outputs: int) -> int:
 
     >>> from tunefree.core.rows import dense
     >>> needed(dense([[0.0] * 100]), 10**6, 9, 1)
-    1088000000
+    2688000000
     """
-    point = 4 * X.numbers.shape[1] + 8 * len(X.values) / max(n_rows(X), 1)
+    point = 12 * (X.numbers.shape[1] + len(X.values) / max(n_rows(X), 1))
     return int(GROWING * n * (point + 16 * functions * n_outputs))
 
 
@@ -41,10 +41,9 @@ def check_memory(banks: list[Any], X: Any, n: int) -> None:
     """Whether the machine could hold the support of kernel banks if ``n`` rows like those of a block all joined it."""
     most, bytes_needed = machine.memory(), 0
     for bank in banks:
-        bounded = n if bank.max_support is None else min(n, bank.max_support)
-        bytes_needed += needed(X, bounded, len(bank.members), bank.n_outputs)
+        bytes_needed += needed(X, n, len(bank.members), bank.n_outputs)
     if most and bytes_needed > most:
         raise ModelError(
             f"{n:,} rows may all become support points, which take {bytes_needed / 2**30:.1f} GiB of memory; this "
-            f"machine has {most / 2**30:.1f}: bound them with max_support, or learn without kernels"
+            f"machine has {most / 2**30:.1f}: learn fewer rows, or without kernels"
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from tunefree.core.errors import DataWarning, ModelError
 from tunefree.estimators.model_file import estimator_of
-from tunefree.model_files.plan import POOL, ROW_BY_ROW, TRAINERS, Plan, learns_rows, plan_of
+from tunefree.model_files.plan import Plan, plan_of
 from tunefree.model_files.trained import load as load_trained
 from tunefree.model_files.trained import refused
 from tunefree.stream.source import Source, open_source
@@ -34,8 +34,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     estimator
         Of the class that was saved, fitted, with the parameters that it had. Of a training by a plan it is a
         :class:`TuneFreeClassifier` or :class:`TuneFreeRegressor`; of a single learner an :class:`OnlineClassifier` or
-        :class:`OnlineRegressor`; and of early stopping an ``IterativeRegularizationClassifier`` or
-        ``IterativeRegularizationRegressor``. A model that was saved only for prediction has no ``partial_fit``.
+        :class:`OnlineRegressor`. A model that was saved only for prediction has no ``partial_fit``.
 
     Raises
     ------
@@ -116,10 +115,6 @@ def train(
     target = options.get("target") if plan is None else plan.target
     source = data if isinstance(data, Source) else open_source(data, is_table=target is not None)
     plan = plan or plan_of(_with_order(options, source), on_the_way)
-    if not plan.learns_rows:
-        for name in [name for name, value in on_the_way.items() if value]:
-            raise ModelError(f"`{name}` {ROW_BY_ROW.says}; leave it out, or {ROW_BY_ROW.remedy}")
-        return estimator_of(TRAINERS[plan.learner](source, plan))
     trained = training.train(source, plan, **on_the_way)
     is_sorted = trained.order is not None and trained.order.finding().is_sorted
     doubts = [*map(str, trained.progress.oddities), *map(str, doubts_of_columns(trained))]
@@ -132,5 +127,4 @@ def train(
 def _with_order(options: dict[str, Any], source: Source) -> dict[str, Any]:
     """Options, with which an order is drawn for the rows of a table in memory where they do not say it."""
     is_in_memory = not source.files and source.rewindable
-    is_kept = options.get("group") is not None or not learns_rows(options.get("learner", POOL))
-    return {"shuffle": True, **options} if is_in_memory and not is_kept else options
+    return {"shuffle": True, **options} if is_in_memory and options.get("group") is None else options

@@ -123,7 +123,8 @@ class Generation(Part):
             problem = birth.problem
         if has_trials and kind in growing.GROWERS:
             before = inherited(growing.GROWERS[kind], problem, birth.rows, before)
-        model = growing.grow(kind, problem, birth.rows, before.settings_for(len(problem.targets)))
+        before = before.for_rows(len(problem.targets))
+        model = growing.grow(kind, problem, birth.rows, before.settings)
         return None if model is None else cls(birth, kind, model, before)
 
     def knows(self, digests: np.ndarray) -> np.ndarray:

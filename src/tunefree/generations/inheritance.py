@@ -55,20 +55,20 @@ class Inherited(NamedTuple):
     """What a generation leaves to the next one."""
 
     settings: Settings = Settings()
-    rows: int = 0  # on which these were judged
+    rows: int = 0  # that they are for
     saved: float = 0.0  # work
     turn: int = 0  # neighbours that were tried in vain: the next one has its turn
 
-    def settings_for(self, n: int) -> Settings:
-        """The settings for more rows than they were judged on.
+    def for_rows(self, n: int) -> Inherited:
+        """The same for another number of rows.
 
         Trees beyond the fewest are as many more as the square root of the rows: so long is it until they fit noise
         (Yao, Rosasco, Caponnetto: On early stopping in gradient descent learning, Constructive Approximation 2007).
         """
-        settings = self.settings
-        if not self.rows or settings.trees <= settings.fewest_trees:
-            return settings
-        return settings._replace(trees=settings.trees * math.sqrt(n / self.rows))
+        settings, fewest = self.settings, self.settings.fewest_trees
+        if self.rows and settings.trees > fewest:
+            settings = settings._replace(trees=max(settings.trees * math.sqrt(n / self.rows), fewest))
+        return self._replace(settings=settings, rows=n)
 
 
 class Judged(NamedTuple):
@@ -188,9 +188,9 @@ def inherited(grower: Grower, problem: Problem, seed: int, before: Inherited) ->
     Neighbours are compared by few trees. Then there are as many as before, or fewer, or more while the latest gain.
     """
     n, saved, turn = len(problem.targets), before.saved, before.turn
-    settings = before.settings_for(n)
     n_earlier = min(int(EARLIER * n), MOST_ROWS)
-    saved += BUDGET * grower.work(settings, problem, n)
+    settings = before.for_rows(n_earlier).settings
+    saved += BUDGET * grower.work(before.for_rows(n).settings, problem, n)
 
     def next_of(settings: Settings) -> tuple[Settings, float]:
         neighbours = grower.neighbours(settings, problem)

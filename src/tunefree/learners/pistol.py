@@ -9,8 +9,7 @@ the round's slope, and the paper's algorithm with L = 1 is run on bound * x / M;
     alpha_{t-1} = a M (M + sum |s| ||x||),    w_t = g_{t-1} (b / alpha_{t-1}) exp(||g_{t-1}||^2 / (2 alpha_{t-1})).
 
 Slopes come divided by the loss's Lipschitz constant L: a and b here are the paper's a / L and b / L. The theorem asks
-for a of at least 2.25, where its bound is beyond all numbers (b exp(1652) ln T); the default is near the least bound,
-see :func:`tunefree.theory.bounds.pistol_parameter`.
+for a of at least 2.25, where its bound is beyond all numbers (b exp(1652) ln T); the default is near the least bound.
 The exponential is taken of the sum of logarithms, so it cannot overflow before the weight itself would.
 """
 

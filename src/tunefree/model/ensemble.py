@@ -19,7 +19,7 @@ Group = Any  # a LinearGroup, or a bank
 
 
 class Ensemble:
-    """The members of a model: a group of linear ones, then the banks of others.
+    """The members of a model: a group of linear ones, or a bank of others.
 
     Parameters
     ----------
@@ -95,18 +95,11 @@ class Ensemble:
 
     def take_warmup_predictions(self) -> WarmupPredictions | None:
         """Predictions of rows that all members had kept back and have now learned; linear members keep none back."""
-        taken = [bank.take_warmup_predictions() for bank in self.banks]
-        of_banks = [of_bank for of_bank in taken if of_bank is not None]
-        if self.linear.members or not of_banks or len(of_banks) < len(taken):
-            return None
-        return of_banks[0]._replace(predictions=np.concatenate([of_bank.predictions for of_bank in of_banks]))
+        return next((bank.take_warmup_predictions() for bank in self.banks), None)
 
     def keep(self, stays: list[int]) -> None:
-        """Go on with some members; banks that are left without any go."""
-        chosen = np.isin(np.arange(len(self.members)), stays)
-        for group, of_group in zip(self.groups, self._parts(chosen), strict=True):
-            group.keep(np.flatnonzero(of_group).tolist())
-        self.banks = [bank for bank in self.banks if bank.members]
+        """Go on with some of the linear members; no others are ever left out."""
+        self.linear.keep(stays)
 
     def add_class(self, n_outputs: int, n_classes: int) -> None:
         """Know one more class, of so many margins.

@@ -373,11 +373,6 @@ class Model(ScoredModel):
         """Rows that its banks are made of."""
         return self.ensemble.n_support
 
-    @property
-    def news(self) -> str | None:
-        """What has changed in how banks learn, for users; None if nothing has."""
-        return next((bank.news for bank in self.banks if bank.news is not None), None)
-
     def reduce(self) -> None:
         """Keep what predicts; see :meth:`tunefree.pool.model.PoolModel.reduce`."""
         raise ModelError("the model of a single learner predicts as it is; leave only_for_prediction out")

@@ -23,7 +23,7 @@ from tunefree.core.parameters import (
     refuse,
     words_of,
 )
-from tunefree.core.registry import Registry, names_in
+from tunefree.core.registry import names_in
 
 if TYPE_CHECKING:
     from tunefree.stream.batch import BadRows
@@ -39,7 +39,6 @@ def _flag(text: str) -> bool:
 
 POOL = "pool"
 # Learners of a table as a whole: functions of a source and a plan.
-TRAINERS = Registry("trainer", {}, "tunefree.trainers")
 ON_BAD = ERROR, SKIP = "error", "skip"
 TASKS = "classification", "regression"
 NOTATIONS = "decimal", "thousands", "na_values", "date"  # how columns are written
@@ -48,7 +47,7 @@ TYPES = ("decimal", "thousands", "na_values", "numeric", "categorical", "date") 
 PROBLEM = ("target", "task", "loss", "weight", "ignore", "text", "hash_bits", "on_bad_row", "unlabelled", *TYPES)
 READING = ("on_bad_row", "unlabelled", "shuffle", "seed")  # how rows are read
 # What may follow a learner's name in its option, beside its settings, and what makes a value of a text.
-OF_LEARNER: dict[str, Callable[[str], Any]] = {"view": str, "average": _flag, "max_support": int, "device": str}
+OF_LEARNER: dict[str, Callable[[str], Any]] = {"view": str, "average": _flag}
 EXCLUSIVE = (
     ("target", "weight", "exposure", "group", "ignore"),
     ("ignore", "text", "numeric", "categorical"),
@@ -61,12 +60,9 @@ SINGLE = Scope(
     "name a learner by `learner`, on one machine",
 )
 POOLED = Scope("is for the pool", "leave `learner` out")
-ROW_BY_ROW = Scope("is for learning row by row", "name another `learner`")
-KERNEL = Scope("is for early stopping and learners in a kernel's space", "name one of these by `learner`")
 WITH_KERNEL = Scope("is for learners in a kernel's space", "name one of these by `learner`")
 SHARDS = Scope("is for shards", "learn these by `workers` or `scheduler`")
 ONE_MACHINE = Scope("is for one machine", "learn no shards")
-HERE = ROW_BY_ROW, ONE_MACHINE
 DRAWN = Scope("is of the order that `shuffle` draws", "pass `shuffle=True`")
 
 
@@ -84,12 +80,6 @@ def plan_of(parameters: dict[str, Any], others: Iterable[str] = ()) -> Plan:
             known += others
             raise ModelError(f"there is no parameter {name!r}; {nearest(name, known, 'parameters', len(known))}")
     return Plan(**parameters)
-
-
-def learns_rows(learner: str) -> bool:
-    """Whether a learner of this name learns row by row; entry points are searched for names that are not known."""
-    is_known = learner == POOL or learner in learners.ALL
-    return is_known or learner not in TRAINERS
 
 
 @described
@@ -142,21 +132,20 @@ class Plan(Parameters):
         None,
         "Column of groups of rows that belong together, such as patients, and lie together: not learned.",
         LEARNING,
-        scopes=(ROW_BY_ROW, POOLED, ONE_MACHINE),
+        scopes=(POOLED, ONE_MACHINE),
         metavar="COLUMN",
     )
     class_weight: tuple[str, ...] = parameter(
         (),
         "What rows of a class weigh; or balanced, and all classes weigh the same.",
         LEARNING,
-        scopes=(ROW_BY_ROW,),
         metavar="LABEL=W",
     )
     classes: tuple[str, ...] = parameter(
         (),
         "All labels; a row with another one cannot be used. By default a new label becomes a class.",
         LEARNING,
-        scopes=HERE,
+        scopes=(ONE_MACHINE,),
         metavar="LABEL",
     )
     holdout: float = parameter(
@@ -165,21 +154,21 @@ class Plan(Parameters):
         LEARNING,
         low=0,
         high=0.5,
-        scopes=HERE,
+        scopes=(ONE_MACHINE,),
     )
     shuffle: bool = parameter(
         False,
         "Learn the rows in a random order, by way of files on the disk; for files that are sorted.",
         LEARNING,
-        scopes=HERE,
+        scopes=(ONE_MACHINE,),
     )
     seed: int = parameter(0, "Of the random order of `shuffle`.", LEARNING, low=0, scopes=(DRAWN,))
     kernel: str | None = parameter(
         None,
-        "rbf, laplacian, poly or linear: the kernel of a learner in a kernel's space, or of early stopping.",
+        "rbf, laplacian, poly or linear: the kernel of a learner in a kernel's space.",
         EXPERTS,
         metavar="NAME",
-        scopes=(KERNEL, ONE_MACHINE),
+        scopes=(WITH_KERNEL, ONE_MACHINE),
     )
     loss: str | None = parameter(
         None,
@@ -190,14 +179,14 @@ class Plan(Parameters):
         None,
         "Column of what each row was exposed to, such as years: an offset of the logarithm, for losses of counts.",
         EXPERTS,
-        scopes=(ROW_BY_ROW, ONE_MACHINE),
+        scopes=(ONE_MACHINE,),
         metavar="COLUMN",
     )
     learner: str = parameter(
         POOL,
-        "pool (linear learners, and trees that go on learning, mixed), early-stopping (the subgradient method on all "
-        f"rows in memory), or a single learner: {', '.join(learners.ALL)}; in the space of a kernel kernel-pistol, "
-        "kernel-sgd, kernel-regularized-sgd, kernel-online-regularized, kernel-perceptron.",
+        "pool (linear learners, and trees that go on learning, mixed), or a single learner: "
+        f"{', '.join(learners.ALL)}; in the space of a kernel kernel-pistol, kernel-sgd, kernel-regularized-sgd, "
+        "kernel-online-regularized, kernel-perceptron.",
         EXPERTS,
         metavar="NAME[:SETTING=VALUE,...]",
         scopes=(ONE_MACHINE,),
@@ -214,20 +203,7 @@ class Plan(Parameters):
     average: bool = parameter(
         False, "Predict with the mean of a single learner's iterates.", scopes=(SINGLE, ONE_MACHINE)
     )
-    max_support: int | None = parameter(
-        None,
-        "Largest number of support points; beyond it functions continue in random Fourier features.",
-        low=1,
-        scopes=(WITH_KERNEL, ONE_MACHINE),
-    )
-    device: str | None = parameter(
-        None,
-        "Where PyTorch computes sums of kernels, such as cuda; by default compiled code.",
-        scopes=(WITH_KERNEL, ONE_MACHINE),
-    )
-    passes: int = parameter(
-        1, "Number of passes over the rows.", EXPERTS, low=1, scopes=(ROW_BY_ROW, SINGLE, ONE_MACHINE)
-    )
+    passes: int = parameter(1, "Number of passes over the rows.", EXPERTS, low=1, scopes=(SINGLE, ONE_MACHINE))
     hash_bits: int = parameter(
         0, "Hash features to 2^BITS instead of an exact dictionary.", EXPERTS, low=0, high=30, metavar="BITS"
     )
@@ -261,21 +237,19 @@ class Plan(Parameters):
         self._check_roles()
 
     def _check_loss(self) -> None:
-        """A loss of counts is for numbers, learned row by row; only these have exposures."""
+        """A loss of counts is for numbers; only these have exposures."""
         from tunefree.losses.rates import check_has_rates, has_rates  # which loads the losses
 
         if has_rates(self.loss):
             if self.task is None:
                 object.__setattr__(self, "task", "regression")
-            if not self.learns_rows:
-                raise ModelError(f"`loss` {self.loss} {ROW_BY_ROW.says}; {ROW_BY_ROW.remedy}")
         elif self.exposure is not None:
             check_has_rates(losses.loss_of("regression", None), self.loss)
 
     def _check_names(self) -> None:
         """Raise an error if there is no such learner."""
-        if self.learner != POOL and self.learner not in learners.ALL and self.learner not in TRAINERS:
-            names = [POOL, *learners.ALL.search(), *TRAINERS.search()]
+        if self.learner != POOL and self.learner not in learners.ALL:
+            names = [POOL, *learners.ALL.search()]
             remedy = nearest(self.learner, names, "learners", len(names))
             raise ModelError(f"unknown learner {self.learner!r}; {remedy}")
         family = learners.family_of(self.learner)
@@ -297,21 +271,12 @@ class Plan(Parameters):
         return self.learner == POOL
 
     @property
-    def learns_rows(self) -> bool:
-        """Whether rows are learned one by one, as by all but trainers."""
-        return learns_rows(self.learner)
-
-    @property
     def scopes(self) -> set[Scope]:
         """What holds of a training by this plan."""
-        learns_rows, has_kernel = self.learns_rows, learners.family_of(self.learner) is not None
-        is_single = learns_rows and not self.is_pool
         holding = {
-            SINGLE: is_single,
+            SINGLE: not self.is_pool,
             POOLED: self.is_pool,
-            ROW_BY_ROW: learns_rows,
-            KERNEL: has_kernel or not learns_rows,
-            WITH_KERNEL: has_kernel,
+            WITH_KERNEL: learners.family_of(self.learner) is not None,
             DRAWN: self.shuffle,
             ONE_MACHINE: True,
         }

@@ -18,9 +18,7 @@ SEEN = ("raw", *VIEWS)
 CLASSES = Sequence(Label(), MANY_CLASSES)
 METRICS = {"rows": COUNT, "weight": SIZE, "loss": SIZE, "errors": SIZE}
 SETTING = {"learner": Text(), "settings": Mapping(FINITE), "view": Text(SEEN)}
-STEPS = {"eta": SIZE, "theta": SIZE, "order": Text(("batch", "cyclic", "shuffled")), "seed": COUNT}
 
-NONE = Text((), may_be_none=True)
 
 COLUMNS: dict[str, dict[str, Any]] = {  # what makes a column of each kind again, beside its name
     "number": {

@@ -29,7 +29,6 @@ KINDS = Registry("kind of model", {"linear": "tunefree.pool.model:restored"}, "t
 OTHERS = {  # what is said of a file of another kind than this
     "linear": "it holds a regularization path, which is not certified, explained or gone on with; train by another "
     "`learner`",
-    "path": "it was learned row by row and has no path; train with `learner='early-stopping'`, or give the data",
 }
 
 MOST_SHOWN = 500  # letters of what is wrong: a file could fill the screen
@@ -142,7 +141,7 @@ def load(path: str | os.PathLike[str], kind: str | None = None) -> Trained:
     Parameters
     ----------
     path : path
-    kind : {"linear", "path"}, optional
+    kind : {"linear"}, optional
         The only kind that is accepted; all kinds by default.
 
     Raises

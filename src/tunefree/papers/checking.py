@@ -122,4 +122,6 @@ def _keeps_its_bound(made: Any, name: str, loss: str, classes: int) -> str:
         assert regret <= bound.value + 1e-9 * (1.0 + abs(bound.value)), (
             f"the regret of {name} is {regret:g} and its bound is {bound.value:g} ({bound.theorem}, stream {seed})"
         )
+    if not bounded:
+        return "no bound is claimed on these streams"
     return f"the regret is within the bound on the {bounded} of {STREAMS} streams to which a theorem applies"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-RUNGS = 40  # halvings of the interval of the multiplier that keeps the norm at the radius
+RUNGS = 24  # halvings of the interval of the multiplier that keeps the norm at the radius
 LOWEST, HIGHEST = -12.0, 12.0  # log10 of that multiplier, over the rounds
 
 
@@ -51,14 +51,15 @@ def best_comparator(result: Any, radius: float | None = None) -> Comparator:
     features, back = _features(result)
     if radius == 0.0 or not features.any():
         return comparator_of(result, np.zeros((len(back), result.stream.n_outputs)))
-    weights = _minimised(result, features, 0.0 if radius is None else 10.0**LOWEST)
+    start = np.zeros((features.shape[1], result.stream.n_outputs))
+    weights = _minimised(result, features, 0.0 if radius is None else 10.0**LOWEST, start)
     if radius is not None and np.linalg.norm(weights) > radius:
-        low, high = LOWEST, HIGHEST
+        low, high, weights = LOWEST, HIGHEST, start
         for _ in range(RUNGS):
             middle = (low + high) / 2.0
-            weights = _minimised(result, features, result.rounds * 10.0**middle)
+            weights = _minimised(result, features, result.rounds * 10.0**middle, weights)
             low, high = (middle, high) if np.linalg.norm(weights) > radius else (low, middle)
-        weights = weights * min(1.0, radius / max(float(np.linalg.norm(weights)), 1e-300))
+        weights = weights * (radius / max(float(np.linalg.norm(weights)), 1e-300))
     return comparator_of(result, back @ weights)
 
 
@@ -72,24 +73,21 @@ def _features(result: Any) -> tuple[np.ndarray, np.ndarray]:
     return vectors[:, used] * roots, vectors[:, used] / roots
 
 
-def _minimised(result: Any, features: np.ndarray, penalty: float) -> np.ndarray:
-    """The weights (r, K) with the least total loss plus penalty / 2 ||w||^2, in units of the columns' sizes."""
-    K = result.stream.n_outputs
-    sizes = np.sqrt((features**2).mean(axis=0))
-    units = np.where(sizes > 0.0, sizes, 1.0)[:, None]
-    scaled = features / units[:, 0]
+def _minimised(result: Any, features: np.ndarray, penalty: float, start: np.ndarray) -> np.ndarray:
+    """The weights (r, K) with the least total loss plus penalty / 2 ||w||^2, from those of a similar penalty.
+
+    L-BFGS has them in units in which a loss of curvature 1 / 4 bends about equally along all features.
+    """
+    bends = 0.25 * (features**2).sum(axis=0) + penalty
+    units = 1.0 / np.sqrt(np.where(bends > 0.0, bends, 1.0))[:, None]
 
     def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        w = flat.reshape(-1, K)
-        margins = scaled @ w
-        losses = losses_of(result, margins).sum()
+        w = units * flat.reshape(start.shape)
+        margins = features @ w
         slopes = np.array([result.loss.slope(y, row) for y, row in zip(result.y, margins, strict=True)])
-        value = losses + 0.5 * penalty * ((w / units) ** 2).sum()
-        gradient = scaled.T @ slopes + penalty * w / units**2
-        return float(value), gradient.ravel()
+        value = losses_of(result, margins).sum() + 0.5 * penalty * (w**2).sum()
+        return float(value), (units * (features.T @ slopes + penalty * w)).ravel()
 
-    start = np.zeros(features.shape[1] * K)
-    options = {"maxiter": 500, "maxfun": 2000}
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
-    best = found.x if math.isfinite(found.fun) else start
-    return best.reshape(-1, K) / units
+    options = {"maxiter": 500, "maxfun": 2000, "ftol": 1e-12, "gtol": 1e-7}
+    least = minimize(objective, (start / units).ravel(), jac=True, method="L-BFGS-B", options=options)
+    return units * least.x.reshape(start.shape) if math.isfinite(least.fun) else start

@@ -10,6 +10,7 @@ from tunefree.papers.playing import Result
 from tunefree.plotting.style import pyplot, simplify
 
 POINTS = 60  # rounds at which a bound is evaluated
+FAR_APART = 30.0  # ratio of the largest and the smallest line from which on the vertical axis is logarithmic
 # Colours that people with colour blindness tell apart (Okabe, Ito 2008), each with a marker of its own.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -46,32 +47,34 @@ class RegretDisplay:
             The comparator, as for :meth:`tunefree.papers.playing.Result.regret`.
         ax : matplotlib axes, optional
         log : bool, optional
-            Whether the vertical axis is logarithmic (around 0 linear); by default where a bound is more than 30 times
-            the largest regret.
+            Whether the vertical axis is logarithmic (around 0 linear); by default where the largest line is more than
+            30 times the smallest.
         """
         if not results:
             raise ValueError("pass at least one result of tunefree.papers.play")
         if ax is None:
             ax = pyplot("RegretDisplay").subplots(figsize=(7.0, 4.2), layout="constrained")[1]
         simplify(ax)
-        lines, notes, largest, highest = [], [], 0.0, 0.0
+        lines, notes, heights = [], [], []
         for number, result in enumerate(results):
             comparator = result.comparator(u, radius)
             style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], "markersize": 4}
             rounds = np.unique(np.linspace(1, result.rounds, POINTS).astype(int))
             regrets = result.regrets(comparator)
-            every = max(result.rounds // 10, 1)
-            lines += ax.plot(np.arange(1, result.rounds + 1), regrets, label=result.name, markevery=every, **style)
-            bounds = [_bound_after(result, comparator, int(t)) for t in rounds]
-            largest = max(largest, float(np.abs(regrets).max()))
-            if result.bound(comparator).value is None:
-                notes.append(f"{result.name}: {result.bound(comparator).reason}")
+            heights.append(float(np.abs(regrets).max()))
+            bound = result.bound(comparator)
+            label = result.name if bound.value is not None else f"{result.name}, no bound"
+            between_markers = max(result.rounds // 10, 1)
+            lines += ax.plot(np.arange(1, result.rounds + 1), regrets, label=label, markevery=between_markers, **style)
+            if bound.value is None:
+                notes.append(f"{result.name}: {bound.reason}")
                 continue
-            label = f"{result.name}, {result.bound(comparator).theorem.rpartition(', ')[2]}"
+            bounds = [_bound_after(result, comparator, int(t)) for t in rounds]
+            label = f"{result.name}, {bound.theorem.rpartition(', ')[2]}"
             lines += ax.plot(rounds, bounds, linestyle="--", label=label, markevery=10, **style)
-            highest = max(highest, float(np.nanmax(bounds)))
-        if log or (log is None and highest > 30.0 * largest):
-            ax.set_yscale("symlog", linthresh=max(largest / 10.0, 1e-3))
+            heights.append(float(np.nanmax(bounds)))
+        if log or (log is None and max(heights) > FAR_APART * min(heights)):
+            ax.set_yscale("symlog", linthresh=max(min(heights) / 10.0, 1e-3))
         ax.axhline(0.0, color="#888888", linewidth=0.8)
         ax.set_xlabel("rounds (rows)")
         ax.set_ylabel(f"regret (sum of {results[0].loss.name} losses)")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tunefree.papers.algorithm import Algorithm, Stream, over
-from tunefree.theory.bounds import Bound, fixed_rates_bound, no_bound
+from tunefree.theory.bounds import Bound, no_bound
 
 PAPER = "Kempka, Kotlowski, Warmuth 2019"
 
@@ -80,18 +80,22 @@ class FixedRates(GradientDescent):
 
     def begin(self, stream: Stream) -> None:
         super().begin(stream)
-        rates = np.asarray(self.eta, np.float64)
-        self.rates = np.broadcast_to(rates[:, None] if rates.ndim == 1 else rates, self.weights.shape)
+        self.rates = self._rates(self.weights.shape)
 
     def step(self, gradient: np.ndarray) -> np.ndarray:
         return self.rates * gradient
 
     def bound(self, result: Any, comparator: Any) -> Bound:
-        """sum_i u_i^2 / (2 eta_i) + eta_i / 2 sum_t gradient_{t,i}^2."""
+        """sum_i u_i^2 / (2 eta_i) + eta_i / 2 sum_t gradient_{t,i}^2; infinite where u_i is not 0 and eta_i is."""
+        u, eta = comparator.weights, self._rates(comparator.weights.shape)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            away = np.where(u == 0.0, 0.0, u**2 / (2.0 * eta))
+        return Bound(float((away + 0.5 * eta * gradient_norms(result) ** 2).sum()), f"{PAPER}, Appendix A")
+
+    def _rates(self, shape: tuple[int, ...]) -> np.ndarray:
+        """eta_i (d, K)."""
         rates = np.asarray(self.eta, np.float64)
-        rates = np.broadcast_to(rates[:, None] if rates.ndim == 1 else rates, comparator.weights.shape)
-        norms = gradient_norms(result)
-        return Bound(fixed_rates_bound(comparator.weights, norms, rates), f"{PAPER}, Appendix A")
+        return np.broadcast_to(rates[:, None] if rates.ndim == 1 else rates, shape)
 
 
 def gradient_norms(result: Any) -> np.ndarray:

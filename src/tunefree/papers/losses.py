@@ -72,7 +72,11 @@ def loss_and_targets(loss: Any, y: Any) -> tuple[Any, np.ndarray]:
         raise ValueError(f"the targets have shape {y.shape}; pass one target for each row")
     if not isinstance(loss, str):
         return OneMargin(loss, type(loss).__name__), y.astype(np.float64)
-    of_classes = loss.partition(":")[0] in names("classification")
+    name = loss.partition(":")[0]
+    of_classes = name in names("classification")
+    if not of_classes and name not in names("regression"):
+        known = ", ".join(dict.fromkeys(names("classification") + names("regression")))
+        raise ValueError(f"there is no loss {name!r}; choose one of {known}")
     if loss == "square" and np.issubdtype(y.dtype, np.number):
         return OneMargin(loss_of("regression", loss), loss), y.astype(np.float64)
     if not of_classes:

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from tunefree.papers.algorithm import Algorithm, Stream, over
+from tunefree.papers.pistol_risk import pistol_bound, pistol_parameter
 from tunefree.papers.spaces import space_of
-from tunefree.theory.bounds import Bound, growing_pistol_bound, log_phi, no_bound, pistol_bound, pistol_parameter
+from tunefree.theory.bounds import Bound, growing_pistol_bound, log_phi, no_bound
 
 PAPER = "Orabona 2014"
 LARGEST_NORM = 1.0 + 1e-12  # that counts as 1
@@ -58,7 +59,7 @@ class PiSTOL(PiSTOLParameters):
     ----------
     a : float, optional
         At least 2.25 L for the theorem, in units of the slopes, as in the paper. By default that with the least bound,
-        :func:`tunefree.theory.bounds.pistol_parameter` times L.
+        :func:`tunefree.papers.pistol_risk.pistol_parameter` times L.
     b : float or {"horizon"}, default 1
         ``"horizon"``: sqrt(2 a L T), as in the paper's experiments, where T is known.
     L : float, optional

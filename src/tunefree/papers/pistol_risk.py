@@ -18,7 +18,57 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tunefree.theory.bounds import log_phi
+from tunefree.theory.bounds import pistol_overhead
+
+
+def pistol_bound(norm: float, slopes: float, rounds: int, a: float, b: float = 1.0) -> float:
+    """Regret bound of PiSTOL (Orabona 2014, Theorem 1) for L = 1 and ||x_t|| <= 1, with phi as in its proof.
+
+    Parameters
+    ----------
+    norm : float
+        Norm of the comparator.
+    slopes : float
+        Sum of the absolute slopes: of the rounds 1 to T - 1, as the theorem is printed, or of all T rounds, as its
+        proof has it, which bounds the regret by alpha_T.
+    rounds : int
+        T.
+    a : float
+        Above 2.2495; at 2.25 phi is exp(1652). :func:`pistol_parameter` is the value with the least bound.
+    b : float, default 1
+
+    Examples
+    --------
+    >>> round(pistol_bound(1.0, 50.0, 100, a=4.0), 1)
+    40.2
+    """
+    spread = math.sqrt(2.0 * a * (1.0 + slopes) * math.log1p(norm * math.sqrt(a * rounds) / b))
+    return norm * spread + float(pistol_overhead(rounds, a, b))
+
+
+def pistol_parameter(norm: float = 1.0, rounds: int = 10_000, b: float = 1.0) -> float:
+    """The a with the least bound of Theorem 1 of Orabona 2014, for L = 1, ||x_t|| <= 1 and slopes of 1.
+
+    Parameters
+    ----------
+    norm : float, default 1
+        Norm of the comparator.
+    rounds : int, default 10000
+        T.
+    b : float, default 1
+
+    Examples
+    --------
+    >>> round(pistol_parameter(), 2), round(pistol_parameter(rounds=100), 2)
+    (3.09, 3.69)
+    """
+    low, high = math.log(2.25), math.log(1e6)
+    ratio = (math.sqrt(5.0) - 1.0) / 2.0
+    for _ in range(100):  # golden section: the bound has one minimum
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        bounds = [pistol_bound(norm, rounds - 1.0, rounds, math.exp(log_a), b) for log_a in (left, right)]
+        low, high = (low, right) if bounds[0] <= bounds[1] else (left, high)
+    return math.exp((low + high) / 2.0)
 
 
 class Constants(NamedTuple):
@@ -39,7 +89,7 @@ def constants_of(loss: Any, a: float, b: float = 1.0) -> Constants:
     loss : loss
         With a Lipschitz constant.
     a : float
-        In units of the Lipschitz constant: :func:`tunefree.theory.bounds.pistol_parameter`.
+        In units of the Lipschitz constant: :func:`pistol_parameter`.
     b : float, default 1
 
     Examples
@@ -263,8 +313,7 @@ def _overhead(rounds: float, constants: Constants) -> float:
     """b phi(L / a) ln(1 + T), infinite where it overflows."""
     if not (constants.b > 0.0 and rounds >= 1.0):
         raise ValueError(f"b must be above 0 and T at least 1, not {constants.b} and {rounds}")
-    logs = math.log(constants.b) + log_phi(constants.lipschitz / constants.a) + math.log(math.log1p(rounds))
-    return math.exp(logs) if logs < 709.0 else math.inf
+    return float(pistol_overhead(rounds, constants.a / constants.lipschitz, constants.b))
 
 
 def _inside(rounds: float, constants: Constants) -> float:

@@ -14,9 +14,10 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tunefree.papers.algorithm import Algorithm, Stream, over
-from tunefree.theory.bounds import Bound, no_bound, scinol1_bound, scinol2_bound
+from tunefree.theory.bounds import Bound, no_bound
 
 PAPER = "Kempka, Kotlowski, Warmuth 2019"
 
@@ -96,9 +97,9 @@ class ScInOL1(ScInOL):
         lacking = self.check_slopes(result)
         if lacking:
             return lacking
-        scales, u = spreads_of(result), comparator.weights
-        value = sum(scinol1_bound(u[:, k], scales[:, k], result.rounds, self.epsilon) for k in range(u.shape[1]))
-        return Bound(result.stream.lipschitz * value, f"{PAPER}, Theorem {'3.1' if u.shape[1] == 1 else 'G.1'}")
+        value = scinol1_bound(comparator.weights, spreads_of(result), result.rounds, self.epsilon)
+        number = "3.1" if result.stream.n_outputs == 1 else "G.1"
+        return Bound(result.stream.lipschitz * value, f"{PAPER}, Theorem {number}")
 
 
 class ScInOL2(ScInOL):
@@ -136,13 +137,57 @@ class ScInOL2(ScInOL):
         lacking = self.check_slopes(result)
         if lacking:
             return lacking
-        scales, u, X = spreads_of(result), comparator.weights, np.abs(result.X)
+        X = np.abs(result.X)
         first = X[(X != 0).argmax(axis=0), np.arange(X.shape[1])]  # |x_{tau_i, i}|
-        value = sum(scinol2_bound(u[:, k], scales[:, k], first, self.epsilon) for k in range(u.shape[1]))
-        return Bound(result.stream.lipschitz * value, f"{PAPER}, Theorem {'3.2' if u.shape[1] == 1 else 'G.2'}")
+        value = scinol2_bound(comparator.weights, spreads_of(result), first[:, None], self.epsilon)
+        number = "3.2" if result.stream.n_outputs == 1 else "G.2"
+        return Bound(result.stream.lipschitz * value, f"{PAPER}, Theorem {number}")
 
 
 def spreads_of(result: Any) -> np.ndarray:
     """S_hat_{T,i} = sqrt(S_{T,i}^2 + M_{T,i}^2) of the rounds of a result, (d, K)."""
     slopes = result.slopes.reshape(result.rounds, -1) / result.stream.lipschitz
     return np.sqrt((result.X**2).T @ slopes**2 + (np.abs(result.X).max(axis=0) ** 2)[:, None])
+
+
+def scinol1_bound(weights: ArrayLike, scales: ArrayLike, rounds: int, epsilon: float = 1.0) -> float:
+    """Theorem 3.1: sum_i 2 |u_i| S_i ln(1 + 2 |u_i| S_i T / epsilon) + epsilon (1 + ln T), for slopes of at most 1.
+
+    Parameters
+    ----------
+    weights, scales : arrays of the same shape
+        u, and S_hat_i = sqrt(S_i^2 + M_i^2) after the last round.
+    rounds : int
+        T.
+    epsilon : float, default 1
+
+    Examples
+    --------
+    >>> round(scinol1_bound([0.0], [3.0], 100), 3)
+    5.605
+    """
+    reach = 2.0 * np.abs(np.asarray(weights, np.float64)) * np.asarray(scales, np.float64)
+    return float((reach * np.log1p(reach * rounds / epsilon) + epsilon * (1.0 + math.log(rounds))).sum())
+
+
+def scinol2_bound(weights: ArrayLike, scales: ArrayLike, first: ArrayLike, epsilon: float = 1.0) -> float:
+    """Theorem 3.2: sum_i epsilon + 2 |u_i| S_i (ln(3 |u_i| S_i^3 / (epsilon first_i^2)) - 1), for slopes of at most 1.
+
+    Parameters
+    ----------
+    weights, scales, epsilon
+        As in :func:`scinol1_bound`.
+    first : array that can be broadcast to their shape
+        Absolute value of each feature in the first round in which it is not 0.
+
+    Examples
+    --------
+    >>> scinol2_bound([0.0, 0.0], [3.0, 1.0], [1.0, 1.0])
+    2.0
+    """
+    u, s = np.abs(np.asarray(weights, np.float64)), np.asarray(scales, np.float64)
+    used = (u > 0) & (s > 0)
+    # Logarithms of the factors are added, since their product could overflow or underflow.
+    logs = math.log(3.0 / epsilon) + np.log(u[used]) + 3.0 * np.log(s[used])
+    logs -= 2.0 * np.log(np.broadcast_to(np.asarray(first, np.float64), u.shape)[used])
+    return float(u.size * epsilon + (2.0 * u[used] * s[used] * (logs - 1.0)).sum())

@@ -537,7 +537,7 @@ class Pool(Part):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of generations, of mixtures, and of the rows and scores that are kept, which a limit of memory is on."""
+        """Bytes of generations, mixtures, and the rows and scores that are kept, on which a limit of memory is."""
         of_contexts = [[context.mixture, context.frozen, context.conformal] for context in self.contexts]
         of_copy = [] if self.copies.copy is None else self.copies.copy.generations
         return size_of([self.members.growth, self.balance, self.waiting, of_copy, *of_contexts])

@@ -139,7 +139,6 @@ class Document(NamedTuple):
     summary: list[Fact]  # the few numbers that come first
     sections: list[Section]
     footer: str = ""
-    refresh: int = 0  # seconds after which a page is loaded again; 0 for never
 
 
 def on_axes(draw: Callable[..., Any], *arguments: Any) -> Callable[[Any], Any]:

@@ -8,8 +8,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tunefree.generations.settings import Settings
 from tunefree.model.targets import MOST_SUMMED, RunningMetrics
 from tunefree.model_files.plan import Plan
@@ -30,7 +28,6 @@ from tunefree.workflows.comparison import in_figures
 
 MOST = 400  # columns that are listed
 PACKAGES = ("tunefree", "numpy", "numba", "pyarrow")
-PATH = ("training_loss", "validation_loss", "training_error", "validation_error", "norm")  # of an iteration
 MOST_RISES = 20  # rises that people see
 OF_RISES = (
     f"A sequential test of level {LEVEL:g} for the whole stream, and anew after each rise, for independent rows. It"
@@ -62,13 +59,6 @@ def summary(trained: Trained, output: Path, for_programs: bool = False) -> list[
     blocks: list[Block] = [
         Facts([*facts_of_rows(trained), *losses(trained), *facts_of_drifts(trained), Fact("model", str(output))])
     ]
-    if trained.model.kind == "path":
-        blocks += notes_of(oddity_lines(trained.progress.oddities))
-        held_out = trained.model.path.validation_loss[-1]
-        if trained.model.stop == len(trained.model.path) and not np.isnan(held_out):
-            hint = "rows held out were best predicted at the end; tunefree path --iterations makes it longer"
-            blocks.append(Note(hint, "note"))
-        return blocks
     blocks += [*tables_of_reasons(trained.progress.reasons), *warnings_of(trained, is_ending=not for_programs)]
     blocks += [*blocks_of_drifts(trained), *bounds(trained)] if for_programs else []
     return [*blocks, *tables_of_passes(trained), *notes_of(_remarks(trained))]
@@ -93,7 +83,7 @@ def facts_of_goal(trained: Trained) -> list[Fact]:
     facts += [Fact("loss", loss_name(model))]
     if model.kind == "path":
         kernel = model.estimator.kernel
-        facts += [Fact("learner", "early-stopping"), Fact("kernel", kernel, lambda name: name or "none")]
+        facts += [Fact("learner", "iterative regularization"), Fact("kernel", kernel, lambda name: name or "none")]
         return facts + ([] if kernel is None else [Fact("gamma", model.estimator.gamma_, THREE)])
     averaged = ", averaged" if model.options.average else ""
     facts.append(Fact("learner", model.learner, lambda name: f"{name}{averaged}"))

@@ -6,9 +6,12 @@ import asyncio
 import gc
 import json
 import secrets
+import signal
+import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,7 +23,6 @@ from starlette.responses import Response
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.core.parameters import as_options
 from tunefree.serving import requests
-from tunefree.serving.connections import Refusals, Server, bound, protocol_of
 from tunefree.serving.journal import Row, StoreError, as_text
 from tunefree.serving.logs import log_json, tell
 from tunefree.serving.metrics import Metrics
@@ -28,6 +30,7 @@ from tunefree.serving.openapi import description
 from tunefree.serving.rows import MOST_LETTERS
 from tunefree.serving.service import Service
 from tunefree.serving.settings import Limits
+from tunefree.training.stopping import SIGNALS
 from tunefree.workflows.prediction import CONFORMAL, PLAIN, OutputColumns
 
 SWITCH = 0.0001  # seconds after which Python lets another thread go on: a prediction lets go some forty times
@@ -54,9 +57,9 @@ class _RequestError(Exception):
 class Application:
     """Answers requests to a service, as a server of ASGI calls it."""
 
-    def __init__(self, service: Service, limits: Limits, refusals: Refusals) -> None:
+    def __init__(self, service: Service, limits: Limits) -> None:
         self._service, self._limits, self._token = service, limits, limits.token()
-        self._metrics, self._n_bytes = Metrics(service, refusals), 0
+        self._metrics, self._n_bytes = Metrics(service), 0
         self._hosts = set(map(str.lower, ("localhost", "127.0.0.1", "[::1]", limits.host, *limits.allow_host)))
         self._endpoints: dict[tuple[str, str], Callable[[Request], Awaitable[Answer]]] = {
             ("POST", "/predict"): self._predict,
@@ -174,9 +177,6 @@ class Application:
             "roll back to": (int, service.roll_back),
             "take": (str, service.take),
             "save": (bool, service.save),
-            "challenge": (str, service.challenge),
-            "promote": (bool, service.promote),
-            "drop challenger": (bool, service.drop_challenger),
         }
         name, value = next(iter(wanted[0].items()), ("", None))
         kind, change = changes.get(name, (None, print))
@@ -187,8 +187,7 @@ class Application:
 
         def changed() -> Row:
             change(*([] if kind is bool else [value]))
-            challenger = None if service.shadow is None else service.shadow.place.name
-            return {"version": service.store.versions[-1].number, "challenger": challenger}
+            return {"version": service.store.versions[-1].number}
 
         return 200, await run_in_threadpool(changed)
 
@@ -313,6 +312,36 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _READER = json.JSONDecoder(parse_constant=_no_number, parse_int=_whole, object_pairs_hook=_object)
 
 
+class _Server(uvicorn.Server):
+    """A server that any of the usual signals ends, with status 0."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take signals as requests to end."""
+        before = {number: signal.signal(number, self.handle_exit) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():  # a further signal must not disturb that what was learned is saved
+                signal.signal(number, signal.SIG_IGN if self.should_exit and number != signal.SIGINT else handler)
+
+
+def _bound(limits: Limits) -> socket.socket:
+    """A socket that listens.
+
+    Raises
+    ------
+    ModelError
+        If the address or the port cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in limits.host else socket.AF_INET
+    try:
+        return socket.create_server((limits.host, limits.port), family=family, backlog=2048)
+    except OSError as error:
+        problem = f"`port={limits.port}`: {limits.host} cannot be listened on ({error.strerror or error})"
+        raise ModelError(f"{problem}; name another `port`, or 0 for any that is free") from None
+
+
 def serve(service: Service, limits: Limits) -> None:
     """Serve until a signal ends it, and close the service.
 
@@ -322,9 +351,7 @@ def serve(service: Service, limits: Limits) -> None:
         If the port cannot be had, or the token cannot be read.
     """
     log_json()
-    refusals = Refusals()
-    with service, bound(limits) as listening:
-        app = Application(service, limits, refusals)
+    with service, _bound(limits) as listening:
         options: dict[str, Any] = {
             "log_config": None,
             "access_log": False,
@@ -333,11 +360,11 @@ def serve(service: Service, limits: Limits) -> None:
             "proxy_headers": False,
         }
         options |= {"timeout_keep_alive": limits.idle_timeout, "timeout_graceful_shutdown": limits.shutdown_timeout}
-        config = uvicorn.Config(app, **options, http=protocol_of(limits, refusals), ws="none")
+        options |= {"limit_concurrency": limits.max_connections, "http": "httptools", "ws": "none"}
         sys.setswitchinterval(SWITCH)
         gc.freeze()  # to look for garbage in what is there by now takes 60 ms and more, in which nothing goes on
         host, port = listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         tell("started", address=address, rows=service.learner.published.rows, version=service.store.versions[-1].number)
-        Server(config).run([listening])
+        _Server(uvicorn.Config(Application(service, limits), **options)).run([listening])
     tell("ended", version_saved=service.learner.failure is None, problem=service.learner.failure)

@@ -35,15 +35,14 @@ from tunefree.core.errors import TunefreeError
 from tunefree.pool.published import Remembered
 
 Row = dict[str, Any]
-FORMAT = 2
+FORMAT = 3
 DURABLE = {"power": "FULL", "process": "NORMAL"}  # what is survived: a loss of power, or the end of the process
 BUSY = 10.0  # seconds that another process may hold the file, as a backup does
 _WRITER = json.JSONEncoder(separators=(",", ":"))
 _TABLES = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS events (
-    sequence INTEGER PRIMARY KEY AUTOINCREMENT, rows TEXT NOT NULL, n_rows INTEGER NOT NULL, remembered BLOB NOT NULL,
-    losses BLOB);
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT, rows TEXT NOT NULL, remembered BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS waiting (
     place INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, row TEXT NOT NULL, remembered BLOB NOT NULL,
     since REAL NOT NULL);
@@ -74,7 +73,6 @@ class Event(NamedTuple):
     sequence: int
     rows: list[Row]
     remembered: list[Remembered]
-    losses: np.ndarray | None = None  # (n,) before they were learned, once these were written down
 
 
 class Version(NamedTuple):
@@ -172,9 +170,8 @@ class Journal:
     def add(self, rows: Sequence[Row], remembered: Sequence[Remembered]) -> int:
         """Write down rows to learn; returns the number of the event."""
         packed = b"".join(map(_packed, remembered))
-        values = as_text(rows), len(rows), packed
-        statement = "INSERT INTO events (rows, n_rows, remembered) VALUES (?, ?, ?) RETURNING sequence"
-        return int(self._all(statement, *values)[0][0])
+        statement = "INSERT INTO events (rows, remembered) VALUES (?, ?) RETURNING sequence"
+        return int(self._all(statement, as_text(rows), packed)[0][0])
 
     def remove(self, sequences: Iterable[int]) -> None:
         """Take back events that could not be learned, and what was to be answered to their requests."""
@@ -185,22 +182,10 @@ class Journal:
 
     def events_after(self, sequence: int) -> Iterator[Event]:
         """Events that follow one, in order."""
-        columns = "sequence, rows, remembered, losses"
-        statement = f"SELECT {columns} FROM events WHERE sequence > ? ORDER BY sequence LIMIT 10"
+        statement = "SELECT sequence, rows, remembered FROM events WHERE sequence > ? ORDER BY sequence LIMIT 10"
         while events := self._all(statement, sequence):
-            for sequence, rows, remembered, packed in events:
-                losses = None if packed is None else np.frombuffer(packed, "<f8")
-                yield Event(sequence, json.loads(rows), _unpacked(remembered), losses)
-
-    def add_losses(self, losses: Iterable[tuple[int, np.ndarray]]) -> None:
-        """Write down the losses of the rows of events that were learned, in the order of these."""
-        for sequence, of_rows in losses:
-            packed = np.ascontiguousarray(of_rows, "<f8").tobytes()
-            self._all("UPDATE events SET losses = ? WHERE sequence = ?", packed, sequence)
-
-    def n_rows_after(self, sequence: int) -> int:
-        """Rows of the events that follow one."""
-        return int(self._all("SELECT COALESCE(SUM(n_rows), 0) FROM events WHERE sequence > ?", sequence)[0][0])
+            for sequence, rows, remembered in events:
+                yield Event(sequence, json.loads(rows), _unpacked(remembered))
 
     def last(self) -> int:
         """The number of the last event there was."""
@@ -216,16 +201,6 @@ class Journal:
             self._all("INSERT INTO waiting (id, row, remembered, since) VALUES (?, ?, ?, ?)", *values)
             self._n["waiting"] += 1
         return self._drop_oldest("waiting", most)
-
-    def last_waiting(self) -> int:
-        """The place of the last row that ever waited."""
-        places = self._all("SELECT seq FROM sqlite_sequence WHERE name = 'waiting'")
-        return int(places[0][0]) if places else 0
-
-    def waiting_after(self, place: int) -> list[tuple[int, Row]]:
-        """The next rows that wait, with their places, after one of these."""
-        statement = "SELECT place, row FROM waiting WHERE place > ? ORDER BY place LIMIT 1000"
-        return [(number, json.loads(row)) for number, row in self._all(statement, place)]
 
     def _drop_oldest(self, table: str, most: int) -> int:
         excess = self._n[table] - most
@@ -283,14 +258,12 @@ class Journal:
         """Write down a version."""
         self._all("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)", *version)
 
-    def keep_versions(self, most: int, needed_after: int | None = None) -> None:
-        """Forget versions but the latest, and the events before all that are kept and before those that are needed."""
+    def keep_versions(self, most: int) -> None:
+        """Forget versions but the latest, and the events before all that are kept."""
         for version in self.versions()[:-most]:
             self._all("DELETE FROM versions WHERE number = ?", version.number)
         oldest = self.versions()[0].sequence
-        self._all(
-            "DELETE FROM events WHERE sequence <= ?", oldest if needed_after is None else min(oldest, needed_after)
-        )
+        self._all("DELETE FROM events WHERE sequence <= ?", oldest)
 
     def close(self) -> None:
         """Close the file."""

@@ -17,8 +17,6 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from tunefree.core import threads
 from tunefree.core.errors import ModelError, TunefreeError
 from tunefree.model_files.plan import Plan
@@ -26,7 +24,6 @@ from tunefree.model_files.trained import Trained, continued
 from tunefree.pool.published import published, remember
 from tunefree.pool.single_row import LIKE
 from tunefree.serving.journal import Event, Row, StoreError, Waiting
-from tunefree.serving.place import CHAMPION_SINCE
 from tunefree.serving.requests import Counts, Due, Request, Work, checked, works_of
 from tunefree.serving.rows import Reader, going_on, is_cut
 from tunefree.serving.settings import Keeping
@@ -40,7 +37,6 @@ TOGETHER = 2048  # rows that are learned together, at most, but for a request th
 SHARE = 0.03  # of a processor that publishing may take
 RETRY = 30.0  # seconds until a version that could not be saved is tried again
 TICK = 60.0  # seconds between looks for rows that have waited too long
-IDLE = 0.5  # seconds without requests after which losses are written down for a challenger, if not earlier
 DAY = 86400.0
 ENDED = "the server has ended; nothing of this request was learned"
 HALF = 1000  # rows in which the weight of a loss halves
@@ -59,7 +55,7 @@ class Published(NamedTuple):
 
 
 class Learner:
-    """The thread that learns, publishes and saves the store's current version; a challenger that follows knows losses.
+    """The thread that learns, publishes and saves the store's current version.
 
     Attributes
     ----------
@@ -94,7 +90,6 @@ class Learner:
         self.rose_at: float | None = None
         self._queue: queue.SimpleQueue[Request | Due | None] = queue.SimpleQueue()
         self._behind: list[Request | Due | None] = []  # what was taken, and is for the next group
-        self._losses: list[tuple[int, np.ndarray]] = []  # of events, that a challenger does not know yet
         self._looked = 0.0  # when rows that have waited too long were dropped last
         begun: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, args=(model, begun), name="tunefree-learning", daemon=True)
@@ -162,19 +157,17 @@ class Learner:
             if requests:
                 self._process(requests)
             if self.broken is None:
-                self._keep_up(is_idle=not group)
+                self._keep_up()
         if self.unsaved and self.broken is None:
             self.save("the server ended")
 
-    def _keep_up(self, is_idle: bool) -> None:
+    def _keep_up(self) -> None:
         """Publish, save and drop what is due."""
         try:
             if self._is_stale and time.monotonic() >= self._publish_at:
                 self._publish()
             if self.unsaved >= self._keeping.save_every and time.monotonic() >= self._retry:
                 self.save("rows were learned")
-            if is_idle:
-                self.write_losses()
             self._drop_old()
         except StoreError as error:
             self._tell("not written", problem=str(error))
@@ -212,8 +205,7 @@ class Learner:
     def _patience(self) -> float:
         """Seconds until something is to be done even if nothing comes."""
         is_due = self._is_stale and self.broken is None
-        usual = IDLE if self._losses else TICK
-        return min(max(self._publish_at - time.monotonic(), 0.0), usual) if is_due else usual
+        return min(max(self._publish_at - time.monotonic(), 0.0), TICK) if is_due else TICK
 
     def _process(self, requests: list[Request]) -> None:
         """Check requests, write them down, learn them and answer."""
@@ -244,9 +236,8 @@ class Learner:
 
     def _written(self, works: list[Work]) -> list[Event]:
         """The events of what is to be learned, once they are in the journal."""
-        journal, losses = self.store.journal, list(self._losses)
+        journal = self.store.journal
         with journal.transaction():
-            journal.add_losses(losses)
             for work in works:
                 if work.rows:
                     work.sequence = journal.add(work.rows, work.remembered)
@@ -254,15 +245,7 @@ class Learner:
                 if work.request.name is not None:
                     kept = work.request.name, work.request.digest, work.outcome(), work.sequence
                     journal.keep_answer(*kept, max(self._keeping.remember, 1))
-        del self._losses[: len(losses)]
         return [Event(work.sequence, work.rows, work.remembered) for work in works if work.rows]
-
-    def write_losses(self) -> None:
-        """Let a challenger know what was learned."""
-        if self._losses:
-            with self.store.journal.transaction():
-                self.store.journal.add_losses(self._losses)
-            self._losses = []
 
     def _learn(self, events: list[Event], converted: Converted | None = None) -> None:
         """Learn events together, whose rows were converted to something as they were checked."""
@@ -275,18 +258,15 @@ class Learner:
         rows = [row for event in events for row in event.rows]
         batch = self._reader.learned(self.trained, rows, converted=converted)
         remember(self.trained.model, [row for event in events for row in event.remembered])
-        losses = self._follow(len(rows), batch)
-        if self.store.needed_after is not None:
-            ends = np.cumsum([len(event.rows) for event in events])
-            self._losses += zip([event.sequence for event in events], np.split(losses, ends[:-1]), strict=True)
+        self._follow(len(rows), batch)
         self._counts.learned, self.unsaved = self._counts.learned + len(rows), self.unsaved + len(rows)
         self.sequence = events[-1].sequence
 
-    def _follow(self, n_rows: int, batch: Batch) -> np.ndarray:
-        """Learn a batch of so many rows, and take note of their losses, which are returned."""
+    def _follow(self, n_rows: int, batch: Batch) -> None:
+        """Learn a batch of so many rows, and take note of their loss."""
         metrics, rises = self.trained.progress.progressive[0], self.n_rises
         before = metrics.weight, metrics.loss
-        losses = learn_batch(self.trained, batch).row_losses
+        learn_batch(self.trained, batch)
         if self.n_rises > rises:
             self.rose_at = time.time()
             self._tell("the loss rose", count=self.n_rises, latest=drifts_of(self.trained)[-1])
@@ -294,7 +274,6 @@ class Learner:
         if weight > 0.0:
             mean, share = (metrics.loss - before[1]) / weight, 0.5 ** (n_rows / HALF)
             self.recent = mean if self.recent is None else share * self.recent + (1.0 - share) * mean
-        return losses
 
     @property
     def n_rises(self) -> int:
@@ -342,7 +321,6 @@ class Learner:
             self.failure = self.broken
             return
         try:
-            self.write_losses()
             version = self.store.add(self.trained, self.sequence, reason)  # without a folder only the journal forgets
             if self.store.folder is not None:
                 self._tell("saved", version=version.number, rows=version.n_rows, seconds=time.monotonic() - start)
@@ -368,9 +346,7 @@ class Learner:
             raise ModelError("the model has another target or task than the one that is served")
         continued(model)
         last = self.store.journal.last()
-        self.write_losses()
         number = self.store.add(model, last, reason).number
-        self.store.journal.state(CHAMPION_SINCE, last)
         self._begin(self.store.current(), last)
         self._publish()
         self.broken = None

@@ -10,7 +10,6 @@ from typing import Any
 
 LOG = logging.getLogger("tunefree.serving")
 _WARNINGS = {"not saved", "not written", "not predicted", "not answered", "broken"}
-_WARNINGS |= {"challenger ended", "challenger not saved"}
 
 
 class _JsonLines(logging.Formatter):

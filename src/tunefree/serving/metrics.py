@@ -13,7 +13,6 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 
-from tunefree.serving.connections import Refusals
 from tunefree.serving.requests import Counts
 from tunefree.serving.service import Service
 
@@ -37,31 +36,20 @@ GAUGES = {
     "can_learn": "cannot learn",
     "can_save": "cannot be saved",
 }
-OF_CHALLENGER = {
-    "rows_compared": "rows compared",
-    "loss": "loss",
-    "loss_of_served": "loss of the served model",
-    "is_better": "is better",
-    "is_worse": "is better",
-    "can_learn": "cannot learn",
-}
 
 
 def number_of(metric: str, state: Any) -> float:
     """The number of a metric, of what :meth:`Service.state` has for it; NaN of None."""
-    match metric:
-        case "can_learn" | "can_save":
-            return float(state is None)
-        case "is_better" | "is_worse":
-            return float(state is (metric == "is_better"))
+    if metric in ("can_learn", "can_save"):
+        return float(state is None)
     return math.nan if state is None else float(state)
 
 
 class Metrics:
     """Numbers of a service as text; the names begin with ``tunefree_``."""
 
-    def __init__(self, service: Service, refusals: Refusals) -> None:
-        self._service, self._refusals = service, refusals
+    def __init__(self, service: Service) -> None:
+        self._service = service
         self._registry = CollectorRegistry()
         self._registry.register(self)
         self._latency = Histogram(
@@ -92,14 +80,6 @@ class Metrics:
         state = self._service.state()
         for name, key in GAUGES.items():
             yield GaugeMetricFamily(f"tunefree_{name}", f"{key!r} of /model.", number_of(name, state[key]))
-        challenger = state["challenger"]
-        for name, key in OF_CHALLENGER.items() if challenger is not None else ():
-            meaning = f"{key!r} of the challenger in /model."
-            yield GaugeMetricFamily(f"tunefree_challenger_{name}", meaning, number_of(name, challenger[key]))
-        ended = CounterMetricFamily("tunefree_connections_ended", "Because of a limit.", labels=["limit"])
-        for limit, count in vars(self._refusals).items():
-            ended.add_metric([limit], count)
-        yield ended
         ignored = CounterMetricFamily("tunefree_columns_ignored", "Rows with it.", labels=["column"])
         for column, count in Counter[str](state["ignored columns"]).most_common(100):
             ignored.add_metric([column], count)

@@ -191,17 +191,14 @@ class Reader:
             problem = f"the label {labels.values[labels.codes[row - 1]]!r} is not among the classes {listed(classes)}"
             raise DataError(problem, REQUEST, row, refused.target, remedy)
 
-    def learned(
-        self, trained: Trained, rows: list[Row], unknown_columns: str = LEARN, converted: Converted | None = None
-    ) -> Batch:
+    def learned(self, trained: Trained, rows: list[Row], converted: Converted | None = None) -> Batch:
         """Rows of the journal, for the model to learn; what is new in them becomes known to the encoder.
 
-        They were taken when they came, whatever may be taken now; a challenger may ignore columns, and raise a
-        DataError where rows are not for its model. What they were converted to as they were checked spares doing it
-        again.
+        They were taken when they came, whatever may be taken now. What they were converted to as they were checked
+        spares doing it again.
         """
         encoder, refused = trained.encoder, Refused(target=trained.encoder.target)
-        chunk = self._chunk(trained, rows, unknown_columns, True)[0] if converted is None else converted.chunk
+        chunk = self._chunk(trained, rows, LEARN, True)[0] if converted is None else converted.chunk
         chunk = chunk._replace(row=1 + trained.progress.rows, file=JOURNAL)
         if converted is None:
             batch: Batch = encoder.encode(chunk, True, refused, True)
@@ -281,7 +278,7 @@ def going_on(model: Trained, column_types: ColumnTypes) -> Trained:
     return replace(trained, encoder=as_written(trained.encoder, None, column_types))
 
 
-def is_cut(trained: Trained, reader: Reader, events: Sequence[Event], unknown_columns: str = LEARN) -> bool:
+def is_cut(trained: Trained, reader: Reader, events: Sequence[Event]) -> bool:
     """Whether events are to be learned one by one, and the model would depend on which of them came together.
 
     A run of rows of one group is predicted before any is learned, and what kind of column a new one is depends on its
@@ -289,7 +286,7 @@ def is_cut(trained: Trained, reader: Reader, events: Sequence[Event], unknown_co
     """
     if len(events) < 2 or trained.encoder.group is not None:
         return len(events) > 1
-    return unknown_columns == LEARN and any(reader.has_new_columns(trained, event.rows) for event in events)
+    return any(reader.has_new_columns(trained, event.rows) for event in events)
 
 
 def add_sureness(

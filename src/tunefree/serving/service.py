@@ -6,26 +6,21 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tunefree.core.errors import ModelError, listed
+from tunefree.core.errors import ModelError
 from tunefree.core.storage import check_writable
 from tunefree.model_files.trained import Trained, continued
-from tunefree.serving.challenger import Following
 from tunefree.serving.explaining import Explainer
 from tunefree.serving.journal import Row, StoreError
 from tunefree.serving.learner import Learner, Tell
-from tunefree.serving.place import Place, forget
 from tunefree.serving.predictor import Predictor
 from tunefree.serving.requests import Counts, Request
 from tunefree.serving.rows import Reader
-from tunefree.serving.settings import IGNORE, LEARN, Admission, Keeping, is_store
-from tunefree.serving.shadow import Shadow
+from tunefree.serving.settings import Admission, Keeping, is_store
 from tunefree.serving.store import Store
 from tunefree.stream.batch import Refused
 from tunefree.stream.formats import TABLE
 from tunefree.stream.notation import ColumnTypes
 from tunefree.workflows.prediction import PLAIN, OutputColumns
-
-CATCHING_UP = 60.0  # seconds that a challenger has to learn what it has not yet, and to be saved, to be promoted
 
 
 def _silent(event: str, **said: Any) -> None:
@@ -82,8 +77,7 @@ class Service:
         tell: Tell = _silent,
     ) -> None:
         self.admission, self.tell, self.counts = admission, tell, Counts()
-        self.shadow: Shadow | None = None
-        self._column_types, self._keeping = column_types, keeping
+        self._keeping = keeping
         if model is not None:
             check_serves(model)
         place = None if folder is None else Path(folder)
@@ -99,8 +93,6 @@ class Service:
             self.explainer = Explainer(self.learner, readers[2])
             of_predictor = self.store.journal, keeping, self.counts, self.odd, tell
             self.predictor = Predictor(lambda: self.learner.published, readers[1], *of_predictor)
-            if self.store.needed_after is not None:
-                self._follow()
         except BaseException:
             self.store.close()
             raise
@@ -115,8 +107,6 @@ class Service:
         """Predict and learn what was submitted, save it, and let others write the store."""
         self.explainer.close()
         self.learner.close()
-        if self.shadow is not None:
-            self.shadow.close()
         self.store.close()
 
     def predict(self, rows: list[Row], layout: OutputColumns = PLAIN) -> list[Row]:
@@ -228,93 +218,6 @@ class Service:
         """
         return self.learner.between(lambda: self._take(self.store.incoming(name), f"the incoming model {name}"))
 
-    def challenge(self, name: str) -> None:
-        """Let a model file of the folder ``incoming`` learn what is learned from now on, and be compared.
-
-        Raises
-        ------
-        ModelError
-            If there is a challenger, the model cannot be read or compared, or its columns are not those of the rows.
-        """
-
-        def begin() -> None:
-            if self.shadow is not None:
-                raise ModelError(f"{self.shadow.place.name} is a challenger; promote it or drop it first")
-            model = self.store.incoming(name)
-            self._check_challenges(model)
-            assert self.store.folder is not None
-            sequence = self.learner.sequence
-            Place(name, sequence, since=sequence).save(self.store.folder, model)
-            self.store.needed_after = sequence
-            self._follow()
-
-        self.learner.between(begin)
-        assert self.shadow is not None
-        self.shadow.wait_for_start(CATCHING_UP)
-
-    def _check_challenges(self, model: Trained) -> None:
-        """Raise a ModelError if a model cannot learn the rows of the journal, or its losses are of another kind."""
-        check_serves(model)
-        served = self.learner.trained
-        kinds = [(other.model.task, other.encoder.target, other.model.options.loss) for other in (served, model)]
-        if kinds[0] != kinds[1]:
-            raise ModelError("the model has another target, task or loss than the one that is served")
-        known = {*served.encoder.types(), *served.plan.ignore}
-        further = [column.name for column in model.encoder.columns if column.name not in known]
-        if further and self.admission.unknown_columns != LEARN:
-            raise ModelError(f"the model that is served does not know the columns {listed(further)}, which rows lack")
-
-    def _follow(self) -> None:
-        """Start the process of the challenger."""
-        columns = LEARN if self.admission.unknown_columns == LEARN else IGNORE
-        kept = columns, self._keeping.save_every, self._keeping.remember, self._column_types
-        self.shadow = Shadow(Following(str(self.store.folder), self.admission.id, *kept), self.store, self.tell)
-
-    def promote(self) -> int:
-        """Go on with the challenger, which has learned what the model served has; returns the number of its version.
-
-        Nothing is learned while it is saved for the last time.
-
-        Raises
-        ------
-        ModelError
-            If there is no challenger, or it cannot learn or be saved.
-        """
-
-        def promote() -> int:
-            self.learner.write_losses()
-            shadow = self._challenger()
-            model = shadow.model(self.learner.sequence, CATCHING_UP)
-            number = self._take(model, f"the challenger {shadow.place.name} was promoted")
-            self._drop()
-            return number
-
-        self.learner.between(self.learner.write_losses)
-        self._challenger().model(self.learner.sequence, CATCHING_UP)  # while rows are still learned
-        return self.learner.between(promote)
-
-    def drop_challenger(self) -> None:
-        """End the challenger, and forget it.
-
-        Raises
-        ------
-        ModelError
-            If there is none.
-        """
-
-        self.learner.between(self._drop)
-
-    def _drop(self) -> None:
-        self._challenger().close()
-        assert self.store.folder is not None
-        forget(self.store.folder)
-        self.shadow = self.store.needed_after = None
-
-    def _challenger(self) -> Shadow:
-        if self.shadow is None:
-            raise ModelError("there is no challenger; put a model into the folder incoming, and name it")
-        return self.shadow
-
     def _take(self, model: Trained, reason: str) -> int:
         """Go on with another model, while nothing is learned; returns the number of its version."""
         check_serves(model)
@@ -353,13 +256,7 @@ class Service:
             "waiting for labels at most": self._keeping.remember,
             "dropped for size": self.counts.dropped_for_size,
             "dropped for age": self.counts.dropped_for_age,
-            "challenger": self._challenger_state(),
         }
-
-    def _challenger_state(self) -> Row | None:
-        if self.shadow is None:
-            return None
-        return {**self.shadow.state(), "rows behind": self.store.journal.n_rows_after(self.shadow.place.sequence)}
 
 
 def check_serves(trained: Trained) -> None:

@@ -15,7 +15,6 @@ POWER, PROCESS = "power", "process"
 FEWEST_LETTERS = 16  # of a token
 # Parts of a store.
 JOURNAL, VERSIONS, CURRENT, INCOMING = "journal.sqlite", "versions", "current.model", "incoming"
-CHALLENGER = "challenger"
 
 
 def is_store(path: Path) -> bool:
@@ -76,11 +75,7 @@ class Limits(Parameters):
     allow_host: tuple[str, ...] = parameter((), "A name by which the server is asked.", SERVER, metavar="NAME")
     max_body: int = parameter(4 << 20, "Bytes of a request.", SERVER, low=1, metavar="BYTES")
     max_rows: int = parameter(10_000, "Rows of a request.", SERVER, low=1)
-    max_header: int = parameter(16 << 10, "Bytes of the header of a request.", SERVER, low=256, metavar="BYTES")
     max_connections: int = parameter(1000, "Connections at a time.", SERVER, low=1)
-    read_timeout: float = parameter(
-        10.0, "Seconds in which a request has to come, and an answer to be taken.", SERVER, low=0.0, metavar="SECONDS"
-    )
     idle_timeout: float = parameter(60.0, "Seconds that a connection may be idle.", SERVER, low=0.0, metavar="SECONDS")
     shutdown_timeout: float = parameter(
         10.0, "Seconds that requests have left when the server is ended.", SERVER, low=0.0, metavar="SECONDS"

@@ -5,8 +5,7 @@ people.store/
     journal.sqlite            what was sent since the oldest version that is kept; which version is the current one
     versions/000003.model     model files
     current.model             a link to the current version, for other commands
-    incoming/                 where to put a model that is to become a version, or the challenger
-    challenger/               a model that learns the same rows without being asked (:mod:`tunefree.serving.challenger`)
+    incoming/                 where to put a model that is to become a version
     lock                      while a process writes
 ```
 
@@ -27,7 +26,6 @@ from tunefree.core.locks import only_writer
 from tunefree.core.storage import digest_of, make_folder
 from tunefree.model_files.trained import Trained, ended
 from tunefree.serving.journal import Event, Journal, Version
-from tunefree.serving.place import Place, flush
 from tunefree.serving.settings import CURRENT, INCOMING, JOURNAL, VERSIONS, is_store
 
 ORIGIN = "origin.part"
@@ -46,11 +44,6 @@ class Store:
         What acknowledged rows survive: a loss of power, or only the end of the process.
     kept : int
         Versions that are kept, with the rows since the oldest of them.
-
-    Attributes
-    ----------
-    needed_after : int or None
-        An event after which a challenger still needs all events.
 
     Raises
     ------
@@ -81,8 +74,6 @@ class Store:
                 for part in (folder, folder / VERSIONS, folder / INCOMING):
                     make_folder(part)
                 self._open.enter_context(only_writer(folder / "lock", folder))
-            challenger = None if folder is None else Place.read(folder)
-            self.needed_after = None if challenger is None else challenger.sequence
             self.journal = Journal(None if folder is None else folder / JOURNAL, durability)
             self._open.callback(self.journal.close)
             self._begin(model)
@@ -156,10 +147,10 @@ class Store:
         version = Version(number, sequence, rows, loss if loss is None or loss == loss else None, created, reason)
         if self.folder is not None:
             (trained if trained.progress.complete else ended(trained)).save(self.file(number))
-            flush(self.folder / VERSIONS)
+            _flush(self.folder / VERSIONS)
         with self.journal.transaction():
             self.journal.add_version(version)
-            self.journal.keep_versions(self._kept, self.needed_after)
+            self.journal.keep_versions(self._kept)
             self.journal.state("clock", self.journal.now)
         self._tidy()
         return version
@@ -184,3 +175,12 @@ class Store:
     def unlearned(self) -> Iterator[Event]:
         """The events that follow the current version, in order."""
         return self.journal.events_after(self.versions[-1].sequence)
+
+
+def _flush(folder: Path) -> None:
+    """Bring the names of files in a folder to the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -46,11 +46,11 @@ base, so against it the theorem holds as it stands; against a correction for s >
 **Theorem 2** (fixed weights, classes). A correction adds sum_i w_i x_ik to the base's log-probability of class k, and
 takes the softmax. Let u be any fixed weights. Then the first correction, ScInOL2 with initial wealth epsilon = 1, has
 
-    sum h_t l_t1 - sum h_t l_t(u)  <=  sum_i (epsilon - eta_i + u_i G_i)  <=  scinol2_bound(u, S, first),
+    sum h_t l_t1 - sum h_t l_t(u)  <=  sum_i (epsilon - eta_i + u_i G_i)  <=  B(u, S, first),
 
 and with Theorem 1 the mixture exceeds any u by at most both together. eta_i is the wealth of feature i, G_i minus the
 sum of gradients h_t g_ti, S_i^2 the sum of their squares plus M_i^2, M_i the largest h_t times range of x_i over the
-classes, first_i the first one that is not 0, as in Kempka, Kotlowski, Warmuth 2019, Theorem 2.
+classes, first_i the first one that is not 0, and B is the bound of Kempka, Kotlowski, Warmuth 2019, Theorem 3.2.
 
 *Proof.* l_t is convex in w, one weight for all classes, with the gradient g_ti = sum_k p_k x_ik - x_iy, an average of
 x_iy minus x_iy: no larger than the range of x_i, which is known before the round. So l_t1 - l_t(u) <= sum_i g_ti (w_ti

@@ -111,8 +111,8 @@ def train(
         if memory_limit is not None:
             rows = replace(rows, files=tuple(small_chunks(file) for file in rows.files))
         checkpoints.begin(rows)
-        noted, copied = partial(note, origin=rows.origin), partial(_copy, watcher)
-        observers: list[Observer] = [noted, watcher.step, checkpoints.save, copied, stop.check_piece]
+        noted = partial(note, origin=rows.origin)
+        observers: list[Observer] = [noted, watcher.step, checkpoints.save, stop.check_piece]
         try:
             trained, reader = _begun(_Reader(rows, unread, watcher, checkpoints, limit, stop), plan, earlier)
             watcher.begin(trained, rows)
@@ -251,13 +251,6 @@ def note(trained: Trained, step: Step, origin: Origin = as_named) -> None:
         rises.follow(trained, step, origin)
 
 
-def _copy(watcher: Watcher, trained: Trained, step: Step) -> None:
-    """Hand a copy of the training to a watcher who wants one."""
-    encoder = step.piece.read.encoder
-    if encoder is not None and watcher.wants_copy():
-        watcher.copy(trained, encoder)
-
-
 def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None) -> AbstractContextManager[Source]:
     """The source in the order in which its rows are to be learned."""
     if not plan.shuffle:
@@ -325,7 +318,7 @@ class _Reader:
             raise
 
     def _reads(self, trained: Trained) -> Iterator[Read]:
-        """Batches with what the encoder knows after each; its state too where a checkpoint or a copy is due."""
+        """Batches with what the encoder knows after each; its state too where a checkpoint is due."""
         encoder, progress = trained.encoder, trained.progress
         batches, rows = self.batches, progress.rows
         if batches is None:
@@ -334,7 +327,7 @@ class _Reader:
         for batch in batches:
             before, rows = rows, rows + len(batch.weight)
             is_due = self.checkpoints.is_due(before, rows)
-            state = encoder.state() if is_due or self.watcher.wants_copy() else None
+            state = encoder.state() if is_due else None
             self.n_forgotten = n_forgotten(encoder)
             yield Read(batch, encoder.n_features, self.bad.tally.copy(), state, is_due)
 

@@ -1,4 +1,4 @@
-"""Whoever watches a training: progress bars, live reports, tests."""
+"""Whoever watches a training: progress bars, tests."""
 
 from __future__ import annotations
 
@@ -17,13 +17,6 @@ class Watcher:
 
     def step(self, trained: Any, step: Step) -> None:
         """A batch was learned."""
-
-    def wants_copy(self) -> bool:
-        """Whether :meth:`copy` is to be called after a batch; asked in the thread that reads."""
-        return False
-
-    def copy(self, trained: Any, encoder: Any) -> None:
-        """A batch was learned; ``encoder`` is the saved state of the encoder after it."""
 
     def saved(self, path: Any, rows: int) -> None:
         """The training was saved to a file on the way, after so many rows."""

@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from tunefree.core import threads
-from tunefree.core.threads import one_for_products
 from tunefree.papers.early_stopping import gram
 from tunefree.papers.early_stopping.gram import Gram
-from tunefree.papers.early_stopping.products import expand
 from tunefree.papers.kernel.gaussian import Gaussian
 from tunefree.papers.kernel.laplacian import Laplacian
 from tunefree.papers.kernel.polynomial import LINEAR, Polynomial
@@ -50,44 +47,31 @@ def test_tiles_and_diagonals_are_scikit_learns(kernel, form):
 
 
 @by_kernel
-@pytest.mark.parametrize("budget", [0, 70_000, 10**9])
-def test_products_do_not_depend_on_what_is_kept(kernel, budget, monkeypatch):
+@pytest.mark.parametrize("most", [0, 70_000, 10**9])
+def test_products_do_not_depend_on_the_tiles_that_are_kept(kernel, most, monkeypatch):
     monkeypatch.setattr(gram, "BLOCK", 64)
-    monkeypatch.setattr(gram, "FEW", 0)
     X, Z, c = rows(150), rows(70, seed=1), np.random.default_rng(2).normal(size=(150, 2))
-    matrix = Gram(kernel, X, Z, budget)
-    for _ in range(2):
-        np.testing.assert_allclose(matrix.times(c), whole(kernel, X, X) @ c, rtol=1e-10, atol=1e-11)
-        np.testing.assert_allclose(matrix.times_held(c), whole(kernel, Z, X) @ c, rtol=1e-10, atol=1e-11)
-    nothing = Gram(kernel, X, Z, 0)
-    assert matrix.times(c).tobytes() == nothing.times(c).tobytes()
-    kept = sum(values.nbytes for values in matrix._tiles.values())
-    assert kept <= budget and (budget == 0 or kept > 0)
-    matrix.release()
-    assert not matrix._tiles
-
-
-def test_products_do_not_depend_on_the_number_of_threads(monkeypatch):
-    X, c = rows(2100).astype(np.float32), np.random.default_rng(2).normal(size=(2100, 3))
     products = []
-    for alone in (False, True):
-        if alone:
-            monkeypatch.setattr(gram, "each", lambda function, arguments, n: [function(*a) for a in arguments])
-        with one_for_products():
-            products.append(Gram(KERNELS["rbf"], X, X[:10], 10**9).times(c).tobytes())
+    for bytes_kept in (0, most):
+        monkeypatch.setattr(gram, "MOST_BYTES", bytes_kept)
+        square, oblong = Gram(kernel, X), Gram(kernel, Z, X)
+        for _ in range(2):
+            np.testing.assert_allclose(square @ c, whole(kernel, X, X) @ c, rtol=1e-10, atol=1e-11)
+            np.testing.assert_allclose(oblong @ c, whole(kernel, Z, X) @ c, rtol=1e-10, atol=1e-11)
+        products.append((square @ c).tobytes())
     assert products[0] == products[1]
-    assert gram.FEW == threads.FEW
+    kept = sum(values.nbytes for values in square.tiles.values())
+    assert kept == square.kept <= most and (most == 0 or kept > 0)
 
 
 @by_kernel
 @settings(max_examples=20)
-@given(n=st.integers(0, 40), m=st.integers(1, 40), zeros=st.integers(0, 40))
-def test_expansions_leave_out_what_does_not_count(kernel, n, m, zeros):
-    support, new = rows(m, seed=3), rows(n, seed=4)
-    c = np.random.default_rng(5).normal(size=(m, 2))
-    c[:zeros] = 0.0
-    expected = whole(kernel, new, support) @ c if n else np.zeros((0, 2))
-    np.testing.assert_allclose(expand(kernel, support, c, new), expected, rtol=1e-10, atol=1e-11)
+@given(n=st.integers(0, 40), m=st.integers(1, 40), is_zero=st.booleans())
+def test_products_of_any_shape(kernel, n, m, is_zero):
+    left, right = rows(n, seed=4), rows(m, seed=3)
+    c = np.random.default_rng(5).normal(size=(m, 2)) * (not is_zero)
+    expected = whole(kernel, left, right) @ c if n else np.zeros((0, 2))
+    np.testing.assert_allclose(Gram(kernel, left, right) @ c, expected, rtol=1e-10, atol=1e-11)
 
 
 def test_a_gaussian_of_equal_rows_is_at_most_one():

@@ -11,7 +11,6 @@ from tunefree.papers import experiments as reproduce
 from tunefree.papers.experiments import experiment as experiments
 from tunefree.papers.experiments import running
 from tunefree.papers.experiments.experiment import Experiment, Report, Request
-from tunefree.papers.experiments.progress import Display
 
 
 def draw(figure):
@@ -96,13 +95,13 @@ def test_every_experiment_is_named_as_it_is_listed():
 def test_missing_data_are_named_before_anything_is_computed(tmp_path, monkeypatch):
     monkeypatch.delenv("TUNEFREE_DATA", raising=False)
     with pytest.raises(DataError, match=r"bank_additional_full\.parquet .*--data DIR or in TUNEFREE_DATA"):
-        running.reproduce(["pistol-fig2", "scinol-fig2"], Request(tmp_path), Display(quiet=True))
+        running.reproduce(["pistol-fig2", "scinol-fig2"], Request(tmp_path), quiet=True)
     assert not list(tmp_path.iterdir())
     with pytest.raises(DataError, match="does not hold a file bank"):
-        running.reproduce(["scinol-fig2"], Request(tmp_path, folder=tmp_path), Display(quiet=True))
+        running.reproduce(["scinol-fig2"], Request(tmp_path, folder=tmp_path), quiet=True)
     monkeypatch.setenv("TUNEFREE_DATA", str(tmp_path))
     missing = running.reproduce(
-        ["sgd-fig1", "scinol-table2"], Request(tmp_path, quick=True), Display(quiet=True), without_missing=True
+        ["sgd-fig1", "scinol-table2"], Request(tmp_path, quick=True), quiet=True, without_missing=True
     )
     assert len(missing) == 1 and missing[0].startswith("scinol-table2 was left out")
     assert (tmp_path / "sgd-fig1.png").exists()

@@ -11,31 +11,20 @@ from tunefree.papers.experiments.sgd_fig1 import strips
 from tunefree.papers.kernel.polynomial import LINEAR
 
 
-@pytest.mark.parametrize("n", [40, 1300])  # fewer rows than a bank waits for, and more
-def test_sgd_is_algorithm_1(n):
-    x, y = strips(n, 0.25, np.random.default_rng(3))
-    bank = sgd_fig2.descent(0.01, 30.0)
-    sgd_fig2.learn(bank, x, y)
-    rows = np.column_stack([np.ones(n), x])
-    w, total, mass = np.zeros(3), np.zeros(3), 0.0
-    for t, (row, label) in enumerate(zip(rows, y, strict=True), 1):
+def test_sgd_is_algorithm_1():
+    x, y = strips(40, 0.25, np.random.default_rng(3))
+    stops = np.array([1, 17, 40])
+    predictions, functions = sgd_fig2.descent(x, y, 0.01, 30.0, stops)
+    w, total, mass, expected, losses = np.zeros(3), np.zeros(3), 0.0, [], []
+    for t, (row, label) in enumerate(zip(np.column_stack([np.ones(40), x]), y, strict=True), 1):
         total, mass = total + (30.0 + t - 1.0) * w, mass + 30.0 + t - 1.0
+        losses.append(np.logaddexp(0.0, -label * (row @ w)))
         rate, slope = 2.0 / (0.01 * (30.0 + t)), -label / (1.0 + np.exp(label * (row @ w)))
         w = (1.0 - rate * 0.01) * w - rate * slope * row
-    np.testing.assert_allclose(sgd_fig2.weights_of(bank.reading(False)), w, rtol=1e-9)
-    total, mass = total + (30.0 + n) * w, mass + 30.0 + n
-    np.testing.assert_allclose(sgd_fig2.weights_of(bank.reading(True)), total / mass, rtol=1e-9)
-
-
-def test_progressive_losses_are_of_functions_that_have_not_seen_the_row():
-    x, y = strips(30, 0.25, np.random.default_rng(0))
-    losses = []
-    for t in range(30):
-        bank = sgd_fig2.descent(0.1, 3.0)
-        sgd_fig2.learn(bank, x[:t], y[:t])
-        margin = sgd_fig2.values(sgd_fig2.weights_of(bank.reading(False)), x[t : t + 1]) if t else np.zeros(1)
-        losses.append(np.logaddexp(0.0, -y[t] * margin[0]))
-    assert sgd_fig2.progressive_loss(x, y, 0.1, 3.0) == pytest.approx(np.mean(losses), rel=1e-9)
+        expected.append([w, (total + (30.0 + t) * w) / (mass + 30.0 + t)])
+    np.testing.assert_allclose(functions, [expected[t - 1] for t in stops], rtol=1e-9)
+    np.testing.assert_allclose(np.logaddexp(0.0, -y * predictions), losses, rtol=1e-9)
+    assert sgd_fig2.progressive_loss(x, y, 0.01, 30.0) == pytest.approx(np.mean(losses), rel=1e-9)
 
 
 def test_risks_and_errors_of_the_strips():
@@ -67,7 +56,7 @@ def test_gaussians_have_the_error_of_the_formula():
 def test_paths_are_those_of_algorithm_1():
     random = np.random.default_rng(0)
     train, test = path_fig1.gaussians(50, random), path_fig1.gaussians(40, random)
-    descent = descents.descent_of(LINEAR, train, test, 1.0, 0.5, 30)
+    descent = descents.path_of(LINEAR, train, test, 1.0, 0.5, 30)
     w = np.zeros(2)
     errors = descents.errors_of(descent)
     for t in range(1, 31):
@@ -93,15 +82,12 @@ def test_a_machine_is_trained_on_every_permutation_of_few_rows_and_on_one_of_mor
     settings = pistol_fig3.Settings(sizes=3, **few)
     case = matrices.CASES[1]
     assert pistol_fig3.sizes_of(settings, case) == [100, 2408, 58_000]
-    results, seen = {}, -1
-    while len(results) > seen:  # what takes long waits for the rest
-        seen = len(results)
-        done = {"error": np.zeros(()), "seconds": np.ones(())}
-        results |= {part.name: done for part in pistol_fig3.parts(settings, results)}
-    every = [part.arguments for part in pistol_fig3.parts(settings, results)]
-    machines = {(own["size"], own["run"]) for own in every if (own["name"], own["method"]) == (case.name, "folds")}
+    listed = [part.arguments for part in pistol_fig3.parts(settings, {})]
+    assert [own["size"] for own in listed] == sorted(own["size"] for own in listed)  # what takes long comes last
+    machines = {(own["size"], own["run"]) for own in listed if (own["name"], own["method"]) == (case.name, "folds")}
     assert machines == {(100, 0), (100, 1), (100, 2), (2408, 0)}
-    by_name = {case.name: [own["method"] for own in every if own["name"] == case.name] for case in matrices.CASES}
+    names = {part.name: part.arguments for part in pistol_fig3.parts(settings, {})}.values()
+    by_name = {case.name: [own["method"] for own in names if own["name"] == case.name] for case in matrices.CASES}
     assert {methods.count("pistol") for methods in by_name.values()} == {3 + 2 + 2}
     ours = {name: methods.count("pool") + methods.count("ladder") for name, methods in by_name.items()}
     assert ours == {"a9a": 12, "Covertype": 12, "Covertype-median": 0, "20 Newsgroups": 6}
@@ -110,11 +96,8 @@ def test_a_machine_is_trained_on_every_permutation_of_few_rows_and_on_one_of_mor
 def test_c_is_that_of_the_least_error_of_the_folds():
     settings = pistol_fig3.Settings(smallest=100, sizes=1, permutations=1, small_permutations=1)
     results = {}
-    for _ in range(3):  # what takes long waits for the rest
-        for part in pistol_fig3.parts(settings, results):
-            if part.arguments["method"] != "svm":
-                error = np.array(abs(part.arguments["cost"] - 4.0))
-                results[part.name] = {"error": error, "seconds": np.array(1.0)}
+    for part in pistol_fig3.parts(settings, results):
+        results[part.name] = {"error": np.array(abs(part.arguments["cost"] - 4.0)), "seconds": np.array(1.0)}
     chosen = [p.arguments["cost"] for p in pistol_fig3.parts(settings, results) if p.arguments["method"] == "svm"]
     assert chosen == [4.0, 4.0, 4.0, 4.0]
 
@@ -135,9 +118,8 @@ def test_pistol_and_the_machine_learn_the_same_kernel():
     y = np.where(np.sum(X**2, axis=1) < 1.2, 1.0, -1.0)
     case = matrices.CASES[0]._replace(gamma=0.5)
     for method in ("pistol", "svm", "ladder", "pool"):
-        model = pistol_fig3._fitted(method, case, X[:300], y[:300], 4.0)
-        for key, margins in pistol_fig3._margins(model, X[300:]):
-            assert np.mean((margins > 0) == (y[300:] > 0)) > 0.9, key
+        for key, decide in pistol_fig3.fit(method, case, X[:300], y[:300], 4.0).items():
+            assert np.mean((decide(X[300:]) > 0) == (y[300:] > 0)) > 0.9, key
     assert isinstance(pistol_fig3._svm(case, 2.0), SVC)
 
 
@@ -157,6 +139,6 @@ def test_pistol_is_algorithm_3_with_the_settings_of_the_appendix():
         margin = y[t] * (function() @ K[t])
         slope = 0.0 if margin >= 1.0 else -2.0 * y[t] * min(1.0 - margin, 1.0)  # of the smoothed hinge
         g[t], alpha = -slope, alpha + 0.25 * abs(slope)
-    found = dict(pistol_fig3._margins(pistol_fig3._fitted("pistol", case, X, y, 0.0), X))
-    np.testing.assert_allclose(found["last"], K @ function(), rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(found["average"], K @ total / n, rtol=1e-3, atol=1e-3)
+    functions = pistol_fig3.fit("pistol", case, X, y, 0.0)
+    np.testing.assert_allclose(functions["last"](X), K @ function(), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(functions["average"](X), K @ total / n, rtol=1e-3, atol=1e-3)

@@ -50,8 +50,7 @@ def drawn(seed: int, n: int, d: int = 4, kind: str = "binary", distinct: float =
 
 
 def gram(X: np.ndarray, Z: np.ndarray, name: str, gamma: float, degree: int = 3, constant: float = 1.0) -> np.ndarray:
-    """Kernel values (n, m) by their definitions, of rows as they are in single or double precision."""
-    X, Z = X.astype(np.float64), Z.astype(np.float64)
+    """Kernel values (n, m) by their definitions."""
     if name == "rbf":
         return np.exp(-gamma * cdist(X, Z, "sqeuclidean"))
     if name == "laplacian":
@@ -110,7 +109,7 @@ def taught(data: Rows, block: Any = None, cuts: tuple[int, ...] = (), **options:
 
 def by_row(bank: KernelBank, block: Any) -> np.ndarray:
     """Coefficients (M, n, K) with which the bank predicts, at the first of the rows that are the same."""
-    rows = points(block, bank._kernel(1.0), bank.expansion.store.values.dtype.type)
+    rows = points(block, bank._kernel(1.0))
     first: dict[bytes, int] = {}
     for i, key in enumerate(rows.keys(rows.size)):
         first.setdefault(key, i)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,15 +12,15 @@ from sklearn.gaussian_process.kernels import Matern as MaternOfScikitLearn
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from tests.extending import run_page
-from tests.papers.kernel.outside import Matern
 from tests.strategies import KINDS
 from tunefree import IterativeRegularizationClassifier, KernelPiSTOLClassifier
 from tunefree.core.errors import ModelError
-from tunefree.papers.kernel import fourier, kernel_sums, kernels
+from tunefree.papers.kernel import kernels
 from tunefree.papers.kernel.kernels import kernel_of
 from tunefree.papers.kernel.pairs import DotProduct, L1Distance
-from tunefree.papers.kernel.points import BLOCK, points, selected
+from tunefree.papers.kernel.points import points, sums_at, values_within
 
+Matern: Any = run_page("kernel.md", until="kernels.register")["Matern"]  # a kernel that is not in the package
 OUTSIDE = "matern-3/2"
 GAMMA = 0.3
 SCIKIT_LEARNS = {
@@ -29,7 +30,7 @@ SCIKIT_LEARNS = {
     "linear": {},
 }
 PACKAGE = copy.deepcopy(kernels.ALL)  # without the one from outside
-by_kernel = pytest.mark.parametrize("name", [*(name for name in kernels.ALL if name != "precomputed"), OUTSIDE])
+by_kernel = pytest.mark.parametrize("name", [*kernels.ALL, OUTSIDE])
 
 
 @pytest.fixture(autouse=True)
@@ -95,24 +96,12 @@ def test_matrices_are_symmetric_and_positive_semidefinite(name):
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_compiled_code_computes_the_same_values(name, kind):
     kernel, X, Z = kernel_of(name, GAMMA), drawn(5, 50), drawn(6, 200)
-    block, rows = (points(KINDS[kind](A), kernel, np.float64) for A in (X, Z))
-    block = selected(block, np.arange(50)).cut(0, BLOCK)
-    store = selected(rows, np.arange(200), kernel)
+    block, support = (points(KINDS[kind](A), kernel) for A in (X, Z))
     coefficients = np.random.default_rng(7).normal(size=(1, 1, 200))
-    found = kernel_sums.evaluate(kernel, np.zeros(1, int), block, (0, 50), store, coefficients)[0, :50, 0]
+    found = sums_at(kernel, np.zeros(1, int), support, 200, coefficients, block, 0, 50)[0, :, 0]
     np.testing.assert_allclose(found, one_by_one(kernel, X, Z) @ coefficients[0, 0], rtol=1e-8, atol=1e-8)
-    within = np.zeros((1, BLOCK, BLOCK))
-    kernel_sums.write_values_within(kernel, block, (0, 50), within)
-    np.testing.assert_allclose(np.tril(within[0, :50, :50]), np.tril(one_by_one(kernel, X, X)), rtol=1e-6, atol=1e-7)
-
-
-@by_kernel
-def test_compiled_code_holds_numbers_in_the_type_of_the_rows(name):
-    kernel = kernel_of(name, GAMMA)
-    compact = kernel.in_compiled_code(np.dtype(np.float32))
-    assert compact == kernel and type(compact) is type(kernel)
-    for before, after in zip(kernel, kernel_sums.fields_in(type(kernel), "float32")(kernel), strict=True):
-        assert type(after) is (np.float32 if isinstance(before, float) else type(before))
+    within = values_within(kernel, 1, block, 0, 50)[0]
+    np.testing.assert_allclose(within, one_by_one(kernel, X, X), rtol=1e-6, atol=1e-7)
 
 
 @by_kernel
@@ -132,41 +121,11 @@ def test_gamma_is_a_width_where_there_is_a_distance(name):
         np.testing.assert_allclose(kernel_of(name, GAMMA).diagonal(X), 1.0)
 
 
-@by_kernel
-def test_means_of_cosines_are_near_the_kernel_where_there_is_a_spectral_distribution(name):
-    X, kernel = drawn(10, 20), kernel_of(name, GAMMA)
-    distribution = kernel.spectral_distribution
-    if distribution is None:
-        with pytest.raises(TypeError, match="has no Fourier features"):
-            kernel.frequency_scale()
-        return
-    draw = fourier.SPECTRAL_DISTRIBUTIONS[distribution]
-    angles = kernel.frequency_scale() * X @ np.array([draw(0, j, 20_000) for j in range(X.shape[1])])
-    means = np.cos(angles[:, None] - angles[None]).mean(axis=2)
-    np.testing.assert_allclose(means, kernel.tile(X, X), atol=0.05)
-
-
-@by_kernel
-def test_pytorch_computes_the_same_values(name):
-    torch = pytest.importorskip("torch")
-    from tunefree.papers.kernel.torch_backend import Rows
-
-    kernel, arrays = kernel_of(name, GAMMA), (drawn(11, 30), drawn(12, 20))
-    squares = isinstance(kernel.pair, DotProduct)
-    norms = [(a**2 if squares else np.abs(a)).sum(axis=1) for a in arrays]
-    rows, others = (Rows(torch.tensor(a), torch.tensor(own)) for a, own in zip(arrays, norms, strict=True))
-    for values in (kernel.torch_similarity(rows, others), kernel.torch_tile(rows, others)):
-        np.testing.assert_allclose(values.numpy(), kernel.tile(*arrays), rtol=1e-7, atol=1e-9)
-
-
 def test_a_kernel_from_outside_is_learned_with_by_its_name():
     X = drawn(13, 400)
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     kernel = kernel_of(OUTSIDE, GAMMA)
-    parameters = {"precision": "double", "view": "raw", "passes": 1}
-    named = KernelPiSTOLClassifier(kernel=OUTSIDE, gamma=GAMMA, **parameters).fit(X, y)
-    function = KernelPiSTOLClassifier(kernel=lambda A, B: kernel.tile(A, B), **parameters).fit(X, y)
-    np.testing.assert_allclose(named.decision_function(X), function.decision_function(X), rtol=1e-6, atol=1e-6)
+    assert KernelPiSTOLClassifier(kernel=OUTSIDE, gamma=GAMMA, view="raw").fit(X, y).score(X, y) > 0.8
     assert KernelPiSTOLClassifier(kernel=OUTSIDE, passes=1).fit(X, y).gamma_ != 1.0  # the median rule's
     parameters = {"gamma": GAMMA, "precision": "double", "standardize": False}
     stopped = IterativeRegularizationClassifier(kernel=OUTSIDE, stop=30, validation_fraction=0.0, **parameters)
@@ -176,12 +135,10 @@ def test_a_kernel_from_outside_is_learned_with_by_its_name():
 
 
 def test_what_cannot_be_done_names_the_kernels_that_can():
-    with pytest.raises(ModelError, match=f"choose one of rbf, .*, precomputed, {OUTSIDE}, or give"):
+    with pytest.raises(ModelError, match=f"choose one of rbf, .*, {OUTSIDE}"):
         kernel_of("sigmoid", 1.0)
     X, y = drawn(14, 60), np.arange(60) % 2
-    with pytest.raises(ValueError, match="the kernel matern does not have; choose the kernel rbf or laplacian"):
-        KernelPiSTOLClassifier(kernel=OUTSIDE, max_support=10).fit(X, y)
-    with pytest.raises(ValueError, match=f"is for the kernels 'rbf', 'laplacian' and '{OUTSIDE}', not 'poly'"):
+    with pytest.raises(ValueError, match=f"is for the kernels 'rbf' and 'laplacian' and '{OUTSIDE}', not 'poly'"):
         IterativeRegularizationClassifier(kernel="poly", gamma="ladder").fit(X, y)
 
 

@@ -14,7 +14,7 @@ from tunefree.core.rows import part
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.points import BLOCK
 
-DOUBLE = KernelConfig("rbf", 0.5, double=True)
+DOUBLE = KernelConfig("rbf", 0.5)
 WIDTHS = (1.0, 4.0, 0.5)
 few = settings(max_examples=10)
 
@@ -104,54 +104,6 @@ def test_rows_of_weight_0_are_not_stored():
     bank, _ = taught(data)
     bank.expansion.close()
     assert bank.expansion.n <= 150
-
-
-@pytest.mark.parametrize("kind", sorted(KINDS))
-@pytest.mark.parametrize("n", [100, 500])
-def test_functions_that_stay_predict_as_before(kind, n):
-    data = drawn(3, n, kind="against")
-    block = KINDS[kind](data.X)
-    bank, _ = taught(data, block, widths=(0.25, 1.0, 4.0, 16.0), kernel_config=KernelConfig("rbf", 0.25, double=True))
-    before = bank.predict(block)
-    bank.keep([3, 1])
-    np.testing.assert_allclose(bank.predict(block), before[[3, 1]], rtol=1e-9, atol=1e-11)
-    alone, _ = taught(data, block, widths=(16.0, 1.0), kernel_config=KernelConfig("rbf", 0.25, double=True))
-    more = teach(bank, block, data)
-    np.testing.assert_allclose(more, teach(alone, block, data), rtol=1e-8, atol=1e-10)
-    bank.keep([1])
-    np.testing.assert_allclose(bank.predict(block), alone.predict(block)[1:], rtol=1e-8, atol=1e-10)
-
-
-def test_points_that_no_function_needs_any_more_go_when_functions_go():
-    data = drawn(4, 500, weighted=False)
-    bank, _ = taught(data, widths=(1.0, 64.0), kernel_config=KernelConfig("rbf", 0.1))
-    bank.expansion.close()
-    both = bank.expansion.n
-    used = int((bank.expansion.coefficients[0, :, :both] != 0.0).any(axis=0).sum())
-    bank.keep([0])
-    assert bank.expansion.n == used < both
-    taught_again(bank, as_dense(data.X), data)
-    assert len(set(stored(bank))) == bank.expansion.n
-
-
-def test_compacting_changes_no_prediction():
-    data = drawn(5, 400)
-    block = as_dense(data.X)
-    bank, _ = taught(data, kernel_config=DOUBLE)
-    expansion = bank.expansion
-    expansion.close()
-    expansion.coefficients[:, :, 1::2] = 0.0
-    expansion.lags[:, :, 1::2] = 0.0
-    bank._read = None
-    before, n = bank.predict(block), expansion.n
-    expansion.compact()
-    bank._read = None
-    assert expansion.n == (n + 1) // 2
-    np.testing.assert_allclose(bank.predict(block), before, rtol=1e-12, atol=1e-14)
-    expansion.coefficients[:] = 0.0
-    expansion.compact()
-    assert expansion.n == 0
-    assert np.isfinite(teach(bank, block, data)).all()
 
 
 @pytest.mark.parametrize("n", [50, 200])

@@ -16,7 +16,6 @@ from tunefree.model.aggregation import Leader, Mixed
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.papers.kernel.family import WIDTHS
-from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.training.one_pass import blank, end, one_pass
 from tunefree.training.pieces import Piece
 
@@ -132,15 +131,6 @@ def test_classes_that_appear_late_change_no_prediction(learner, frozen):
         made.learn(dense(X[first:]), Labels.of(y[first:]), np.ones(600 - first))
     assert np.isfinite(made.predict(dense(X))).all()
     assert made.n_outputs == 4
-
-
-def test_no_kernel_given_as_a_function_is_saved(tmp_path):
-    X, y = rings(100)
-    made, _ = learned(X, y, "kernel-pistol", config=KernelConfig(lambda A, B: A @ B.T))
-    assert len(made.members) == 1
-    with pytest.raises(ModelError, match="name a kernel instead of giving a function"):
-        storage.save(tmp_path / "model", *made.save_state())
-    assert not list(tmp_path.iterdir())
 
 
 def test_kernel_learners_have_no_weights_of_features():

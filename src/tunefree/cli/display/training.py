@@ -33,7 +33,7 @@ class TrainingDisplay(Watcher):
     def __init__(self, verbose: bool = False) -> None:
         self.console = plain_console(stderr=True)
         self.powers = PowersOfTwo() if verbose else None
-        self.began, self.rows, self.has_reported_news = time.monotonic(), 0, False
+        self.began, self.rows = time.monotonic(), 0
         self.progress = ProgressLine(self.console)
 
     def begin(self, trained: Trained, source: Source) -> None:
@@ -49,9 +49,6 @@ class TrainingDisplay(Watcher):
     def step(self, trained: Trained, step: Step) -> None:
         self.rows += len(step.row_losses)
         progress = trained.progress
-        if trained.model.news is not None and not self.has_reported_news:
-            self.has_reported_news = True
-            self.console.print(trained.model.news)
         if self.powers:
             self.powers.step(trained.model, step)
             return

@@ -1,3 +1,1 @@
-"""Iterative regularization: the subgradient method, and the spaces it descends in."""
-
-EARLY_STOPPING = "early-stopping"  # the learner, as plans name it
+"""Iterative regularization: stopping times, steps and bounds of the subgradient method, and its estimators."""

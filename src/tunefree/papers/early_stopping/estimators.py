@@ -2,20 +2,454 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
+from tunefree.core.parameters import check, parameter, require
+from tunefree.core.threads import one_for_products
 from tunefree.estimators import class_sets, validation
-from tunefree.estimators.parameters import documented, estimator, loss_of_task
+from tunefree.estimators.model_file import Saving
+from tunefree.estimators.parameters import documented, estimator, loss_of_task, shared
 from tunefree.estimators.predictions import Classifying, Regressing
-from tunefree.losses import loss_of
+from tunefree.estimators.tables import EncodedRows
+from tunefree.losses import Logistic, loss_of
 from tunefree.model.calibration import of_classes
-from tunefree.papers.early_stopping import path_targets
-from tunefree.papers.early_stopping.iterative import IterativeRegularization
-from tunefree.papers.early_stopping.path_targets import Targets, fit_temperature, probabilities
+from tunefree.model_files.plan import Plan
+from tunefree.model_files.progress import Progress
+from tunefree.model_files.trained import Trained
+from tunefree.papers.early_stopping import preparation, targets
+from tunefree.papers.early_stopping.gram import Gram
+from tunefree.papers.early_stopping.optimality import least_error, lemma_bound
+from tunefree.papers.early_stopping.path_model import FittedPath, PathModel
 from tunefree.papers.early_stopping.preparation import LARGEST
-from tunefree.papers.early_stopping.problem import Rows
+from tunefree.papers.early_stopping.step_size import step_size
+from tunefree.papers.early_stopping.stopping_times import OUTPUTS, stopping_time, usual_theta
+from tunefree.papers.early_stopping.targets import Goal, Targets
+from tunefree.papers.early_stopping.widths import best_gamma, usual_gamma
+from tunefree.papers.kernel import kernels
+from tunefree.papers.kernel.kernels import kernel_of
+from tunefree.papers.kernel.pairs import squared_norms
+from tunefree.papers.kernel.parameters import check_effect
+from tunefree.papers.subgradient import Path, Problem, Rows, descend, steps_of
+
+ASSUMPTIONS = ("beta", "tau", "zeta")
+USUAL_FRACTION = 0.1  # of rows held out
+TRIED, TRIAL = 4096, 32  # rows and iterations by which widths are compared
+
+
+class Certificate(NamedTuple):
+    """What can be said of the empirical error at the chosen stop, against all predictors of norm at most ``radius``."""
+
+    iteration: int
+    radius: float
+    empirical_error: float  # of the output, on the rows learned
+    least_error: float  # no predictor of this norm is below, by the path itself
+    optimisation_error: float  # at most so far above the best of them: empirical_error - least_error
+    optimisation_bound: float  # the same by the paper's lemmas, before anything is learned; nan where none holds
+
+
+@estimator
+class IterativeRegularization(Saving, BaseEstimator):
+    """Standardise, hold out, descend, stop.
+
+    Attributes
+    ----------
+    path_ : record array
+        A record for each iterate: ``iteration``, ``step``, ``training_loss``, ``training_error``, ``validation_loss``,
+        ``validation_error``, ``norm``, the same losses and errors of averages (``average_training_loss`` ...), and
+        ``inner``, the inner product of the iterate and the subgradient there. The first iterate is 0. Errors of a
+        regressor are mean absolute errors.
+    n_iter_ : int
+        The selected iteration.
+    eta_, theta_, gamma_ : float
+        Parameters of the steps, and gamma of the kernel.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features. Defined only when X has feature names that are all strings.
+
+    References
+    ----------
+    .. [1] J. Lin, L. Rosasco, D.-X. Zhou. Iterative regularization for learning with convex loss functions. JMLR 17,
+       2016.
+    """
+
+    kernel: str | None = parameter(
+        None,
+        "None fits weights of the features and an intercept; rbf, laplacian, poly and linear fit coefficients of a "
+        "kernel, without intercept.",
+    )
+    gamma: float | str | None = parameter(
+        None,
+        "gamma of the kernel. ``'median'``: 1 / (2 m^2) for 'rbf', m the median distance of rows of different classes, "
+        "or in regression of any two rows; 1 / m for 'laplacian'. ``'ladder'``, their default: the multiple of that by "
+        "a power of two, from a quarter to 64, with which 32 iterations on at most 4096 rows predict the rows held out "
+        "best; of nine, seven are tried. Where no rows are held out the default is ``'median'``. "
+        "'poly': by default 1 over the mean square length of rows.",
+        choices=("ladder", "median"),
+        above=0,
+    )
+    degree: int = shared("degree", 3)
+    coef0: float = shared("coef0", 1.0)
+    precision: str = shared("precision", "single")
+    standardize: bool = parameter(
+        True,
+        "Whether to standardise columns to mean 0 and variance 1; sparse columns are scaled but not centred.",
+    )
+    theta: float | None = parameter(
+        None,
+        "Steps are eta_1 t^-theta. Default: 0 for smooth losses, else (q + 1) / (q + 2), with q the growth of slopes: "
+        "1/2 for the hinge.",
+        low=0,
+        below=1,
+    )
+    eta: float | str = parameter(
+        "auto",
+        "eta_1. ``'theory'``: the largest value that the theorems allow. ``'auto'``: the same conditions, evaluated on "
+        "the rows instead of bounded a priori, so that fewer iterations are needed. The exponential loss needs a "
+        "number.",
+        choices=("auto", "theory"),
+        above=0,
+    )
+    output: str = parameter(
+        "last",
+        "The last iterate, the average weighted by the steps, or the iterate with the least training loss.",
+        choices=tuple(OUTPUTS),
+    )
+    stop: int | str = parameter(
+        "holdout",
+        "``'holdout'``: the iteration with the least held-out loss; with fewer than 40 distinct rows none is held out, "
+        "and ``'theory'`` is used. ``'theory'``: ``stopping_time`` of :mod:`.stopping_times`. int: the "
+        "number of iterations.",
+        choices=("holdout", "theory"),
+        low=1,
+    )
+    assumptions: dict[str, Any] | None = parameter(
+        None,
+        "``beta``, ``tau`` and ``zeta`` of ``stopping_time``, for ``'theory'``.",
+    )
+    max_iter: int = parameter(500, "Length of the path with ``stop='holdout'``.", low=1)
+    validation_fraction: float | None = parameter(
+        None,
+        "Fraction of each class, or of all rows, that is held out and not fitted. By default a tenth with "
+        "``stop='holdout'`` and with ``gamma='ladder'``, which need it, and else none.",
+        low=0,
+        below=1,
+    )
+    random_state: Any = shared("random_state", 0, "Drawn are the rows held out.")
+
+    def _check(self) -> None:
+        """Raise an error for parameters that cannot be combined."""
+        check(self)
+        if self.kernel is not None:
+            kernels.check_kernel(self.kernel)
+        check_effect(self)
+        if isinstance(self.gamma, str) and kernel_of(self.kernel, 1.0).distance is None:
+            suitable = " and ".join(map(repr, kernels.names_of("distance")))
+            raise ValueError(f"`gamma={self.gamma!r}` is for the kernels {suitable}, not {self.kernel!r}")
+        for name, needs in (("stop", "holdout"), ("gamma", "ladder")):
+            if getattr(self, name) == needs and self.validation_fraction == 0:
+                raise ValueError(f"`{name}={needs!r}` needs rows to hold out: pass `validation_fraction` above 0")
+        if unknown := set(self.assumptions or {}) - set(ASSUMPTIONS):
+            raise ValueError(f"`assumptions` may name beta, tau and zeta, not {', '.join(sorted(unknown))}")
+
+    def _labelled(self, X: Any, y: Any, y_numeric: bool = False) -> tuple[Any, np.ndarray]:
+        """Rows to learn and their targets, checked; features of a table as an array, or as a large sparse matrix."""
+        X, y = validation.labelled(self, X, y, reset=True, y_numeric=y_numeric)
+        self._is_dense: bool | None = None  # whether features of a table are an array; None before they are known
+        X = self._matrix(X)
+        self._is_dense = not sparse.issparse(X)
+        return X, y
+
+    def _matrix(self, X: Any) -> Any:
+        return preparation.matrix([X.block], X.shape[1] + 1, self._is_dense) if isinstance(X, EncodedRows) else X
+
+    def _learn(self, X: Any, goal: Goal, targets: Targets, weight: np.ndarray) -> None:
+        """Prepare the rows, descend, and choose a stop."""
+        n_rows, kept = len(weight), np.flatnonzero(weight)
+        if len(kept) < n_rows:
+            X, weight, targets = X[kept], weight[kept], targets.some(kept)
+        keys = preparation.order(X, targets.exact, check_random_state(self.random_state))
+        held = np.zeros(len(weight), bool)
+        if self._share_held_out() and len(np.unique(keys)) >= preparation.FEWEST:
+            held = preparation.held_out(keys, targets.strata, weight, self._share_held_out())
+        share, beside = preparation.shares(weight[~held]), preparation.shares(weight[held])
+        farthest = self._farthest()
+        standards = preparation.standards(X[~held], share) if self.standardize else preparation.unchanged(X, farthest)
+        features = self._prepared(standards, X)
+        learned, others = Rows(features[~held], targets.y[~held], share), Rows(features[held], targets.y[held], beside)
+        kernel = self._kernel_of(features, targets.y, keys)
+        if kernel is not None and kernel.distance is not None and self.gamma in (None, "ladder") and held.any():
+            first = np.argsort(keys[~held], kind="stable")[:TRIED]
+            some = Rows(learned.matrix[first], learned.y[first], preparation.shares(share[first]))
+            kernel = self._best_kernel(goal, some, others)
+        problem = _problem(goal, kernel, learned, others)
+        with np.errstate(over="ignore"):
+            mass = float(weight[~held].sum())
+        path = self._descend(goal, problem, self._iterations(goal, bool(held.any()), mass))
+        self.fitted_path_ = FittedPath(
+            path,
+            goal,
+            standards,
+            kernel,
+            None if kernel is None else learned.matrix,
+            math.sqrt(float(problem.squares.max())),
+            # Losses whose margins stand for no probabilities: these are learned from margins of rows held out.
+            None if not is_classifier(self) or goal.loss.has_inverse_link else others if held.any() else learned,
+        )
+        self._stop_at(self._chosen(path, bool(held.any())))
+        plan = Plan(task="classification" if is_classifier(self) else "regression", loss=self.loss)
+        self._learned = Trained(None, None, "", plan, Progress(complete=True, number=1, rows=n_rows))
+
+    def _share_held_out(self) -> float:
+        """The fraction of rows that is held out."""
+        if self.validation_fraction is not None:
+            return float(self.validation_fraction)
+        return USUAL_FRACTION if self.stop == "holdout" or self.gamma == "ladder" else 0.0
+
+    def _farthest(self) -> float:
+        """Where standardised numbers are cut."""
+        thin = self.kernel is not None and self.precision == "single"
+        return preparation.FARTHEST_THIN if thin else preparation.FARTHEST
+
+    def _prepared(self, standards: preparation.Standards, X: Any) -> Any:
+        """Standardised rows, in the precision of products."""
+        X = standards.apply(X, self._farthest())
+        X = sparse.csr_array(X) if sparse.issparse(X) else X
+        return X if self.kernel is None or self.precision == "double" else X.astype(np.float32)
+
+    def _kernel_of(self, features: Any, y: np.ndarray, keys: np.ndarray) -> Any:
+        """The kernel with the gamma given, or that of the median rule; None without a kernel."""
+        if self.kernel is None:
+            return None
+        gamma = self.gamma
+        if gamma is None or isinstance(gamma, str):
+            distance = kernel_of(self.kernel, 1.0).distance
+            gamma = usual_gamma(distance, features, y, keys, is_classifier(self))
+        return self._kernel_at(float(gamma))
+
+    def _kernel_at(self, gamma: float) -> Any:
+        self.gamma_ = gamma
+        return kernel_of(self.kernel, gamma, int(self.degree), float(self.coef0))
+
+    def _best_kernel(self, goal: Goal, learned: Rows, others: Rows) -> Any:
+        """The kernel with which the first steps of a descent on some rows predict those held out best."""
+
+        def validation_loss(gamma: float) -> float:
+            problem = _problem(goal, self._kernel_at(gamma), learned, others)
+            try:
+                return float(self._descend(goal, problem, TRIAL).records["validation_loss"].min())
+            except ValueError:  # it left the range of numbers
+                return math.inf
+
+        return self._kernel_at(best_gamma(self.gamma_, validation_loss))
+
+    def _iterations(self, goal: Goal, has_held_out: bool, mass: float) -> int:
+        """How many iterates the path has; ``mass`` is the total weight of the rows learned."""
+        if self.stop not in ("holdout", "theory"):
+            return int(self.stop)
+        if self.stop == "holdout" and (has_held_out or goal.loss.growth(1.0).power == math.inf):
+            return int(self.max_iter)
+        assumed = {"theta": self._theta_used(goal), "output": self.output, **dict(self.assumptions or {})}
+        by_theory = stopping_time(min(max(mass, 1.0), LARGEST), goal.loss, **assumed).iterations
+        return min(by_theory, int(self.max_iter)) if self.stop == "holdout" else by_theory
+
+    def _descend(self, goal: Goal, problem: Problem, iterations: int) -> Path:
+        self.theta_ = self._theta_used(goal)
+        eta = self.eta
+        self.eta_ = step_size(problem, goal.loss, self.theta_, eta, goal.bound) if isinstance(eta, str) else float(eta)
+        return descend(problem, steps_of(self.eta_, self.theta_, iterations))
+
+    def _theta_used(self, goal: Goal) -> float:
+        if self.theta is not None:
+            return float(self.theta)
+        return 0.5 if goal.loss.growth(goal.bound).power == math.inf else usual_theta(goal.loss, goal.bound)
+
+    def _chosen(self, path: Path, has_held_out: bool) -> int:
+        """The iteration at which to stop."""
+        if self.stop != "holdout" or not has_held_out:
+            return len(path.records)
+        validation_loss = path.records["average_validation_loss" if self.output == "average" else "validation_loss"]
+        if self.output == "best":
+            validation_loss = validation_loss[path.places_of_best()]
+        return int(validation_loss.argmin()) + 1
+
+    def _stop_at(self, t: int) -> None:
+        fitted = self.fitted_path_
+        self.n_iter_, self.path_, self.eta_ = t, fitted.records(), float(fitted.path.records["step"][0])
+        with one_for_products():
+            self.coefficients_ = getattr(fitted.path, self.output)(t)
+            self.temperature_ = self._temperature(fitted)
+
+    def _temperature(self, fitted: FittedPath) -> float | None:
+        """The factor that makes log-odds of margins; None where the loss's link function gives probabilities."""
+        if fitted.calibration is None:
+            return 1.0 if isinstance(fitted.goal.loss, Logistic) else None
+        X, y, weight = fitted.calibration
+        codes = (y > 0 if fitted.goal.n_outputs == 1 else y).astype(np.int64)
+        return targets.fit_temperature(of_classes(fitted.margins(self.coefficients_, X)), codes, weight)
+
+    def _record(self) -> Trained:
+        return replace(self._learned, model=PathModel(self))
+
+    def _restore(self, trained: Trained) -> None:
+        super()._restore(trained)
+        self._learned = replace(trained, model=None)
+
+    def at(self, t: int) -> Any:
+        """The estimator stopped at iteration t, without a new fit.
+
+        Parameters
+        ----------
+        t : int
+            From 1 (the zero function) to the length of ``path_``.
+
+        Returns
+        -------
+        estimator
+            A fitted copy that shares the path.
+        """
+        check_is_fitted(self)
+        require("t", int, t, low=1)
+        view = copy.copy(self)
+        view._stop_at(int(t))
+        return view
+
+    def _predictions(self, X: Any) -> np.ndarray:
+        """See :meth:`predictions_of`, of rows as users have them."""
+        check_is_fitted(self)
+        return self.predictions_of(self._matrix(validation.features(self, X)))
+
+    def predictions_of(self, X: Any) -> np.ndarray:
+        """Margins (n, K) of classes, or the predicted targets (n, 1), of an array or CSR matrix of all features."""
+        fitted = self.fitted_path_
+        with one_for_products():
+            return fitted.margins(self.coefficients_, self._prepared(fitted.standards, X))
+
+    def _linear(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (d, K) of the features as given, and constants (K,), in the method's units."""
+        check_is_fitted(self)
+        if self.kernel is not None:
+            raise AttributeError("an expansion in a kernel has no weights of the features; see dual_coef_")
+        weights, shift = self.fitted_path_.standards.restore(self.coefficients_[:-1])
+        return weights, self.coefficients_[-1] + shift
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """Coefficients of the kernel expansion, (n_outputs, n_rows)."""
+        check_is_fitted(self)
+        if self.kernel is None:
+            raise AttributeError("weights of features are no coefficients of a kernel; see coef_")
+        return (self.coefficients_ * self.fitted_path_.goal.unit).T
+
+    def certificate(self, radius: float | None = None) -> Certificate:
+        """Bound on the empirical error at the selected iteration minus the least one of predictors of some norm.
+
+        The excess risk of f_T has three parts (Lin, Rosasco, Zhou 2016, (17) and Lemma 13). This bounds the first, the
+        optimisation error. The bound holds for the given rows with certainty and any step. It is computed twice: from
+        the measured path, and a priori by the paper's lemmas (17 without its last term, 19, 20). The second part, the
+        sample error, depends on the unknown distribution; the validation columns of ``path_`` estimate it. The third,
+        the approximation error, cannot be computed from a sample: nothing here bounds the risk of predictors of norm
+        ``radius``, or of any norm.
+
+        Norms are those of the weights of the standardised features, including the constant, or of the kernel's Hilbert
+        space. With ``precision="single"`` the bound holds up to rounding of the kernel values.
+
+        Parameters
+        ----------
+        radius : float, optional
+            In units of the target. Default: the largest norm on the path up to the selected iteration.
+        """
+        check_is_fitted(self)
+        require("radius", float | None, radius, above=0)
+        fitted, goal, t = self.fitted_path_, self.fitted_path_.goal, self.n_iter_
+        records = fitted.path.records
+        radius = float(records["norm"][:t].max()) if radius is None else float(radius) / goal.unit
+        error = records["average_training_loss" if self.output == "average" else "training_loss"][:t]
+        reached = float(error.min() if self.output == "best" else error[-1])
+        least = least_error(records, radius)
+        certified = reached, least, max(reached - least, 0.0), self._by_lemmas(radius)
+        with np.errstate(over="ignore"):
+            return Certificate(t, radius * goal.unit, *(goal.loss_unit * number for number in certified))
+
+    def _by_lemmas(self, radius: float) -> float:
+        """The lemmas' bound; nan where they do not hold."""
+        fitted, records = self.fitted_path_, self.fitted_path_.path.records[: self.n_iter_]
+        if fitted.goal.n_outputs > 1:
+            return math.nan
+        bound = lemma_bound(
+            records,
+            fitted.goal.loss,
+            theta=self.theta_,
+            kappa=fitted.kappa,
+            radius=radius,
+            bound=fitted.goal.bound,
+            output=self.output,
+        )
+        if bound.value is None or (bound.assumes and records["norm"].max() > radius):
+            return math.nan
+        return bound.value
+
+    def promised_rate(self) -> tuple[Callable[[int], float] | None, str]:
+        """The rate that Theorems 4, 7 and 8 promise under ``assumptions``, and its name.
+
+        They bound the excess risk in the estimator's own loss. For the hinge and two classes the excess share of errors
+        is no larger (Theorem 11); for other losses it may fall more slowly, for the logistic and the square loss with
+        half the exponent at worst [1]_. None where the theorems are silent.
+
+        .. [1] T. Zhang. Statistical behavior and consistency of classification methods based on convex risk
+           minimization. Annals of Statistics 32, 2004.
+        """
+        self._check()
+        loss = loss_of("classification" if is_classifier(self) else "regression", str(self.loss))
+        if self.stop not in ("holdout", "theory") or loss.growth(1.0).power == math.inf:
+            return None, ""
+        assumed = {"output": self.output, **dict(self.assumptions or {})}
+        theorem = stopping_time(1, loss, **assumed)
+        try:
+            theorem = theorem if self.theta is None else stopping_time(1, loss, theta=self.theta, **assumed)
+        except ValueError:
+            return None, ""  # these steps decay too slowly for the theorems, though not for learning
+        name = rf"rate $n^{{-{theorem.rate:.2g}}}$" + (r"$\,\ln\,n$" if theorem.logarithm else "")
+
+        def rate(n: int) -> float:
+            return float(n) ** -theorem.rate * (math.log(n) if theorem.logarithm else 1.0)
+
+        return rate, f"{name}\nof excess {str(self.loss).split(':')[0]} risk"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_iter_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _problem(goal: Goal, kernel: Any, learned: Rows, others: Rows) -> Problem:
+    """The problem of prepared rows: of weights, the last of which is a constant's, or in the space of a kernel."""
+    if kernel is None:
+        learned, others = (rows._replace(matrix=_with_constant(rows.matrix)) for rows in (learned, others))
+        squares = squared_norms(learned.matrix)
+    else:
+        squares = np.asarray(kernel.diagonal(learned.matrix))
+        others = others._replace(matrix=Gram(kernel, others.matrix, learned.matrix))
+        learned = learned._replace(matrix=Gram(kernel, learned.matrix))
+    return Problem(learned, others, squares, kernel is not None, goal.objective, goal.errors, goal.n_outputs)
+
+
+def _with_constant(X: Any) -> Any:
+    ones = np.ones((X.shape[0], 1))
+    return sparse.hstack([X, ones], format="csr") if sparse.issparse(X) else np.hstack([X, ones])
 
 
 @estimator
@@ -53,22 +487,10 @@ class IterativeRegularizationClassifier(Classifying, IterativeRegularization):
         class_sets.check_several(classes[np.unique(codes[weight > 0])])
         weight = self._weighted(y, weight, classes, classes)
         self.classes_ = classes
-        self._learn(X, path_targets.of_classes(loss, codes, len(classes)), weight)
+        goal = targets.goal_of_classes(loss, len(classes))
+        with one_for_products():
+            self._learn(X, goal, targets.targets_of_classes(codes, len(classes)), weight)
         return self
-
-    def _calibration_rows(self, targets: Targets, features: Any, rows: Rows) -> tuple[Any, Rows] | None:
-        # Losses whose margins stand for no probabilities: these are learned from margins of rows held out.
-        return None if targets.loss.has_inverse_link else (features, rows)
-
-    def _stop_at(self, t: int) -> None:
-        super()._stop_at(t)
-        self.temperature_ = None
-        fitted = self.fitted_path_
-        if fitted.calibration is not None:
-            features, rows = fitted.calibration
-            codes = (rows.y > 0).astype(np.int64) if fitted.targets.n_outputs == 1 else rows.y.astype(np.int64)
-            margins = of_classes(fitted.margins(self.coefficients_, features, self.device))
-            self.temperature_ = fit_temperature(margins, codes, rows.weight)
 
     @documented
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -84,7 +506,7 @@ class IterativeRegularizationClassifier(Classifying, IterativeRegularization):
             In the order of ``classes_``.
         """
         margins = self._predictions(X)
-        return probabilities(self.fitted_path_.targets.loss, margins, self.temperature_)
+        return targets.probabilities(self.fitted_path_.goal.loss, margins, self.temperature_)
 
     @property
     def coef_(self) -> np.ndarray:
@@ -126,7 +548,8 @@ class IterativeRegularizationRegressor(Regressing, IterativeRegularization):
         loss = loss_of("regression", self.loss)
         X, y = self._labelled(X, y, y_numeric=True)
         weight = validation.weights(sample_weight, len(y), may_vanish=False)
-        self._learn(X, path_targets.of_numbers(loss, y.astype(np.float64), weight), weight)
+        with one_for_products():
+            self._learn(X, *targets.goal_and_targets_of_numbers(loss, y.astype(np.float64), weight), weight)
         return self
 
     def predictions_of(self, X: Any) -> np.ndarray:
@@ -135,15 +558,15 @@ class IterativeRegularizationRegressor(Regressing, IterativeRegularization):
     def _numbers(self, margins: np.ndarray) -> np.ndarray:
         """Margins in the units of the target."""
         with np.errstate(over="ignore"):
-            targets = self.fitted_path_.targets
-            return np.clip((targets.centre + margins) * targets.unit, -LARGEST, LARGEST)
+            goal = self.fitted_path_.goal
+            return np.clip((goal.centre + margins) * goal.unit, -LARGEST, LARGEST)
 
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the features, (n_features,)."""
         with np.errstate(over="ignore"):
             weights = self._linear()[0][:, 0]
-            return np.clip(weights * self.fitted_path_.targets.unit, -LARGEST, LARGEST)
+            return np.clip(weights * self.fitted_path_.goal.unit, -LARGEST, LARGEST)
 
     @property
     def intercept_(self) -> np.ndarray:

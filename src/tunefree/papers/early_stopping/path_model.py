@@ -1,13 +1,11 @@
 """Fitted estimators of iterative regularization as models of files: arrays and a header make the same estimator again.
 
-What comes back predicts, looks back with ``at`` and certifies to the last bit; it is not gone on with. Where its device
-is not, the processor computes what the device did, up to rounding.
+What comes back predicts, looks back with ``at`` and certifies to the last bit.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,174 +13,117 @@ from scipy import sparse
 
 from tunefree.core.errors import ModelError
 from tunefree.core.part import under
-from tunefree.core.rows import n_rows, part
-from tunefree.estimators import model_file, resources, validation
+from tunefree.core.schema import FINITE, FLOATS, SIZE, Array, Flag, Mapping, Number
+from tunefree.estimators import model_file, validation
 from tunefree.explanation.weights import Weights
 from tunefree.losses import loss_of, objectives
 from tunefree.model.targets import ScoredModel
-from tunefree.papers.early_stopping import path_targets
-from tunefree.papers.early_stopping.path import Path
-from tunefree.papers.early_stopping.path_targets import log_odds, probabilities
+from tunefree.model_files.schema_parts import CLASSES, TASK
+from tunefree.model_files.schemas import ENCODED, ESTIMATOR, FILE, Schema
+from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.preparation import LARGEST, Standards, matrix
-from tunefree.papers.early_stopping.problem import Problem, Rows
-from tunefree.papers.early_stopping.products import expand
-from tunefree.papers.early_stopping.schema import check_parts
-from tunefree.papers.early_stopping.spaces import Dictionary, space_of
-from tunefree.papers.kernel.backends import at_hand
-from tunefree.papers.kernel.kernels import kernel_of
+from tunefree.papers.early_stopping.targets import Goal, goal_of_classes, goal_of_numbers, log_odds, probabilities
+from tunefree.papers.subgradient import RECORD, Path, Rows
 
-PIECE_BYTES = 2**28  # of rows predicted at a time
-MOST_SHOWN = 24  # iterations in a table, without the chosen one
-PLAIN = ("n_iter_", "eta_", "theta_", "gamma_")  # attributes of an estimator
-FITTED = {"_mass": "mass", "_kappa": "kappa", "_judges": "has_held_out"}  # of its FittedPath, by their names in files
-UNITS = ("bound", "unit", "centre")  # of targets
+COLUMNS = RECORD.names or ()
+HEADER = FILE | {
+    "model": {
+        "task": TASK,
+        "classes": CLASSES,
+        "is_dense": Flag(),
+        "stop": Number(1, 2**31, whole=True),
+        "theta": SIZE,
+        "kappa": SIZE,
+        "gamma": Number(0, may_be_none=True),
+        "units": Mapping(FINITE),
+    },
+    "estimator": ESTIMATOR,
+}
+ARRAYS = ENCODED | {
+    "model.coefficients": Array("float64", ("t", "p", "o")),
+    "model.path.iteration": Array("int64", ("t",), 1),
+    "model.path.*": Array("float64", ("t",), may_be_infinite=True, may_be_missing=True),
+    "model.standards.unit": Array("float64", ("d",), 5e-324),
+    "model.standards.centre": Array("float64", ("d",)),
+    "model.standards.spread": Array("float64", ("d",), 5e-324),
+    "model.*.array": Array(FLOATS, ("n", "d")),
+    "model.*.data": Array(FLOATS, ("e",)),
+    "model.*.indices": Array("int32|int64", ("e",), 0),
+    "model.*.pointers": Array("int32|int64", (None,), ascends_to="e"),
+    "model.*.shape": Array("int64", (2,), 0),
+    "model.calibration.y": Array("float64", (None,)),
+    "model.calibration.weight": Array("float64", (None,), 0),
+}
+SCHEMA = Schema(HEADER, lambda header, arrays: ARRAYS, lambda header: {}, lambda header, arrays: None)
 
 
 class FittedPath(NamedTuple):
-    """The whole path with all that turns rows into margins: enough to predict with any iterate, and to certify."""
+    """A path with all that turns rows into margins: enough to predict with any iterate, and to certify."""
 
-    descent: Any  # a Descent, or a Path that was saved
-    targets: path_targets.Targets  # of no rows
+    path: Path  # in the method's units
+    goal: Goal
     standards: Standards  # of the columns
     kernel: Any  # None for weights of features
     support: Any  # prepared rows that were learned; None without a kernel
-    mass: float  # total weight of the rows learned
     kappa: float  # the largest norm of a row in the space
-    has_held_out: bool  # whether rows were held out
-    calibration: tuple[Any, Rows] | None  # prepared rows that probabilities are learned from, where the loss needs them
+    calibration: Rows | None  # prepared rows that probabilities are learned from, where the loss needs them
 
-    def path(self) -> np.ndarray:
-        """The method's path, in units of the targets."""
-        path = self.descent.path
-        for name in (path.dtype.names or ())[1:]:
-            column = path[name]
+    def records(self) -> np.ndarray:
+        """The records of the path, in units of the targets."""
+        records = self.path.records.copy()
+        for name in COLUMNS[2:]:
+            unit = self.goal.loss_unit if name.endswith("loss") or name == "inner" else self.goal.unit
             with np.errstate(over="ignore"):
-                if name.endswith("loss") or name == "inner":
-                    column *= self.targets.loss_unit
-                elif name.endswith("error") or name == "norm":
-                    column *= self.targets.unit
-            np.clip(column, -LARGEST, LARGEST, out=column)
-        return path.view(np.recarray)
+                records[name] = np.clip(records[name] * unit, -LARGEST, LARGEST)
+        return records.view(np.recarray)
 
-    def margins(self, coefficients: np.ndarray, features: Any, device: str | None = None) -> np.ndarray:
-        """f(x) (n, K) of prepared rows, in the method's units.
-
-        ``coefficients`` (p, K): of an iterate, or of an average.
-        ``features`` (n, d): prepared as those that were learned.
-        ``device``: where PyTorch computes the kernel.
-        """
-        if self.kernel is not None:
-            return expand(self.kernel, self.support, coefficients, features, device)
-        return Dictionary(features[:0], features).held(coefficients)
+    def margins(self, coefficients: np.ndarray, features: Any) -> np.ndarray:
+        """f(x) (n, K) of prepared rows, in the method's units; ``coefficients`` (p, K) are of any output."""
+        if self.kernel is None:
+            return np.ascontiguousarray(features @ coefficients[:-1]) + coefficients[-1]
+        used = np.flatnonzero(coefficients.any(axis=1))
+        return Gram(self.kernel, features, self.support[used]) @ coefficients[used]
 
 
 @dataclass
 class PathModel(ScoredModel):
-    """A fitted estimator of iterative regularization, for blocks of rows.
-
-    ``seconds``: time of learning; None if the model comes from a file.
-    """
+    """A fitted estimator of iterative regularization, for blocks of rows."""
 
     estimator: Any
-    seconds: float | None = None
 
     kind: ClassVar[str] = "path"  # of models, see tunefree.model_files.trained
 
-    @property
-    def task(self) -> str:  # type: ignore[override]
-        """Classification or regression."""
-        return "classification" if hasattr(self.estimator, "classes_") else "regression"
-
-    @property
-    def classes(self) -> list[Any]:  # type: ignore[override]
-        """The labels, in the order of the outputs."""
-        labels: list[Any] = getattr(self.estimator, "classes_", np.zeros(0)).tolist()
-        return labels
-
-    @property
-    def fitted(self) -> FittedPath:
-        """The whole path."""
-        path: FittedPath = self.estimator.fitted_path_
-        return path
-
-    @property
-    def path(self) -> Any:
-        """A record array with losses, errors and norms of each iteration."""
-        return self.estimator.path_
-
-    @property
-    def stop(self) -> int:
-        """The iteration at which the path is stopped."""
-        return int(self.estimator.n_iter_)
-
-    def shown(self) -> list[int]:
-        """Iterations for a table: evenly spaced on a logarithmic scale, and the chosen one."""
-        spaced = np.geomspace(1, len(self.path), min(MOST_SHOWN, len(self.path)))
-        return sorted({*np.round(spaced).astype(int).tolist(), self.stop})
-
-    def check_parts(self, trained: Any) -> None:
-        """Raise a ModelError if a file's parts do not fit together."""
-        check_parts(trained)
-
-    def at(self, t: int) -> PathModel:
-        """The same path, stopped at iteration t.
-
-        Raises a ModelError if the path has no such iteration.
-        """
-        if not 1 <= t <= len(self.path):
-            raise ModelError(f"there is no iteration {t} to stop at; choose one from 1 to {len(self.path)}")
-        return replace(self, estimator=self.estimator.at(t))
-
-    @property
-    def loss(self) -> str:
-        """The name of the loss that is minimised."""
-        return str(self.estimator.loss)
-
-    @property
-    def n_features(self) -> int:
-        """Number of features, the constant included."""
-        return len(self.fitted.standards.unit) + 1
+    def __post_init__(self) -> None:
+        estimator = self.estimator
+        self.path, self.stop, self.loss = estimator.path_, int(estimator.n_iter_), str(estimator.loss)
+        self.goal, self.has_weights = estimator.fitted_path_.goal, estimator.kernel is None
+        self.classes = getattr(estimator, "classes_", np.zeros(0)).tolist()
+        self.task = "classification" if hasattr(estimator, "classes_") else "regression"
+        self.loss_is_log_loss = self.task == "classification" and self.loss == "logistic"
+        self.n_features = len(estimator.fitted_path_.standards.unit) + 1  # the constant included
+        self.n_support = 0 if self.has_weights else int(estimator.coefficients_.any(axis=1).sum())
 
     @property
     def objective(self) -> Any:
         """The objective, from predictions to losses."""
         if self.task == "regression":
             return objectives.regression(loss_of("regression", self.loss))
-        return self.fitted.targets.objective
-
-    @property
-    def loss_is_log_loss(self) -> bool:
-        """Whether the loss of a class is minus the logarithm of its probability."""
-        return self.task == "classification" and self.loss == "logistic"
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether the features have weights, as they have without a kernel."""
-        return self.estimator.kernel is None
-
-    @property
-    def n_support(self) -> int:
-        """Rows that it is made of, in the space of a kernel."""
-        return 0 if self.has_weights else int(self.estimator.coefficients_.any(axis=1).sum())
+        return self.goal.objective
 
     def mean_weights(self) -> np.ndarray:
         """Weights (d, K) of the constant and of the standardised features."""
-        self._check_weights()
-        weights, targets = self.estimator.coefficients_, self.fitted.targets
+        weights = self.estimator.coefficients_
         with np.errstate(over="ignore"):
-            weights = np.concatenate([weights[-1:] + targets.centre, weights[:-1]]) * targets.unit
+            weights = np.concatenate([weights[-1:] + self.goal.centre, weights[:-1]]) * self.goal.unit
         return np.clip(weights, -LARGEST, LARGEST)
 
     def linear_weights(self, names: list[str]) -> Weights:
         """Weights of the constant and of the features, which have these names, in their own units."""
-        self._check_weights()
+        if not self.has_weights:
+            raise ModelError("an expansion in a kernel has no weights of features")
         coefficients = np.atleast_2d(self.estimator.coef_)
         weights = np.concatenate([np.reshape(self.estimator.intercept_, (1, -1)), coefficients.T])
         return Weights(["(constant)", *names], weights)
-
-    def _check_weights(self) -> None:
-        if not self.has_weights:
-            raise ModelError("an expansion in a kernel has no weights of features")
 
     def reduce(self) -> None:
         """There is no smaller model."""
@@ -190,108 +131,83 @@ class PathModel(ScoredModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """Margins (n, K), or in regression the predicted targets (n, 1), of a block of rows."""
-        step = max(PIECE_BYTES // (8 * self.n_features), 1)
-        edges = [*range(0, n_rows(X), step), n_rows(X)]
-        predictions = [np.empty((0, self.n_outputs))]
-        for first, last in pairwise(edges):
-            rows = matrix([part(X, first, last)], self.n_features, self.estimator._is_dense)
-            predictions.append(self.estimator.predictions_of(validation.canonical(rows)))
-        return np.concatenate(predictions)
+        rows = validation.canonical(matrix([X], self.n_features, self.estimator._is_dense))
+        return np.asarray(self.estimator.predictions_of(rows))
 
     def log_odds(self, margins: np.ndarray) -> np.ndarray:
         """Logarithms (n, classes) of what is proportional to the probabilities."""
-        return log_odds(self.fitted.targets.loss, margins, self.estimator.temperature_)
+        return log_odds(self.goal.loss, margins, self.estimator.temperature_)
 
     def probabilities(self, margins: np.ndarray) -> np.ndarray:
         """Class probabilities (n, classes) of margins."""
-        return probabilities(self.fitted.targets.loss, margins, self.estimator.temperature_)
+        return probabilities(self.goal.loss, margins, self.estimator.temperature_)
 
     def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :func:`restored` makes the same model, with the estimator's parameters.
-
-        Raises a ModelError with a transformer, which can be anything.
-        """
-        estimator, fitted = self.estimator, self.fitted
-        if estimator.transformer is not None:
-            raise ModelError("a transformer cannot be saved; transform the rows before they are fitted and predicted")
-        arrays, header = fitted.descent.save_state()
-        arrays = {f"descent.{name}": array for name, array in arrays.items()}
-        arrays |= {"coefficients": estimator.coefficients_}
+        """Arrays and a header from which :func:`restored` makes the same model, with the estimator's parameters."""
+        fitted = self.estimator.fitted_path_
+        path, rows = fitted.path, fitted.calibration
+        arrays = {"coefficients": path.coefficients, **{f"path.{name}": path.records[name] for name in COLUMNS}}
         arrays |= {f"standards.{name}": array for name, array in fitted.standards._asdict().items()}
-        arrays |= _of_rows("rows", fitted.descent.rows if fitted.support is None else fitted.support)
-        if fitted.calibration is not None:
-            features, held = fitted.calibration
-            arrays |= _of_rows("calibrating", features) | {f"calibrating.{k}": v for k, v in held._asdict().items()}
-        plain = {name: getattr(estimator, name) for name in PLAIN if hasattr(estimator, name)}
-        plain |= {name: getattr(fitted, field) for name, field in FITTED.items()}
-        if getattr(estimator, "temperature_", None) is not None:
-            plain["_temperature"] = estimator.temperature_
+        arrays |= _arrays_of("support", fitted.support)
+        if rows is not None:
+            arrays |= _arrays_of("calibration", rows.matrix)
+            arrays |= {"calibration.y": rows.y, "calibration.weight": rows.weight}
         return arrays, {
             "task": self.task,
             "classes": self.classes,
-            "is_dense": bool(estimator._is_dense),
-            "descent": header,
-            "kernel": _of_kernel(estimator),
-            "plain": {name: value.item() if isinstance(value, np.generic) else value for name, value in plain.items()},
-            "units": {name: float(getattr(fitted.targets, name)) for name in UNITS},
+            "is_dense": bool(self.estimator._is_dense),
+            "stop": self.stop,
+            "theta": float(self.estimator.theta_),
+            "kappa": float(fitted.kappa),
+            "gamma": None if self.has_weights else float(self.estimator.gamma_),
+            "units": {name: float(getattr(self.goal, name)) for name in ("bound", "unit", "centre")},
         }
+
+    def check_parts(self, trained: Any) -> None:
+        """Raise a ModelError if a file's parts do not fit together."""
+        fitted = self.estimator.fitted_path_
+        rows = [fitted.support] if fitted.calibration is None else [fitted.support, fitted.calibration.matrix]
+        n_coefficients = self.n_features if self.has_weights else fitted.support.shape[0]
+        fits = (
+            trained.encoder.n_features == self.n_features,
+            all(X.shape[1] == self.n_features - 1 for X in rows if X is not None),
+            fitted.path.coefficients.shape == (len(self.path), n_coefficients, self.n_outputs),
+            self.n_outputs == self.goal.n_outputs,
+        )
+        if not all(fits):
+            raise ModelError("the path, its rows and the encoder differ in their numbers of columns or outputs")
 
 
 def restored(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PathModel:
     """The model of a file, from its arrays and the header of the file."""
     saved, model = header["estimator"], header["model"]
-    device = at_hand(saved["parameters"].get("device"))
-    estimator = model_file.unfitted(saved["class"], saved["parameters"] | {"device": device})
+    estimator = model_file.unfitted(saved["class"], saved["parameters"])
     estimator._check()
-    resources.threads_of(estimator)  # an error for a number of threads that means nothing
-    plain, estimator._is_dense = model["plain"], model["is_dense"]
-    for name in PLAIN:
-        if name in plain:
-            setattr(estimator, name, plain[name])
+    loss = loss_of(model["task"], str(estimator.loss))
+    goal = goal_of_classes(loss, len(model["classes"]))
     if model["task"] == "classification":
         estimator.classes_ = model_file.labels_of(model["classes"], saved)
-        estimator.temperature_ = plain.get("_temperature")
-    estimator.fitted_path_ = _fitted(estimator, arrays, model)
-    estimator.coefficients_, estimator.path_ = arrays["coefficients"], estimator.fitted_path_.path()
+    else:
+        goal = goal_of_numbers(loss, **model["units"])
+    records = np.empty(len(arrays["path.iteration"]), RECORD)
+    for name in COLUMNS:
+        records[name] = arrays[f"path.{name}"]
+    calibration, held = _rows_of("calibration", arrays), under("calibration.", arrays)
+    estimator._is_dense, estimator.theta_ = model["is_dense"], model["theta"]
+    estimator.fitted_path_ = FittedPath(
+        Path(records, arrays["coefficients"]),
+        goal,
+        Standards(**under("standards.", arrays)),
+        None if estimator.kernel is None else estimator._kernel_at(model["gamma"]),
+        None if estimator.kernel is None else _rows_of("support", arrays),
+        model["kappa"],
+        None if calibration is None else Rows(calibration, held["y"], held["weight"]),
+    )
+    estimator._stop_at(model["stop"])
     return PathModel(estimator)
 
 
-def _fitted(estimator: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> FittedPath:
-    targets, rows = _targets(estimator, header["units"]), _rows("rows", arrays)
-    kernel = None if header["kernel"] is None else kernel_of(**header["kernel"])
-    is_recomputed = header["descent"]["stride"] > 1
-    space = space_of(kernel, rows, rows[:0], int(estimator.gram_bytes), estimator.device) if is_recomputed else None
-    none = Rows(targets.y, targets.y)
-    problem = Problem(space, targets.objective, targets.n_outputs, targets.errors, none, none)
-    features, held = _rows("calibrating", arrays), under("calibrating.", arrays)
-    return FittedPath(
-        Path.restore(problem, under("descent.", arrays), header["descent"]),
-        targets,
-        Standards(**under("standards.", arrays)),
-        kernel,
-        None if kernel is None else rows,
-        calibration=None if features is None else (features, Rows(held["y"], held["weight"])),
-        **{field: header["plain"][name] for name, field in FITTED.items()},
-    )
-
-
-def _targets(estimator: Any, units: dict[str, float]) -> path_targets.Targets:
-    """No targets, in the units of those that were learned."""
-    if hasattr(estimator, "classes_"):
-        loss = loss_of("classification", str(estimator.loss))
-        return path_targets.of_classes(loss, np.zeros(0, np.int64), len(estimator.classes_))
-    return path_targets.in_units(loss_of("regression", str(estimator.loss)), np.zeros(0), np.zeros(0), **units)
-
-
-def _of_kernel(estimator: Any) -> dict[str, Any] | None:
-    """A kernel by scikit-learn's name and parameters."""
-    if estimator.kernel is None:
-        return None
-    parameters = {"degree": int(estimator.degree), "coef0": float(estimator.coef0)}
-    return {"name": estimator.kernel, "gamma": estimator.gamma_, **parameters}
-
-
-def _of_rows(name: str, X: Any) -> dict[str, np.ndarray]:
+def _arrays_of(name: str, X: Any) -> dict[str, np.ndarray]:
     """Rows as arrays; nothing of None."""
     if X is None:
         return {}
@@ -301,10 +217,12 @@ def _of_rows(name: str, X: Any) -> dict[str, np.ndarray]:
     return {f"{name}.{part}": array for part, array in parts.items()}
 
 
-def _rows(name: str, arrays: dict[str, np.ndarray]) -> Any:
-    """The rows that :func:`_of_rows` made arrays of."""
+def _rows_of(name: str, arrays: dict[str, np.ndarray]) -> Any:
+    """The rows that :func:`_arrays_of` made arrays of."""
     saved = under(f"{name}.", arrays)
-    if "shape" in saved:
-        shape = tuple(saved["shape"].tolist())
-        return sparse.csr_array((saved["data"], saved["indices"], saved["pointers"]), shape=shape)
-    return saved.get("array")
+    if "shape" not in saved:
+        return saved.get("array")
+    shape, pointers = tuple(saved["shape"].tolist()), saved["pointers"]
+    if len(pointers) != shape[0] + 1 or saved["indices"].max(initial=-1) >= shape[1]:
+        raise ModelError(f"{name} has not the rows and columns that its shape tells")
+    return sparse.csr_array((saved["data"], saved["indices"], pointers), shape=shape)

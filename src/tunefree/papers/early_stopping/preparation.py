@@ -1,4 +1,4 @@
-"""What happens to rows before the subgradient method sees them: standardised, split, and measured for a kernel's width.
+"""What happens to rows before the subgradient method sees them: they are standardised, and some are held out.
 
 Everything here depends on the weighted set of rows alone, not on how it is written down: a row of weight 2 stands for
 two equal rows, and equal rows are held out together or not at all.
@@ -10,14 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics import pairwise_distances
 
 from tunefree.core.rows import Block, compressed, n_rows, reach
 from tunefree.estimators.validation import digests
 
 DENSE_BYTES = 2**30  # rows that take at most this are stored as an array; columns of a sparse matrix are not centred
 FEWEST = 40  # different rows that are too few to hold any out
-PAIRS = 1000  # rows whose distances give the width of a kernel
 FARTHEST = 1e100  # standardised numbers are cut here: their squares are numbers
 FARTHEST_THIN = 1e15  # the same in single precision
 LARGEST = np.finfo(np.float64).max
@@ -143,29 +141,3 @@ def held_out(keys: np.ndarray, strata: np.ndarray, weight: np.ndarray, fraction:
         below[:1], below[-1:] = True, False
         held[place] = below[which]
     return held
-
-
-def usual_gamma(distance: str | None, X: Any, y: np.ndarray, keys: np.ndarray, classes: bool) -> float:
-    """The width of a kernel, from a thousand of the different rows.
-
-    For a kernel of euclidean distances it is 1 / (2 m^2), with m the median distance of rows with different labels
-    (Jaakkola, Diekhans, Haussler 1999), or of any two rows in regression. For one of manhattan distances it is 1 / m.
-    For one of dot products it is 1 over the mean square length of rows.
-
-    ``distance``: {"euclidean", "manhattan"} or None; see :class:`tunefree.papers.kernel.kernels.KernelFunction`.
-    ``classes``: whether targets are classes.
-    """
-    _, first = np.unique(keys, return_index=True)
-    some = first[:PAIRS]
-    block, targets = X[some], y[some]
-    if distance is None:
-        squares = float((block.multiply(block) if sparse.issparse(block) else np.square(block)).sum()) / max(
-            len(some), 1
-        )
-        return 1.0 / squares if squares > 0 else 1.0
-    distances = pairwise_distances(block, metric=distance)
-    apart = distances[targets[:, None] != targets] if classes else distances[np.triu_indices(len(some), 1)]
-    middle = float(np.median(apart)) if apart.size else 0.0
-    if not middle > 0.0:
-        return 1.0
-    return 1.0 / middle if distance == "manhattan" else 0.5 / middle**2

@@ -6,16 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.threads import one_for_products
 from tunefree.losses import Hinge
 from tunefree.losses.objectives import Binary
-from tunefree.papers.early_stopping.descent import Descent
-from tunefree.papers.early_stopping.problem import Problem, Rows, Schedule, wrong_classes
-from tunefree.papers.early_stopping.spaces import KernelSpace
+from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.experiments import drawing
+from tunefree.papers.experiments.experiment import Report
+from tunefree.papers.subgradient import Path, Problem, Rows, descend, steps_of, wrong_classes
 
-GRAM_BYTES = 2**29  # memory for the Gram matrix
-ITERATE_BYTES = 2**24  # memory for the iterates
 POINTS_DRAWN = 120  # maximum number of points of a line
 LEAST_RISE = 0.001  # an error that rises by less from its minimum to the end has no pronounced minimum
 STYLES = (
@@ -39,11 +36,6 @@ class Sample(NamedTuple):
     x: np.ndarray  # (n, d), in the precision of the Gram matrix
     y: np.ndarray  # (n,) -1 and +1
 
-    @property
-    def rows(self) -> Rows:
-        """The labels with equal weights, in the form that the subgradient method takes."""
-        return Rows(self.y, np.full(len(self.y), 1.0 / max(len(self.y), 1)))
-
 
 class Errors(NamedTuple):
     """Training and test misclassification errors of f_1, f_2, ... for one theta."""
@@ -64,20 +56,20 @@ class Errors(NamedTuple):
         return float(mean[-1] - mean.min())
 
 
-def descent_of(kernel: Any, train: Sample, test: Sample, eta: float, theta: float, iterations: int) -> Descent:
-    """Run Algorithm 1 with the hinge loss to f_T, and evaluate every iterate on the test rows."""
-    space = KernelSpace(kernel, train.x, test.x, GRAM_BYTES)
-    problem = Problem(space, Binary(Hinge(), 0.0), 1, wrong_classes, train.rows, test.rows)
-    descent = Descent(problem, Schedule(eta, theta), ITERATE_BYTES)
-    with one_for_products():
-        descent.run(iterations)
-    return descent
+def path_of(kernel: Any, train: Sample, test: Sample, eta: float, theta: float, iterations: int) -> Path:
+    """The path (1) with the hinge loss to f_T, each iterate of which is measured on the test rows."""
+    grams = Gram(kernel, train.x), Gram(kernel, test.x, train.x)
+    learned, others = (
+        Rows(gram, sample.y, np.full(len(sample.y), 1.0 / max(len(sample.y), 1)))
+        for gram, sample in zip(grams, (train, test), strict=True)
+    )
+    problem = Problem(learned, others, kernel.diagonal(train.x), True, Binary(Hinge(), 0.0), wrong_classes)
+    return descend(problem, steps_of(eta, theta, iterations))
 
 
-def errors_of(descent: Descent) -> dict[str, np.ndarray]:
+def errors_of(path: Path) -> dict[str, np.ndarray]:
     """Training and test errors of f_1, ..., f_T."""
-    path = descent.path
-    return {"training": path["training_error"].copy(), "test": path["validation_error"].copy()}
+    return {"training": path.records["training_error"].copy(), "test": path.records["validation_error"].copy()}
 
 
 def numbers_of(lines: list[Errors], stops: np.ndarray) -> list[dict[str, Any]]:
@@ -96,6 +88,13 @@ def numbers_of(lines: list[Errors], stops: np.ndarray) -> list[dict[str, Any]]:
 def recorded_iterations(iterations: int, at_most: int = 120) -> np.ndarray:
     """Iterations to write to the file, geometrically spaced."""
     return np.unique(np.geomspace(1, iterations, at_most).round().astype(int))
+
+
+def report(lines: list[Errors], reported: str, results: str, differences: list[str]) -> Report:
+    """The report of a figure with these lines."""
+    iterations = lines[0].test.shape[1]
+    numbers = numbers_of(lines, recorded_iterations(iterations))
+    return Report(lambda figure: draw(figure, lines), (10.5, 4.2), numbers, reported, results, " ".join(differences))
 
 
 def draw(figure: Any, lines: list[Errors]) -> None:

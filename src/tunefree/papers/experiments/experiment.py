@@ -7,9 +7,6 @@ so far until all parts that it names are finished.
 
 from __future__ import annotations
 
-import os
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -26,6 +23,7 @@ from tunefree.papers.experiments.sources import digest_of
 
 Arrays = dict[str, np.ndarray]
 Results = Mapping[str, Arrays]  # of parts, by name
+Progress = Callable[[int, int, int], None]  # parts finished, of how many, and how many of these in an earlier run
 ENDING = ".safetensors"  # suffix of the files of parts
 
 
@@ -45,6 +43,17 @@ class Report(NamedTuple):
     reported: str  # the paper's results
     results: str  # the results here
     differences: str  # where they differ, and why
+
+
+def moments(name: str, values: np.ndarray) -> dict[str, float]:
+    """Mean and standard deviation over the runs, for a row of the table.
+
+    Examples
+    --------
+    >>> moments("error", np.array([1.0, 3.0]))
+    {'error_mean': 2.0, 'error_sd': 1.0}
+    """
+    return {f"{name}_mean": float(values.mean()), f"{name}_sd": float(values.std())}
 
 
 @dataclass(frozen=True)
@@ -89,26 +98,20 @@ def store_of(experiment: Experiment, request: Request) -> Store:
     return Store(request.output / "parts" / f"{experiment.parts_from or experiment.name}{size}", sources)
 
 
-def compute(
-    experiment: Experiment, request: Request, progress: Callable[[int, int, int], None] = lambda *numbers: None
-) -> Results:
-    """Compute all parts of an experiment that are not cached; the results of all, by name.
-
-    ``progress`` is called with how many parts are finished, of how many, and how many of these in an earlier run.
-    """
-    settings, files = settings_of(experiment, request), files_of(experiment, request)
-    store = store_of(experiment, request)
+def compute(experiment: Experiment, request: Request, progress: Progress = lambda *numbers: None) -> Results:
+    """Compute all parts of an experiment that are not cached; the results of all, by name."""
+    settings, files, store = (
+        settings_of(experiment, request),
+        files_of(experiment, request),
+        store_of(experiment, request),
+    )
     results: dict[str, Arrays] = {}
     kept = 0
-    while waiting := [part for part in experiment.parts(settings, results) if part.name not in results]:
-        missing = []
-        for part in waiting:
-            arrays = store.load(part)
-            if arrays is None:
-                missing.append(part)
-            else:
-                results[part.name] = arrays
-        kept, total = kept + len(waiting) - len(missing), len(results) + len(missing)
+    while waiting := {part.name: part for part in experiment.parts(settings, results) if part.name not in results}:
+        cached = {name: arrays for name, part in waiting.items() if (arrays := store.load(part)) is not None}
+        missing = [part for name, part in waiting.items() if name not in cached]
+        results |= cached
+        kept, total = kept + len(cached), len(results) + len(missing)
         progress(len(results), total, kept)
         for name, arrays in _computed(experiment.work, files, missing, store, request.jobs):
             results[name] = arrays
@@ -120,7 +123,7 @@ def _computed(
     work: Callable[..., Arrays], files: dict[str, Path], parts: list[Part], store: Store, jobs: int
 ) -> Iterator[tuple[str, Arrays]]:
     """Yield parts as they are finished, in this process or in several."""
-    processes = Parallel(jobs, "loky", return_as="generator_unordered", batch_size=1, initializer=_follow_parent)
+    processes = Parallel(jobs, "loky", return_as="generator_unordered", batch_size=1)
     try:
         yield from processes(delayed(_finished)(work, files, part, store) for part in parts)
     except BrokenProcessPool:
@@ -128,17 +131,6 @@ def _computed(
             "a worker process was killed, most likely because memory ran out; run the same command again with "
             "fewer --jobs, it continues from the finished parts"
         ) from None
-
-
-def _follow_parent() -> None:
-    """In a worker process: end when the process ends that started it, even if that was killed."""
-    threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
-
-
-def _end_after(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
 
 
 def _finished(work: Callable[..., Arrays], files: dict[str, Path], part: Part, store: Store) -> tuple[str, Arrays]:

@@ -68,7 +68,7 @@ def work(
     """Training and test errors (thetas, iterations), and exact errors (thetas, some iterations)."""
     random = np.random.default_rng(trial)
     train, test = gaussians(rows, random), gaussians(test_rows, random)
-    paths = [descents.descent_of(LINEAR, train, test, eta, theta, iterations) for theta in thetas]
+    paths = [descents.path_of(LINEAR, train, test, eta, theta, iterations) for theta in thetas]
     errors = [descents.errors_of(path) for path in paths]
     stops = descents.recorded_iterations(iterations, EXACT_POINTS)
     exact = [[exact_error(train.x.T @ path.last(t)[:, 0]) for t in stops.tolist()] for path in paths]
@@ -95,15 +95,13 @@ def report(settings: Settings, results: Results) -> Report:
         *descents.not_falling(lines),
         *_without_minimum(exact_errors(settings, results)),
     ]
-    return Report(
-        draw=lambda figure: descents.draw(figure, lines),
-        inches=(10.5, 4.2),
-        numbers=descents.numbers_of(lines, descents.recorded_iterations(settings.iterations)),
+    return descents.report(
+        lines,
         reported="The training error falls with the iterations while the test error has a minimum; the effect is more "
         "evident with larger steps, for theta close to 0.",
         results=f"Means over {settings.trials} trials of {settings.rows} rows, in per cent. "
         f"{descents.described(lines)}. Exact test errors: {_described(settings, results)}.",
-        differences=" ".join(differences),
+        differences=differences,
     )
 
 

@@ -91,28 +91,21 @@ def work(
     train = Sample(everything.train.x[chosen], everything.train.y[chosen])
     test = Sample(*(array[:test_rows] for array in everything.test))
     kernel = Gaussian(median_gamma(train.x, train.y, most=rows))
-    held, learned = (Sample(*(array[part] for array in train)) for part in _split(rows, rows_held_out))
-    trials = [descents.descent_of(kernel, learned, held, eta, theta, iterations) for eta in etas]
-    eta = etas[int(np.argmin([trial.path["validation_loss"].min() for trial in trials]))]
-    errors = descents.errors_of(descents.descent_of(kernel, train, test, eta, theta, iterations))
+    held, learned = (
+        Sample(*(array[some] for array in train)) for some in (slice(rows_held_out), slice(rows_held_out, None))
+    )
+    trials = [descents.path_of(kernel, learned, held, eta, theta, iterations) for eta in etas]
+    eta = etas[int(np.argmin([trial.records["validation_loss"].min() for trial in trials]))]
+    errors = descents.errors_of(descents.path_of(kernel, train, test, eta, theta, iterations))
     return {**errors, "eta": np.array(eta), "gamma": np.array(kernel.gamma)}
-
-
-def _split(rows: int, rows_held_out: int) -> tuple[slice, slice]:
-    return slice(0, rows_held_out), slice(rows_held_out, rows)
 
 
 def lines_of(settings: Settings, results: Results) -> list[Errors]:
     """The errors of all draws for each theta."""
+    draws = {theta: [results[_name(draw, theta)] for draw in range(settings.draws)] for theta in settings.thetas}
     return [
-        Errors(
-            theta,
-            *(
-                np.array([results[_name(draw, theta)][kind] for draw in range(settings.draws)])
-                for kind in descents.KINDS
-            ),
-        )
-        for theta in settings.thetas
+        Errors(theta, *(np.array([draw[kind] for draw in of_theta]) for kind in descents.KINDS))
+        for theta, of_theta in draws.items()
     ]
 
 
@@ -138,15 +131,13 @@ def report(settings: Settings, results: Results) -> Report:
         *descents.not_falling(lines),
         *descents.without_minimum(lines),
     ]
-    return Report(
-        draw=lambda figure: descents.draw(figure, lines),
-        inches=(10.5, 4.2),
-        numbers=descents.numbers_of(lines, descents.recorded_iterations(settings.iterations)),
+    return descents.report(
+        lines,
         reported="As on simulated data, the training error falls with the iterations while the test error has a "
         "minimum; the effect is more evident with larger steps, for theta close to 0.",
         results=f"Errors in per cent, on {settings.test_rows:,} test rows. {descents.described(lines)}. Steps eta_1 "
         f"selected: {steps}. Bandwidths sigma {' '.join(f'{np.sqrt(0.5 / gamma):.3g}' for gamma in gammas)}.",
-        differences=" ".join(differences),
+        differences=differences,
     )
 
 

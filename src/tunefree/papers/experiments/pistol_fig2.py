@@ -29,14 +29,6 @@ class Settings(NamedTuple):
     points_per_decade: int = 40
 
 
-class Regimes(NamedTuple):
-    """Slopes of a curve in its two regimes, and where they meet."""
-
-    first_slope: float  # fitted on log-log scale for T up to a thirtieth of the crossing; NaN with too few points
-    second_slope: float  # fitted for T of at least thirty times the crossing
-    crossing: float  # first T of the second regime; infinite if there is none
-
-
 STYLES = (
     drawing.Style(drawing.BLUE),
     drawing.Style(drawing.VERMILLION, (6, 2)),
@@ -44,7 +36,6 @@ STYLES = (
     drawing.Style(drawing.PURPLE, (2, 1.5)),
     drawing.Style(drawing.BLACK, (), 2.0),
 )
-FAR = 30.0  # factor between the crossing and the range of T in which a slope is fitted
 
 
 def bounds_of(settings: Settings) -> tuple[np.ndarray, np.ndarray]:
@@ -53,17 +44,11 @@ def bounds_of(settings: Settings) -> tuple[np.ndarray, np.ndarray]:
     return rounds, np.array([excess_risk_rate(rounds, risk, settings.beta) for risk in settings.optimal_risks])
 
 
-def regimes(rounds: np.ndarray, values: np.ndarray, beta: float) -> Regimes:
-    """Slopes and crossing of a curve, from its points."""
+def crossing_of(rounds: np.ndarray, values: np.ndarray, beta: float) -> float:
+    """The first T of the second regime of a curve; infinite if there is none."""
     early = values <= rounds ** exponents(beta)[0] * (1.0 + 1e-12)
     # Near T = 1 the first term may be the largest, since E adds to its 1 / T.
-    crossing = float(rounds[np.flatnonzero(early)[-1] + 1]) if early.any() and not early[-1] else np.inf
-    log_rounds, log_values = np.log(rounds), np.log(values)
-    first, second = (
-        float(np.polyfit(log_rounds[where], log_values[where], 1)[0]) if where.sum() > 2 else np.nan
-        for where in ((rounds <= crossing / FAR) & early, rounds >= crossing * FAR)
-    )
-    return Regimes(first, second, crossing)
+    return float(rounds[np.flatnonzero(early)[-1] + 1]) if early.any() and not early[-1] else np.inf
 
 
 def exponents(beta: float) -> tuple[float, float]:
@@ -78,7 +63,7 @@ def exponents(beta: float) -> tuple[float, float]:
 
 
 def report(settings: Settings, results: Results) -> Report:
-    """The bound against T, with the slopes of both regimes."""
+    """The bound against T, with the beginning of the second regime."""
     rounds, bounds = bounds_of(settings)
     numbers = [
         {"optimal_risk": risk, "T": float(t), "bound": float(value)}
@@ -95,8 +80,8 @@ def report(settings: Settings, results: Results) -> Report:
         numbers=numbers,
         reported="A first regime of faster convergence, T^(-2 beta / (beta + 1)), lasts until T is of the order of "
         "E^(-(beta + 1) / (2 beta)), E the optimal risk; then the bound falls as T^(-2 beta / (2 beta + 1)).",
-        results=f"For beta = {beta:g} the exponents are {first:.4g} and {second:.4g}. Slopes fitted to the curves, "
-        f"before and after the crossing: {sentences}.",
+        results=f"For beta = {beta:g} the exponents are {first:.4g} and {second:.4g}. The second regime begins, with "
+        f"E^(-(beta + 1) / (2 beta)) in brackets, at: {sentences}.",
         differences="The paper gives neither constants and logarithmic factors nor the optimal risks of its curves. "
         "Here all constants are 1 and logarithmic factors are omitted, so slopes and crossings can be compared, but "
         "not heights.",
@@ -104,14 +89,10 @@ def report(settings: Settings, results: Results) -> Report:
 
 
 def _line(settings: Settings, risk: float, rounds: np.ndarray, values: np.ndarray) -> str:
-    slopes = regimes(rounds, values, settings.beta)
-    before = "" if np.isnan(slopes.first_slope) else f"{slopes.first_slope:.4f}"
-    if slopes.crossing == np.inf:
-        return f"E = {risk:g}: {before} throughout"
-    expected = risk ** (-(settings.beta + 1.0) / (2.0 * settings.beta))
-    after = "" if np.isnan(slopes.second_slope) else f" and {slopes.second_slope:.4f}"
-    crossing = f"crossing at T = {slopes.crossing:,.3g} (E^(-(beta + 1) / (2 beta)) = {expected:,.3g})"
-    return f"E = {risk:g}: {before or 'too short to fit'}{after}, {crossing}"
+    crossing = crossing_of(rounds, values, settings.beta)
+    if crossing == np.inf:
+        return f"E = {risk:g}: no T"
+    return f"E = {risk:g}: T = {crossing:,.3g} ({risk ** (-(settings.beta + 1.0) / (2.0 * settings.beta)):,.3g})"
 
 
 def _draw(figure: Any, settings: Settings, rounds: np.ndarray, bounds: np.ndarray) -> None:
@@ -130,7 +111,7 @@ def _draw(figure: Any, settings: Settings, rounds: np.ndarray, bounds: np.ndarra
     for risk, values, style in zip(settings.optimal_risks, bounds, STYLES, strict=False):
         axes.plot(rounds, values, **style.options)
         ends.append(drawing.EndLabel(float(values[-1]), f"optimal risk {risk:g}", style.color))
-        crossing = regimes(rounds, values, beta).crossing
+        crossing = crossing_of(rounds, values, beta)
         if crossing < np.inf:
             axes.plot(crossing, np.interp(crossing, rounds, values), "o", color=style.color, markersize=4.5)
     first, second = exponents(beta)

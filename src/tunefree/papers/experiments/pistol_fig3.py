@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,17 +26,15 @@ from tunefree.losses import objectives
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting
 from tunefree.papers.experiments import drawing, matrices
-from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results, moments
 from tunefree.papers.experiments.matrices import CASES, Case, Matrices
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
-from tunefree.papers.kernel_estimators import KernelPiSTOLClassifier
+from tunefree.papers.learner_estimators import KernelPiSTOLClassifier
 
 A, LIPSCHITZ = 0.25, 2.0  # a and L
 COMPILING_ROWS = 300  # rows of a fit before the timed one, so that times do not include compilation
 SPARSE_SHARE = 0.3  # LIBSVM gets sparse rows up to this share of nonzero values
 CACHE_MEGABYTES = 1000  # of kernel values, in LIBSVM
-EXTRAPOLATED = 3_000  # rows, from which on times grow by a power law
-FEW = 5_000  # the SVM on more rows waits for all that is quick
 TOLERANCE = 0.01  # of LIBLINEAR, whose own default is 0.1
 
 
@@ -44,16 +43,17 @@ class Method(NamedTuple):
 
     title: str
     key: str  # in ``Scores``
+    trained: str  # the method that is trained: both lines of PiSTOL are of the same pass
     style: drawing.Style
     is_ours: bool = False  # not in the paper
 
 
 METHODS = (
-    Method("SVM, C chosen", "svm", drawing.Style(drawing.BLUE, (), 1.8)),
-    Method("PiSTOL, average", "average", drawing.Style(drawing.VERMILLION, (), 1.8)),
-    Method("PiSTOL, last", "last", drawing.Style(drawing.VERMILLION, (2, 1.5), 1.2)),
-    Method("our ladder", "ladder", drawing.Style(drawing.BLACK, (1.2, 1.2)), True),
-    Method("our pool", "pool", drawing.Style(drawing.BLACK, (6, 2)), True),
+    Method("SVM, C chosen", "svm", "svm", drawing.Style(drawing.BLUE, (), 1.8)),
+    Method("PiSTOL, average", "average", "pistol", drawing.Style(drawing.VERMILLION, (), 1.8)),
+    Method("PiSTOL, last", "last", "pistol", drawing.Style(drawing.VERMILLION, (2, 1.5), 1.2)),
+    Method("our ladder", "ladder", "ladder", drawing.Style(drawing.BLACK, (1.2, 1.2)), True),
+    Method("our pool", "pool", "pool", drawing.Style(drawing.BLACK, (6, 2)), True),
 )
 
 
@@ -89,13 +89,15 @@ def sizes_of(settings: Settings, case: Case) -> list[int]:
 
 
 def parts(settings: Settings, results: Results) -> list[Part]:
-    """For each size and permutation PiSTOL, our methods, the SVM for each C, and then the SVM with the selected C."""
+    """For each size and permutation PiSTOL, our methods, the SVM for each C, and then the SVM with the selected C.
+
+    Larger sizes come last, so that little is lost where a run ends early.
+    """
     listed = []
     for case in CASES:
         for size in sizes_of(settings, case):
             for run in range(_permutations(settings, size)):
-                methods = _methods_of(case, settings, run)
-                listed += [_part(settings, case, method, size, run) for method in methods]
+                listed += [_part(settings, case, method, size, run) for method in _methods_of(case, settings, run)]
                 if size > (settings.svm_rows if run > 0 else case.svm_rows):
                     continue
                 folds = [_part(settings, case, "folds", size, run, cost) for cost in case.costs]
@@ -103,23 +105,7 @@ def parts(settings: Settings, results: Results) -> list[Part]:
                 if all(part.name in results for part in folds):
                     errors = [float(results[part.name]["error"]) for part in folds]
                     listed.append(_part(settings, case, "svm", size, run, case.costs[int(np.argmin(errors))]))
-    return _in_turn(listed, results)
-
-
-def _in_turn(listed: list[Part], results: Results) -> list[Part]:
-    """The parts whose turn it is: what takes long waits until all else is there, so that little is lost if it ends."""
-
-    def turn(part: Part) -> int:
-        method, size = part.arguments["method"], part.arguments["size"]
-        is_quick = size <= FEW
-        machines = {"folds": 1 if is_quick else 4, "svm": 2 if is_quick else 5}
-        return {"pistol": 0, "ladder": 3, "pool": 3, **machines}[method]
-
-    unfinished = [turn(part) for part in listed if part.name not in results]
-    last = min(unfinished, default=5)
-    return sorted(
-        (part for part in listed if turn(part) <= last), key=lambda part: (turn(part), part.arguments["size"])
-    )
+    return sorted(listed, key=lambda part: part.arguments["size"])
 
 
 def _permutations(settings: Settings, size: int) -> int:
@@ -127,27 +113,27 @@ def _permutations(settings: Settings, size: int) -> int:
 
 
 def _methods_of(case: Case, settings: Settings, run: int) -> list[str]:
-    """What is trained on a sample of a case, the SVM apart."""
-    if case.repeats or run >= settings.permutations:
+    """The methods that are trained on a sample of a case, the SVM apart."""
+    if run >= settings.permutations:
         return ["pistol"]
     return ["pistol", "pool"] if case.kernel == "linear" else ["pistol", "ladder", "pool"]
 
 
 def _part(settings: Settings, case: Case, method: str, size: int, run: int, cost: float = 0.0) -> Part:
     rest = {"folds": settings.folds, "train_rows": settings.train_rows, "test_rows": settings.test_rows}
-    arguments = {"name": case.name, "method": method, "size": size, "run": run, "cost": cost, **rest}
+    arguments = {"name": _named(case, method), "method": method, "size": size, "run": run, "cost": cost, **rest}
     return Part(_name(case, method, size, run, cost), arguments)
 
 
 def _name(case: Case, method: str, size: int, run: int, cost: float = 0.0) -> str:
     suffix = f"-C{cost:g}" if method == "folds" else ""  # there is one SVM with the selected C
-    return f"{case.name.replace(' ', '')}-{method}-n{size}-run{run}{suffix}"
+    return f"{_named(case, method).replace(' ', '')}-{method}-n{size}-run{run}{suffix}"
 
 
-def _owner(case: Case, method: str) -> Case:
-    """The case whose parts have the results of a method on the rows of a case."""
-    shared = case.repeats and method in ("ladder", "pool")
-    return next(one for one in CASES if one.name == case.repeats) if shared else case
+def _named(case: Case, method: str) -> str:
+    """The name of a case; of our methods, which are not given a width, that of the first case on the same rows."""
+    same = [one.name for one in CASES if one.source == case.source]
+    return same[0] if method in ("ladder", "pool") else case.name
 
 
 def work(
@@ -171,12 +157,11 @@ def work(
         return _cross_validated(case, rows, cost, folds)
     _compile(method, case)
     began = time.process_time()
-    model = _fitted(method, case, rows.train, rows.train_labels, cost)
+    functions = fit(method, case, rows.train, rows.train_labels, cost)
     seconds = time.process_time() - began
-    errors = {
-        key: np.array(np.mean((margins > 0) != (rows.test_labels > 0))) for key, margins in _margins(model, rows.test)
-    }
-    return {**errors, "seconds": np.array(seconds), "cost": np.array(cost), "gamma": np.array(case.gamma)}
+    wrong = {key: (decide(rows.test) > 0) != (rows.test_labels > 0) for key, decide in functions.items()}
+    errors = {key: np.array(np.mean(values)) for key, values in wrong.items()}
+    return {**errors, "seconds": np.array(seconds), "cost": np.array(cost)}
 
 
 @cache
@@ -185,18 +170,20 @@ def _compile(method: str, case: Case) -> None:
     random = np.random.default_rng(0)
     few = random.normal(size=(COMPILING_ROWS, 3))
     few = sparse.csr_matrix(few) if case.kernel == "linear" else few
-    model = _fitted(method, case, few, np.where(random.random(COMPILING_ROWS) < 0.5, 1.0, -1.0), 1.0)
-    list(_margins(model, few))
+    for decide in fit(method, case, few, np.where(random.random(COMPILING_ROWS) < 0.5, 1.0, -1.0), 1.0).values():
+        decide(few)
 
 
-def _fitted(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> Any:
-    """Fit a model."""
+def fit(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> dict[str, Callable[[Any], np.ndarray]]:
+    """Train a method; its decision functions, by the keys of the figure's lines."""
     if method == "svm":
-        return _svm(case, cost).fit(_sparse_if_mostly_zero(X), y)
-    if method == "pool":
-        return TuneFreeClassifier(shuffle=False).fit(X, y)
-    if method == "ladder":
-        return KernelPiSTOLClassifier(passes=1, shuffle=False).fit(X, y)
+        machine = _svm(case, cost).fit(_sparse_if_mostly_zero(X), y)
+        return {method: lambda new: machine.decision_function(_sparse_if_mostly_zero(new))}
+    if method != "pistol":
+        ours = (
+            TuneFreeClassifier(shuffle=False) if method == "pool" else KernelPiSTOLClassifier(passes=1, shuffle=False)
+        )
+        return {method: ours.fit(X, y).decision_function}
     # The learner divides slopes by L, hence a / L and b / L.
     b = math.sqrt(2.0 * A * LIPSCHITZ * len(y))
     setting = Setting("kernel-pistol", {"a": A / LIPSCHITZ, "b": b / LIPSCHITZ, "width": 1.0}, "raw")
@@ -204,19 +191,11 @@ def _fitted(method: str, case: Case, X: Any, y: np.ndarray, cost: float) -> Any:
     bank = KernelBank([setting], KernelConfig(case.kernel, case.gamma), objective, 1, None, average=True)
     bank.learn(LabelledRows(block(X, True), y, np.ones(len(y)), np.ones(len(y))), np.empty((1, len(y), 1)))
     bank.freeze()
-    return bank
 
+    def function(average: bool) -> Callable[[Any], np.ndarray]:
+        return lambda new: bank.reading(average).predict(block(new, True))[0, :, 0]
 
-def _margins(model: Any, X: Any) -> Any:
-    """Pairs of a method's key and its margins on new rows."""
-    if isinstance(model, KernelBank):
-        yield from (
-            (key, model.reading(key == "average").predict(block(X, True))[0, :, 0]) for key in ("average", "last")
-        )
-    elif isinstance(model, TuneFreeClassifier | KernelPiSTOLClassifier):
-        yield "pool" if isinstance(model, TuneFreeClassifier) else "ladder", model.decision_function(X)
-    else:
-        yield "svm", model.decision_function(_sparse_if_mostly_zero(X))
+    return {"average": function(True), "last": function(False)}
 
 
 def _svm(case: Case, cost: float) -> Any:
@@ -253,20 +232,14 @@ def _scores(settings: Settings, results: Results, case: Case) -> Scores:
     runs = range(max(settings.permutations, settings.small_permutations))
 
     def gathered(method: str, kind: str, cost: float = 0.0) -> np.ndarray:
-        owner = _owner(case, method)
-        parts = [[results.get(_name(owner, method, n, run, cost)) for n in sizes] for run in runs]
+        parts = [[results.get(_name(case, method, n, run, cost)) for n in sizes] for run in runs]
         return np.array([[np.nan if part is None else float(part[kind]) for part in runs] for runs in parts])
 
-    errors = {method.key: gathered(_method_of_parts(method.key), method.key) for method in METHODS}
+    errors = {method.key: gathered(method.trained, method.key) for method in METHODS}
     fit = gathered("svm", "seconds")
     search = sum((gathered("folds", "seconds", cost) for cost in case.costs), np.zeros_like(fit))
-    seconds = {method.key: gathered(_method_of_parts(method.key), "seconds") for method in METHODS}
+    seconds = {method.key: gathered(method.trained, "seconds") for method in METHODS}
     return Scores(case, sizes, errors, seconds | {"svm": search + fit, "fit": fit}, gathered("svm", "cost"))
-
-
-def _method_of_parts(key: str) -> str:
-    """The method of the parts with a method's results: the last and the average iterate are of the same pass."""
-    return "pistol" if key in ("average", "last") else key
 
 
 def report(settings: Settings, results: Results) -> Report:
@@ -296,12 +269,6 @@ def _results(scored: Scores) -> str:
         f"Seconds at {scored.rows[last]:,} rows, first permutation: SVM {seconds['svm']:.3g} with cross-validation, "
         f"{seconds['fit']:.3g} for one fit, PiSTOL {seconds['average']:.3g} ({ratio:.3g} times less){others}."
     )
-    if last < len(scored.rows) - 1 and scored.rows[last] >= EXTRAPOLATED:
-        grown, taken = _extrapolated(scored, last), float(np.nanmean(scored.seconds["average"][:, -1]))
-        sentences.append(
-            f"At {scored.rows[-1]:,} rows PiSTOL took {taken:.3g} seconds; the SVM, extrapolated from its two largest "
-            f"sizes, would take {_duration(grown)}, {grown / taken:.3g} times as long."
-        )
     return f"{scored.case.title}: " + " ".join(sentences)
 
 
@@ -314,13 +281,6 @@ def _errors_at(scored: Scores, i: int) -> str:
             shown.append(f"{method.title} {np.nanmean(errors):.2f}{spread}")
     runs = int((~np.isnan(scored.errors["average"][:, i])).sum())
     return f"test error in per cent at {scored.rows[i]:,} rows, {runs} permutations: {'; '.join(shown)}."
-
-
-def _extrapolated(scored: Scores, last: int) -> float:
-    """Seconds of the SVM with cross-validation at the largest size, by the power law through its two largest sizes."""
-    seconds = [float(scored.seconds["svm"][0, i]) for i in (last - 1, last)]
-    power = math.log(seconds[1] / seconds[0]) / math.log(scored.rows[last] / scored.rows[last - 1])
-    return seconds[1] * (scored.rows[-1] / scored.rows[last]) ** power
 
 
 def excess_over_svm(scored: Scores, key: str) -> np.ndarray:
@@ -349,23 +309,15 @@ def _differences(settings: Settings, scores: list[Scores]) -> str:
         f"{settings.small_rows:,} rows; the SVM has all of them up to {settings.svm_rows:,} rows, and the first one "
         "while its cross-validation takes about ten minutes at most."
     )
-    sentences += [_end_of_machine(scored) for scored in scores]
     for scored in scores:
         behind = excess_over_svm(scored, "average")
         shown = behind[~np.isnan(behind)]
+        most = scored.rows[len(shown) - 1]
         sentences.append(
-            f"{scored.case.title}: the average of PiSTOL is {_points(shown[0])} at {scored.rows[0]:,} rows and "
-            f"{_points(shown[-1])} at {scored.rows[len(shown) - 1]:,}."
+            f"{scored.case.title}: the SVM is trained on up to {most:,} rows; the average of PiSTOL is "
+            f"{_points(shown[0])} at {scored.rows[0]:,} rows and {_points(shown[-1])} at {most:,}."
         )
     return " ".join(sentences)
-
-
-def _end_of_machine(scored: Scores) -> str:
-    """Up to how many rows the SVM was trained, and whether that is as far as it was to be."""
-    reached = scored.rows[int(np.flatnonzero(~np.isnan(scored.errors["svm"]).all(axis=0))[-1])]
-    allowed = max(size for size in scored.rows if size <= scored.case.svm_rows)
-    short = f", not {allowed:,}, for lack of time" if reached < allowed else ""
-    return f"{scored.case.title}: the SVM is trained on up to {reached:,} rows{short}."
 
 
 def _points(difference: float) -> str:
@@ -389,8 +341,7 @@ def _numbers(scores: list[Scores]) -> list[dict[str, Any]]:
                     continue
                 errors, seconds = scored.errors[method.key][kept, i], scored.seconds[method.key][kept, i]
                 row = {"set": scored.case.title, "method": method.title, "rows": size, "runs": len(errors)}
-                row |= {"error_mean": float(errors.mean()), "error_sd": float(errors.std())}
-                row |= {"seconds_mean": float(seconds.mean())}
+                row |= moments("error", errors) | {"seconds_mean": float(seconds.mean())}
                 costs = " ".join(f"{cost:g}" for cost in sorted(scored.costs[kept, i].tolist()))
                 rows.append(row | {"C": costs if method.key == "svm" else ""})
     return rows

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+import time
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
+from tunefree.core.console import ProgressLine, plain_console
 from tunefree.core.errors import DataError, ModelError
 from tunefree.core.storage import make_folder, whole_file
 from tunefree.papers.experiments import NAMES, drawing, experiments
-from tunefree.papers.experiments.experiment import Experiment, Report, Request, compute, files_of, settings_of, store_of
-from tunefree.papers.experiments.progress import Display
+from tunefree.papers.experiments.experiment import (
+    Experiment,
+    Progress,
+    Report,
+    Request,
+    compute,
+    files_of,
+    settings_of,
+    store_of,
+)
 
 
 def from_command_line(names: list[str], everything: bool, request: Request, afresh: bool, quiet: bool) -> None:
@@ -23,21 +34,18 @@ def from_command_line(names: list[str], everything: bool, request: Request, afre
         return
     if names and everything:
         raise ModelError(f"--all and {names[0]} contradict each other; leave one of them out")
-    display = Display(quiet)
     try:
-        missing = reproduce(names or list(NAMES), request, display, afresh, without_missing=everything)
+        missing = reproduce(names or list(NAMES), request, afresh, quiet, without_missing=everything)
     except KeyboardInterrupt:
         raise ModelError(
             f"interrupted; finished parts are kept in {request.output} and are not computed again"
         ) from None
-    finally:
-        display.stop()
     if missing:
         raise DataError("\n".join(missing))
 
 
 def reproduce(
-    names: list[str], request: Request, display: Display, afresh: bool = False, without_missing: bool = False
+    names: list[str], request: Request, afresh: bool = False, quiet: bool = False, without_missing: bool = False
 ) -> list[str]:
     """Run experiments, all parts ``afresh`` or those that no earlier run has left; a message for each that was skipped.
 
@@ -57,20 +65,41 @@ def reproduce(
     if afresh:
         for experiment in ready:
             store_of(experiment, request).clear()
+    console = plain_console(stderr=True)
+    console.quiet = quiet
     for experiment in ready:
-        display.begin(experiment.name, experiment.title)
-        display.end(run(experiment, request, display.progress))
+        _run_and_show(experiment, request, console)
     return missing
 
 
-def run(experiment: Experiment, request: Request, *progress: Callable[[int, int, int], None]) -> list[Path]:
+def _run_and_show(experiment: Experiment, request: Request, console: Console) -> None:
+    """Run an experiment, with its progress and the files written on the console."""
+    console.print(f"{experiment.name}: {experiment.title}")
+    began, line = time.monotonic(), ProgressLine(console)
+
+    def show(done: int, total: int, kept: int) -> None:
+        earlier = f", {kept} in an earlier run" if kept else ""
+        line.show(f"  {done} of {total} parts done{earlier}", done, total)
+
+    try:
+        if not console.quiet:
+            line.show("  computing")
+            line.bar.start()
+        files = run(experiment, request, show)
+    finally:
+        line.close()
+    for file in files:
+        console.print(f"  {file}")
+    console.print(f"  in {time.monotonic() - began:.1f} s")
+
+
+def run(experiment: Experiment, request: Request, *progress: Progress) -> list[Path]:
     """Run one experiment and return the files written."""
     settings = settings_of(experiment, request)
     report = experiment.report(settings, compute(experiment, request, *progress))
     base = request.output / experiment.name
     written = drawing.write(report.draw, report.inches, base)
-    texts = ("csv", numbers_of(report)), ("md", text_of(experiment, settings, request.quick, report))
-    for ending, text in texts:
+    for ending, text in (("csv", numbers_of(report)), ("md", text_of(experiment, settings, request.quick, report))):
         path = base.with_name(f"{base.name}.{ending}")
         with whole_file(path) as file:
             file.write(text.encode())

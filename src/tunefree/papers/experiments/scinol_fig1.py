@@ -6,6 +6,7 @@ over the standard deviation, with random signs. One margin, no constant feature.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ import numpy as np
 from tunefree.core.rows import Block, part, table
 from tunefree.model.targets import Labels
 from tunefree.papers.experiments import drawing, methods
-from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results, moments
 from tunefree.papers.experiments.methods import Method
 
 FEATURES = 21
@@ -54,17 +55,33 @@ class Line(NamedTuple):
 
 
 def parts(settings: Settings, results: Results) -> list[Part]:
-    """One part for each learner and training set, and one for the two reference models."""
+    """One part for each learner, rate and training set."""
     sizes = {"training_rows": settings.training_rows, "test_rows": settings.test_rows}
-    parts = [Part("lines", {"learner": "", "view": "", "rates": [], "run": 0, "interval": 0, **sizes})]
-    for method in (*PAPER, *OURS):
-        interval = settings.rounds_between_tests * (OURS_INTERVAL if method.is_ours else 1)
-        names = {"learner": method.learner, "view": method.view}
-        rates = list(settings.rates) if method.has_rate else []
-        for run in range(settings.training_sets):
-            name = f"{method.learner}-{method.view}-set{run}"
-            parts.append(Part(name, {**names, "rates": rates, "run": run, "interval": interval, **sizes}))
-    return parts
+    return [
+        Part(
+            _name(method, rate, run),
+            {
+                "learner": method.learner,
+                "view": method.view,
+                "rate": None if np.isnan(rate) else rate,
+                "run": run,
+                "interval": settings.rounds_between_tests * (OURS_INTERVAL if method.is_ours else 1),
+                **sizes,
+            },
+        )
+        for method, rate in _runs(settings)
+        for run in range(settings.training_sets)
+    ]
+
+
+def _runs(settings: Settings) -> list[tuple[Method, float]]:
+    """All learners and rates; the rate is NaN for learners without one."""
+    of = {True: settings.rates, False: (float("nan"),)}
+    return [(method, rate) for method in (*PAPER, *OURS) for rate in of[method.has_rate]]
+
+
+def _name(method: Method, rate: float, run: int) -> str:
+    return f"{method.learner}-{method.view}{'' if np.isnan(rate) else f'-{rate:g}'}-set{run}"
 
 
 class Rows(NamedTuple):
@@ -100,62 +117,60 @@ def work(
     files: dict[str, Path],
     learner: str,
     view: str,
-    rates: list[float],
+    rate: float | None,
     run: int,
     interval: int,
     training_rows: int,
     test_rows: int,
 ) -> Arrays:
-    """Test cross-entropy at regular intervals for each rate; without a learner, that of u and of the zero vector."""
-    test = draw_rows(test_rows, None)
-    if not learner:
-        margins = test.X.numbers @ true_weights()
-        return {"losses": np.array([_loss(margins, test), _loss(np.zeros(test_rows), test)])}
-    train = draw_rows(training_rows, run)
+    """Test cross-entropy at regular intervals."""
+    train, test = draw_rows(training_rows, run), draw_rows(test_rows, None)
     stops = np.arange(interval, training_rows + 1, interval)
-    if learner == "pool" or view != "raw":
-        return {"rounds": stops, "losses": np.array([_losses_of_ours(learner, view, train, test, stops)])}
-    tested: list[float | None] = [*rates] or [None]
-    return {
-        "rounds": stops,
-        "losses": np.array([_losses_of_paper_learner(learner, rate, train, test, stops) for rate in tested]),
-    }
+    samples = [slice(stop - interval, stop) for stop in stops.tolist()]
+    is_paper = learner != "pool" and view == "raw"
+    margins = (
+        _of_paper(learner, rate, train, test, samples) if is_paper else _of_ours(learner, view, train, test, samples)
+    )
+    return {"rounds": stops, "losses": np.array([_loss(one, test) for one in margins])}
 
 
 def _loss(margins: np.ndarray, test: Rows) -> float:
     return float(np.mean(methods.cross_entropies(margins[:, None], test.targets)))
 
 
-def _losses_of_paper_learner(
-    learner: str, rate: float | None, train: Rows, test: Rows, stops: np.ndarray
-) -> list[float]:
-    member, start, weights = methods.member_of(learner, rate, FEATURES + 1, 1, FEATURES), 0, []
-    for stop in stops:
-        rows = part(train.X, start, stop)
-        member.learn(rows, train.targets[start:stop], np.ones(stop - start), np.empty((stop - start, 1)))
+def _of_paper(learner: str, rate: float | None, train: Rows, test: Rows, samples: list[slice]) -> np.ndarray:
+    """Margins of the test rows after each sample, for a learner of the paper."""
+    member, weights = methods.member_of(learner, rate, FEATURES + 1, 1, FEATURES), []
+    for sample in samples:
+        n = sample.stop - sample.start
+        rows = part(train.X, sample.start, sample.stop)
+        member.learn(rows, train.targets[sample], np.ones(n), np.empty((n, 1)))
         relative, units = member.weights(FEATURES + 1, 1)
         weights.append(relative[1:, 0] / units[1:])
-        start = stop
-    return [_loss(margins, test) for margins in np.array(weights) @ test.X.numbers.T]
+    return np.array(weights) @ test.X.numbers.T
 
 
-def _losses_of_ours(learner: str, view: str, train: Rows, test: Rows, stops: np.ndarray) -> list[float]:
-    model, start, row_losses = methods.model_of(learner, view, FEATURES + 1, LABELS), 0, []
-    for stop in stops:
-        model.learn(part(train.X, start, stop), Labels(LABELS, train.classes[start:stop]), np.ones(stop - start))
-        row_losses.append(_loss(model.predict(test.X)[:, 0], test))
-        start = stop
-    return row_losses
+def _of_ours(learner: str, view: str, train: Rows, test: Rows, samples: list[slice]) -> Iterator[np.ndarray]:
+    """Margins of the test rows after each sample, for one of our models."""
+    model = methods.model_of(learner, view, FEATURES + 1, LABELS)
+    for sample in samples:
+        rows = part(train.X, sample.start, sample.stop)
+        model.learn(rows, Labels(LABELS, train.classes[sample]), np.ones(sample.stop - sample.start))
+        yield model.predict(test.X)[:, 0]
+
+
+def reference_losses(settings: Settings) -> tuple[float, float]:
+    """Test cross-entropy of u and of the zero vector."""
+    test = draw_rows(settings.test_rows, None)
+    return _loss(test.X.numbers @ true_weights(), test), _loss(np.zeros(settings.test_rows), test)
 
 
 def lines_of(settings: Settings, results: Results) -> list[Line]:
     """The results of all learners at all rates."""
     lines = []
-    for method in (*PAPER, *OURS):
-        sets = [results[f"{method.learner}-{method.view}-set{run}"] for run in range(settings.training_sets)]
-        rates = settings.rates if method.has_rate else (float("nan"),)
-        for i, rate in enumerate(rates):
-            lines.append(Line(method, rate, sets[0]["rounds"], np.array([one["losses"][i] for one in sets])))
+    for method, rate in _runs(settings):
+        sets = [results[_name(method, rate, run)] for run in range(settings.training_sets)]
+        lines.append(Line(method, rate, sets[0]["rounds"], np.array([one["losses"] for one in sets])))
     return lines
 
 
@@ -166,7 +181,7 @@ def best_of(lines: list[Line], title: str) -> Line:
 
 def report(settings: Settings, results: Results) -> Report:
     """Loss against rounds, in full and enlarged between the losses of u and of the zero vector."""
-    lines, (least, zero) = lines_of(settings, results), results["lines"]["losses"].tolist()
+    lines, (least, zero) = lines_of(settings, results), reference_losses(settings)
     above = [line for line in lines if line.method.title in NOT_INVARIANT]
     worse = [line for line in above if line.end > zero]
     ranked = sorted((best_of(lines, method.title) for method in (*PAPER, *OURS)), key=lambda line: line.end)
@@ -213,7 +228,7 @@ def _numbers(lines: list[Line]) -> list[dict[str, Any]]:
         rate = "" if np.isnan(line.rate) else f"{line.rate:g}"
         for rounds, losses in zip(line.rounds.tolist(), line.losses.T, strict=True):
             row = {"learner": line.method.title, "rate": rate, "rounds": rounds}
-            rows.append(row | {"cross_entropy_mean": float(losses.mean()), "cross_entropy_sd": float(losses.std())})
+            rows.append(row | moments("cross_entropy", losses))
     return rows
 
 

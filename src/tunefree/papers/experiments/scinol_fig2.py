@@ -8,10 +8,11 @@ import numpy as np
 
 from tunefree.papers.experiments import data, drawing, epochs, methods
 from tunefree.papers.experiments.epochs import Curve, Settings
-from tunefree.papers.experiments.experiment import Experiment, Report, Results
+from tunefree.papers.experiments.experiment import Experiment, Report, Results, moments
 
 FAINT_BAND = 0.09  # opacity of bands, many of which overlap
 MARGIN = 0.06  # above and below the lines, as a fraction of the height of the axes
+TITLES = [method.title for method in epochs.PAPER]
 LEADERS = 6  # number of best learners that determine the range of a panel
 
 
@@ -25,7 +26,7 @@ def report(settings: Settings, results: Results) -> Report:
         reported="ScInOL2 is better than ScInOL1 on every set, and both vary little between runs. SGD, AdaGrad, Adam "
         "and NAG vary much more although each has its best rate; the best is most often ScInOL2 or CoCoB. Alg1-K17 "
         "converges slowly, most of all on MNIST.",
-        results=f"{_best_learners(sets)} {_deviations(sets)} {_ours(sets)}",
+        results=_results(sets),
         differences=differences(settings, sets),
     )
 
@@ -36,9 +37,9 @@ def numbers_of(sets: dict[str, list[Curve]], kind: str) -> list[dict[str, Any]]:
     for name, lines in sets.items():
         for curve in lines:
             values = getattr(curve, kind)
-            for epoch, (mean, deviation) in enumerate(zip(values.mean(axis=0), values.std(axis=0), strict=True), 1):
+            for epoch, ended in enumerate(values.T, 1):
                 row = {"set": name, "learner": curve.method.title, "rate": _rate(curve), "epoch": epoch}
-                rows.append(row | {f"{kind}_mean": float(mean), f"{kind}_sd": float(deviation), "runs": len(values)})
+                rows.append(row | moments(kind, ended) | {"runs": len(values)})
     return rows
 
 
@@ -51,54 +52,44 @@ def final_values(sets: dict[str, list[Curve]], kind: str) -> dict[str, dict[str,
     return {name: {curve.method.title: getattr(curve, kind)[:, -1] for curve in lines} for name, lines in sets.items()}
 
 
-def _best_learners(sets: dict[str, list[Curve]]) -> str:
-    """The best of the paper's learners on each data set, and ScInOL2 compared with ScInOL1."""
-    ends, sentences, better = final_values(sets, "cross_entropy"), [], []
-    names = [method.title for method in epochs.PAPER]
-    for name, learners in ends.items():
-        leader = min(names, key=lambda title: learners[title].mean())
+def final_means(sets: dict[str, list[Curve]], kind: str) -> dict[str, dict[str, float]]:
+    """Their means over the runs."""
+    ends = final_values(sets, kind).items()
+    return {name: {title: float(values.mean()) for title, values in learners.items()} for name, learners in ends}
+
+
+def _results(sets: dict[str, list[Curve]]) -> str:
+    """The ends of the paper's learners and of ours, and how much they vary between runs."""
+    means = final_means(sets, "cross_entropy")
+    leaders = {name: min(TITLES, key=learners.__getitem__) for name, learners in means.items()}
+    ends = []
+    for name, learners in means.items():
+        leader = leaders[name]
         curve = next(curve for curve in sets[name] if curve.method.title == leader)
-        led = methods.with_rate(curve.method, curve.rate)
-        one, two = learners["ScInOL1"].mean(), learners["ScInOL2"].mean()
-        sentences.append(f"{name} {two:.4g}, {one:.4g}, best {led} {learners[leader].mean():.4g}")
-        better += [name] if two < one else []
+        best = f"best {methods.with_rate(curve.method, curve.rate)} {learners[leader]:.4g}"
+        ends.append(f"{name} {learners['ScInOL2']:.4g}, {learners['ScInOL1']:.4g}, {best}")
+    relative = [
+        {title: values.std() / values.mean() for title, values in learners.items()}
+        for learners in final_values(sets, "cross_entropy").values()
+    ]
+    deviations = ", ".join(f"{title} {100 * max(learners[title] for learners in relative):.2g} %" for title in TITLES)
+    pool, steady = methods.POOL.title, methods.STEADY.title
+    ours = "; ".join(f"{name} {learners[pool]:.4g}, {learners[steady]:.4g}" for name, learners in means.items())
+    better = sum(learners["ScInOL2"] < learners["ScInOL1"] for learners in means.values())
+    ahead = sum(learners[pool] < learners[leaders[name]] for name, learners in means.items())
+    helped = sum(learners[steady] < learners["ScInOL2"] for learners in means.values())
     return (
         "Mean test cross-entropy at the end (ScInOL2, ScInOL1, the best of the paper's learners): "
-        f"{'; '.join(sentences)}. ScInOL2 is better than ScInOL1 on {len(better)} of {len(ends)} sets."
-    )
-
-
-def _deviations(sets: dict[str, list[Curve]]) -> str:
-    """Standard deviations after the last epoch, relative to the mean."""
-    ends, sentences = final_values(sets, "cross_entropy"), []
-    for method in epochs.PAPER:
-        relative = [learners[method.title].std() / learners[method.title].mean() for learners in ends.values()]
-        sentences.append(f"{method.title} {100 * max(relative):.2g} %")
-    shown = ", ".join(sentences)
-    return f"Standard deviation between runs at the end, relative to the mean, on the set where it is largest: {shown}."
-
-
-def _ours(sets: dict[str, list[Curve]]) -> str:
-    """One pass of the pool, and ScInOL2 on the steady view, compared with all epochs of the paper's learners."""
-    ends, names = final_values(sets, "cross_entropy"), [method.title for method in epochs.PAPER]
-    pool, steady = methods.POOL.title, methods.STEADY.title
-    ahead = [
-        name for name, ends_here in ends.items() if ends_here[pool].mean() < min(ends_here[t].mean() for t in names)
-    ]
-    helped = [name for name, ends_here in ends.items() if ends_here[steady].mean() < ends_here["ScInOL2"].mean()]
-    sentences = "; ".join(
-        f"{name} {ends_here[pool].mean():.4g}, {ends_here[steady].mean():.4g}" for name, ends_here in ends.items()
-    )
-    return (
-        f"Ours (the pool after one pass, ScInOL2 on the steady view at the end): {sentences}. One pass of the pool "
-        f"is below all of the paper's learners at their end on {len(ahead)} of {len(ends)} sets; the steady view "
-        f"improves ScInOL2 on {len(helped)}."
+        f"{'; '.join(ends)}. ScInOL2 is better than ScInOL1 on {better} of {len(means)} sets. Standard deviation "
+        f"between runs at the end, relative to the mean, on the set where it is largest: {deviations}. Ours (the pool "
+        f"after one pass, ScInOL2 on the steady view at the end): {ours}. One pass of the pool is below all of the "
+        f"paper's learners at their end on {ahead} of {len(means)} sets; the steady view improves ScInOL2 on {helped}."
     )
 
 
 def differences(settings: Settings, sets: dict[str, list[Curve]]) -> str:
     """Differences from the paper."""
-    worse = [n for n, e in final_values(sets, "cross_entropy").items() if e["ScInOL2"].mean() >= e["ScInOL1"].mean()]
+    means = final_means(sets, "cross_entropy")
     sentences = [f"{name}: {data.ALL[name].stand_in}." for name in sets if data.ALL[name].stand_in]
     sentences.append(
         "Where the file has no split into training and test rows, all runs use the same random split; runs differ in "
@@ -110,23 +101,12 @@ def differences(settings: Settings, sets: dict[str, list[Curve]]) -> str:
     )
     if settings.training_rows:
         sentences.append(f"At most {settings.training_rows:,} training rows: this is not the paper's size.")
-    if behind := _sets_where_cocob_is_behind(sets):
-        sentences.append(f"CoCoB, one of the two best in the paper, is in the worse half on {behind}.")
-    if worse:
+    ahead = {name: sum(learners[one] < learners["CoCoB"] for one in TITLES) for name, learners in means.items()}
+    if behind := [name for name, count in ahead.items() if 2 * count >= len(TITLES)]:
+        sentences.append(f"CoCoB, one of the two best in the paper, is in the worse half on {', '.join(behind)}.")
+    if worse := [name for name, learners in means.items() if learners["ScInOL2"] >= learners["ScInOL1"]]:
         sentences.append(f"ScInOL2 is not better than ScInOL1 on {', '.join(worse)}.")
     return " ".join(sentences)
-
-
-def _sets_where_cocob_is_behind(sets: dict[str, list[Curve]]) -> str:
-    """The data sets on which CoCoB is in the worse half after the last epoch."""
-    names = [method.title for method in epochs.PAPER]
-    ends = final_values(sets, "cross_entropy")
-    behind = [
-        name
-        for name, learners in ends.items()
-        if 2 * sum(learners[title].mean() < learners["CoCoB"].mean() for title in names) >= len(names)
-    ]
-    return ", ".join(behind)
 
 
 def draw(figure: Any, sets: dict[str, list[Curve]], kind: str) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from tunefree.papers.experiments import data, epochs, methods, scinol_fig2
 from tunefree.papers.experiments.epochs import Curve, Settings
 from tunefree.papers.experiments.experiment import Report, Results
@@ -27,18 +25,17 @@ def report(settings: Settings, results: Results) -> Report:
 
 
 def _results(sets: dict[str, list[Curve]]) -> str:
-    ends, names = scinol_fig2.final_values(sets, "accuracy"), [method.title for method in epochs.PAPER]
-    sentences, better = [], []
-    for name, learners in ends.items():
-        means = {title: float(100 * np.mean(values)) for title, values in learners.items()}
-        leader = max(names, key=means.__getitem__)
-        shown = f"{means['ScInOL2']:.2f}, {means['ScInOL1']:.2f}, best {leader} {means[leader]:.2f}"
-        sentences.append(f"{name} {shown}, pool {means[methods.POOL.title]:.2f}")
-        better += [name] if means["ScInOL2"] > means["ScInOL1"] else []
-    count = f"{len(better)} of {len(ends)} sets"
+    ends = []
+    means = scinol_fig2.final_means(sets, "accuracy")
+    for name, learners in means.items():
+        percent = {title: 100 * mean for title, mean in learners.items()}
+        leader = max(scinol_fig2.TITLES, key=percent.__getitem__)
+        shown = f"{percent['ScInOL2']:.2f}, {percent['ScInOL1']:.2f}, best {leader} {percent[leader]:.2f}"
+        ends.append(f"{name} {shown}, pool {percent[methods.POOL.title]:.2f}")
+    better = sum(learners["ScInOL2"] > learners["ScInOL1"] for learners in means.values())
     return (
         "Mean test accuracy in per cent at the end (ScInOL2, ScInOL1, the best of the paper's learners, and of ours "
-        f"the pool after one pass): {'; '.join(sentences)}. ScInOL2 is better than ScInOL1 on {count}."
+        f"the pool after one pass): {'; '.join(ends)}. ScInOL2 is better than ScInOL1 on {better} of {len(means)} sets."
     )
 
 

@@ -13,23 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.special import expit
 
-from tunefree import losses
-from tunefree.core.rows import dense, part
-from tunefree.losses import objectives
-from tunefree.model.group import LabelledRows
-from tunefree.model.members import Setting
+from tunefree.papers import RegularizedSGD
+from tunefree.papers.algorithm import Stream
 from tunefree.papers.experiments import drawing
-from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results
+from tunefree.papers.experiments.experiment import Arrays, Experiment, Part, Report, Results, moments
 from tunefree.papers.experiments.sgd_fig1 import BORDER, GAP, strips
-from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 
-KERNEL = KernelConfig(
-    "poly", gamma=1.0, degree=1, constant=1.0, double=True
-)  # 1 + x.z: linear functions with an intercept
 OFFSETS = (3.0, 30.0, 300.0, 3e3, 3e4, 3e5)  # grid of gamma, from the least with all rates up to 1 / (2 lambda)
 TEST_SEED, TUNING_SEED = 10**6, 10**7  # seeds that differ from those of the runs
-AXES = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # points whose values determine a linear function
 KINDS = ("SGD", "averaged SGD")
 STYLES = (drawing.Style(drawing.PURPLE), drawing.Style(drawing.BLUE))
 PAPER_PENALTIES = {0.1: 0.01, 0.25: 0.01, 0.4: 0.0001}  # lambda in the paper, by delta
@@ -108,13 +101,11 @@ def work(
     x, y = strips(iterations, delta, np.random.default_rng(run))
     test, _ = strips(test_rows, delta, np.random.default_rng(TEST_SEED))
     stops = np.unique(np.geomspace(10, iterations, tests).round().astype(int))
-    bank, start, measured = descent(penalty, offset), 0, []
-    for stop in stops:
-        learn(bank, x[start:stop], y[start:stop])
-        measured.append([measure(weights_of(bank.reading(average)), test, delta) for average in (False, True)])
-        start = stop
-    accuracy = [np.mean((values(weights_of(bank.reading(a)), x) > 0) == (y > 0)) for a in (False, True)]
-    risk, error = np.array(measured).transpose(2, 1, 0)
+    _, functions = descent(x, y, penalty, offset, stops)
+    risk, error = np.array([[measure(weights, test, delta) for weights in pair] for pair in functions]).transpose(
+        2, 1, 0
+    )
+    accuracy = [np.mean((values(weights, x) > 0) == (y > 0)) for weights in functions[-1]]
     return {
         "rounds": stops,
         "risk": risk.copy(),
@@ -124,34 +115,30 @@ def work(
     }
 
 
-def descent(penalty: float, offset: float) -> KernelBank:
-    """Algorithm 1 in its initial state."""
-    setting = Setting("kernel-regularized-sgd", {"penalty": penalty, "offset": offset, "width": 1.0}, "raw")
-    return KernelBank([setting], KERNEL, objectives.Binary(losses.Logistic(), 0.0), 1, None, average=True)
-
-
-def learn(bank: KernelBank, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Learn rows; returns the progressive predictions (1, n, 1), NaN while the bank warms up."""
-    predictions = np.empty((1, len(y), 1))
-    bank.learn(LabelledRows(part(dense(x), 0, len(y)), y, np.ones(len(y)), np.ones(len(y))), predictions)
-    return predictions
+def descent(
+    x: np.ndarray, y: np.ndarray, penalty: float, offset: float, stops: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Algorithm 1: its predictions (n,), and intercept and weights (stops, 2, 3) of g_{t+1} and of the average."""
+    algorithm = RegularizedSGD(penalty, offset)
+    algorithm.begin(Stream(x.shape[1] + 1, 1, len(y), 1.0))
+    predictions, functions = np.empty(len(y)), []
+    total, shares = algorithm.share(1) * algorithm.weights, algorithm.share(1)
+    waiting = iter([*stops.tolist(), None])
+    stop = next(waiting)
+    for t, row in enumerate(np.column_stack([np.ones(len(y)), x])):
+        predictions[t] = algorithm.predict(row)[0]
+        algorithm.update(row, np.array([-y[t] * expit(-y[t] * predictions[t])]))
+        total, shares = total + algorithm.share(t + 2) * algorithm.weights, shares + algorithm.share(t + 2)
+        if t + 1 == stop:
+            functions.append([algorithm.weights[:, 0], total[:, 0] / shares])
+            stop = next(waiting)
+    return predictions, np.array(functions)
 
 
 def progressive_loss(x: np.ndarray, y: np.ndarray, penalty: float, offset: float) -> float:
     """Progressive validation loss: the mean loss of rows, each predicted before it is learned."""
-    bank = descent(penalty, offset)
-    predictions = learn(bank, x, y)
-    bank.freeze()
-    warmup = bank.take_warmup_predictions()
-    if warmup is not None:
-        predictions[:, : warmup.predictions.shape[1]] = warmup.predictions
-    return float(np.logaddexp(0.0, -y * predictions[0, :, 0]).mean())
-
-
-def weights_of(bank: KernelBank) -> np.ndarray:
-    """Intercept and weights (3,) of the linear function."""
-    constant, first, second = bank.predict(dense(AXES))[0, :, 0]
-    return np.array([constant, first - constant, second - constant])
+    predictions, _ = descent(x, y, penalty, offset, np.empty(0, int))
+    return float(np.logaddexp(0.0, -y * predictions).mean())
 
 
 def values(weights: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -259,28 +246,15 @@ def _differences(settings: Settings, curves: list[Curves]) -> str:
                 f"here, in per cent, mean of SGD and averaged SGD: {shown}."
             )
     for bar in BARS:
+        to = f"To an excess error of {100 * bar:g} %"
         rounds = np.array([c.rounds_below(bar) for c in curves])  # (deltas, 2)
-        first = [f"{c.delta:g}" for c, ended in zip(curves, rounds, strict=True) if ended[1] > ended[0]]
-        if first:
-            sentences.append(f"To {_points(bar)} averaged SGD is not first for delta = {', '.join(first)}.")
-        for k, kind in enumerate(KINDS):
-            fastest = [c.delta for c, ended in zip(curves, rounds[:, k], strict=True) if ended == rounds[:, k].min()]
-            if curves[-1].delta not in fastest and np.isfinite(rounds[:, k].min()):
-                sentences.append(
-                    f"To {_points(bar)} {kind} is fastest with delta = {fastest[0]:g}, not with the least noise."
-                )
+        if later := [f"{c.delta:g}" for c, (last, average) in zip(curves, rounds, strict=True) if average > last]:
+            sentences.append(f"{to} averaged SGD is not first for delta = {', '.join(later)}.")
+        for kind, ends in zip(KINDS, rounds.T, strict=True):
+            if ends.min() < ends[-1]:
+                fastest = curves[int(ends.argmin())].delta
+                sentences.append(f"{to} {kind} is fastest with delta = {fastest:g}, not with the least noise.")
     return " ".join(sentences)
-
-
-def _points(bar: float) -> str:
-    """An excess error in percentage points.
-
-    Examples
-    --------
-    >>> _points(0.01), _points(0.001)
-    ('1 point', '0.1 points')
-    """
-    return f"{100 * bar:g} point" + ("" if bar == 0.01 else "s")
 
 
 def _numbers(curves: list[Curves]) -> list[dict[str, Any]]:
@@ -289,8 +263,7 @@ def _numbers(curves: list[Curves]) -> list[dict[str, Any]]:
         for k, kind in enumerate(KINDS):
             for i, rounds in enumerate(c.rounds.tolist()):
                 row = {"delta": c.delta, "lambda": c.penalty, "method": kind, "round": rounds}
-                row |= {"loss_mean": float(c.risk[k, :, i].mean()), "loss_sd": float(c.risk[k, :, i].std())}
-                row |= {"error_mean": float(c.error[k, :, i].mean()), "error_sd": float(c.error[k, :, i].std())}
+                row |= moments("loss", c.risk[k, :, i]) | moments("error", c.error[k, :, i])
                 rows.append(row | {"ratio": float(c.excess_error[k, i] / c.excess_risk[k, i])})
     return rows
 

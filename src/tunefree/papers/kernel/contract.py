@@ -24,21 +24,18 @@ import numpy as np
 
 from tunefree.core.fields import State, per_output, setting, single
 from tunefree.core.kernels import Kernel
-from tunefree.core.numbers import bounded, finite
+from tunefree.core.numbers import bounded
+from tunefree.learners import ALL
 from tunefree.learners.contract import Traits
-from tunefree.losses.kinds import REGRESSION, Functions
+from tunefree.losses.kinds import Functions
 from tunefree.losses.loops import Loop
-from tunefree.losses.places import KIND, LIPSCHITZ
-from tunefree.papers.kernel.learners import ALL
+from tunefree.papers.kernel import NAMES
 
 SMALLEST = math.log(1e2)  # a factor of which minus the logarithm is larger goes into the coefficients
 
 
 class KernelLearner(State):
     """A learner: its fields, its traits, and the functions that follow.
-
-    Its certificate is made of what is counted over the rows of one pass: h are their evaluation weights, l is the loss,
-    and s are its slopes as they are.
 
     Parameters
     ----------
@@ -65,14 +62,6 @@ class KernelLearner(State):
     average_shares = single("sum of shares times weights since the average began")
     average_rounds = single("rounds since the average began")
     growth = setting(0.0, "by how much a round counts more in the average than the one before, in units of the first")
-
-    is_counting = single("1 while rows are counted, then 0", start=1.0)
-    counted_loss = single("sum of h l")
-    counted_inner = single("sum of h s f")
-    counted_squares = single("sum of h |s|^2 / (2 smoothness)")
-    counted_weight = single("sum of h")
-    counted_rounds = single("rows counted")
-    counted_deviation = single("sum of h |s - s'| ||k(x, .)||, s' the slopes that the learner received")
 
     gradient = per_output("of the round", is_saved=False)
     curvature = per_output("of the round", is_saved=False)
@@ -119,12 +108,6 @@ class KernelLearner(State):
         """
         return None
 
-    def stop_counting(self) -> None:
-        """No more rows are counted where the learner's sums are not those of the rows counted any more.
-
-        By default a learner has no such sums.
-        """
-
     def restart_average(self) -> None:
         """Average from here on."""
         self.average_shares[0] = self.average_rounds[0] = 0.0
@@ -155,19 +138,16 @@ def learning_of(learner: type[KernelLearner], functions: Functions) -> Callable[
     """The loop over the rows of a block that a learner predicts and learns."""
     begin, predict, answer = learner.begin_round, predicting_of(learner), answering_of(learner)
     scale_of, respond, differentiate = functions.scale_of, functions.respond, functions.differentiate
-    count = counting_of(functions)
 
     def learn(
         state: Any,
         codes: Annotated[np.ndarray, "int64[2]"],
         numbers: Annotated[np.ndarray, "float64[facts]"],
-        smoothness: float,
         values: Annotated[np.ndarray, "float64[block, block]"],
         known: Annotated[np.ndarray, "float64[block, outputs]"],
         first: int,
         targets: Annotated[np.ndarray, "float64[rows]"],
         weights: Annotated[np.ndarray, "float64[rows]"],
-        evaluation_weights: Annotated[np.ndarray, "float64[rows]"],
         coefficients: Annotated[np.ndarray, "float64[outputs, block]"],
         lags: Annotated[np.ndarray, "float64[outputs, block]"],
         predictions: Annotated[np.ndarray, "float64[rows, outputs]"],
@@ -185,10 +165,6 @@ def learning_of(learner: type[KernelLearner], functions: Functions) -> Callable[
             if weight > 0.0:
                 differentiate(codes, numbers, y, weight, n_outputs, margins, gradient, state.curvature)
                 answer(state, t, weight, values[t, t], coefficients, lags)
-                if state.is_counting[0] > 0.0 and evaluation_weights[i] > 0.0:
-                    slope = gradient[0] / weight  # that was learned
-                    of_row = evaluation_weights[i], predictions[i], slope, values[t, t]
-                    count(state, codes, numbers, smoothness, y, *of_row)
 
     return learn
 
@@ -224,31 +200,6 @@ def answering_of(learner: type[KernelLearner]) -> Callable[..., None]:
     return answer
 
 
-def counting_of(functions: Functions) -> Callable[..., None]:
-    """The function that counts a row for the certificate; the gradient becomes the slopes of the loss as they are."""
-    true_slope, loss_at = functions.true_slope, functions.loss_at
-
-    def count(state, codes, numbers, smoothness, y, weight, predictions, slope_learned, squared_norm):
-        n_outputs, slopes = len(predictions), state.gradient
-        true_slope(codes, numbers, y, n_outputs, predictions, slopes)
-        loss, lipschitz = loss_at(codes, numbers, y, n_outputs, predictions), numbers[LIPSCHITZ]
-        if codes[KIND] == REGRESSION and lipschitz < math.inf:
-            # slopes were taken at the margin plus the mean that includes the target
-            deviation = weight * abs(slopes[0] - slope_learned * lipschitz) * math.sqrt(squared_norm)
-            state.counted_deviation[0] = finite(state.counted_deviation[0] + deviation)
-        inner, squares = 0.0, 0.0
-        for k in range(n_outputs):
-            inner += slopes[k] * predictions[k]
-            squares += slopes[k] * slopes[k]
-        state.counted_loss[0] = finite(state.counted_loss[0] + weight * loss)
-        state.counted_inner[0] = finite(state.counted_inner[0] + weight * inner)
-        state.counted_squares[0] = finite(state.counted_squares[0] + weight * squares / (2.0 * smoothness))
-        state.counted_weight[0] += weight
-        state.counted_rounds[0] += 1.0
-
-    return count
-
-
 LEARNING = Loop(learning_of)
 
 
@@ -262,4 +213,4 @@ def learning(learner: type[KernelLearner], has_one_output: bool) -> Kernel:
 
 def all_kernels() -> list[Kernel]:
     """The kernels of the learners of the package."""
-    return [learning(ALL[name], has_one_output) for name in ALL for has_one_output in (True, False)]
+    return [learning(ALL[name], has_one_output) for name in NAMES for has_one_output in (True, False)]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from tunefree.core.fields import OUTPUT
+from tunefree.core.fields import FEATURE, OUTPUT
 from tunefree.core.part import arrays_of
 from tunefree.core.rows import Block
-from tunefree.core.schema import COUNT, FINITE, FLOATS, SIZE, Array, Flag, Mapping, Number, Optional, Sequence, Text
+from tunefree.core.schema import FINITE, SIZE, Array, Flag, Mapping, Number, Optional, Sequence, Text
+from tunefree.learners import ALL
 from tunefree.model.group import Family
 from tunefree.model.members import Setting
 from tunefree.model.options import ModelOptions
-from tunefree.model.pool import linear_among
-from tunefree.model_files.schema_parts import MOST_FEATURES, NAME
+from tunefree.model_files.schema_parts import MOST_FEATURES
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 from tunefree.papers.kernel.kernels import check_kernel, kernel_of
-from tunefree.papers.kernel.learners import ALL
 from tunefree.pool.members import MOST_MEMBERS
+from tunefree.theory.evidence import Evidence
 
 WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
 FOLLOW_THE_LEADER = "kernel-regularized-sgd"  # of several, the one with the least progressive loss predicts alone
@@ -27,9 +27,6 @@ CONFIG = {
     "gamma": SIZE,
     "degree": Number(1, 100, whole=True),
     "constant": FINITE,
-    "double": Flag(),
-    "device": NAME,
-    "max_support": Number(1, 2**31, whole=True, may_be_none=True),
 }
 BANK = {
     "gamma": SIZE,
@@ -37,8 +34,13 @@ BANK = {
     "n_columns": Number(0, MOST_FEATURES, whole=True, may_be_none=True),
     "members": Sequence({"objective_numbers": Mapping(Number())}, MOST_MEMBERS),
     "waiting": Optional(Flag()),
-    "rows": COUNT,
-    "switched": Number(0, whole=True, may_be_none=True),
+}
+
+POINTS = {
+    "pointers": Array("int64", ("n+1",), ascends_to="e"),
+    "features": Array("int32", ("e",), 0, "D"),
+    "values": Array("float64", ("e",)),
+    "norms": Array("float64", ("n",)),
 }
 
 
@@ -48,7 +50,7 @@ def config_of(plan: Any) -> KernelConfig:
         return KernelConfig()
     if plan.kernel is not None:
         check_kernel(plan.kernel)
-    return KernelConfig(plan.kernel or "rbf", max_support=plan.max_support, device=plan.device)
+    return KernelConfig(plan.kernel or "rbf")
 
 
 def settings_of_members(
@@ -71,19 +73,10 @@ def settings_of_members(
 
 
 def banks(options: ModelOptions, n_outputs: int, n_classes: int) -> list[KernelBank]:
-    """A bank of the kernel members of each view.
-
-    In a mixture they predict with averages; of classes they predict log-odds.
-    """
-    by_view: dict[str, list[Setting]] = {}
-    linear = linear_among(options.member_settings)
-    for setting in options.member_settings:
-        if setting not in linear:
-            by_view.setdefault(setting.view, []).append(setting)
+    """The bank of all members; in a mixture they predict with averages, and of classes they predict log-odds."""
     classes = n_classes if options.is_mixed and options.task == "classification" else None
-    of_banks = options.config, options.objective(n_outputs), n_outputs, classes
-    average = options.average or options.is_mixed
-    return [KernelBank(settings, *of_banks, average) for settings in by_view.values()]
+    of_bank = options.config, options.objective(n_outputs), n_outputs, classes
+    return [KernelBank(list(options.member_settings), *of_bank, options.average or options.is_mixed)]
 
 
 def bank_arrays(prefix: str, bank: dict[str, Any], learners: set[str], arrays: Any) -> dict[str, Array]:
@@ -92,27 +85,17 @@ def bank_arrays(prefix: str, bank: dict[str, Any], learners: set[str], arrays: A
     if "waiting" in bank:
         declared |= arrays_of(f"{prefix}.waiting.X", Block, {})
     for points in (f"{prefix}.expansion.support", f"{prefix}.expansion.open"):
-        declared |= _points(points, f"{points}.pointers" in arrays)
+        declared |= {f"{points}.{name}": array for name, array in POINTS.items()}
     for learner in learners:
         declared |= arrays_of(f"{prefix}.#.state", ALL[learner], {OUTPUT: "K"})
+    declared |= arrays_of(f"{prefix}.#.evidence", Evidence, {FEATURE: 1, OUTPUT: "K"})
     return declared
-
-
-def _points(prefix: str, are_sparse: bool) -> dict[str, Array]:
-    """Points of a kernel: sparse ones are words in single or double precision."""
-    values = Array(FLOATS, ("e",) if are_sparse else ("n", "d"))
-    words = {
-        "pointers": Array("int64", ("n+1",), ascends_to="e"),
-        "features": Array("int32", ("e",), 0, "D"),
-    }
-    arrays = (words if are_sparse else {}) | {"values": values, "norms": Array(FLOATS, ("n",))}
-    return {f"{prefix}.{name}": array for name, array in arrays.items()}
 
 
 FAMILY = Family(
     view="steady",  # kernels compare features, so these have to be of like size
     config_of=config_of,
-    restored_config=KernelConfig.restored,
+    restored_config=lambda saved: KernelConfig(**saved),
     config_header=CONFIG,
     settings_of_members=settings_of_members,
     follows_the_leader=FOLLOW_THE_LEADER.__eq__,

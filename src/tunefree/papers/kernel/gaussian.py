@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ class Gaussian(Width, KernelFunction):
     pair = DotProduct()
     is_ladder = True
     distance = "euclidean"
-    spectral_distribution = "normal"
 
     def similarity(kernel, pair, norm, other_norm, exp=np.exp):
         # next to 0 rounding may make it negative
@@ -31,13 +29,3 @@ class Gaussian(Width, KernelFunction):
         inner -= (self.gamma * squared_norms(right)).astype(inner.dtype)
         np.minimum(inner, 0.0, out=inner)
         return np.exp(inner, out=inner)
-
-    def diagonal(self, rows: Any) -> np.ndarray:
-        return np.ones(rows.shape[0])
-
-    def frequency_scale(self) -> float:
-        return math.sqrt(2.0 * self.gamma)
-
-    def torch_similarity(self, rows: Any, others: Any) -> Any:
-        distances = (rows.values @ others.values.T).mul_(-2.0).add_(rows.norms[:, None]).add_(others.norms).abs_()
-        return distances.mul_(-self.gamma).exp_()

@@ -17,49 +17,32 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import CEILING
 from tunefree.core.part import restored, size_of, under
-from tunefree.core.rows import Block, n_rows, together
+from tunefree.core.rows import Block, n_rows, reach, together
 from tunefree.core.rows import restored as restored_block
 from tunefree.core.rows import saved as saved_block
-from tunefree.losses.objectives import OneAgainstAll
+from tunefree.losses.objectives import OneAgainstAll, measured
 from tunefree.model import views
 from tunefree.model.group import LabelledRows, WarmupPredictions
 from tunefree.model.members import Setting
 from tunefree.model.views import create_view, transform
-from tunefree.papers.kernel import contract, feature_expansion, kernels
-from tunefree.papers.kernel.backends import at_hand, backend_of
-from tunefree.papers.kernel.checks import check_expansion, check_waiting
+from tunefree.papers.kernel import contract, kernels
 from tunefree.papers.kernel.expansion import Expansion
-from tunefree.papers.kernel.feature_expansion import FeatureExpansion
 from tunefree.papers.kernel.kernel_certificates import certificate_of
 from tunefree.papers.kernel.kernel_member import KernelMember
-from tunefree.papers.kernel.points import BLOCK, DensePoints, points
-from tunefree.papers.kernel.starting import TRIED, largest_diagonal, starting_states
+from tunefree.papers.kernel.points import BLOCK, Points, points
+from tunefree.papers.kernel.regularized_sgd import TUNED, candidate_offsets
 
-UNLIKE = "rows are dense where they were sparse at first, or sparse where dense; give them alike"
 WARMUP_ROWS = 1024  # rows after which view and kernel are fixed
-FEW_POINTS = 2**12  # support points for which a block is no work for several threads
+TRIED = 1000  # rows on which offsets are tuned
 
 
 class KernelConfig(NamedTuple):
     """The kernel of a bank; widths are settings of its members."""
 
-    name: Any = "rbf"  # as scikit-learn calls it, or a function of two arrays
+    name: str = "rbf"  # in :data:`tunefree.papers.kernel.kernels.ALL`
     gamma: float = 0.0  # 0 for the median rule's; the members' widths are multiples of it
     degree: int = 3
     constant: float = 1.0
-    double: bool = False  # compute in double precision
-    device: str | None = None  # where PyTorch computes ("cuda", "cpu"); None for compiled code on the processor
-    max_support: int | None = None  # support points beyond which functions go on in random Fourier features
-
-    @classmethod
-    def restored(cls, saved: dict[str, Any]) -> KernelConfig:
-        """The configuration that was saved, on a machine that may have other devices."""
-        return cls(**{**saved, "device": at_hand(saved.get("device"))})
-
-
-def _is_of_numbers(X: Block) -> bool:
-    """Whether rows have neither codes nor words, so that those of a table may be of an array."""
-    return not (X.codes.any() or len(X.values))
 
 
 class KernelBank:
@@ -88,16 +71,12 @@ class KernelBank:
     ) -> None:
         self.members = [KernelMember(setting, n_outputs, objective, n_classes) for setting in settings]
         self.n_outputs, self.kernel_config, self.average = n_outputs, kernel_config, average
-        backend_of(kernel_config.device)  # what is wrong with it shows now, not after the first rows
         self.expansion: Any = None  # once the bank is frozen
         self.view: Any = None  # once the bank is frozen, unless rows are taken as they are
         self.gamma = 0.0  # of width 1, once the bank is frozen
         self.waiting: list[LabelledRows] = []
         self.warmup_predictions: WarmupPredictions | None = None  # until they are taken
         self.n_columns: int | None = None  # dense columns of the rows so far
-        self.max_support = kernel_config.max_support
-        self.rows = 0  # learned, those learned again included
-        self.switched: int | None = None  # rows learned when functions went on in Fourier features, if they have
         self._read: Any = None  # what predicts, until a member changes
         self._check()
 
@@ -105,12 +84,8 @@ class KernelBank:
         widths = [member.setting.settings.get("width", 1.0) for member in self.members]
         if not all(width > 0.0 and np.frexp(width)[0] == 0.5 for width in widths):
             raise ModelError(f"widths are powers of two, not {', '.join(map(str, widths))}")
-        if self.kernel_config.name == "precomputed" and self.view_name != "raw":
-            raise ModelError(f"a matrix of kernel values is seen as it is; choose the view raw, not {self.view_name}")
         if len(set(widths)) > 1 and not self._kernel(1.0).is_ladder:
             raise ModelError(f"the kernel {self.kernel_config.name} has one width only; give one")
-        if self.max_support is not None:
-            feature_expansion.check(self._kernel(1.0), self.max_support)
 
     @property
     def frozen(self) -> bool:
@@ -133,36 +108,38 @@ class KernelBank:
         return sum(len(rows.y) for rows in self.waiting)
 
     @property
-    def most_waiting(self) -> int:
-        """Number of rows that are kept back before the bank is frozen."""
-        return WARMUP_ROWS
-
-    @property
     def nbytes(self) -> int:
-        """Bytes of the functions, of what the members know, and of the rows kept back; not those on a device."""
+        """Bytes of the functions, of what the members know, and of the rows kept back."""
         states = [member.state for member in self.members]
         expansion = {} if self.expansion is None else dict(vars(self.expansion))
         return size_of([states, expansion, self.waiting])
 
-    @property
-    def uses_threads(self) -> bool:
-        """Whether the bank itself has work for several threads."""
-        return self.n_support >= FEW_POINTS
+    uses_threads = False
 
     @property
     def n_support(self) -> int:
         """Number of support points."""
         return 0 if self.expansion is None else self.expansion.n_support
 
-    @property
-    def news(self) -> str | None:
-        """That functions went on in Fourier features, for users; None if they did not."""
-        return None if self.switched is None else feature_expansion.SWITCHED.format(self.switched)
-
     def check(self, model: Any) -> None:
         """Raise a ModelError if what was restored does not fit together."""
-        check_waiting(self, model)
-        check_expansion(self, model)
+        for rows in self.waiting:  # they are learned later, with targets as places of outputs
+            _fit(n_rows(rows.X) == len(rows.y) and len(rows.y), "rows that wait have not a target each")
+            _fit(reach(rows.X) <= model.n_features, "rows that wait have features that the model does not have")
+            if model.task == "classification":
+                known = [-1.0, 1.0] if model.n_outputs == 1 else np.arange(model.n_outputs)
+                _fit(np.isin(rows.y, known).all(), "rows that wait have classes that are none")
+            _fit(not self.frozen and len(rows.y) < WARMUP_ROWS, "more rows wait than there can be")
+        if self.expansion is None:
+            return
+        _fit(self.expansion.filled < BLOCK, "the open block of support points is full")
+        _fit(self.expansion.n_functions == len(self.members), "there are not as many functions as members")
+        for member in self.members:  # states are read to predict, and roots of negative numbers raise errors
+            factors = [member.state.factor(k) for k in range(model.n_outputs)]
+            _fit(np.isfinite([*factors, member.state.share_to_come()]).all(), "a kernel learner has no finite factor")
+        for stored in (self.expansion.store.packed(self.expansion.n), self.expansion.block):
+            highest = stored.features.max(initial=0)
+            _fit(highest < model.n_features, "support points have features that the model does not have")
 
     def certified(self, norms: tuple[float, ...]) -> list[dict[str, Any]]:
         """Bounds of each learner on the functions of its space, for JSON."""
@@ -190,62 +167,43 @@ class KernelBank:
             self._learn(rows.part(start, n), predictions[:, start:])
 
     def _check_kind(self, X: Block) -> None:
-        """Whether rows are like those before, which compiled code does not check."""
+        """Whether rows have as many dense columns as those before, which compiled code does not check."""
         n_columns = X.numbers.shape[1]
-        if self.waiting and self.waiting[0].X.is_table != X.is_table and not (X.is_table and _is_of_numbers(X)):
-            raise ModelError(UNLIKE)
-        if self.n_columns is not None and (self.n_columns == 0) != (n_columns == 0):
-            raise ModelError(UNLIKE)
         if self.n_columns not in (None, n_columns):
             raise ModelError(f"rows of {n_columns} dense columns, where the model has learned {self.n_columns}")
 
     def _keep_back(self, rows: LabelledRows) -> int:
         """Keep rows back until there are enough, then freeze; returns how many rows were kept back."""
-        stop = min(self.most_waiting - self.n_warmup, len(rows.y))
+        stop = min(WARMUP_ROWS - self.n_warmup, len(rows.y))
         kept = rows.part(0, stop)
         self.n_columns = rows.X.numbers.shape[1]
         self.waiting.append(LabelledRows(together([kept.X]), *(array.copy() for array in kept[1:])))
-        if self.n_warmup == self.most_waiting:
+        if self.n_warmup == WARMUP_ROWS:
             self.freeze()
         return stop
 
     def _learn(self, rows: LabelledRows, predictions: np.ndarray) -> None:
         """Learn rows with view and kernel fixed; writes what was predicted of them (M, n, K)."""
         expansion, seen = self.expansion, self._points(rows.X)
-        targets, weights, evaluation_weights = (np.ascontiguousarray(array, np.float64) for array in rows[1:])
+        targets, weights = (np.ascontiguousarray(array, np.float64) for array in (rows.y, rows.weight))
         margins = np.zeros((len(self.members), len(targets), self.n_outputs))
-        classes = {type(member.state) for member in self.members}
-        learning = {cls: contract.learning(cls, self.n_outputs == 1) for cls in classes}
+        learn = contract.learning(type(self.members[0].state), self.n_outputs == 1)
         start = 0
         while start < len(targets):
             first = expansion.filled
             stop = min(start + BLOCK - first, len(targets))
             here = slice(start, stop)
-            known, values = expansion.open(seen, np.arange(start, stop))
-            of_rows = targets[here], weights[here], evaluation_weights[here]
+            known, values = expansion.open(seen, start, stop)
             for m, member in enumerate(self.members):
-                sums = values[expansion.steps[m]], known[m], first
+                of_rows = values[expansion.steps[m]], known[m], first, targets[here], weights[here]
                 written = expansion.open_coefficients[m], expansion.open_lags[m], margins[m, here]
-                of_member = member.state, *member.objective_arrays, member.smoothness
-                learning[type(member.state)](*of_member, *sums, *of_rows, *written)
-            self.rows += stop - start
+                learn(member.state, *member.objective_arrays, *of_rows, *written)
             if expansion.filled == BLOCK:
-                expansion = self._closed()
+                expansion.close()
+                self._fold_factors()
             start = stop
         for m, member in enumerate(self.members):
-            predictions[m] = member.calibrated(margins[m], rows.y, rows.evaluation_weight)
-
-    def _closed(self) -> Any:
-        """Close the open block; functions of too many points go on in Fourier features."""
-        self.expansion.close()
-        self._fold_factors()
-        most = self.max_support
-        if most is not None and self.switched is None and self.expansion.n > most:
-            n_features = feature_expansion.affordable(most)
-            self.expansion, self.switched = FeatureExpansion.of(self.expansion, n_features), self.rows
-            for member in self.members:
-                member.state.stop_counting()
-        return self.expansion
+            predictions[m] = member.judged(margins[m], rows)
 
     def _fold_factors(self) -> None:
         """Multiply factors that have become small into the coefficients, before their numbers leave the range."""
@@ -286,31 +244,41 @@ class KernelBank:
         """Fix the kernel by the first rows, and the members' first states."""
         usable = np.flatnonzero(first.weight)
         labels = self.members[0].objective.labels_of(first.y[usable])
-        rows = points(self._transformed(first.X), self._kernel(1.0), np.float64).as_matrix()[usable]
+        seen = self._points(first.X)
+        rows = seen.as_matrix()[usable]
         has_widths = self._kernel(1.0).distance is not None
         self.gamma = self.kernel_config.gamma or (kernels.median_gamma(rows, labels) if has_widths else 1.0)
         kernel, steps = self._kernel_and_steps()
-        seen = self._points(first.X)
-        self.expansion = Expansion(kernel, steps, self.n_outputs, seen, self.kernel_config.device)
-        states = starting_states(
-            self.members, self.average, largest_diagonal(kernel, seen), lambda tried: self._losses(tried, first, seen)
-        )
-        for member, state in zip(self.members, states, strict=True):
-            member.state = state
+        self.expansion = Expansion(kernel, steps, self.n_outputs)
+        largest = float(kernel.diagonal(seen.as_matrix()).max())
+        largest = min(largest, CEILING) if largest > 0.0 else 1.0
+        for member in self.members:
+            member.state = member.state.with_kernel_bound(member.objective, largest, self.average)
+        tuned = [m for m, member in enumerate(self.members) if member.state.settings.get("offset") == TUNED]
+        if tuned:
+            self._tune_offsets(tuned, largest, first.part(0, min(TRIED, len(first.y))))
 
-    def _losses(self, candidates: list[tuple[int, Any]], first: LabelledRows, seen: Any) -> list[float]:
-        """Progressive losses of members with other states on some of the first rows; the bank stays as it is."""
+    def _tune_offsets(self, tuned: list[int], largest: float, rows: LabelledRows) -> None:
+        """Let members have the offset with the least progressive loss on the first rows, which are learned later."""
+        penalties = [self.members[m].state.settings["penalty"] for m in tuned]
+        candidates = [(m, o) for m, p in zip(tuned, penalties, strict=True) for o in candidate_offsets(p, largest)]
         trial = copy.copy(self)
-        trial.max_support = None
         trial.members = [copy.deepcopy(self.members[m]) for m, _ in candidates]
-        for member, (_, state) in zip(trial.members, candidates, strict=True):
-            member.state = copy.deepcopy(state)
+        for member, (_, offset) in zip(trial.members, candidates, strict=True):
+            member.calibration, member.state = None, member.state.with_settings(offset=offset)
         steps = self.expansion.steps[[m for m, _ in candidates]]
-        trial.expansion = Expansion(self.expansion.kernel, steps, self.n_outputs, seen)
-        n = min(TRIED, len(first.y))
-        rows = first.part(0, n)._replace(evaluation_weight=first.weight[:n])
-        trial._learn(rows, np.empty((len(candidates), n, self.n_outputs)))
-        return [float(member.state.counted_loss[0]) for member in trial.members]
+        trial.expansion = Expansion(self.expansion.kernel, steps, self.n_outputs)
+        predictions = np.empty((len(candidates), len(rows.y), self.n_outputs))
+        trial._learn(rows, predictions)
+        losses: dict[int, list[tuple[float, float]]] = {}
+        known = rows.weight > 0.0
+        for member, (m, offset), predicted in zip(trial.members, candidates, predictions, strict=True):
+            with np.errstate(over="ignore"):  # of the square of what is no prediction at all
+                row_losses = measured(member.objective, rows.y, predicted)
+                total = float((rows.weight[known] * row_losses[known]).sum())
+            losses.setdefault(m, []).append((total, offset))
+        for m, of_member in losses.items():
+            self.members[m].state = self.members[m].state.with_settings(offset=min(of_member)[1])
 
     def _kernel(self, gamma: float) -> Any:
         return kernels.kernel_of(self.kernel_config.name, gamma, self.kernel_config.degree, self.kernel_config.constant)
@@ -320,21 +288,10 @@ class KernelBank:
         exponents = np.array([member.exponent for member in self.members])
         return self._kernel(self.gamma * 2.0 ** float(exponents.min())), exponents - exponents.min()
 
-    def _points(self, X: Block) -> Any:
-        """Rows as points; those of a table without codes and words may be of an array."""
-        precision, kernel = np.float64 if self.kernel_config.double else np.float32, self._kernel(1.0)
-        seen = self._transformed(X)
-        known = None if self.expansion is None else type(self.expansion.block)
-        if known is DensePoints and seen.is_table and _is_of_numbers(seen):
-            seen = seen._replace(is_table=False)
-        seen_points = points(seen, kernel, precision)
-        if known not in (None, type(seen_points)):
-            raise ModelError(UNLIKE)
-        return seen_points
-
-    def _transformed(self, X: Block) -> Block:
-        """Rows in the fixed view."""
-        return X if self.view is None else transform(self.view, X, np.zeros(n_rows(X)))
+    def _points(self, X: Block) -> Points:
+        """Rows in the fixed view, as points."""
+        seen = X if self.view is None else transform(self.view, X, np.zeros(n_rows(X)))
+        return points(seen, self._kernel(1.0))
 
     def predict(self, X: Any) -> np.ndarray:
         """What each member predicts of new rows, (M, n, K); NaN where it has had no rows to learn from."""
@@ -381,17 +338,6 @@ class KernelBank:
         for member in self.members:
             member.begin_pass()
 
-    def move(self, device: str | None) -> None:
-        """Compute on another device from now on; the functions stay what they are."""
-        self.kernel_config = self.kernel_config._replace(device=device)
-        if self.expansion is not None:
-            self.expansion.move(device)
-
-    def keep(self, stays: list[int]) -> None:
-        self.members, self._read = [self.members[m] for m in stays], None
-        if self.expansion is not None:
-            self.expansion.keep(stays, *self._kernel_and_steps())
-
     def add_class(self, objective: Any, n_outputs: int, n_classes: int) -> None:
         """Know one more class.
 
@@ -410,7 +356,7 @@ class KernelBank:
 
     def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         header: dict[str, Any] = {"gamma": self.gamma, "frozen": self.frozen, "n_columns": self.n_columns}
-        header |= {"members": [], "rows": self.rows, "switched": self.switched}
+        header["members"] = []
         arrays = {} if self.view is None else views.saved("view", self.view)
         if self.waiting:
             rows = self._warmup_rows()
@@ -427,15 +373,17 @@ class KernelBank:
 
     def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         self.gamma, self.n_columns = header["gamma"], header["n_columns"]
-        self.rows, self.switched = header["rows"], header["switched"]
         if "waiting" in header:
             others = (arrays[f"waiting.{name}"] for name in ("y", "weight", "evaluation_weight"))
             self.waiting = [LabelledRows(restored_block(under("waiting.X.", arrays)), *others)]
         for m, (member, saved) in enumerate(zip(self.members, header["members"], strict=True)):
             member.take_over(under(f"{m}.", arrays), saved)
         if header["frozen"]:
-            kind = Expansion if self.switched is None else FeatureExpansion
-            of_expansion = under("expansion.", arrays)
-            self.expansion = kind.restore(*self._kernel_and_steps(), of_expansion, self.kernel_config.device)
+            self.expansion = Expansion.restore(*self._kernel_and_steps(), under("expansion.", arrays))
             if self.view_name != "raw":
                 self.view = restored(views.ALL[self.view_name], "view", arrays, {})
+
+
+def _fit(holds: Any, problem: str) -> None:
+    if not holds:
+        raise ModelError(problem)

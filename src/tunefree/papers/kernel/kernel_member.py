@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.fields import FEATURE, OUTPUT
 from tunefree.core.part import LEARNED, Part, argument, child
+from tunefree.core.rows import Rows
+from tunefree.learners import ALL
 from tunefree.losses.kinds import arrays_of, objective_numbers
-from tunefree.losses.objectives import with_slopes_as_they_come
+from tunefree.losses.objectives import measured, with_slopes_as_they_come
 from tunefree.model import calibration
+from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting, name_of
 from tunefree.papers.kernel.contract import KernelLearner
-from tunefree.papers.kernel.learners import ALL
+from tunefree.theory.evidence import Evidence, record_evidence, widened
 
 
 class KernelMember(Part):
@@ -29,9 +33,10 @@ class KernelMember(Part):
         None where margins are predicted as they are.
     """
 
-    setting, _objective, objective_arrays, smoothness = argument(), argument(), argument(), argument()
+    setting, _objective, objective_arrays = argument(), argument(), argument()
     state = child(KernelLearner, LEARNED)
     calibration: calibration.Calibration | None = child(calibration.Calibration, LEARNED, may_be_none=True)
+    evidence: Any = child(Evidence, LEARNED, may_be_none=True, axes={FEATURE: 1, OUTPUT: "K"})
     objective_numbers = objective_numbers()
 
     def __init__(self, setting: Setting, n_outputs: int, objective: Any, n_classes: int | None) -> None:
@@ -43,6 +48,7 @@ class KernelMember(Part):
             raise ModelError(f"{setting.learner} has no setting among {', '.join(settings)}") from None
         self.calibration = None if n_classes is None else calibration.Calibration.create(n_classes)
         self.objective = objective
+        self.evidence = Evidence(1, n_outputs) if objective.task == "classification" else None
 
     @property
     def objective(self) -> Any:
@@ -55,7 +61,6 @@ class KernelMember(Part):
         if self.state.traits.takes_slopes_as_they_come:
             objective = with_slopes_as_they_come(objective)
         self._objective, self.objective_arrays = objective, arrays_of(objective)
-        self.smoothness = float(objective.smoothness)
 
     @property
     def name(self) -> str:
@@ -67,8 +72,13 @@ class KernelMember(Part):
         """log2 of the width: of the gamma of its kernel over that of the bank."""
         return round(np.log2(self.setting.settings.get("width", 1.0)))
 
-    def calibrated(self, margins: np.ndarray, y: np.ndarray, evaluation_weight: np.ndarray) -> np.ndarray:
-        """Predictions of margins (n, K), each before the calibration learns its row."""
+    def judged(self, margins: np.ndarray, rows: LabelledRows) -> np.ndarray:
+        """Predictions of margins (n, K), each before the calibration learns its row; evidence records the margins."""
+        y, evaluation_weight = rows.y, rows.evaluation_weight
+        if self.evidence is not None:
+            weight = np.where(rows.weight > 0.0, evaluation_weight, 0.0)
+            of_rows = _without_entries(len(y)), y, weight, margins, measured(self.objective, y, margins)
+            record_evidence(self.evidence, self.objective, *of_rows)
         if self.calibration is None:
             return margins
         n_outputs = margins.shape[1]
@@ -82,8 +92,9 @@ class KernelMember(Part):
         return like_margins(calibration.log_odds(self.calibration, margins), margins.shape[1])
 
     def begin_pass(self) -> None:
-        """Count no row twice, and average from here on: later functions are better than those of the first pass."""
-        self.state.stop_counting()
+        """Average from here on: later functions are better than those of the first pass, whose certificate ends."""
+        if self.evidence is not None:
+            self.evidence.inner[0] = math.inf
         self.state.restart_average()
 
     def add_class(self, objective: Any, placed: np.ndarray, n_classes: int) -> None:
@@ -93,9 +104,10 @@ class KernelMember(Part):
         those of class 0 too, with the other sign, which nothing has kept: no certificate holds any more.
         """
         was_one = placed.shape[1] == 1 < len(placed)
-        steepest, rows = self.objective.steepest, self.state.counted_rounds[0]
+        steepest, rows = self.objective.steepest, self.evidence.rounds[0]
         if was_one and placed[0, 0] == 0.0 and rows > 0.0:
-            self.state.counted_inner[0] = math.inf
+            self.evidence.inner[0] = math.inf
+        self.evidence = widened(self.evidence, 1, len(placed), objective)
         self.state = self.state.with_outputs(len(placed), copies=was_one and placed[0, 0] != 0.0)
         self.objective = objective
         self.objective = self.objective._replace(steepest=max(self.objective.steepest, steepest))
@@ -106,3 +118,8 @@ class KernelMember(Part):
 def like_margins(log_odds: np.ndarray, n_outputs: int) -> np.ndarray:
     """Log-odds (n, classes) in the shape of margins (n, K)."""
     return log_odds[:, 1:2] - log_odds[:, :1] if n_outputs == 1 else log_odds
+
+
+def _without_entries(n: int) -> Rows:
+    """Rows without entries: of a function in a kernel's space evidence has no sums for features but the constant."""
+    return Rows(np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(0, np.uint32), np.zeros(0))

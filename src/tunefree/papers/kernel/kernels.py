@@ -1,8 +1,8 @@
 """Kernels: what each of them provides, the registry of their names, and the median rule for their widths.
 
-The value of a kernel is computed in two steps. First comes a number of the pair of rows, which a library computes for
-whole blocks: their dot product or their l1 distance (:mod:`.pairs`). Then comes a function of that
-number and of the norms of both rows, its similarity, of which a compiled loop is made for each class of kernel.
+The value of a kernel is computed in two steps. First comes a number of the pair of rows: their dot product or their l1
+distance (:mod:`.pairs`). Then comes a function of that number and of the norms of both rows, its similarity, which is
+compiled for each class of kernel.
 Kernels that are exponentials of a distance come in ladders of widths: since exp(-2 g D) = exp(-g D)^2, each further
 width costs one multiplication.
 
@@ -20,7 +20,6 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.registry import Registry
-from tunefree.papers.kernel.precision import MOST
 
 MOST_SAMPLED = 512  # rows of which the median distance is taken
 
@@ -31,7 +30,6 @@ ALL = Registry(
         "laplacian": "tunefree.papers.kernel.laplacian:Laplacian",
         "poly": "tunefree.papers.kernel.polynomial:Polynomial",
         "linear": "tunefree.papers.kernel.polynomial:Linear",
-        "precomputed": "tunefree.papers.kernel.external:External",
     },
 )
 
@@ -44,8 +42,8 @@ def kernel_of(name: Any, gamma: float, degree: int = 3, coef0: float = 1.0) -> A
 
     Parameters
     ----------
-    name : str or callable
-        A name in ``ALL``, or a function that takes two arrays of rows and returns the matrix of their kernel values.
+    name : str
+        In ``ALL``.
     gamma : float
         Of the exponentials and of the polynomial.
     degree, coef0 : int, float
@@ -61,10 +59,7 @@ def kernel_of(name: Any, gamma: float, degree: int = 3, coef0: float = 1.0) -> A
     >>> kernel_of("rbf", 0.5)
     Gaussian(gamma=0.5)
     """
-    if callable(name):
-        return ALL["precomputed"](name)
-    if not isinstance(name, str) or name not in ALL:
-        raise ModelError(f"unknown kernel {name!r}; choose one of {', '.join(ALL)}, or give a function of two arrays")
+    check_kernel(name)
     if not (math.isfinite(gamma) and gamma > 0.0):
         raise ModelError(f"gamma must be a number above 0, not {gamma}")
     return ALL[name].create(gamma, degree, coef0)
@@ -93,55 +88,30 @@ class KernelFunction:
     distance : {"euclidean", "manhattan"}, optional
         The distance that the kernel is a function of; None of others, which have no width. With it gamma has a default.
         A euclidean distance d is multiplied by sqrt(gamma), a manhattan distance by gamma.
-    spectral_distribution : str, optional
-        The distribution of the directions of random Fourier features, a name in
-        :data:`tunefree.papers.kernel.fourier.SPECTRAL_DISTRIBUTIONS`; None if the kernel has no such features.
     """
 
     pair: Any
     is_ladder = False
     distance: str | None = None
-    spectral_distribution: str | None = None
 
     def similarity(kernel, pair, norm, other_norm, exp=np.exp):
         """The kernel value of two rows, from the number of the pair and the norms of both.
 
         It is a plain function, called with arrays, and compiled: it uses NumPy's functions, and ``exp`` for the
-        exponential of numbers of at most 0, which in single precision is faster than NumPy's.
+        exponential of numbers of at most 0.
         """
         raise NotImplementedError
 
-    def in_compiled_code(self: Any, dtype: Any) -> Any:
-        """The kernel as compiled code can hold it: its numbers are in the range of the pairs' type."""
-        most = MOST[np.dtype(dtype)]  # a width of distances near 0 is beyond single precision
-        return type(self)(*(min(max(v, -most), most) if isinstance(v, float) else v for v in self))
-
     def tile(self, left: Any, right: Any) -> np.ndarray:
         """The values (n, m) of the rows of two arrays or CSR matrices, in their precision: a tile of a Gram matrix."""
-        norms, others = (self.pair.matrix_norms(rows).astype(left.dtype) for rows in (left, right))
-        values = self.similarity(self.pair.matrix_numbers(left, right), norms[:, None], others)
+        norms, others = (self.pair.norms(rows).astype(left.dtype) for rows in (left, right))
+        values = self.similarity(self.pair.numbers(left, right), norms[:, None], others)
         return np.asarray(values, left.dtype)
 
     def diagonal(self, rows: Any) -> np.ndarray:
         """k(x, x) (n,) of the rows of an array or a CSR matrix, in float64."""
-        norms = self.pair.matrix_norms(rows)
+        norms = self.pair.norms(rows)
         return np.asarray(self.similarity(self.pair.self_numbers(norms), norms, norms), np.float64)
-
-    def frequency_scale(self) -> float:
-        """What directions of the spectral distribution are multiplied by."""
-        raise TypeError(f"{type(self).__name__} has no Fourier features")
-
-    def torch_similarity(self, rows: Any, others: Any) -> Any:
-        """The values (R, n) of rows and others on a device, each given as tensors ``values`` and ``norms``.
-
-        A body that uses methods of tensors only needs no import of PyTorch.
-        """
-        name = type(self).__name__.lower()
-        raise ModelError(f"the kernel {name} is computed on the processor; leave the device out")
-
-    def torch_tile(self, rows: Any, others: Any) -> Any:
-        """The values (R, n) as a tile of a Gram matrix; as :meth:`torch_similarity` for most kernels."""
-        return self.torch_similarity(rows, others)
 
 
 class Width(NamedTuple):
@@ -189,8 +159,8 @@ def median_gamma(rows: Any, labels: np.ndarray, most: int | None = None) -> floa
     return 0.5 / largest if largest > 0.0 else 1.0
 
 
-def check_kernel(name: str) -> None:
-    """Raise an error if there is no kernel of this name that is computed from rows.
+def check_kernel(name: Any) -> None:
+    """Raise an error if there is no kernel of this name.
 
     Examples
     --------
@@ -198,5 +168,5 @@ def check_kernel(name: str) -> None:
     Traceback (most recent call last):
     tunefree.core.errors.ModelError: unknown `kernel` 'cubic'; choose one of rbf, laplacian, poly, linear
     """
-    if name not in (names := [name for name in ALL if name != "precomputed"]):
-        raise ModelError(f"unknown `kernel` {name!r}; choose one of {', '.join(names)}")
+    if not isinstance(name, str) or name not in ALL:
+        raise ModelError(f"unknown `kernel` {name!r}; choose one of {', '.join(ALL)}")

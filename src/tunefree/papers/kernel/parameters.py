@@ -8,7 +8,7 @@ from typing import Any
 from tunefree.core.parameters import refuse
 from tunefree.papers.kernel.kernels import kernel_of
 
-OF_KERNELS = ("gamma", "degree", "coef0", "precision", "max_support", "device")
+OF_KERNELS = ("gamma", "degree", "coef0", "precision")
 
 
 def check_effect(group: Any) -> None:
@@ -18,6 +18,4 @@ def check_effect(group: Any) -> None:
         return
     of_kernel, usual = partial(kernel_of, group.kernel), dict.fromkeys(("gamma", "degree", "coef0"), 1)
     idle = [name for name in usual if of_kernel(**usual) == of_kernel(**usual | {name: 2})]
-    if not callable(group.kernel):
-        refuse(group, idle, f"has no effect with `kernel={group.kernel!r}`; leave it out")
-    refuse(group, idle, "has no effect with a function as kernel; leave it out")
+    refuse(group, idle, f"has no effect with `kernel={group.kernel!r}`; leave it out")

@@ -34,8 +34,6 @@ class KernelPiSTOL(KernelLearner):
     first = single("M after the first row that was learned; 0 before it")
     rounds = single("t")
     margin = single("scale.margin of the latest round", start=1.0)
-    counted_norms = per_output("norms when counting stopped")
-    counted_slopes = per_output("slopes when counting stopped")
     a = setting(0.125, "the theory asks for at least 2.25")
     b = setting(0.0, "in units of scale.margin; 0 for one that grows with the rounds")
 
@@ -56,9 +54,3 @@ class KernelPiSTOL(KernelLearner):
         state.norms[k] = min(max(state.norms[k] + change, 0.0), LARGEST)
         state.slopes[k] = min(state.slopes[k] + abs(gradient) * math.sqrt(squared_norm), CEILING)
         return bounded(-gradient)
-
-    def stop_counting(self) -> None:
-        """The norm is that of the slopes counted so far: from here on rows come again, or functions are others."""
-        if self.is_counting[0] > 0.0:
-            self.counted_norms[:], self.counted_slopes[:] = self.norms, self.slopes
-            self.is_counting[0] = 0.0

@@ -1,195 +1,256 @@
-"""Rows as kernels take them, in single or double precision, and the numbers of pairs of them, a tile at a time.
+"""Rows as points of a kernel's space, kernel values of pairs of them, and sums of such values with coefficients.
 
-Every product has the same shape whatever rows it is made of, padded with zeros. So a row's numbers do not depend on
-the rows that it came with, and it does not matter where a stream is cut.
+A point is the entries of a row that are not 0, whatever held the row. Compiled code lays some rows out by their
+features, and then goes through other points one by one. So the numbers of a row do not depend on the rows that it came
+with, and the matrix of all pairs never exists.
 """
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from tunefree.core.errors import ModelError
 from tunefree.core.kernels import Kernel
-from tunefree.core.rows import Block, compressed, dense, sparse
-from tunefree.papers.kernel.external import External
-from tunefree.papers.kernel.pairs import DotProduct, L1Distance, pairing, sparse_numbers
-from tunefree.papers.kernel.precision import DTYPES
+from tunefree.core.rows import Block, compressed
+from tunefree.papers.kernel import kernels
 
 BLOCK = 128  # rows whose kernel values are computed together
-TILE = 1024  # points of the support whose kernel values are computed together
+ROOM = 1024  # the capacity of arrays is a multiple of it
+TINY = 1e-18  # kernel values below are 0: their squares would be denormal numbers, which are slow
+NOT_FINITE = "a kernel value is not a finite number; scale the features, or choose another kernel"
 
 
-class DensePoints(NamedTuple):
-    """Rows of an array."""
+class Points(NamedTuple):
+    """Compressed sparse rows; arrays may have spare capacity behind the points."""
 
-    values: np.ndarray  # (n, d)
-    norms: np.ndarray  # (n,) sums of norm_terms
+    pointers: Annotated[np.ndarray, "int64[pointers]"]  # point i has the entries pointers[i] .. pointers[i + 1]
+    features: Annotated[np.ndarray, "int32[point_entries]"]
+    values: Annotated[np.ndarray, "float64[point_entries]"]
+    norms: Annotated[np.ndarray, "float64[points]"]
+
+    @classmethod
+    def empty(cls) -> Points:
+        """No points at all."""
+        return cls(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
 
     @property
     def size(self) -> int:
-        """How many points there are."""
+        """How many points there are, spare capacity included."""
         return len(self.norms)
 
-    def empty(self, kernel: Any) -> DensePoints:
-        """No points at all, of this kind."""
-        width = 1 if kernel == External(None) else self.values.shape[1]  # of a precomputed matrix, its place in it
-        return DensePoints(np.zeros((0, width), self.values.dtype), np.zeros(0, self.norms.dtype))
+    def joined(self, n: int, others: Points, which: np.ndarray) -> Points:
+        """The first n points and some others behind them."""
+        first, counts = int(self.pointers[n]), np.diff(others.pointers)[which]
+        after = first + np.cumsum(counts)
+        last, stop = int(after[-1]) if len(after) else first, n + len(which)
+        entries = np.repeat(others.pointers[which] - (after - counts), counts) + np.arange(first, last)
+        pointers, norms = with_room(self.pointers, stop + 1), with_room(self.norms, stop)
+        features, values = with_room(self.features, last), with_room(self.values, last)
+        pointers[n + 1 : stop + 1], norms[n:stop] = after, others.norms[which]
+        features[first:last], values[first:last] = others.features[entries], others.values[entries]
+        return Points(pointers, features, values, norms)
 
-    def joined(self, n: int, others: DensePoints, which: np.ndarray) -> DensePoints:
-        """The first n points and some others behind them, with zeros up to a whole number of tiles."""
-        values, norms = (_roomy(array, n, n + len(which), TILE) for array in self)
-        values[n : n + len(which)] = others.values[which, : values.shape[1]]
-        norms[n : n + len(which)] = others.norms[which]
-        return DensePoints(values, norms)
+    def packed(self, n: int) -> Points:
+        """The first n points, without spare capacity."""
+        last = int(self.pointers[n])
+        return Points(self.pointers[: n + 1], self.features[:last], self.values[:last], self.norms[:n])
 
-    def cut(self, start: int, stop: int) -> DensePoints:
-        """The points from start to stop, sharing memory."""
-        return DensePoints(self.values[start:stop], self.norms[start:stop])
-
-    def as_matrix(self) -> np.ndarray:
-        """The points as an array."""
-        return self.values
-
-    def as_rows(self) -> Block:
-        """The points as rows without a constant."""
-        return dense(self.values, intercept=False)
-
-    def packed(self, n: int) -> dict[str, np.ndarray]:
-        """The arrays of the first n points, without spare capacity."""
-        return {"values": self.values[:n], "norms": self.norms[:n]}
-
-    def as_kept_by(self, store: DensePoints) -> DensePoints:
-        """The points as a store keeps them: of a row of a precomputed matrix, its place in it."""
-        return DensePoints(np.ascontiguousarray(self.values[:, : store.values.shape[1]]), self.norms)
+    def as_matrix(self) -> Any:
+        """The points as a CSR matrix."""
+        return csr_array(
+            (self.values, self.features, self.pointers), (self.size, 1 + int(self.features.max(initial=0)))
+        )
 
     def keys(self, n: int) -> list[bytes]:
         """For each of the first n points, bytes that only the same point has."""
-        width = self.values.shape[1] * self.values.itemsize
-        data = (self.values[:n] + 0).tobytes()  # -0.0 becomes 0.0
-        return [data[i * width : (i + 1) * width] for i in range(n)]
-
-    def pairs(self, block: DensePoints, kernel: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """The number of each pair (n, BLOCK) of these points and a block's, as the kernel takes it.
-
-        They may be written to an array ``out``.
-        """
-        return kernel.pair.numbers(block, self, out)
-
-
-class SparsePoints(NamedTuple):
-    """Rows of which few features are not zero; methods as of :class:`DensePoints`."""
-
-    pointers: np.ndarray  # (n + 1,) int64: row i has the entries pointers[i] .. pointers[i + 1]
-    features: np.ndarray  # (entries,) int32
-    values: np.ndarray  # (entries,)
-    norms: np.ndarray  # (n,)
-
-    @property
-    def size(self) -> int:
-        return len(self.norms)
-
-    def empty(self, kernel: Any) -> SparsePoints:
-        blank = np.zeros(0, self.values.dtype)
-        return SparsePoints(np.zeros(1, np.int64), np.zeros(0, np.int32), blank, blank)
-
-    def joined(self, n: int, others: SparsePoints, which: np.ndarray) -> SparsePoints:
-        first, counts = self.pointers[n], np.diff(others.pointers)[which]
-        after = first + np.cumsum(counts)
-        last = int(after[-1]) if len(after) else int(first)
-        pointers = _roomy(self.pointers, n + 1, n + 1 + len(which), TILE)
-        pointers[n + 1 :] = last
-        pointers[n + 1 : n + 1 + len(which)] = after
-        starts = np.repeat(others.pointers[which] - (after - counts), counts)
-        entries = starts + np.arange(first, last)
-        features, values = (_roomy(array, first, last, TILE) for array in (self.features, self.values))
-        features[first:last], values[first:last] = others.features[entries], others.values[entries]
-        norms = _roomy(self.norms, n, n + len(which), TILE)
-        norms[n : n + len(which)] = others.norms[which]
-        return SparsePoints(pointers, features, values, norms)
-
-    def cut(self, start: int, stop: int) -> SparsePoints:
-        return SparsePoints(self.pointers[start : stop + 1], self.features, self.values, self.norms[start:stop])
-
-    def as_matrix(self) -> Any:
-        from scipy.sparse import csr_array
-
-        shape = (self.size, 1 + int(self.features.max(initial=0)))
-        return csr_array((self.values, self.features, self.pointers), shape)
-
-    def as_rows(self) -> Block:
-        first, last = self.pointers[0], self.pointers[self.size]
-        pointers = self.pointers[: self.size + 1] - first
-        return sparse(pointers, self.features[first:last], self.values[first:last], False)
-
-    def packed(self, n: int) -> dict[str, np.ndarray]:
-        last = int(self.pointers[n])
-        kept = {"pointers": self.pointers[: n + 1], "features": self.features[:last], "values": self.values[:last]}
-        return kept | {"norms": self.norms[:n]}
-
-    def as_kept_by(self, store: SparsePoints) -> SparsePoints:
-        return self
-
-    def keys(self, n: int) -> list[bytes]:
-        edges = self.pointers[: n + 1].tolist()
-        spans = [slice(first, last) for first, last in pairwise(edges)]
+        spans = [slice(first, last) for first, last in pairwise(self.pointers[: n + 1].tolist())]
         return [self.features[span].tobytes() + self.values[span].tobytes() for span in spans]
 
-    def pairs(self, block: SparsePoints, kernel: Any, out: np.ndarray | None = None) -> np.ndarray:
-        if isinstance(kernel, External):
-            raise ModelError("a kernel given as a matrix or a function takes dense rows; pass an array")
-        return sparse_numbers(kernel.pair, block, self, BLOCK, out)
 
-
-def _roomy(array: np.ndarray, used: int, needed: int, unit: int) -> np.ndarray:
-    """The array, or one of at least twice the size where it has no capacity."""
-    room = -(-needed // unit) * unit + (1 if array.ndim == 1 and array.dtype == np.int64 else 0)
-    if needed <= len(array) and len(array) >= room:
+def with_room(array: np.ndarray, n: int) -> np.ndarray:
+    """The array, or one of at least twice its length that begins with it where there are not n places."""
+    if n <= len(array):
         return array
-    grown = np.zeros((max(room, 2 * len(array)), *array.shape[1:]), array.dtype)
-    grown[:used] = array[:used]
+    grown = np.zeros((-(-max(n, 2 * len(array)) // ROOM) * ROOM, *array.shape[1:]), array.dtype)
+    grown[: len(array)] = array
     return grown
 
 
-def points(X: Block, kernel: Any, dtype: Any) -> DensePoints | SparsePoints:
-    """A block of rows without its constant, as points of a kernel.
+def points(X: Block, kernel: Any) -> Points:
+    """Rows without their constant, as points of a kernel's space."""
+    pointers, features, values = compressed(X)
+    matrix = csr_array((values, features, pointers), (len(pointers) - 1, 1 + int(features.max(initial=0))))
+    return Points(pointers.astype(np.int64), features, values, kernel.pair.norms(matrix))
 
-    Numbers of a table are entries, even where it has no codes and words: those may come with later rows.
+
+class LaidOut(NamedTuple):
+    """Rows by their features."""
+
+    index_of: Annotated[np.ndarray, "int64[features]"]
+    entries: Annotated[np.ndarray, "float64[entries, rows]"]  # one more row than features, of zeros
+    norms: Annotated[np.ndarray, "float64[rows]"]
+
+
+def laid_out(rows: Points, first: int, stop: int) -> LaidOut:
+    """The points from ``first`` to ``stop``."""
+    pointers = rows.pointers[first : stop + 1]
+    here = slice(int(pointers[0]), int(pointers[-1]))
+    features, owners = rows.features[here], np.repeat(np.arange(stop - first), np.diff(pointers))
+    distinct, places = np.unique(features, return_inverse=True)
+    index_of = np.full(1 + int(features.max(initial=0)), len(distinct))
+    index_of[distinct] = np.arange(len(distinct))
+    entries = np.zeros((len(distinct) + 1, stop - first))
+    entries[places, owners] = rows.values[here]
+    return LaidOut(index_of, entries, np.ascontiguousarray(rows.norms[first:stop]))
+
+
+def exponential(power):
+    """exp(power) by the C library."""
+    return math.exp(power)
+
+
+def value_writing_of(cls: Any) -> Any:
+    """The function that writes the values of a class of kernels, of a point and of all rows that are laid out."""
+    term_of, value_of = cls.pair.feature_term, cls.similarity
+
+    def write(kernel, rows, points, i, values):
+        for b in range(len(values)):
+            values[b] = 0.0
+        for e in range(points.pointers[i], points.pointers[i + 1]):
+            feature, number = points.features[e], points.values[e]
+            is_known = feature < len(rows.index_of)
+            entries = rows.entries[rows.index_of[feature] if is_known else len(rows.entries) - 1]
+            for b in range(len(values)):
+                values[b] += term_of(entries[b], number)
+        for b in range(len(values)):
+            values[b] = value_of(kernel, values[b], rows.norms[b], points.norms[i], exponential)
+
+    return write
+
+
+def square(values):
+    """The values of kernels of twice the gamma, in place; tiny ones become 0."""
+    for b in range(len(values)):
+        values[b] = values[b] * values[b] if values[b] > TINY else 0.0
+
+
+def name_of(function: str, cls: Any) -> str:
+    """The name of a compiled function for a class of kernels."""
+    return f"{function}.{cls.__module__}.{cls.__name__}".replace("tunefree.papers.kernel.", "")
+
+
+@cache
+def summing(cls: Any) -> Kernel:
+    """The kernel that adds up values of a class of kernels times coefficients."""
+    write = value_writing_of(cls)
+
+    def add_sums(
+        kernel: Any,
+        rows: LaidOut,
+        points: Points,
+        n: int,
+        order: Annotated[np.ndarray, "int64[functions]"],
+        starts: Annotated[np.ndarray, "int64[edges]"],
+        coefficients: Annotated[np.ndarray, "float64[functions, outputs, capacity]"],
+        values: Annotated[np.ndarray, "float64[rows]"],
+        sums: Annotated[np.ndarray, "float64[functions, outputs, rows]"],
+    ) -> None:
+        for i in range(n):
+            write(kernel, rows, points, i, values)
+            for step in range(len(starts) - 1):
+                for place in range(starts[step], starts[step + 1]):
+                    for k in range(sums.shape[1]):
+                        total, coefficient = sums[order[place], k], coefficients[order[place], k, i]
+                        for b in range(len(values)):
+                            total[b] += coefficient * values[b]
+                square(values)
+
+    return Kernel(add_sums, name_of("kernel.sums", cls), {"kernel": cls})
+
+
+@cache
+def valuing(cls: Any) -> Kernel:
+    """The kernel that writes values of a class of kernels, of rows and points, at each step of a grid of widths."""
+    write = value_writing_of(cls)
+
+    def write_values(
+        kernel: Any,
+        rows: LaidOut,
+        points: Points,
+        n: int,
+        scratch: Annotated[np.ndarray, "float64[rows]"],
+        values: Annotated[np.ndarray, "float64[steps, rows, columns]"],
+    ) -> None:
+        for i in range(n):
+            write(kernel, rows, points, i, scratch)
+            for step in range(len(values)):
+                for b in range(len(scratch)):
+                    values[step, b, i] = scratch[b]
+                square(scratch)
+
+    return Kernel(write_values, name_of("kernel.values", cls), {"kernel": cls})
+
+
+def sums_at(
+    kernel: Any,
+    steps: np.ndarray,
+    support: Points,
+    n: int,
+    coefficients: np.ndarray,
+    rows: Points,
+    first: int,
+    stop: int,
+) -> np.ndarray:
+    """Values (M, stop - first, K) of functions at some rows.
+
+    Parameters
+    ----------
+    kernel : kernel
+        At the least gamma of the grid.
+    steps : (M,) int array
+        For each function its step on the grid of bandwidths, each of twice the gamma; several may share one.
+    support, n : Points, int
+        The support is the first n of the points.
+    coefficients : (M, K, n or more) float64 array
+    rows, first, stop
+        Points, and from which to which of them.
     """
-    if X.numbers.shape[1] and not X.is_table:
-        return dense_points(X.numbers, kernel, dtype)
-    return sparse_points(*compressed(X), kernel, dtype)
+    order = np.argsort(steps, kind="stable")
+    starts = np.searchsorted(steps[order], np.arange(steps.max(initial=-1) + 2))
+    sums, scratch = np.zeros((*coefficients.shape[:2], stop - first)), np.empty(stop - first)
+    of_functions = order, starts, np.ascontiguousarray(coefficients)
+    cls: Any = type(kernel)
+    summing(cls)(kernel, laid_out(rows, first, stop), support, n, *of_functions, scratch, sums)
+    if not np.isfinite(sums).all():
+        raise ModelError(NOT_FINITE)
+    return sums.transpose(0, 2, 1)
 
 
-def dense_points(values: np.ndarray, kernel: Any, dtype: Any) -> DensePoints:
-    """Rows of an array as points."""
-    values = np.ascontiguousarray(values, dtype)
-    return DensePoints(values, kernel.pair.norm_terms(values).sum(axis=1, dtype=np.float64).astype(dtype))
+def values_within(kernel: Any, n_steps: int, rows: Points, first: int, stop: int) -> np.ndarray:
+    """Kernel values (S, stop - first, stop) of some points and all those up to them, at S steps.
 
-
-def sparse_points(pointers: Any, features: Any, values: Any, kernel: Any, dtype: Any) -> SparsePoints:
-    """Compressed sparse rows as points."""
-    pointers, values = np.ascontiguousarray(pointers, np.int64), np.ascontiguousarray(values, dtype)
-    owner, n = np.repeat(np.arange(len(pointers) - 1), np.diff(pointers)), len(pointers) - 1
-    norms = np.bincount(
-        owner, kernel.pair.norm_terms(values), n
-    )  # row by row: a row's norm does not depend on the others
-    return SparsePoints(pointers, np.ascontiguousarray(features, np.int32), values, norms.astype(dtype))
-
-
-def selected(points: Any, which: np.ndarray, kernel: Any = None) -> Any:
-    """Some points, with zeros up to a whole number of tiles; those of a kernel are as its store keeps them."""
-    return points.empty(kernel).joined(0, points, which)
-
-
-def unpacked(arrays: dict[str, np.ndarray], prefix: str) -> Any:
-    """The points whose :meth:`~DensePoints.packed` arrays these are, named with a prefix."""
-    kind: Any = SparsePoints if f"{prefix}pointers" in arrays else DensePoints
-    return kind(*(np.array(arrays[prefix + name]) for name in kind._fields))
+    Raises
+    ------
+    ModelError
+        If a value is no number, or k(x, x) is negative.
+    """
+    values, scratch = np.empty((n_steps, stop - first, stop)), np.empty(stop - first)
+    cls: Any = type(kernel)
+    valuing(cls)(kernel, laid_out(rows, first, stop), rows, stop, scratch, values)
+    if not np.isfinite(values[0]).all():
+        raise ModelError(NOT_FINITE)
+    if np.diagonal(values[0], offset=first).min(initial=0.0) < 0.0:
+        raise ModelError("k(x, x) is negative for some row: that is no kernel; check the function registered")
+    return values
 
 
 def all_kernels() -> list[Kernel]:
-    """The kernels of pairs of sparse points."""
-    return [pairing(cls, dtype, BLOCK) for cls in (DotProduct, L1Distance) for dtype in DTYPES]
+    """The kernels of this module, for all kernels of the package."""
+    classes: Any = dict.fromkeys(type(kernels.kernel_of(name, 1.0)) for name in kernels.ALL)
+    return [made_for(cls) for cls in classes for made_for in (summing, valuing)]

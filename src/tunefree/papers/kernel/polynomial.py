@@ -8,7 +8,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.papers.kernel.kernels import KernelFunction
-from tunefree.papers.kernel.pairs import DotProduct, inner_products, squared_norms
+from tunefree.papers.kernel.pairs import DotProduct, inner_products
 
 MOST = {4: 1e30, 8: 1e250}  # of values in a Gram matrix, by the bytes of a number: sums of such are numbers
 
@@ -48,17 +48,6 @@ class Polynomial(Parameters, KernelFunction):
             np.power(inner, self.degree, out=inner)
         most = MOST[inner.dtype.itemsize]
         return np.clip(inner, -most, most, out=inner)
-
-    def diagonal(self, rows: Any) -> np.ndarray:
-        return (self.gamma * squared_norms(rows) + self.constant) ** self.degree
-
-    def torch_similarity(self, rows: Any, others: Any) -> Any:
-        return (rows.values @ others.values.T).mul_(self.gamma).add_(self.constant).pow_(self.degree)
-
-    def torch_tile(self, rows: Any, others: Any) -> Any:
-        values = self.torch_similarity(rows, others)
-        most = MOST[values.element_size()]
-        return values if self == LINEAR else values.clamp_(-most, most)
 
 
 LINEAR = Polynomial(1, 1.0, 0.0)

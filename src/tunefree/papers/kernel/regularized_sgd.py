@@ -29,6 +29,7 @@ from tunefree.papers.kernel.contract import KernelLearner, factors_of
 from tunefree.papers.learners.gradient import stride_of
 
 TUNED, BY_THEOREM = -1.0, 0.0  # offsets that are chosen on the first rows
+FIRST_RATES = tuple(4.0**exponent for exponent in range(-3, 4))  # of candidates, over the largest k(x, x)
 LEAST_OFFSET = 3.0  # no rate is then above half of 1 / lambda
 FARTHEST = 3.0  # |f(x)| in the ball of the exponential loss
 LONGEST_STEP = 10.0  # radii: what is left of f by a longer one is next to nothing, and numbers stay in their range
@@ -55,6 +56,20 @@ def least_offset(regularization: float, smoothness: float, averaged: bool = Fals
     return max(2.0 * steep / regularization, 4.0) - 1.0
 
 
+def candidate_offsets(penalty: float, largest: float) -> list[float]:
+    """Candidates for gamma, 2 / (lambda eta_1) - 1 for each first rate eta_1, at least what the theorems allow.
+
+    Nitanda and Suzuki tune gamma on 1000 iterations. Here first rates are powers of four over the largest k(x, x).
+
+    Examples
+    --------
+    >>> candidate_offsets(0.1, 1.0)
+    [3.0, 4.0, 19.0, 79.0, 319.0, 1279.0]
+    """
+    distinct = {max(2.0 * largest / (penalty * rate) - 1.0, LEAST_OFFSET) for rate in FIRST_RATES}
+    return sorted(min(offset, CEILING) for offset in distinct)
+
+
 class RegularizedKernelSGD(KernelLearner):
     """Stochastic gradient descent on the regularised loss, with rates 2 / (lambda (gamma + t))."""
 
@@ -64,9 +79,7 @@ class RegularizedKernelSGD(KernelLearner):
     decay = per_output("minus the logarithm of the product of 1 - eta_t lambda and of projections so far")
     squares = per_output("||f_t||^2")
     penalty = setting(1e-3, "lambda; after with_kernel_bound, over the Lipschitz constant of the loss")
-    offset = setting(
-        BY_THEOREM, "gamma, at least 3, so that no rate is above half of 1 / lambda; or see TUNED, BY_THEOREM"
-    )
+    offset = setting(BY_THEOREM, "gamma, at least 3, so that no rate is above half of 1 / lambda; TUNED or BY_THEOREM")
     radius = setting(0.0, "of the ball onto which f is projected; 0 for none, before with_kernel_bound for a default")
     traits = Traits(takes_slopes_as_they_come=True)  # the ball bounds slopes where the loss does not
 
@@ -124,8 +137,9 @@ class RegularizedKernelSGD(KernelLearner):
             radius = radius or (lossless if bend < math.inf else min(lossless, FARTHEST / reach))
             bend = min(bend, loss.curvature(1.0, -radius * reach))
         if offset == BY_THEOREM:
-            offset = TUNED if bend == math.inf else least_offset(penalty, min(bend * largest, CEILING), is_averaged)
-            offset = min(offset, CEILING)
+            offset = TUNED  # for a loss that is not smooth
+            if bend < math.inf:
+                offset = min(least_offset(penalty, min(bend * largest, CEILING), is_averaged), CEILING)
         units = lipschitz if lipschitz < math.inf else 1.0
         return self.with_settings(penalty=penalty / units, offset=offset, radius=radius)
 

@@ -1,0 +1,121 @@
+"""Targets as the subgradient method takes them, and probabilities of the margins that it predicts.
+
+Classes are encoded, and numbers are in units of their spread. Margins become probabilities by the loss's link function,
+or by temperature scaling where it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+
+from tunefree.losses import Logistic
+from tunefree.losses.objectives import Binary, Multinomial, OneAgainstAll
+from tunefree.model.calibration import of_classes as margins_of_classes
+from tunefree.papers.early_stopping.preparation import shares
+from tunefree.papers.subgradient import absolute_errors, wrong_classes
+
+
+class Goal(NamedTuple):
+    """What is minimised, in the method's units, and how to read what it predicts."""
+
+    objective: Any
+    loss: Any  # of one output, in the method's units
+    errors: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    n_outputs: int = 1
+    bound: float = 1.0  # largest absolute target
+    unit: float = 1.0  # of predictions
+    loss_unit: float = 1.0  # of losses
+    centre: float = 0.0  # prediction that f = 0 stands for
+
+
+class Targets(NamedTuple):
+    """Targets of rows."""
+
+    y: np.ndarray  # (n,) float64, as the method takes them
+    exact: np.ndarray  # (n,) float64, the same without any rounding: by them rows are told apart
+    strata: np.ndarray  # (n,) rows held out are a share of each stratum
+
+    def some(self, rows: np.ndarray) -> Targets:
+        """Those of some rows."""
+        return Targets(*(array[rows] for array in self))
+
+
+def goal_of_classes(loss: Any, n_classes: int) -> Goal:
+    """The goal of a loss of classes."""
+    if n_classes == 2:
+        return Goal(Binary(loss, 0.0), loss, wrong_classes)
+    objective: Any = Multinomial(1.0) if isinstance(loss, Logistic) else OneAgainstAll(loss, 0.0)
+    return Goal(objective, loss, wrong_classes, n_classes)
+
+
+def goal_of_numbers(loss: Any, bound: float, unit: float, centre: float) -> Goal:
+    """The goal of a loss of numbers, which follows their unit."""
+    scaled, loss_unit = loss.rescaled(unit)
+    return Goal(Binary(scaled, 0.0), scaled, absolute_errors, 1, bound, unit, loss_unit, centre)
+
+
+def targets_of_classes(codes: np.ndarray, n_classes: int) -> Targets:
+    """Targets of classes, from the place of each row's label among them."""
+    return Targets(2.0 * codes - 1.0 if n_classes == 2 else 1.0 * codes, 1.0 * codes, codes)
+
+
+def goal_and_targets_of_numbers(loss: Any, y: np.ndarray, weight: np.ndarray) -> tuple[Goal, Targets]:
+    """Targets minus their mean, in units of the power of two below their standard deviation."""
+    _, exponent = np.frexp(np.abs(y).max(initial=0.0))
+    largest = np.ldexp(1.0, max(int(exponent) - 1, -1022))
+    relative, share = y / largest, shares(weight)
+    centre = float((share * relative).sum())
+    spread = float(np.sqrt((share * np.square(relative - centre)).sum()))
+    _, exponent = np.frexp(spread)
+    power = float(np.ldexp(1.0, int(exponent) - 1)) if spread > 1e-12 else 1.0
+    unit = max(power * largest, 2.0**-1022)
+    power = unit / largest
+    targets = (relative - centre) / power
+    goal = goal_of_numbers(loss, float(np.abs(targets).max(initial=0.0)), unit, centre / power)
+    return goal, Targets(targets, relative, np.zeros(len(y), np.int64))
+
+
+def log_odds(loss: Any, margins: np.ndarray, temperature: float | None) -> np.ndarray:
+    """Logarithms (n, classes) of what is proportional to the probabilities, none of which is taken for 0.
+
+    ``temperature``: the factor that makes log-odds of margins, 1 for the logistic loss. It is None for other losses
+    whose link function has an inverse.
+    """
+    if temperature is not None:
+        return temperature * margins_of_classes(margins)
+    return np.log(np.maximum(probabilities(loss, margins, temperature), np.finfo(np.float64).eps))
+
+
+def probabilities(loss: Any, margins: np.ndarray, temperature: float | None) -> np.ndarray:
+    """Class probabilities (n, classes) of margins; see :func:`log_odds`."""
+    if temperature is not None:
+        return softmax(temperature * margins_of_classes(margins), axis=1)
+    each = loss.inverse_link(margins)
+    if margins.shape[1] == 1:
+        return np.hstack([1.0 - each, each])
+    each[~each.any(axis=1)] = 1.0
+    return each / each.sum(axis=1, keepdims=True)
+
+
+def fit_temperature(margins: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> float:
+    """The a for which softmax(a m) has the least log-loss: temperature scaling (Guo, Pleiss, Sun, Weinberger 2017).
+
+    ``codes`` (n,): the class of each row.
+    ``weight`` (n,): of sum 1.
+    Returns: between 0.001 and 1000 over the margins' mean size.
+    """
+    size = float(weight @ np.abs(margins).max(axis=1))
+    if not size > 0.0:
+        return 1.0
+    scaled = margins / size
+
+    def log_loss(logarithm: float) -> float:
+        odds = log_softmax(np.exp(logarithm) * scaled, axis=1)
+        return -float(weight @ odds[np.arange(len(codes)), codes])
+
+    return float(np.exp(minimize_scalar(log_loss, bounds=(-7.0, 7.0), method="bounded").x)) / size
