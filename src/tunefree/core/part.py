@@ -298,13 +298,6 @@ class Part:
         """Have what :meth:`save_state` gave."""
         restored(self, "", arrays, header)
 
-    @classmethod
-    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Self:
-        """One that takes no arguments, with what :meth:`save_state` gave."""
-        part = cls()
-        part.take_over(arrays, header)
-        return part
-
     def complete(self) -> None:
         """Compute what no file has, and copies do not take over."""
 

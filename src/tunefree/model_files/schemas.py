@@ -1,7 +1,6 @@
 """What model files hold: one declaration for each kind of file, see :mod:`tunefree.core.schema`.
 
-A part of a model that is new needs a line here if its header or arrays matter to memory or places in it; other arrays
-are finite floats.
+Parts of models declare what files have of them (:mod:`tunefree.core.part`). What is beside the model is declared here.
 """
 
 from __future__ import annotations
