@@ -52,6 +52,8 @@ def test_a_strangers_learner_is_played_checked_and_drawn():
         ({"update": lambda self, x, slope: setattr(self, "rate", 2 * self.rate)}, None),
         ({"weights": property(lambda self: np.zeros(7), lambda self, w: None)}, "."),
         ({"predict": lambda self, x: np.inf}, "not finite"),
+        ({"update": None}, r"Broken has no method update\(\)"),
+        ({"begin": lambda self, stream: None}, "no weights after begin"),
         ({"begin": lambda self, stream: None, "weights": np.zeros(3), "t": 0}, "forget"),
         ({"bound": lambda self, result, u: papers.Bound(-1e9, "none")}, "its bound is"),
     ],

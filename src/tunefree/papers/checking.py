@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 
+from tunefree.papers.algorithm import Stream
 from tunefree.papers.playing import Result, play
 
 STREAMS = 20
@@ -47,8 +49,19 @@ def check(algorithm: Any, loss: str = "logistic", classes: int = 2) -> list[str]
     """
     made = algorithm() if isinstance(algorithm, type) else algorithm
     name = type(made).__name__
+    _require_methods(made, name, classes)
     checks = _repeats, _predicts_first, _has_weights, _is_finite, _survives_extremes, _keeps_its_bound
     return [run(made, name, loss, classes) for run in checks]
+
+
+def _require_methods(made: Any, name: str, classes: int) -> None:
+    missing = [method for method in ("begin", "predict", "update") if not callable(getattr(made, method, None))]
+    assert not missing, f"{name} has no method {missing[0]}(); see tunefree.papers.Algorithm for what it must have"
+    begun = copy.deepcopy(made)
+    begun.begin(Stream(3, classes if classes > 2 else 1, 30, 1.0))
+    assert hasattr(begun, "weights"), (
+        f"{name} has no weights after begin(); they are (d, K) of the function it predicts by"
+    )
 
 
 def _stream(seed: int, classes: int, n: int = 30, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
