@@ -29,7 +29,7 @@ from tunefree.training.rises import changed_most, drifts_of
 from tunefree.workflows.comparison import in_figures
 
 MOST = 400  # columns that are listed
-PACKAGES = ("tunefree", "numpy", "numba", "pyarrow")
+PACKAGES = ("tunefree", "numpy", "llvmlite", "pyarrow")
 PATH = ("training_loss", "validation_loss", "training_error", "validation_error", "norm")  # of an iteration
 MOST_RISES = 20  # rises that people see
 OF_RISES = (
