@@ -86,10 +86,8 @@ class Declaration:
         """What the function takes."""
         hints = typing.get_type_hints(self.function, include_extras=True)
         hints.pop("return", None)
-        return [_parameter(name, self.states.get(name, hints.get(name))) for name in self._names()]
-
-    def _names(self) -> list[str]:
-        return list(inspect.signature(self.function).parameters)
+        names = inspect.signature(self.function).parameters
+        return [_parameter(name, self.states.get(name, hints.get(name))) for name in names]
 
     @property
     def result(self) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from tunefree.core.declarations import Declaration
 
 IS_COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")  # else kernels run as they stand
@@ -62,7 +64,9 @@ class Kernel(Declaration):
 
         if CHECKS_BOUNDS:
             return loading.with_checked_bounds(self)
-        return self.function if self.code is None else arguments.caller(self, self.code)
+        if self.code is None:  # numbers overflow as in compiled code
+            return np.errstate(all="ignore")(self.function)
+        return arguments.caller(self, self.code)
 
     @cached_property
     def code(self) -> Any:
