@@ -78,7 +78,7 @@ def new_code(kernel: Declaration) -> bytes:
         reason = " ".join(str(error).split())  # in one line
     if obstacle := exporting.obstacle():
         reason = f"{reason}, and {obstacle}"
-        compilation.begins(f"{kernel.name} runs as Python, a hundred times slower, and so may others", reason)
+        compilation.begins(f"{kernel.name} runs as Python, which is slow, and so may others", reason)
         raise NotCompiledError(reason)
     line = f"compiling {kernel.name}, and others that need it, some seconds each; they are kept on disk"
     compilation.begins(line, reason, is_usual=reason == packaging.ABSENT)
