@@ -89,7 +89,7 @@ class Declaration:
         names = inspect.signature(self.function).parameters
         return [_parameter(name, self.states.get(name, hints.get(name))) for name in names]
 
-    @property
+    @functools.cached_property
     def result(self) -> str:
         """The type of what the function returns, or nothing."""
         hint = typing.get_type_hints(self.function).get("return", type(None))
