@@ -7,20 +7,25 @@ is a column of feature ids, a category without an order, and so is a bundle of f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 import numpy as np
 
+from tunefree.core.errors import ModelError
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import MOST, clip
+from tunefree.core.part import LEARNED, Part, argument, array, child, number, scratch
 from tunefree.core.rows import Block, n_rows, row_sums, sparse
+from tunefree.core.schema import COUNT, Flag, Number, Sequence
 from tunefree.generations.bundles import UNLIMITED, Bundles
 from tunefree.generations.reservoir import hashed, hashed_values
 
 MOST_COLUMNS = 2**14  # so that the fewest rows that are kept have as many numbers as all rows of few columns
 MOST_FEATURES = 2**10  # of sparse rows, which are a column each; of more, bundles are
 FILLED = 0.5  # share of the rows that have a number, or one of a bundle: such columns have at least
+FEW_ROWS = 40  # of which it is not known yet whether they are those of texts
 ROWS_OF_COLUMN = 20  # that a feature has, or each of a bundle on the average: as many as a leaf
 PART_OF_FILLED = 0.5  # of all entries, or rows are those of texts
 MOST_TOGETHER = 64  # sets of keys whose places are remembered
@@ -29,7 +34,7 @@ NOTHING = np.uint64(0x2545F4914F6CDD1D)  # digest of a row without values; 0 is 
 BUNDLE = 2**32  # a bundle of the features from a up to b has the key -(a * BUNDLE + b)
 
 
-class Columns:
+class Columns(Part):
     """The columns that rows have had so far, each under a key.
 
     Keys are the numbers of features, -1 - q for the column of codes number q, and below -BUNDLE those of bundles. A
@@ -60,23 +65,34 @@ class Columns:
     [1, -1]
     """
 
-    def __init__(
-        self,
-        keys: list[int] | None = None,
-        fills: list[float] | None = None,
-        turns: np.ndarray | None = None,
-        bundles: Bundles | None = None,
-        n_unseen: int = 0,
-        last: int = UNLIMITED,
-    ) -> None:
-        self.keys, self.fills = list(keys or []), list(fills or [])
-        self.turns = np.zeros(0, np.int64) if turns is None else turns
-        self.bundles = Bundles() if bundles is None else bundles
-        self.n_unseen, self.last = n_unseen, last
+    last = argument()
+    keys = number(LEARNED, Sequence(Number(-(2**63), 2**31 - 1, whole=True), MOST_COLUMNS))
+    fills = number(
+        LEARNED,
+        Sequence(Flag()),
+        lambda columns: [fill == 0.0 for fill in columns.fills],
+        lambda columns, are_sparse: setattr(columns, "fills", [0.0 if one else math.nan for one in are_sparse]),
+    )
+    turns = array("int64", (None,), LEARNED, low=0, below=2**21)
+    bundles = child(Bundles, LEARNED)
+    n_unseen = number(LEARNED, COUNT)
+    _place, _numbers, _bundles, _together = scratch(), scratch(), scratch(), scratch()
+
+    def __init__(self, keys: Iterable[int] = (), fills: Iterable[float] = (), last: int = UNLIMITED) -> None:
+        self.keys, self.fills, self.last = list(keys), list(fills), last
+        self.turns, self.bundles, self.n_unseen = np.zeros(0, np.int64), Bundles(), 0
+        self.complete()
+
+    def check(self) -> None:
+        """Raise a ModelError unless each column has a key of its own, and a fill."""
+        if not len({*self.keys}) == len(self.keys) == len(self.fills):
+            raise ModelError("columns have not a key each")
+
+    def complete(self) -> None:
+        """Know the place of each key."""
         self._place = {key: place for place, key in enumerate(self.keys)}
-        self._numbers, self._bundles = np.zeros((0, 2), np.int64), list[tuple[int, int, int]]()
         self._index()
-        self._together: dict[bytes, Any] = {}  # places of columns that came together, by their keys
+        self._together = {}  # places of columns that came together, by their keys
 
     @property
     def is_for_trees(self) -> bool:
@@ -186,26 +202,30 @@ class Columns:
     def grown_on(self) -> list[int] | None:
         """The keys of the columns that trees to be born see; None where rows are those of texts.
 
-        Features of sparse rows are columns, but for bundles that many rows have, and whose categories have rows enough.
-        Of many features those are columns that have rows enough, as long as there are not too many.
+        Features of sparse rows are columns, as numbers of dense ones are. Few rows that have more features than there
+        are rows may be those of texts, so that trees wait. Of many features, bundles that many rows have are one column
+        each where their categories have rows enough; of the others those are columns that have rows enough, as long as
+        there are not too many.
         """
         bundles = self.bundles
-        if not len(bundles.counts):
-            return self.keys
+        features = np.flatnonzero(bundles.counts)
+        are_many = len(bundles.counts) > 1 + MOST_FEATURES
+        if not are_many and (len(features) <= bundles.rows or bundles.rows >= FEW_ROWS):
+            return features.tolist() or self.keys
         starts, stops, shares, sizes = bundles.runs()
         is_filled = shares >= FILLED
+        if shares[is_filled].sum() < PART_OF_FILLED * shares.sum():
+            return None if are_many else []
+        if not are_many:
+            return features.tolist()
         is_one = is_filled & ((sizes == 1) | (shares * bundles.rows >= ROWS_OF_COLUMN * sizes))
         runs = [_key_of(*pair) for pair in zip(starts.tolist(), stops.tolist(), strict=True)]
-        features = np.flatnonzero(bundles.counts)
+        self._add([run for run, is_kept in zip(runs, is_filled, strict=True) if is_kept])  # others follow from them
         features = features[~is_one[np.searchsorted(starts, features, "right") - 1]]
-        if len(bundles.counts) > 1 + MOST_FEATURES:
-            if shares[is_filled].sum() < PART_OF_FILLED * shares.sum():
-                return None
-            self._add([run for run, is_kept in zip(runs, is_filled, strict=True) if is_kept])  # others follow from them
-            features = features[bundles.counts[features] >= ROWS_OF_COLUMN]
-            is_new = np.array([feature not in self._place for feature in features.tolist()], bool)
-            order = np.lexsort((-bundles.counts[features], is_new))[:MOST_FEATURES]
-            self.n_unseen, features = len(features) - len(order), np.sort(features[order])
+        features = features[bundles.counts[features] >= ROWS_OF_COLUMN]
+        is_new = np.array([feature not in self._place for feature in features.tolist()], bool)
+        order = np.lexsort((-bundles.counts[features], is_new))[:MOST_FEATURES]
+        self.n_unseen, features = len(features) - len(order), np.sort(features[order])
         keys = [run for run, is_column in zip(runs, is_one, strict=True) if is_column] + features.tolist()
         self._add(keys)
         return [key for key in keys if key in self._place]

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.fields import FEATURE, OUTPUT
+from tunefree.core.part import LEARNED, Part, argument, child
 from tunefree.core.rows import Rows
-from tunefree.core.states import filled, flatten, under
 from tunefree.learners import ALL
-from tunefree.losses.kinds import arrays_of
+from tunefree.losses.kinds import arrays_of, objective_numbers
 from tunefree.losses.objectives import measured, with_slopes_as_they_come
 from tunefree.model import calibration
 from tunefree.model.group import LabelledRows
@@ -20,7 +21,7 @@ from tunefree.papers.kernel.contract import KernelLearner
 from tunefree.theory.evidence import Evidence, record_evidence, widened
 
 
-class KernelMember:
+class KernelMember(Part):
     """One learner of a bank of kernel learners.
 
     Parameters
@@ -32,16 +33,22 @@ class KernelMember:
         None where margins are predicted as they are.
     """
 
+    setting, _objective, objective_arrays = argument(), argument(), argument()
+    state = child(KernelLearner, LEARNED)
+    calibration: calibration.Calibration | None = child(calibration.Calibration, LEARNED, may_be_none=True)
+    evidence: Any = child(Evidence, LEARNED, may_be_none=True, axes={FEATURE: 1, OUTPUT: "K"})
+    objective_numbers = objective_numbers()
+
     def __init__(self, setting: Setting, n_outputs: int, objective: Any, n_classes: int | None) -> None:
         self.setting = setting
         settings = {name: value for name, value in setting.settings.items() if name != "width"}
         try:
-            self.state: KernelLearner = ALL[setting.learner](0, n_outputs, **settings)
+            self.state = ALL[setting.learner](0, n_outputs, **settings)
         except TypeError:
             raise ModelError(f"{setting.learner} has no setting among {', '.join(settings)}") from None
         self.calibration = None if n_classes is None else calibration.Calibration.create(n_classes)
         self.objective = objective
-        self.evidence: Any = Evidence(1, n_outputs) if objective.task == "classification" else None
+        self.evidence = Evidence(1, n_outputs) if objective.task == "classification" else None
 
     @property
     def objective(self) -> Any:
@@ -106,24 +113,6 @@ class KernelMember:
         self.objective = self.objective._replace(steepest=max(self.objective.steepest, steepest))
         if self.calibration is not None:
             self.calibration = calibration.add_classes(self.calibration, n_classes, int(rows))
-
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` fills a member of the same setting."""
-        arrays, _ = flatten("state", self.state)
-        if self.evidence is not None:
-            arrays |= flatten("evidence", self.evidence)[0]
-        if self.calibration is not None:
-            arrays |= flatten("calibration", self.calibration)[0]
-        return arrays, {"objective": {name: v for name, v in self.objective._asdict().items() if name != "loss"}}
-
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save_state` wrote."""
-        self.state.restore(under("state.", arrays))
-        if self.evidence is not None:
-            self.evidence.restore(under("evidence.", arrays))
-        if self.calibration is not None:
-            self.calibration = filled("calibration", self.calibration, arrays, {})
-        self.objective = self.objective._replace(**header["objective"])
 
 
 def like_margins(log_odds: np.ndarray, n_outputs: int) -> np.ndarray:
