@@ -20,6 +20,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+import tunefree
 from tunefree import IterativeRegularizationClassifier as Classifier
 from tunefree import IterativeRegularizationRegressor as Regressor
 from tunefree import PathDisplay, losses
@@ -158,6 +159,30 @@ def test_at_is_a_fit_that_stopped_there(output, kernel):
     assert model.at(model.n_iter_).predict_proba(X_test).tobytes() == model.predict_proba(X_test).tobytes()
     with pytest.raises(ValueError, match="1 to 40"):
         model.at(41)
+
+
+@pytest.mark.parametrize("estimator", [Classifier(), Classifier(loss="hinge"), Regressor(), Classifier(kernel="rbf")])
+@pytest.mark.parametrize("output", ["last", "average", "best"])
+def test_the_error_of_rows_learned_is_within_the_bound(estimator, output):
+    X, y = DIABETES if isinstance(estimator, Regressor) else CANCER
+    whole = estimator.set_params(output=output, stop=200, eta="theory").fit(X, y)
+    losses_of_path = {"average": "average_training_loss"}.get(output, "training_loss")
+    stopped = whole.at(20)
+    loss = stopped.path_[losses_of_path][:20].min() if output == "best" else stopped.path_[losses_of_path][19]
+    for t in (1, 50, 199):  # functions of the path itself
+        bound = stopped.bound(whole.path_["norm"][t])
+        if bound.value is None:
+            assert bound.reason
+            continue
+        assert loss - whole.path_["training_loss"][t] <= bound.value and bound.theorem
+    assert stopped.bound(0.0).value is None or stopped.bound(1e3).value > stopped.bound(0.0).value
+
+
+def test_there_is_no_bound_of_several_outputs_or_of_a_model_file(tmp_path):
+    assert "one output" in Classifier(stop=10).fit(*WINE).bound(1.0).reason
+    fitted = Classifier(stop=10).fit(*CANCER)
+    fitted.save(tmp_path / "m")
+    assert "model file" in tunefree.load(tmp_path / "m").bound(1.0).reason
 
 
 def test_the_stop_of_the_theory():

@@ -30,7 +30,7 @@ from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.path_model import FittedPath, PathModel
 from tunefree.papers.early_stopping.preparation import LARGEST
 from tunefree.papers.early_stopping.step_size import step_size
-from tunefree.papers.early_stopping.stopping_times import OUTPUTS, stopping_time, usual_theta
+from tunefree.papers.early_stopping.stopping_times import OUTPUTS, lemma_bound, stopping_time, usual_theta
 from tunefree.papers.early_stopping.targets import Goal, Targets
 from tunefree.papers.early_stopping.widths import usual_gamma
 from tunefree.papers.kernel import kernels
@@ -38,6 +38,7 @@ from tunefree.papers.kernel.kernels import kernel_of
 from tunefree.papers.kernel.pairs import squared_norms
 from tunefree.papers.kernel.parameters import check_effect
 from tunefree.papers.subgradient import Path, Problem, Rows, descend, steps_of
+from tunefree.theory.bounds import Bound, no_bound
 
 ASSUMPTIONS = ("beta", "tau", "zeta")
 USUAL_FRACTION = 0.1  # of rows held out
@@ -176,6 +177,7 @@ class IterativeRegularization(Saving, BaseEstimator):
         with np.errstate(over="ignore"):
             mass = float(weight[~held].sum())
         path = self._descend(goal, problem, self._iterations(goal, bool(held.any()), mass))
+        self._kappa = math.sqrt(float(problem.squares.max()))
         support = None if kernel is None else learned.matrix
         self.fitted_path_ = FittedPath(path, goal, standards, kernel, support)
         self._stop_at(self._chosen(path, bool(held.any())))
@@ -244,7 +246,7 @@ class IterativeRegularization(Saving, BaseEstimator):
 
     def _restore(self, trained: Trained) -> None:
         super()._restore(trained)
-        self._learned = replace(trained, model=None)
+        self._learned, self._kappa = replace(trained, model=None), math.nan
 
     def at(self, t: int) -> Any:
         """The estimator stopped at iteration t, without a new fit.
@@ -291,6 +293,29 @@ class IterativeRegularization(Saving, BaseEstimator):
         if self.kernel is None:
             raise AttributeError("weights of features are no coefficients of a kernel; see coef_")
         return (self.coefficients_ * self.fitted_path_.goal.unit).T
+
+    def bound(self, radius: float) -> Bound:
+        """The bound on the error of the rows learned, minus that of any function of some norm: Lemmas 17, 19 and 20.
+
+        Parameters
+        ----------
+        radius : float
+            The norm of the function of the prepared rows, in units of the targets.
+
+        Returns
+        -------
+        Bound
+            In units of the loss; without a value where the lemmas are silent, with the reason.
+        """
+        check_is_fitted(self)
+        goal, records = self.fitted_path_.goal, self.fitted_path_.path.records[: self.n_iter_]
+        if math.isnan(self._kappa):
+            return no_bound("the largest norm of the rows learned is not in a model file")
+        if goal.n_outputs > 1:
+            return no_bound("the lemmas are of one output")
+        of_method = {"theta": self.theta_, "kappa": self._kappa, "radius": radius / goal.unit, "bound": goal.bound}
+        bound = lemma_bound(records, goal.loss, **of_method, output=self.output)
+        return bound if bound.value is None else bound._replace(value=bound.value * goal.loss_unit)
 
     def promised_rate(self) -> tuple[Callable[[int], float] | None, str]:
         """The rate that Theorems 4, 7 and 8 promise under ``assumptions``, and its name.
