@@ -89,12 +89,12 @@ def certificate_of(member: Any, gamma: float = 1.0) -> KernelCertificate | None:
     Returns
     -------
     certificate : KernelCertificate or None
-        None if there is none: for numbers, after the first pass, for a learner that does not store the norm of its sum
-        of gradients, and for a loss without a Lipschitz constant, whose slopes are clipped.
+        None if there is none: for numbers, after the first pass, and for a loss without a Lipschitz constant, whose
+        slopes are clipped.
     """
     objective, state, evidence = member.objective, member.state, member.evidence
     lipschitz = getattr(objective.loss, "lipschitz", 1.0)  # 1 for the multinomial loss
-    if evidence is None or not (hasattr(state, "norms") and lipschitz < math.inf and evidence.rounds[0] > 0.0):
+    if evidence is None or not (lipschitz < math.inf and evidence.rounds[0] > 0.0):
         return None
     sums, largest, first = certify(evidence, objective), float(state.largest[0]), float(state.first[0])
     if sums.inner == math.inf:

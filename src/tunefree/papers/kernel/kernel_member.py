@@ -10,13 +10,12 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import Rows
 from tunefree.core.states import filled, flatten, under
-from tunefree.learners import ALL
 from tunefree.losses.kinds import arrays_of
-from tunefree.losses.objectives import measured, with_slopes_as_they_come
+from tunefree.losses.objectives import measured
 from tunefree.model import calibration
 from tunefree.model.group import LabelledRows
 from tunefree.model.members import Setting, name_of
-from tunefree.papers.kernel.contract import KernelLearner
+from tunefree.papers.kernel.pistol import KernelPiSTOL
 from tunefree.theory.evidence import Evidence, record_evidence, widened
 
 
@@ -36,7 +35,7 @@ class KernelMember:
         self.setting = setting
         settings = {name: value for name, value in setting.settings.items() if name != "width"}
         try:
-            self.state: KernelLearner = ALL[setting.learner](0, n_outputs, **settings)
+            self.state = KernelPiSTOL(0, n_outputs, **settings)
         except TypeError:
             raise ModelError(f"{setting.learner} has no setting among {', '.join(settings)}") from None
         self.calibration = None if n_classes is None else calibration.Calibration.create(n_classes)
@@ -50,9 +49,6 @@ class KernelMember:
 
     @objective.setter
     def objective(self, objective: Any) -> None:
-        """As the learner wants it: with slopes clipped at the steepest before, or not."""
-        if self.state.traits.takes_slopes_as_they_come:
-            objective = with_slopes_as_they_come(objective)
         self._objective, self.objective_arrays = objective, arrays_of(objective)
 
     @property
