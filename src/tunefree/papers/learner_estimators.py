@@ -103,9 +103,7 @@ class Stakes(SingleLearner):
     a: float | None = parameter(
         None, "Parameter a of the paper, by default the preset's; the theorem requires 2.25 L.", above=0
     )
-    b: float | None = parameter(
-        None, "Parameter b of the paper, the initial stake, by default the preset's.", above=0
-    )
+    b: float | None = parameter(None, "Parameter b of the paper, the initial stake, by default the preset's.", above=0)
 
     def _stakes(self, a: float, b: float) -> dict[str, float]:
         """The settings a and b of the learner, which takes them over the Lipschitz constant."""

@@ -210,9 +210,7 @@ def test_extreme_rows_give_finite_predictions(case, kind, view, double):
 def test_extreme_weights_give_finite_predictions(average, heaviest):
     data = drawn(11, 300)
     for weight in (heaviest * data.weight, np.where(np.arange(300) % 7 == 3, heaviest, 1.0)):
-        bank, shown, predictions = learned(
-            data._replace(weight=weight), as_dense(data.X), frozen=1, average=average
-        )
+        bank, shown, predictions = learned(data._replace(weight=weight), as_dense(data.X), frozen=1, average=average)
         assert np.isfinite(predictions).all()
         assert np.isfinite(shown[:, 1:]).all()
 

@@ -17,7 +17,7 @@ from tunefree.model.model import Model
 from tunefree.model.targets import Labels
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 from tunefree.papers.kernel.kernel_certificates import certificate_of
-from tunefree.theory.bounds import pistol_bound
+from tunefree.papers.pistol_risk import pistol_bound
 from tunefree.workflows.certification import findings
 
 SMOOTHED = objectives.Binary(losses.SmoothedHinge(), 0.0)

@@ -21,10 +21,8 @@ from tests.papers.kernel.contracts import (
     taught,
 )
 from tests.strategies import KINDS, as_dense
-from tunefree import losses
 from tunefree.core import rows
 from tunefree.core.errors import ModelError
-from tunefree.losses import objectives
 from tunefree.losses.objectives import measured
 from tunefree.papers.kernel.kernel_bank import KernelConfig
 
