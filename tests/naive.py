@@ -424,8 +424,6 @@ ALL = {
     "kotlowski": kotlowski,
     "newton": newton,
     "ogd": ogd,
-    "coordinate-ogd": coordinate_ogd,
-    "averaged-sgd": averaged_sgd,
     "adagrad": adagrad,
     "adam": adam,
     "perceptron": perceptron,
