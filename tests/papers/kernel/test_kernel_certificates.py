@@ -49,7 +49,7 @@ def test_the_theorem_holds(seed, n, growth, radius, a):
     y = np.where(X @ u + rng.normal(size=n) > 0.0, 1.0, -1.0)
     data, member = learned(X, y, a=a, b=0.5)
     certificate = certificate_of(member)
-    u *= radius / np.linalg.norm(u) / certificate.reach[0]
+    u *= radius / np.linalg.norm(u) / certificate.state.largest[0]
     total = total_loss(data, X @ u[:, None])
     assert certificate.loss - total <= certificate.theorem(np.linalg.norm(u)) + 1e-9 * (1.0 + certificate.loss)
     assert total >= certificate.weight * certificate.lower_bound(np.linalg.norm(u)) - 1e-9 * (1.0 + certificate.loss)

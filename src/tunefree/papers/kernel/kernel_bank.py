@@ -194,7 +194,7 @@ class KernelBank:
             for m, member in enumerate(self.members):
                 of_rows = values[expansion.steps[m]], known[m], first, targets[here], weights[here]
                 written = expansion.open_coefficients[m], expansion.open_lags[m], margins[m, here]
-                learn(member.state, *member.objective_arrays, *of_rows, *written)
+                learn(member.state, *member.arrays, *of_rows, *written)
             if expansion.filled == BLOCK:
                 expansion.close()
             start = stop

@@ -10,7 +10,7 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.rows import Rows
 from tunefree.core.states import filled, flatten, under
-from tunefree.losses.kinds import arrays_of
+from tunefree.losses.kinds import HasObjective
 from tunefree.losses.objectives import measured
 from tunefree.model import calibration
 from tunefree.model.group import LabelledRows
@@ -19,7 +19,7 @@ from tunefree.papers.kernel.pistol import KernelPiSTOL
 from tunefree.theory.evidence import Evidence, record_evidence, widened
 
 
-class KernelMember:
+class KernelMember(HasObjective):
     """One learner of a bank of kernel learners.
 
     Parameters
@@ -41,15 +41,6 @@ class KernelMember:
         self.calibration = None if n_classes is None else calibration.Calibration.create(n_classes)
         self.objective = objective
         self.evidence: Any = Evidence(1, n_outputs) if objective.task == "classification" else None
-
-    @property
-    def objective(self) -> Any:
-        """The objective, with what is known of the targets so far."""
-        return self.objective_arrays.restored(self._objective)
-
-    @objective.setter
-    def objective(self, objective: Any) -> None:
-        self._objective, self.objective_arrays = objective, arrays_of(objective)
 
     @property
     def name(self) -> str:
