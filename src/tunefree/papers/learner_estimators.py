@@ -311,11 +311,3 @@ class KernelPiSTOLClassifier(Stakes, OnlineClassifierBase):
         if value == math.inf:
             return no_bound("the theorem assumes a of at least 2.25 L and a b that does not grow")
         return Bound(value, "Orabona 2014, Theorem 1, with a growing norm of the rows")
-
-    @property
-    def widths_(self) -> list[dict[str, float]]:
-        """gamma of each bandwidth and its weight (share) in predictions."""
-        check_is_fitted(self)
-        model = self._learned.model
-        rows = zip(model.members, model.shares_by_member().values(), strict=True)
-        return [{"gamma": self.gamma_ * member.setting.settings["width"], "share": share} for member, share in rows]
