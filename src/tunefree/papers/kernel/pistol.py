@@ -103,6 +103,15 @@ class KernelPiSTOL(State):
         return wider
 
 
+def write_margins(state, values, known, coefficients, t):
+    """Write g_{t-1}(x_t) and f_t(x_t) at row t of a block, from the rows before in it and sums over the support."""
+    for k in range(len(coefficients)):
+        total = known[k]
+        for u in range(t):
+            total += coefficients[k, u] * values[u]
+        state.sums[k], state.margins[k] = total, bounded(total * factor_of(state, k))
+
+
 @Loop
 def learning_of(functions: Functions) -> Callable[..., None]:
     """The loop over the rows of a block that a learner predicts and learns."""
@@ -126,24 +135,19 @@ def learning_of(functions: Functions) -> Callable[..., None]:
 
         ``values`` are those of the kernel, and ``known`` the sums over the support.
         """
-        n_outputs, gradient, margins = len(coefficients), state.gradient, state.margins
+        n_outputs, margins = len(coefficients), state.margins
         for i in range(len(targets)):
             t, y, weight = first + i, targets[i], weights[i]
             begin(state, values[t, t], scale_of(numbers, weight))
-            for k in range(n_outputs):
-                total = known[t, k]
-                for u in range(t):
-                    total += coefficients[k, u] * values[t, u]
-                state.sums[k] = total
-                margins[k] = bounded(total * factor_of(state, k))
+            write_margins(state, values[t], known[t], coefficients, t)
             respond(codes, numbers, n_outputs, margins, predictions[i])
             if weight > 0.0:
-                differentiate(codes, numbers, y, weight, n_outputs, margins, gradient, state.curvature)
+                differentiate(codes, numbers, y, weight, n_outputs, margins, state.gradient, state.curvature)
                 state.average_weight[0] = bounded(state.average_weight[0] + weight)
                 for k in range(n_outputs):
                     clock = bounded(state.average_clocks[k] + factor_of(state, k) * weight)
                     state.average_clocks[k] = clock
-                    coefficients[k, t] = coefficient(state, k, gradient[k], state.sums[k], values[t, t])
+                    coefficients[k, t] = coefficient(state, k, state.gradient[k], state.sums[k], values[t, t])
                     lags[k, t] = coefficients[k, t] * clock
 
     return learn
