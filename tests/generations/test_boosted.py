@@ -9,7 +9,7 @@ from tests.generations.problems import IS_CATEGORICAL, columns, numbers, problem
 from tunefree.core.exporting import jitted
 from tunefree.generations import boosted, gradient_trees, growing
 from tunefree.generations.bins import MISSING, bins_of, codes_of
-from tunefree.generations.exclusive import exclusive_of
+from tunefree.generations.bundles import exclusive_of
 from tunefree.generations.problem import Problem
 from tunefree.generations.trees import CODE, COLUMN, SET
 from tunefree.losses import Absolute, Square, huber, quantile

@@ -7,7 +7,7 @@ import pytest
 
 from tunefree.core.rows import dense, part, sparse, table
 from tunefree.generations.bundles import Bundles
-from tunefree.generations.columns import MOST_COLUMNS, MOST_TOGETHER, Columns, features_of, is_bundle
+from tunefree.generations.columns import MOST_COLUMNS, MOST_TOGETHER, Columns, is_bundle
 from tunefree.generations.reservoir import Reservoir
 
 
@@ -66,13 +66,20 @@ def test_rows_of_texts_are_not_for_trees(values):
     assert columns.grown_on() is None
 
 
-def test_few_features_are_bundles_where_their_categories_have_rows_enough():
-    rng = np.random.default_rng(0)
-    for n, are_bundles in ((100, [False, False]), (1000, [True, False])):
-        columns, categories = Columns(), np.stack([rng.integers(0, 20, n), rng.integers(0, 300, n)], axis=1)
-        learned(columns, one_hot(categories, [20, 300], rng.normal(size=(n, 1))))
-        spans = {features_of(key) for key in columns.grown_on()}
-        assert [(1, 21) in spans, (21, 321) in spans] == are_bundles
+def test_few_features_are_columns_as_those_of_dense_rows_are():
+    columns, n = Columns(), 1000
+    categories = np.random.default_rng(0).integers(0, 20, (n, 1))
+    learned(columns, one_hot(categories, [20], np.ones((n, 1))))
+    assert columns.grown_on() == [*range(1, 22)]
+
+
+def test_few_rows_of_more_features_wait_until_it_is_known_whether_they_are_texts():
+    rng, columns = np.random.default_rng(0), Columns()
+    for n, n_seen in ((16, 0), (64, 1000)):
+        words = [np.sort(rng.choice(np.arange(1, 1001), 30, replace=False)) for _ in range(n)]
+        learned(columns, sparse(np.arange(n + 1) * 30, np.concatenate(words), np.ones(30 * n)))
+        seen = columns.grown_on()
+        assert 0.8 * n_seen <= len(seen) <= n_seen
 
 
 def test_bundles_do_not_depend_on_how_rows_come():

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from tunefree.generations.boosted import grow_boosted
-from tunefree.generations.exclusive import OPEN, exclusive_of
+from tunefree.generations.bundles import MOST_MEMBERS, exclusive_of
 from tunefree.generations.problem import Problem, prepared
 from tunefree.losses import Square
 
 
 def indicators(n=600, n_levels=7, seed=0):
-    """A number, indicators of a category, one whose rarer value is 0, one that conflicts, one with missing values."""
+    """A number, indicators of a category, two that conflict, one with missing values."""
     random = np.random.default_rng(seed)
     level = random.integers(0, n_levels, n)
     X = np.column_stack(
@@ -39,13 +39,15 @@ def test_trees_have_the_same_bits_with_and_without_bundles(n_classes):
     assert bundled.nodes.tobytes() == single.nodes.tobytes() and bundled.values.tobytes() == single.values.tobytes()
 
 
-def test_rows_have_one_rarer_value_of_a_bundle_at_most():
-    codes = (np.random.default_rng(1).random((60, 900)) < 0.02).astype(np.uint8)
-    codes[::5] = 1 - codes[::5]  # so that 0 is rarer
-    exclusive = exclusive_of(codes, np.full(60, 2), np.zeros(60, bool))
-    is_rarer = codes == exclusive.rarer[:, None]
-    assert len(exclusive.codes) > OPEN
+def test_rows_have_one_column_of_a_bundle_at_most():
+    level = np.random.default_rng(1).integers(0, 300, 900)
+    codes = (level == np.arange(300)[:, None]).astype(np.uint8)
+    codes[280, :] |= codes[283]  # a conflict
+    n_codes, is_categorical = np.full(300, 2), np.zeros(300, bool)
+    n_codes[290], is_categorical[291] = 3, True
+    exclusive = exclusive_of(codes, n_codes, is_categorical)
+    assert np.bincount(exclusive.bundles + 1).tolist() == [2, MOST_MEMBERS, 28, 7, 8]
     for b, of_rows in enumerate(exclusive.codes):
         members = np.flatnonzero(exclusive.bundles == b)
-        assert len(members) > 1 and is_rarer[members].sum(axis=0).max() == 1
-        assert np.array_equal(of_rows, (is_rarer[members] * exclusive.members[members][:, None]).sum(axis=0))
+        assert codes[members].sum(axis=0).max() == 1
+        assert np.array_equal(of_rows, (codes[members] * exclusive.members[members][:, None]).sum(axis=0))

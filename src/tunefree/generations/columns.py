@@ -21,6 +21,7 @@ from tunefree.generations.reservoir import hashed, hashed_values
 MOST_COLUMNS = 2**14  # so that the fewest rows that are kept have as many numbers as all rows of few columns
 MOST_FEATURES = 2**10  # of sparse rows, which are a column each; of more, bundles are
 FILLED = 0.5  # share of the rows that have a number, or one of a bundle: such columns have at least
+FEW_ROWS = 40  # of which it is not known yet whether they are those of texts
 ROWS_OF_COLUMN = 20  # that a feature has, or each of a bundle on the average: as many as a leaf
 PART_OF_FILLED = 0.5  # of all entries, or rows are those of texts
 MOST_TOGETHER = 64  # sets of keys whose places are remembered
@@ -186,26 +187,30 @@ class Columns:
     def grown_on(self) -> list[int] | None:
         """The keys of the columns that trees to be born see; None where rows are those of texts.
 
-        Features of sparse rows are columns, but for bundles that many rows have, and whose categories have rows enough.
-        Of many features those are columns that have rows enough, as long as there are not too many.
+        Features of sparse rows are columns, as numbers of dense ones are. Few rows that have more features than there
+        are rows may be those of texts, so that trees wait. Of many features, bundles that many rows have are one column
+        each where their categories have rows enough; of the others those are columns that have rows enough, as long as
+        there are not too many.
         """
         bundles = self.bundles
-        if not len(bundles.counts):
-            return self.keys
+        features = np.flatnonzero(bundles.counts)
+        are_many = len(bundles.counts) > 1 + MOST_FEATURES
+        if not are_many and (len(features) <= bundles.rows or bundles.rows >= FEW_ROWS):
+            return features.tolist() or self.keys
         starts, stops, shares, sizes = bundles.runs()
         is_filled = shares >= FILLED
+        if shares[is_filled].sum() < PART_OF_FILLED * shares.sum():
+            return None if are_many else []
+        if not are_many:
+            return features.tolist()
         is_one = is_filled & ((sizes == 1) | (shares * bundles.rows >= ROWS_OF_COLUMN * sizes))
         runs = [_key_of(*pair) for pair in zip(starts.tolist(), stops.tolist(), strict=True)]
-        features = np.flatnonzero(bundles.counts)
+        self._add([run for run, is_kept in zip(runs, is_filled, strict=True) if is_kept])  # others follow from them
         features = features[~is_one[np.searchsorted(starts, features, "right") - 1]]
-        if len(bundles.counts) > 1 + MOST_FEATURES:
-            if shares[is_filled].sum() < PART_OF_FILLED * shares.sum():
-                return None
-            self._add([run for run, is_kept in zip(runs, is_filled, strict=True) if is_kept])  # others follow from them
-            features = features[bundles.counts[features] >= ROWS_OF_COLUMN]
-            is_new = np.array([feature not in self._place for feature in features.tolist()], bool)
-            order = np.lexsort((-bundles.counts[features], is_new))[:MOST_FEATURES]
-            self.n_unseen, features = len(features) - len(order), np.sort(features[order])
+        features = features[bundles.counts[features] >= ROWS_OF_COLUMN]
+        is_new = np.array([feature not in self._place for feature in features.tolist()], bool)
+        order = np.lexsort((-bundles.counts[features], is_new))[:MOST_FEATURES]
+        self.n_unseen, features = len(features) - len(order), np.sort(features[order])
         keys = [run for run, is_column in zip(runs, is_one, strict=True) if is_column] + features.tolist()
         self._add(keys)
         return [key for key in keys if key in self._place]

@@ -18,9 +18,9 @@ import numpy as np
 
 from tunefree.core.kernels import kernel
 from tunefree.generations.bins import MISSING
+from tunefree.generations.bundles import Exclusive
 from tunefree.generations.category_sets import lay_in_order, order_codes, write_set
 from tunefree.generations.draws import GOLDEN, HALF, draw_rows, next_random
-from tunefree.generations.exclusive import Exclusive
 from tunefree.generations.trees import CODE, CODES, COLUMN, LEAF, SET, WORDS, default_left
 
 RIDGE = 1e-3  # added to sums of second derivatives
@@ -238,7 +238,7 @@ def fill_column(sums, of_column, rows, ordered):
 
 
 def fill_bundles(work, of_node, exclusive, rows):
-    """Fill the histograms of columns in bundles: those of the rarer values, and what is left of all rows."""
+    """Fill the histograms of columns in bundles: of the rows that have one, and what is left of all rows."""
     sums, ordered, n_outputs = work.in_order, work.ordered, work.ordered.shape[1]
     for b in range(len(exclusive.codes)):
         is_filled = False
@@ -251,12 +251,12 @@ def fill_bundles(work, of_node, exclusive, rows):
                 fill_column(sums, exclusive.codes[b], rows, ordered)
                 for code in range(1, 256):
                     for k in range(n_outputs):
-                        sums[k] += sums[code * n_outputs + k]  # of all rows, instead of those without a rarer value
+                        sums[k] += sums[code * n_outputs + k]  # of all rows, instead of those that have none
                 is_filled = True
-            rarer = np.int64(exclusive.members[j]) * n_outputs
+            member = np.int64(exclusive.members[j]) * n_outputs
             for k in range(n_outputs):
-                of_node[f, exclusive.rarer[j] * n_outputs + k] = sums[rarer + k]
-                of_node[f, (1 - exclusive.rarer[j]) * n_outputs + k] = sums[k] - sums[rarer + k]
+                of_node[f, k] = sums[k] - sums[member + k]
+                of_node[f, n_outputs + k] = sums[member + k]
 
 
 def fill(work, node, place, codes, n_codes, exclusive):

@@ -9,7 +9,7 @@ import numpy as np
 
 from tunefree.core.numbers import MOST
 from tunefree.generations.bins import Bins, bins_of, codes_of
-from tunefree.generations.exclusive import Exclusive, exclusive_of
+from tunefree.generations.bundles import Exclusive, exclusive_of
 from tunefree.generations.reservoir import MOST_ROWS
 from tunefree.losses import Square
 from tunefree.losses.contract import has_log_link, is_robust

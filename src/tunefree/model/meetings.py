@@ -41,7 +41,7 @@ from tunefree.model.occurrences import (
 )
 
 FIRST = 1024  # features that have slots from the start: more than Newton's matrices reserve capacity for
-FEW = 10  # occurrences after which a feature has a slot, where there are several margins
+FEW = 5  # occurrences after which a feature has a slot, where there are several margins
 LOGGED = 2**16  # rows in a log: more than members learn at a time
 MOST = 2**62
 

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import DataError
+from tunefree.core.rows import table
 from tunefree.model.targets import ScoredModel
 from tunefree.model_files.plan import Plan
 from tunefree.stream.arrays import of_booleans
@@ -56,6 +58,7 @@ def begin(
     bad: BadRows,
     labelled: bool = True,
     most_features: Callable[[str, Sequence[Any]], int | None] | None = None,
+    is_look: bool = False,
 ) -> Reading:
     """Read the first batch of a source, and find from it the task, the classes and the encoder.
 
@@ -70,6 +73,8 @@ def begin(
     most_features : function, optional
         From the task and the classes to how many categories and words a table's encoder is to know at a time, where
         there are columns of such.
+    is_look : bool, default False
+        Whether no row is learned, so that those of a table need no features.
 
     Returns
     -------
@@ -99,13 +104,14 @@ def begin(
         raise no_rows(source)
     _check_ignored(source, plan, first, bad)
     if most_features is not None and not all(column.kind == "number" for column in encoder.columns):
-        # what is known when the first rows have been encoded holds for these too
+        # what is known when the targets of the first rows have been read holds for their features too
         of_trial = replace(bad, tally=bad.tally.copy())
-        trial = copy.deepcopy(encoder).encode(first, True, of_trial, labelled)
+        trial = _without_features(copy.deepcopy(encoder), first, True, of_trial, labelled)
         encoder.ids.limit(most_features(*_problem(plan, trial, of_trial)[:2]))
-    batch = encoder.encode(first, True, bad, labelled)
+    encode = partial(_without_features, encoder) if is_look and source.kind == TABLE else encoder.encode
+    batch = encode(first, True, bad, labelled)
     while not len(batch.weight) and (chunk := next(chunks, None)) is not None:
-        first, batch = chunk, encoder.encode(chunk, True, bad, labelled)  # no row of those before could be used
+        first, batch = chunk, encode(chunk, True, bad, labelled)  # no row of those before could be used
     task, classes, guess, batch = _problem(plan, batch, bad)
     rest = encoded(encoder, chunks, bad, True, labelled, is_live=source.is_live)
     is_table = source.kind == TABLE
@@ -113,6 +119,13 @@ def begin(
     batches = _followed(batch, rest) if len(batch.weight) else rest
     of_first = first.table if is_table else None, usable, batch.target
     return Reading(task, classes, encoder, batches, guess, *of_first, batch.file)
+
+
+def _without_features(encoder: Any, chunk: Columns, learning: bool, bad: BadRows, labelled: bool) -> Batch:
+    """The rows of a chunk of a table as its encoder would have them, but for their features."""
+    rows = encoder.convert(chunk, learning, bad, labelled)
+    nothing, numbers = np.empty((len(rows.weight), 0)), row_numbers(rows.chunk)
+    return Batch(table(nothing, [], nothing), rows.target, rows.weight, numbers, None, chunk.file, chunk.position)
 
 
 def _problem(plan: Plan, batch: Batch, bad: BadRows) -> tuple[str, list[Any], Guess | None, Batch]:

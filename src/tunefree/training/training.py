@@ -256,7 +256,8 @@ def _in_order(source: Source, plan: Plan, bad: BadRows, earlier: Trained | None)
     if not plan.shuffle:
         return nullcontext(source)
     if source.rewindable:
-        reading = begin(source, plan, BadRows(skip=True))  # mistakes in names show before all rows are moved
+        # mistakes in names show before all rows are moved
+        reading = begin(source, plan, BadRows(skip=True), is_look=True)
         note_roles(reading, bad)
     known, chunks = (
         blank_encoder(source, plan, bad)
