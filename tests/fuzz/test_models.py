@@ -63,11 +63,13 @@ def judge_more(arrays, header):
 
 
 def reduce_members(arrays, header):
-    n_features, n_outputs = arrays["model.0.learner.wealth"].shape
-    for name in [name for name in arrays if name.startswith("model.0.")]:
+    n_features, n_outputs = arrays["model.linear.members.0.state.wealth"].shape
+    for name in [name for name in arrays if name.startswith("model.linear.members.0.")]:
         del arrays[name]
-    arrays["model.0.weights"] = np.zeros((n_features, n_outputs), np.float32)
-    arrays["model.0.units"] = np.ones(n_features)
+    arrays["model.linear.members.0.fixed_weights"] = np.zeros((n_features, n_outputs), np.float32)
+    arrays["model.linear.members.0.fixed_units"] = np.ones(n_features)
+    header["model"] = copy.deepcopy(header["model"])
+    header["model"]["linear"]["members"][0] |= {"state": None, "fixed_weights": True, "fixed_units": True}
 
 
 def add_ids(arrays, header):
@@ -77,7 +79,7 @@ def add_ids(arrays, header):
 
 
 def cut_weights(arrays, header):
-    name = "model.0.learner.wealth"
+    name = "model.linear.members.0.state.wealth"
     arrays[name] = arrays[name][:2]
 
 
@@ -97,8 +99,8 @@ def count_members(arrays, header):
         (judge_more, "model.aggregation.losses has the shape 7, where other parts ask for 1"),
         (reduce_members, "members learn in a model that only predicts, or the other way"),
         (add_ids, "the encoder has features that the model does not have"),
-        (cut_weights, "model.0.learner.wealth has the shape 2 x 3, where other parts ask for"),
-        (count_members, "model.member_settings and model.members differ in number"),
+        (cut_weights, "model.linear.members.0.state.wealth has the shape 2 x 3, where other parts ask for"),
+        (count_members, "model.member_settings and model.linear.members differ in number"),
     ],
 )
 def test_lies_are_named_before_memory_is_taken(folder, change, problem):
@@ -123,7 +125,8 @@ def of_member(name, change):
     """A change of an array of the first member of a pool that only predicts."""
 
     def of_arrays(arrays, header):
-        arrays[f"model.0.{name}"] = change(arrays[f"model.0.{name}"])
+        key = f"model.linear.members.0.fixed_{name}"
+        arrays[key] = change(arrays[key])
 
     return of_arrays
 
@@ -140,36 +143,52 @@ def of_pool(value, *path):
     return of_header
 
 
+def of_growth(value, *path):
+    """Another value in the header of the generations of a pool."""
+    return of_pool(value, "members", "growth", *path)
+
+
 def learn_on(arrays, header):
     header["model"]["pool"]["only_predicts"] = False
 
 
 def leave_out_units(arrays, header):
-    del arrays["model.0.units"]
+    del arrays["model.linear.members.0.fixed_units"]
 
 
 def broadcast(arrays, header):
-    arrays["model.pool.context0.mixture.base.weights"] = arrays["model.pool.context0.mixture.base.means"] = np.ones(1)
+    arrays["model.pool.contexts.0.mixture.base.weights"] = arrays["model.pool.contexts.0.mixture.base.means"] = np.ones(
+        1
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (of_member("weights", lambda weights: weights[:2]), "model.0.weights has the shape 2 x 3"),
-        (of_member("weights", lambda weights: weights.astype(np.float64)), "model.0.weights is of type float64"),
-        (of_member("weights", lambda weights: weights * np.float32(np.nan)), "model.0.weights has a number"),
-        (of_member("units", lambda units: units[1:]), "model.0.(units|weights) has the shape"),
-        (of_member("units", lambda units: -units), "model.0.units has -.*, where all are at least 0"),
-        (leave_out_units, "its parts do not fit together"),
-        (learn_on, "model.evidence.gradients has the shape 2 x 3"),
-        (broadcast, "the mixture: base.weights has the shape"),
+        (of_member("weights", lambda weights: weights[:2]), "fixed_weights has the shape 2 x 3"),
+        (of_member("weights", lambda weights: weights.astype(np.int64)), "fixed_weights is of type int64"),
+        (of_member("weights", lambda weights: weights * np.float32(np.nan)), "fixed_weights has a number"),
+        (of_member("units", lambda units: units[1:]), "fixed_(units|weights) has the shape"),
+        (of_member("units", lambda units: -units), "fixed_units has -.*, where all are at least 0"),
+        (leave_out_units, "fixed_units is missing"),
+        (learn_on, "model.record.evidence.gradients has the shape 0 x 3"),
+        (broadcast, "base.means has the shape|base.weights has the shape"),
         (of_pool(0.0, "unit"), "model.pool.unit is 0.0, not a finite number from 1"),
         (of_pool(2.0, "unit"), "classes have no unit"),
-        (of_pool(["linear"], "growth", "kinds"), "model.pool.growth.kinds.0 is 'linear', not one of"),
-        (of_pool(["randomised"], "growth", "kinds"), "trees of some kinds are grown that are not grown together"),
-        (of_pool(["boosted"], "growth", "kinds"), "a generation is of a kind that is not grown"),
-        (of_pool(0, "growth", "n_ages"), "model.pool.growth.n_ages is 0, not a whole number from 1 to 2"),
-        (of_pool(1, "growth", "n_ages"), "more generations than may be awake"),
+        (
+            of_pool(["linear"], "members", "growth", "kinds"),
+            "model.pool.members.growth.kinds.0 is 'linear', not one of",
+        ),
+        (
+            of_growth(["randomised"], "kinds"),
+            "trees of some kinds are grown that are not grown together",
+        ),
+        (of_growth(["boosted"], "kinds"), "a generation is of a kind that is not grown"),
+        (
+            of_pool(0, "members", "growth", "n_ages"),
+            "model.pool.members.growth.n_ages is 0, not a whole number from 1 to 2",
+        ),
+        (of_growth(1, "n_ages"), "more generations than may be awake"),
     ],
 )
 def test_lies_about_a_pool_that_only_predicts_are_named(folder, change, problem):

@@ -44,7 +44,7 @@ def test_a_member_that_predicts_no_number_sleeps_for_these_rows():
 
     model.members[1].learn = overflow
     shown, losses = model.learn(dense(X[100:200]), Labels.of(y[100:200]), weight[100:200])
-    model.members[1].learn = learn
+    del model.members[1].learn
     assert np.isfinite(shown).all() and np.isfinite(losses).all() and np.isfinite(model.predict(dense(X))).all()
     weights = model.shares_by_member()
     assert np.isfinite([*weights.values()]).all() and weights[model.members[1].name] > 0.0

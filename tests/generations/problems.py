@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from tunefree.core.errors import ModelError
+from tunefree.core.part import FIXED, Part, argument, child, declared_arrays
+from tunefree.core.schema import check_arrays
 from tunefree.generations.problem import Problem
 from tunefree.losses import Square
 
@@ -38,3 +41,36 @@ def problem(task="numbers", X=None, y=None, weights=None, loss=None):
         return Problem(X, flags, y, weights, 0, loss or Square())
     edges = [0.5] if task == "two" else [0.0, 1.0]
     return Problem(X, flags, np.digitize(y, edges).astype(float), weights, len(edges) + 1, None)
+
+
+class Holder(Part):
+    """A part that has trees, or linear models, and nothing else."""
+
+    n_columns, kind = argument(), argument()
+    model = child(object, FIXED)
+
+    def check(self):
+        self.model.check(self.n_columns)
+
+
+def holder_of(kind, n_columns):
+    """A class that holds models of a kind."""
+    return type("HolderOf", (Holder,), {"model": child(kind, FIXED)}).bare(n_columns=n_columns)
+
+
+def arrays_in_file(model):
+    """The arrays of trees, or of linear models, in a file."""
+    holder = holder_of(type(model), 0)
+    holder.model = model
+    return {name.removeprefix("model."): array for name, array in holder.save_state()[0].items()}
+
+
+def from_file(kind, arrays, n_columns):
+    """Trees, or linear models, of a file, which is checked."""
+    holder, arrays = holder_of(kind, n_columns), {f"model.{name}": array for name, array in arrays.items()}
+    declared = declared_arrays(type(holder), {"model": {}})
+    if declared.keys() != arrays.keys():
+        raise ModelError("arrays are missing")
+    check_arrays(arrays, declared, {})
+    holder.take_over(arrays, {"model": {}})
+    return holder.model

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from tests.generations.problems import KINDS, TASKS, TREES, columns, numbers, problem
+from tests.generations.problems import KINDS, TASKS, TREES, arrays_in_file, columns, from_file, numbers, problem
 from tunefree.core.errors import ModelError
 from tunefree.generations import growing, linear
 from tunefree.generations.linear import STRENGTHS, Linear
@@ -146,20 +146,20 @@ def test_rare_classes_keep_a_share_of_randomised_trees():
 @each_task
 def test_a_file_gives_the_same_model(kind, task):
     model, X = growing.grow(kind, problem(task), 0), columns(30, seed=14)
-    again = type(model).restored(model.save_state(), 5)
+    again = from_file(type(model), arrays_in_file(model), 5)
     assert (again.apply(X)[1] == model.apply(X)[1]).all()
     assert again.n_outputs == model.n_outputs and again.n_leaves == model.n_leaves
 
 
 def test_damaged_linear_files_are_refused():
-    state = growing.grow("linear", problem(), 0).save_state()
+    state = arrays_in_file(growing.grow("linear", problem(), 0))
     for name, array in state.items():
         for damaged in ({}, {name: array[:-1]}, {name: array[None]}, {name: array.astype(np.complex128)}):
             with pytest.raises(ModelError):
-                Linear.restored({other: state[other] for other in state if other != name} | damaged, 5)
+                from_file(Linear, {other: state[other] for other in state if other != name} | damaged, 5)
     for name in ("means", "scales", "weights"):
         with pytest.raises(ModelError):
-            Linear.restored(state | {name: state[name] * np.nan}, 5)
+            from_file(Linear, state | {name: state[name] * np.nan}, 5)
 
 
 def test_a_linear_row_has_the_same_bytes_in_any_block():

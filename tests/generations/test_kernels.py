@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.generations.problems import KINDS, TASKS, columns, problem
+from tests.generations.problems import KINDS, TASKS, arrays_in_file, columns, problem
 from tunefree.core import kernels
 from tunefree.generations import growing, paths
 from tunefree.generations.columns import digests_of
@@ -15,7 +15,7 @@ def grown(kind, task):
     rows = problem(task, X=columns(40, seed=2))
     model = growing.grow(kind, rows._replace(weights=np.linspace(0.5, 1.5, 40)), 1)
     fresh = columns(7, seed=3)
-    arrays = [*model.save_state().values(), *model.apply(fresh)]
+    arrays = [*arrays_in_file(model).values(), *model.apply(fresh)]
     if kind != "linear":
         means = paths.node_means(model, rows.columns, model.values.astype(float))
         terms = np.zeros((7, 5, means.shape[1]))

@@ -51,9 +51,9 @@ def test_as_many_rows_are_kept_as_are_asked_for_however_wide_they_are(width):
 def test_columns_are_saved_in_single_precision_where_it_has_all_digits(values, kind):
     reservoir, other = Reservoir(), Reservoir()
     reservoir.add(np.array([values]), np.ones(1), np.ones(1), np.ones(1, np.uint64), [np.nan] * 3)
-    arrays = reservoir.save_state()
+    arrays, header = reservoir.save_state()
     assert arrays["columns"].dtype == kind
-    other.restore(arrays, 1)
+    other.take_over(arrays, header)
     np.testing.assert_array_equal(other.columns, [values])
     assert other.columns.dtype == "f8"
 

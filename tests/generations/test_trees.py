@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.generations.problems import TASKS, TREES, columns, problem
+from tests.generations.problems import TASKS, TREES, arrays_in_file, columns, from_file, problem
 from tunefree.core.errors import ModelError
 from tunefree.generations import growing, paths, trees
 from tunefree.generations.bins import MISSING, codes_of
@@ -64,7 +64,7 @@ def test_no_rows_have_no_margins(grown):
 
 def test_a_file_gives_the_same_trees(grown):
     X = columns(20, seed=7)
-    again = trees.Trees.restored(grown.save_state(), 5)
+    again = from_file(trees.Trees, arrays_in_file(grown), 5)
     assert all((a == b).all() for a, b in zip(grown.apply(X), again.apply(X), strict=True))
 
 
@@ -100,19 +100,19 @@ def damages(state):
 
 def is_refused(state):
     try:
-        trees.Trees.restored(state, 5)
+        from_file(trees.Trees, state, 5)
     except ModelError:
         return True
     return False
 
 
 def test_damaged_files_are_refused(grown):
-    assert [damage for damage, state in damages(grown.save_state()) if not is_refused(state)] == []
+    assert [damage for damage, state in damages(arrays_in_file(grown)) if not is_refused(state)] == []
 
 
 def test_files_for_fewer_columns_are_refused(grown):
     with pytest.raises(ModelError):
-        trees.Trees.restored(grown.save_state(), 4)
+        from_file(trees.Trees, arrays_in_file(grown), 4)
 
 
 def test_sets_are_those_of_boosted_trees(grown):

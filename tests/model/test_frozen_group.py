@@ -65,6 +65,12 @@ def predictions_of(group, n):
     return np.empty((len(group.members), n, group.n_outputs))
 
 
+def frozen_of(group, arrays, header):
+    frozen = FrozenGroup.bare(group=group, objectives=[member.objective for member in group.members])
+    frozen.take_over(arrays, header)
+    return frozen
+
+
 @pytest.mark.parametrize("task", ["classes", "numbers"])
 @pytest.mark.parametrize("kind", ["dense", "sparse", "table"])
 def test_it_predicts_what_the_group_did(kind, task):
@@ -73,13 +79,13 @@ def test_it_predicts_what_the_group_did(kind, task):
     group = group_of(kind, task)
     learn(group, X, y, 0, 100)
     frozen, expected = group.frozen(), group.predict(X)
-    saved = copy.deepcopy(frozen.save_state(1000))
+    saved = copy.deepcopy(frozen.save_state())
     np.testing.assert_array_equal(frozen.predict(X), expected)
     for start in range(100, N, 50):
         learn(group, X, y, start, start + 50)
         np.testing.assert_array_equal(frozen.predict(X), expected)
     assert (group.predict(X) != expected).any()
-    restored = FrozenGroup.restored(group, *saved)
+    restored = frozen_of(group, *saved)
     np.testing.assert_array_equal(restored.predict(X), expected)
     assert frozen.nbytes == restored.nbytes > 0
 
@@ -91,8 +97,8 @@ def test_it_is_restored_beside_a_group_that_was_restored():
     learn(group, X, y, 0, 100)
     frozen, expected = group.frozen(), group.predict(X)
     learn(group, X, y, 100, 150)
-    other.restore(*copy.deepcopy(group.save_state(1000)))
-    restored = FrozenGroup.restored(other, *copy.deepcopy(frozen.save_state(1000)))
+    other.take_over(*copy.deepcopy(group.save_state()))
+    restored = frozen_of(other, *copy.deepcopy(frozen.save_state()))
     for each in (group, other):
         learn(each, X, y, 150, N)
     np.testing.assert_array_equal(restored.predict(X), expected)

@@ -231,7 +231,7 @@ def test_a_model_that_was_saved_goes_on_as_if_it_had_not_been():
 @pytest.mark.parametrize("wrong", [lambda rows: rows + 1, lambda rows: np.append(rows, np.zeros(N, np.int32))])
 def test_rows_that_do_not_have_the_occurrences_of_a_file_are_refused(wrong):
     arrays, header = copy.deepcopy(learned(*streams(14))[0].save_state())
-    arrays["meetings.kept.rows"] = wrong(arrays["meetings.kept.rows"])
+    arrays["linear.meetings.rows"] = wrong(arrays["linear.meetings.rows"])
     with pytest.raises(ModelError, match="do not have the occurrences"):
         Model.restore(arrays, header)
 

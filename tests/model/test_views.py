@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from tests import naive
 from tunefree.core import kernels, rows, storage
 from tunefree.core.errors import ModelError
+from tunefree.core.part import arrays_of
 from tunefree.core.rows import n_rows, part
+from tunefree.core.schema import check_arrays
 from tunefree.model import views
 from tunefree.model.model import Model
 from tunefree.model.targets import Labels
@@ -222,8 +224,9 @@ def test_plain_python_computes_the_same_bits(name, X):
 @pytest.mark.parametrize("damage", [{"centres": np.zeros((2, 1))}, {"rounds": np.zeros(2)}])
 def test_arrays_of_no_view_are_refused(damage):
     arrays = Steady.create(2)._asdict() | damage
-    with pytest.raises(ModelError, match="the view steady: "):
-        views.restored("steady", "view", {f"view.{name}": array for name, array in arrays.items()})
+    declared = arrays_of("view", Steady, {})
+    with pytest.raises(ModelError, match=r"view\."):
+        check_arrays({f"view.{name}": array for name, array in arrays.items()}, declared, {})
 
 
 @by_view

@@ -232,9 +232,8 @@ def test_seen_does_not_depend_on_blocks_nor_on_a_file():
     whole, parts = seen.add(digests, np.ones(400)), []
     for start in range(0, 400, 7):
         parts.append(other.add(digests[start : start + 7], np.ones(len(digests[start : start + 7]))))
-        restored = Seen()
-        restored.restore(other.save_state())
-        other = restored
+        saved, other = other.save_state(), Seen()
+        other.take_over(*saved)
     assert np.array_equal(np.concatenate(parts), whole)
 
 

@@ -56,15 +56,15 @@ def test_who_sleeps_has_no_weight_and_no_loss():
 def test_a_record_is_restored():
     record, _ = filled(MOST + 7)
     again = WeightsRecord(3)
-    again.restore(record.save_state())
+    again.take_over(*record.save_state())
     for one in (record, again):
         one.observe(np.ones((5, 4)), np.ones(5))
         one.add(10**6, np.ones(3))
-    for name, array in record.save_state().items():
-        np.testing.assert_array_equal(array, again.save_state()[name])
+    for name, array in record.save_state()[0].items():
+        np.testing.assert_array_equal(array, again.save_state()[0][name])
 
     with pytest.raises(ModelError, match="weights has the shape"):
-        WeightsRecord(4).restore(record.save_state())
+        WeightsRecord(4).take_over(*record.save_state())
 
 
 def test_a_pool_records_the_same_however_rows_come_and_after_it_was_saved():
@@ -84,8 +84,8 @@ def test_a_pool_records_the_same_however_rows_come_and_after_it_was_saved():
     assert {1024, 2048} < set(whole.rows.tolist())
     assert whole.losses[:, 1, -1].sum() == whole.rows[-1]
     np.testing.assert_allclose(whole.weights.sum(axis=1), 1.0)
-    for name, array in whole.save_state().items():
-        np.testing.assert_array_equal(array, cut.save_state()[name], err_msg=name)
+    for name, array in whole.save_state()[0].items():
+        np.testing.assert_array_equal(array, cut.save_state()[0][name], err_msg=name)
 
 
 def test_standard_errors_are_those_of_means_of_units():

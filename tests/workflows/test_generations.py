@@ -129,20 +129,21 @@ def told(value, *path):
     return change
 
 
+GROWTH = "members", "growth"
 LIES = {
-    "a place of no member": told([99, 1, 2, 3], "online_places"),
-    "too few places": told([0], "online_places"),
-    "a takeover that is over": told([[True, 0, 5], [False, 0, 32768]], "growth", "windows"),
-    "trials without end": told([[False, 10**9, 10**9], [False, 0, 32768]], "growth", "windows"),
+    "a place of no member": told([99, 1, 2, 3], "members", "online_places"),
+    "too few places": told([0], "members", "online_places"),
+    "a takeover that is over": told(5, *GROWTH, "windows", 0, "birth"),
+    "trials without end": told(10**9, *GROWTH, "windows", 0, "failures"),
     "a copy that is never taken": told(0, "copies", "next"),
-    "rows that are not there": told(10**9, "growth", "kept"),
-    "columns that are not there": told([1], "growth", "keys"),
-    "a generation of no kind": told("magic", "growth", "awake", 0, "kind"),
-    "a generation of other classes": told(9, "growth", "awake", 0, "n_classes"),
-    "a column of another generation": put("awake0.keys", 0, 77),
-    "a class that is none": put("whole.targets", 3, 7.0),
-    "a leaf that is not there": put("awake0.model.nodes", (-1, 1), 10**6),
-    "a weight that is no number": put("context0.mixture.base.means", 0, np.nan),
+    "rows that are not there": told(10**9, *GROWTH, "whole", "rows"),
+    "columns that are not there": told([1], *GROWTH, "columns", "keys"),
+    "a generation of no kind": told("magic", *GROWTH, "awake", 0, "kind"),
+    "a generation of other classes": told(9, *GROWTH, "awake", 0, "n_classes"),
+    "a column of another generation": put("members.growth.awake.0.keys", 0, 77),
+    "a class that is none": put("members.growth.whole.targets", 3, 7.0),
+    "a leaf that is not there": put("members.growth.awake.0.model.nodes", (-1, 1), 10**6),
+    "a weight that is no number": put("contexts.0.mixture.base.means", 0, np.nan),
 }
 
 

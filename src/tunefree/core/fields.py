@@ -26,6 +26,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from tunefree.core.schema import INFINITE, Limits
+
 LANES = 4
 FEATURE, OUTPUT = "feature", "output"
 BLOCKS: dict[str, tuple[str, ...]] = {
@@ -58,6 +60,8 @@ class Field:
         False for what each round writes before it reads it.
     is_setting : bool, default False
         Whether it is a parameter that nothing changes.
+    limits : Limits
+        Of its numbers in a file.
     """
 
     def __init__(
@@ -69,10 +73,11 @@ class Field:
         is_halved: bool = False,
         is_saved: bool = True,
         is_setting: bool = False,
+        limits: Limits = INFINITE,
     ) -> None:
         self.axes, self.meaning, self.start = axes, meaning, start
         self.parity, self.is_halved, self.is_saved, self.is_setting = parity, is_halved, is_saved, is_setting
-        self.name = ""
+        self.limits, self.name = limits, ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -141,6 +146,7 @@ class State:
     """
 
     fields: ClassVar[tuple[Field, ...]] = ()
+    axes_of_files: ClassVar[dict[str, str]] = {}  # other names for axes there
     addresses: list[int] | None = None  # of the blocks, once a kernel has asked for them
 
     def __init_subclass__(cls, **rest: Any) -> None:
@@ -263,6 +269,13 @@ class State:
         for name, values in arrays.items():
             target = self[name]
             target[tuple(map(slice, values.shape))] = values
+
+    def restored(self, arrays: Mapping[str, np.ndarray]) -> Self:
+        """This one with what :meth:`arrays` gave, or one with capacity for more features, if these ask for it."""
+        lengths = [len(arrays[field.name]) for field in self.fields if field.is_saved and field.axes[:1] == (FEATURE,)]
+        state = self if max(lengths, default=0) <= self.n_features else self.grown(max(lengths), self.n_outputs)
+        state.restore(arrays)
+        return state
 
 
 def _block(starts: np.ndarray, axes: tuple[str, ...], n_features: int, n_outputs: int) -> np.ndarray:

@@ -15,6 +15,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tunefree.core.schema import FROM_ZERO, Limits
+
+FEATURES = Limits(0, "D")  # of a file's model
 _NO_FEATURES, _NO_VALUES = np.zeros(0, np.int32), np.zeros(0)
 _NO_FEATURES.flags.writeable = _NO_VALUES.flags.writeable = False
 
@@ -22,16 +25,20 @@ _NO_FEATURES.flags.writeable = _NO_VALUES.flags.writeable = False
 class Block(NamedTuple):
     """Some rows; what they have none of has the width 0."""
 
-    numbers: np.ndarray  # (n, p) float64
-    columns: np.ndarray  # (p,) int32: the feature of each number
-    codes: np.ndarray  # (n, q) int32: the feature that is 1, or 0 where nothing is known
-    code_columns: np.ndarray  # (q,) int32: which column codes are of, ascending; a block need not have all columns
-    pointers: np.ndarray  # (n + 1,) int64: row i has the words pointers[i] .. pointers[i + 1]
-    features: np.ndarray  # (words,) int32, from 1; no row has one twice
-    values: np.ndarray  # (words,) float64
-    constant: float  # value of feature 0: 1, or 0 without an intercept
-    is_table: bool  # whether later blocks may have codes and words where this has none, and words are those of texts
-    late: np.ndarray = _NO_FEATURES  # (l,) int32: of tables that are learned, the words that are numbers, ascending
+    numbers: Annotated[np.ndarray, "float64[n, p]"]
+    columns: Annotated[np.ndarray, "int32[p]", FEATURES]  # the feature of each number
+    codes: Annotated[np.ndarray, "int32[n, q]", FEATURES]  # the feature that is 1, or 0 where nothing is known
+    # Which column codes are of, ascending; a block need not have all columns.
+    code_columns: Annotated[np.ndarray, "int32[q]", FROM_ZERO]
+    # Row i has the words pointers[i] .. pointers[i + 1].
+    pointers: Annotated[np.ndarray, "int64[n+1]", Limits(ascends_to="words")]
+    features: Annotated[np.ndarray, "int32[words]", FEATURES]  # from 1; no row has one twice
+    values: Annotated[np.ndarray, "float64[words]"]
+    constant: Annotated[float, "float64[]"]  # value of feature 0: 1, or 0 without an intercept
+    # Whether later blocks may have codes and words where this has none, and words are those of texts.
+    is_table: Annotated[bool, "bool[]"]
+    # Of tables that are learned, the words that are numbers, ascending.
+    late: Annotated[np.ndarray, "int32[late]", FEATURES] = _NO_FEATURES
 
 
 class Row(NamedTuple):

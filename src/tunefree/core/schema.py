@@ -67,6 +67,16 @@ class Optional(NamedTuple):
     may_be_none: bool = False
 
 
+class Limits(NamedTuple):
+    """What the numbers of an array may be; see :class:`Array`."""
+
+    low: float = -MOST
+    below: float | str = math.inf
+    may_be_infinite: bool = False
+    may_be_missing: bool = False
+    ascends_to: str | None = None
+
+
 class Array(NamedTuple):
     """An array of a file."""
 
@@ -82,6 +92,9 @@ class Array(NamedTuple):
 
 
 FLOATS = "float64|float32"
+INFINITE, ANY = Limits(may_be_infinite=True), Limits(may_be_infinite=True, may_be_missing=True)
+FROM_ZERO = Limits(0)
+COUNT, SIZE, FINITE = Number(0, 2**62, whole=True), Number(0), Number()
 
 
 def check_header(value: Any, kind: Any, where: str = "") -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 
-FORMAT = 9  # raised when a file of before could no longer be read, or an older version not read what this one writes
+FORMAT = 10  # raised when a file of before could no longer be read, or an older version not read what this one writes
 _BLANK = "0" * 64
 _BEFORE_DIGEST = rb"\"digest\": \""  # as no name or label can stand in a header, where quotes are escaped twice
 _PIECE = 2**20  # bytes of a file that are read, or brought together, at a time

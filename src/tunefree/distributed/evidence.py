@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.states import filled, flatten
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import RunningMean
 from tunefree.theory.evidence import Evidence
@@ -38,13 +37,13 @@ def proved(record: FirstPassRecord, n_features: int, known: RunningMean) -> Prov
     """What a record has; ``known`` are the targets that it began with."""
     risks = {name: asdict(risk) for name, risk in record.risks.items()}
     targets = {name: value - getattr(known, name) for name, value in asdict(record.targets).items()}
-    return Proved(flatten("evidence", record.evidence, n_features)[0], risks, targets)
+    return Proved(record.evidence.arrays(n_features), risks, targets)
 
 
 def add(record: FirstPassRecord, of_shards: Proved, n_features: int, n_outputs: int) -> None:
     """Add the sums of shards to a record."""
     total = proved(record, n_features, RunningMean()).plus(of_shards)
-    record.evidence = filled("evidence", Evidence(n_features, n_outputs), total.arrays, {})
+    record.evidence = Evidence(n_features, n_outputs).restored(total.arrays)
     record.risks.update({name: Progressive(**risk) for name, risk in total.risks.items()})
     record.targets = RunningMean(**total.targets)
 
@@ -57,18 +56,18 @@ def _sum_of_risks(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 def _sum_of_evidence(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Gradients are in units of each feature, powers of two, of which the larger one is kept."""
     both = one, other
-    inverses = [arrays["evidence.inverse"] for arrays in both]
+    inverses = [arrays["inverse"] for arrays in both]
     known = [inverse > 0.0 for inverse in inverses]
     joined = np.where(known[0] & known[1], np.minimum(*inverses), np.maximum(*inverses))
     factors = [
         np.where(is_known, joined / np.where(is_known, inverse, 1.0), 0.0)
         for is_known, inverse in zip(known, inverses, strict=True)
     ]
-    largest = [arrays["evidence.largest"] * factor for arrays, factor in zip(both, factors, strict=True)]
-    sums = [arrays["evidence.gradients"] * factor[:, None] for arrays, factor in zip(both, factors, strict=True)]
+    largest = [arrays["largest"] * factor for arrays, factor in zip(both, factors, strict=True)]
+    sums = [arrays["gradients"] * factor[:, None] for arrays, factor in zip(both, factors, strict=True)]
     by_feature: dict[str, Any] = {
-        "evidence.inverse": joined,
-        "evidence.largest": np.maximum(*largest),
-        "evidence.gradients": sums[0] + sums[1],
+        "inverse": joined,
+        "largest": np.maximum(*largest),
+        "gradients": sums[0] + sums[1],
     }
     return by_feature | {name: one[name] + other[name] for name in one if name not in by_feature}

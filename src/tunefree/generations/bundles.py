@@ -12,6 +12,10 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from tunefree.core.errors import ModelError
+from tunefree.core.part import LEARNED, Part, array, number
+from tunefree.core.schema import COUNT
+
 UNLIMITED = 2**31 - 1  # beyond all features
 MOST_MEMBERS = 255  # of a bundle of columns; code 0 is that of rows that have none of them
 
@@ -71,7 +75,7 @@ class Runs(NamedTuple):
     sizes: np.ndarray  # (r,) features that some rows have
 
 
-class Bundles:
+class Bundles(Part):
     """What tells bundles of features, of the rows so far.
 
     Attributes
@@ -90,10 +94,17 @@ class Bundles:
     Runs(starts=array([1, 5]), stops=array([5, 6]), shares=array([1., 1.]), sizes=array([2, 1]))
     """
 
-    def __init__(self, limits: np.ndarray | None = None, counts: np.ndarray | None = None, rows: int = 0) -> None:
-        self.limits = np.zeros(0, np.int32) if limits is None else limits
-        self.counts = np.zeros(0, np.int64) if counts is None else counts
-        self.rows = rows
+    limits = array("int32", ("b",), LEARNED, low=0)
+    counts = array("int64", ("b",), LEARNED, low=0)
+    rows = number(LEARNED, COUNT)
+
+    def __init__(self) -> None:
+        self.limits, self.counts, self.rows = np.zeros(0, np.int32), np.zeros(0, np.int64), 0
+
+    def check(self) -> None:
+        """Raise a ModelError unless each run ends behind its features."""
+        if not (self.limits > np.arange(len(self.limits))).all():
+            raise ModelError("a bundle ends before its first feature")
 
     def add(self, n: int, row: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
         """Add n rows by their entries, which are not 0; those of a row lie behind each other."""

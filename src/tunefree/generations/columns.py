@@ -7,14 +7,18 @@ is a column of feature ids, a category without an order, and so is a bundle of f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 import numpy as np
 
+from tunefree.core.errors import ModelError
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import MOST, clip
+from tunefree.core.part import LEARNED, Part, argument, array, child, number, scratch
 from tunefree.core.rows import Block, n_rows, row_sums, sparse
+from tunefree.core.schema import COUNT, Flag, Number, Sequence
 from tunefree.generations.bundles import UNLIMITED, Bundles
 from tunefree.generations.reservoir import hashed, hashed_values
 
@@ -30,7 +34,7 @@ NOTHING = np.uint64(0x2545F4914F6CDD1D)  # digest of a row without values; 0 is 
 BUNDLE = 2**32  # a bundle of the features from a up to b has the key -(a * BUNDLE + b)
 
 
-class Columns:
+class Columns(Part):
     """The columns that rows have had so far, each under a key.
 
     Keys are the numbers of features, -1 - q for the column of codes number q, and below -BUNDLE those of bundles. A
@@ -61,23 +65,34 @@ class Columns:
     [1, -1]
     """
 
-    def __init__(
-        self,
-        keys: list[int] | None = None,
-        fills: list[float] | None = None,
-        turns: np.ndarray | None = None,
-        bundles: Bundles | None = None,
-        n_unseen: int = 0,
-        last: int = UNLIMITED,
-    ) -> None:
-        self.keys, self.fills = list(keys or []), list(fills or [])
-        self.turns = np.zeros(0, np.int64) if turns is None else turns
-        self.bundles = Bundles() if bundles is None else bundles
-        self.n_unseen, self.last = n_unseen, last
+    last = argument()
+    keys = number(LEARNED, Sequence(Number(-(2**63), 2**31 - 1, whole=True), MOST_COLUMNS))
+    fills = number(
+        LEARNED,
+        Sequence(Flag()),
+        lambda columns: [fill == 0.0 for fill in columns.fills],
+        lambda columns, are_sparse: setattr(columns, "fills", [0.0 if one else math.nan for one in are_sparse]),
+    )
+    turns = array("int64", (None,), LEARNED, low=0, below=2**21)
+    bundles = child(Bundles, LEARNED)
+    n_unseen = number(LEARNED, COUNT)
+    _place, _numbers, _bundles, _together = scratch(), scratch(), scratch(), scratch()
+
+    def __init__(self, keys: Iterable[int] = (), fills: Iterable[float] = (), last: int = UNLIMITED) -> None:
+        self.keys, self.fills, self.last = list(keys), list(fills), last
+        self.turns, self.bundles, self.n_unseen = np.zeros(0, np.int64), Bundles(), 0
+        self.complete()
+
+    def check(self) -> None:
+        """Raise a ModelError unless each column has a key of its own, and a fill."""
+        if not len({*self.keys}) == len(self.keys) == len(self.fills):
+            raise ModelError("columns have not a key each")
+
+    def complete(self) -> None:
+        """Know the place of each key."""
         self._place = {key: place for place, key in enumerate(self.keys)}
-        self._numbers, self._bundles = np.zeros((0, 2), np.int64), list[tuple[int, int, int]]()
         self._index()
-        self._together: dict[bytes, Any] = {}  # places of columns that came together, by their keys
+        self._together = {}  # places of columns that came together, by their keys
 
     @property
     def is_for_trees(self) -> bool:

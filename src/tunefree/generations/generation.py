@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,13 +14,15 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.numbers import power_below
-from tunefree.core.states import under
+from tunefree.core.part import FIXED, LEARNED, Part, argument, array, child, children, number
+from tunefree.core.schema import COUNT, FINITE, Number, Text
 from tunefree.generations import growing
 from tunefree.generations.columns import is_categorical
 from tunefree.generations.inheritance import Inherited, inherited
 from tunefree.generations.leaves import FrozenLeaves, LivingLeaves, learners_of, log_probabilities, objective_of
 from tunefree.generations.linear import Linear
 from tunefree.generations.problem import Problem, Rates, median_of, prepared, relative, spread_of
+from tunefree.generations.settings import Settings
 from tunefree.generations.trees import Trees
 from tunefree.losses.contract import has_log_link, is_robust
 
@@ -33,6 +34,7 @@ class Birth:
     """What generations of some kinds are grown on."""
 
     rows: int  # learned before, which is also the seed
+    clock: int  # see tunefree.pool.slots.Slot
     keys: np.ndarray  # (c,) int64 of the columns, ascending
     columns: np.ndarray  # (n, c) float64, NaN where nothing is known
     targets: np.ndarray  # (n,) numbers of classes, or numbers
@@ -49,7 +51,7 @@ class Birth:
         return prepared(Problem(*rows, self.n_classes, self.loss, digests=self.digests))
 
 
-class Generation:
+class Generation(Part):
     """A batch model that goes on learning.
 
     Parameters
@@ -64,9 +66,36 @@ class Generation:
         Settings that it was grown with, and what the next one inherits.
     """
 
+    loss = argument()
+    kind = number(FIXED, Text(tuple(growing.KINDS)))
+    clock = number(FIXED, COUNT)
+    rows = number(FIXED, COUNT)
+    n_classes = number(LEARNED, COUNT)
+    n_late = number(LEARNED, COUNT)
+    inherited = number(
+        FIXED,
+        {
+            "settings": dict.fromkeys(Settings._fields, Number(1.0 / 64.0, 256.0)),
+            "saved": FINITE,
+            **dict.fromkeys(("rows", "turn"), COUNT),
+        },
+        lambda part: part.inherited._asdict() | {"settings": part.inherited.settings._asdict()},
+        lambda part, saved: setattr(
+            part, "inherited", Inherited(**saved | {"settings": Settings(**saved["settings"])})
+        ),
+    )
+    keys = array("int64", (None,), FIXED)
+    observations = array("uint64", (None,), FIXED)
+    model = child(lambda header, *_: Linear if header["kind"] == "linear" else Trees, FIXED)
+    living: list[Any] = children(
+        lambda _, header, place: FrozenLeaves if "largest" in header else LivingLeaves,
+        LEARNED,
+        make=lambda generation, header: generation.blank_leaves(header),
+    )
+
     def __init__(self, birth: Birth, kind: str, model: Any, inherited: Inherited) -> None:
         self.inherited = inherited
-        self.kind, self.rows, self.keys = kind, birth.rows, birth.keys
+        self.kind, self.clock, self.rows, self.keys = kind, birth.clock, birth.rows, birth.keys
         self.n_classes, loss = birth.n_classes, birth.loss
         self.observations = np.unique(birth.digests)  # (m,) uint64, ascending: observations, or groups, it may know
         self.model, self.loss, self.n_late = model, loss, 0  # classes that came after the birth
@@ -80,7 +109,7 @@ class Generation:
         elif is_robust(loss) and len(birth.targets):  # or else the first row, if it is an outlier, is the unit
             spread = spread_of(birth.targets, birth.weights, median_of(birth.targets, birth.weights))
             objective = objective._replace(unit=spread, spread=REST, margin=REST, mass=1.0)
-        self.living: list[Any] = [LivingLeaves(*named, n_leaves, n_outputs, objective) for named in learners_of(kind)]
+        self.living = [LivingLeaves(*named, n_leaves, n_outputs, objective) for named in learners_of(kind)]
 
     @classmethod
     def grown(cls, birth: Birth, kind: str, before: Inherited, has_trials: bool) -> Generation | None:
@@ -153,58 +182,14 @@ class Generation:
         other.living = []
         return other
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its trees, of what it remembers, and of what its leaves have learned."""
-        arrays = self.model.save_state().values()
-        return sum(a.nbytes for a in arrays) + self.observations.nbytes + sum(part.nbytes for part in self.living)
+    def blank_leaves(self, header: dict[str, Any]) -> LivingLeaves | FrozenLeaves:
+        """Leaves that know nothing, of as many outputs as there are margins of all classes."""
+        objective = objective_of(self.n_classes, self.loss)
+        if "largest" in header:
+            return FrozenLeaves.bare(objective=objective)
+        n_outputs = self.n_classes if self.n_classes > 2 else 1
+        return LivingLeaves(header["learner"], {}, self.model.n_leaves, n_outputs, objective)
 
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restored` makes the same generation."""
-        arrays = {f"model.{name}": array for name, array in self.model.save_state().items()}
-        arrays |= {"keys": self.keys, "observations": self.observations}
-        header: dict[str, Any] = {"kind": self.kind, "rows": self.rows, "n_classes": self.n_classes - self.n_late}
-        header |= {"n_late": self.n_late, "living": [], "inherited": self.inherited.save_state()}
-        for number, part in enumerate(self.living):
-            of_part, of_header = part.save_state()
-            arrays |= {f"living{number}.{name}": array for name, array in of_part.items()}
-            header["living"].append(of_header)
-        return arrays, header
-
-    @classmethod
-    def restored(cls, arrays: dict[str, np.ndarray], header: dict[str, Any], loss: Any) -> Generation:
-        """The generation that :meth:`save_state` wrote down."""
-        empty = np.empty(0)
-        nothing = empty.reshape(0, 0), empty, empty, np.empty(0, np.uint64)
-        keys = np.array(arrays["keys"], np.int64)
-        birth = Birth(header["rows"], keys, *nothing, header["n_classes"], loss)
-        model = (Linear if header["kind"] == "linear" else Trees).restored(under("model.", arrays), len(keys))
-        generation = cls(birth, header["kind"], model, Inherited.restored(header["inherited"]))
-        generation.observations = np.array(arrays["observations"], np.uint64)
-        generation.know(header["n_classes"] + header["n_late"])
-        for number, saved in enumerate(header["living"]):
-            of_part, living = under(f"living{number}.", arrays), generation.living[number]
-            if "largest" in saved:
-                generation.living[number] = FrozenLeaves.restored(living.objective, of_part, saved)
-            else:
-                living.restore(of_part, saved)
-        return generation
-
-
-def save_all(prefix: str, generations: Iterable[tuple[Generation, dict[str, Any]]]) -> tuple[Any, list[dict[str, Any]]]:
-    """Arrays and headers of generations, from which :func:`restored_all` makes the same; something is added to each."""
-    arrays: dict[str, np.ndarray] = {}
-    headers = []
-    for number, (generation, added) in enumerate(generations):
-        of_generation, header = generation.save_state()
-        arrays |= {f"{prefix}{number}.{name}": array for name, array in of_generation.items()}
-        headers.append(added | header)
-    return arrays, headers
-
-
-def restored_all(
-    prefix: str, arrays: dict[str, np.ndarray], headers: list[dict[str, Any]], loss: Any
-) -> Iterator[tuple[Generation, dict[str, Any]]]:
-    """The generations that :func:`save_all` wrote down, each with its header."""
-    for number, header in enumerate(headers):
-        yield Generation.restored(under(f"{prefix}{number}.", arrays), header, loss), header
+    def check(self) -> None:
+        """Raise a ModelError unless the model is sound."""
+        self.model.check(len(self.keys))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -69,15 +69,6 @@ class Inherited(NamedTuple):
         if self.rows and settings.trees > fewest:
             settings = settings._replace(trees=max(settings.trees * math.sqrt(n / self.rows), fewest))
         return self._replace(settings=settings, rows=n)
-
-    def save_state(self) -> dict[str, Any]:
-        """Numbers from which :meth:`restored` makes the same."""
-        return self._asdict() | {"settings": self.settings._asdict()}
-
-    @classmethod
-    def restored(cls, header: dict[str, Any]) -> Inherited:
-        """What :meth:`save_state` wrote down."""
-        return cls(Settings(**header["settings"]), header["rows"], header["saved"], header["turn"])
 
 
 class Judged(NamedTuple):

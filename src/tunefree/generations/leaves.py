@@ -12,19 +12,20 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tunefree.core import states
-from tunefree.core.fields import padded
+from tunefree.core.fields import FEATURE, OUTPUT, padded
 from tunefree.core.kernels import Kernel, kernel
 from tunefree.core.numbers import LARGEST, MOST
+from tunefree.core.part import FIXED, LEARNED, Part, argument, array, child, number
 from tunefree.core.prefetching import LARGE
 from tunefree.core.programs import Call
 from tunefree.core.rows import Row
+from tunefree.core.schema import Number, Text
 from tunefree.learners import ALL
 from tunefree.learners.contract import Learner, Scale
 from tunefree.learners.reading import read
 from tunefree.losses import loss_of, objectives
 from tunefree.losses.contract import has_log_link
-from tunefree.losses.kinds import Functions, HasObjective
+from tunefree.losses.kinds import Functions, HasObjective, objective_numbers
 from tunefree.losses.loops import Loop
 from tunefree.losses.regression import MARGIN_OF_LOGARITHMS
 
@@ -143,6 +144,9 @@ class LivingLeaves(HasObjective):
         See :mod:`tunefree.losses.objectives`.
     """
 
+    learner = number(FIXED, Text(tuple(ALL)))
+    state = child(lambda header, *_: ALL[header["learner"]], LEARNED, axes={FEATURE: "leaves", OUTPUT: "outputs"})
+
     def __init__(self, learner: str, settings: dict[str, float], n_leaves: int, n_outputs: int, objective: Any) -> None:
         self.objective, self.learner = objective, learner
         self.state = ALL[learner](n_leaves, n_outputs, **settings)
@@ -212,21 +216,6 @@ class LivingLeaves(HasObjective):
             self.state.squares[:, first + n_before :] = 1.0
         self.objective = objective_of(n_classes, None)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its statistics."""
-        return self.state.nbytes
-
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` makes the same."""
-        objective = {name: value for name, value in self.objective._asdict().items() if name != "loss"}
-        return {f"leaves.{name}": array for name, array in self.state.arrays().items()}, {"objective": objective}
-
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save_state` gave, of as many leaves."""
-        self.state.restore(states.under("leaves.", arrays))
-        self.objective = self.objective._replace(**header["objective"])
-
 
 def finite_sum(margins: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Sums of margins; the largest number of its sign in place of what is beyond it.
@@ -240,7 +229,7 @@ def finite_sum(margins: np.ndarray, others: np.ndarray) -> np.ndarray:
         return np.clip(margins + others, -MOST, MOST)
 
 
-class FrozenLeaves:
+class FrozenLeaves(Part):
     """The weights of leaves that no longer learn.
 
     Parameters
@@ -252,6 +241,11 @@ class FrozenLeaves:
     largest : float
         Absolute value of a weight.
     """
+
+    objective = argument()
+    objective_numbers = objective_numbers()
+    levels = array("float32|float16", ("leaves", "outputs"), FIXED)
+    largest = number(FIXED, Number(0))
 
     def __init__(self, objective: Any, levels: np.ndarray, largest: float) -> None:
         self.objective, self.levels, self.largest = objective, levels.astype(np.float32), largest
@@ -270,21 +264,6 @@ class FrozenLeaves:
     def frozen(self) -> FrozenLeaves:
         """The same."""
         return self
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the weights."""
-        return self.levels.nbytes
-
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restored` makes the same."""
-        objective = {name: value for name, value in self.objective._asdict().items() if name != "loss"}
-        return {"levels": self.levels.astype(np.float16)}, {"largest": self.largest, "objective": objective}
-
-    @classmethod
-    def restored(cls, objective: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> FrozenLeaves:
-        """What :meth:`save_state` wrote down; ``objective`` is a blank one of the same task and loss."""
-        return cls(objective._replace(**header["objective"]), np.array(arrays["levels"]), header["largest"])
 
 
 def objective_of(n_classes: int, loss: Any) -> Any:

@@ -17,9 +17,9 @@ from tunefree.core.errors import ModelError
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import clip, scaled
 from tunefree.core.programs import Call
+from tunefree.core.schema import FROM_ZERO, Limits
 from tunefree.generations.problem import Problem, centre_of, spread_of
 from tunefree.generations.settings import USUAL, Settings
-from tunefree.generations.trees import arrays_of
 from tunefree.losses import Square
 from tunefree.losses.objectives import measured, regression
 
@@ -37,11 +37,13 @@ FARTHEST = 8.0  # standard deviations from the mean, where numbers are clipped
 class Linear(NamedTuple):
     """Linear models of columns, one for each strength."""
 
-    sources: np.ndarray  # (d,) int64: the column of each weight
-    levels: np.ndarray  # (d,) float64: id of the category that it is for; NaN where it is for the number itself
-    means: np.ndarray  # (d,) float64: of the numbers, and shares of the categories; they stand for unknown ones
-    scales: np.ndarray  # (d,) float64
-    weights: np.ndarray  # (strengths, d + 1, K) float64: that of the constant first; K = 1 of numbers and two classes
+    sources: Annotated[np.ndarray, "int64[d]", FROM_ZERO]  # the column of each weight
+    # Id of the category that it is for; NaN where it is for the number itself.
+    levels: Annotated[np.ndarray, "float64[d]", Limits(may_be_missing=True)]
+    means: Annotated[np.ndarray, "float64[d]"]  # of the numbers, and shares of categories; they stand for unknown ones
+    scales: Annotated[np.ndarray, "float64[d]", Limits(low=5e-324)]
+    # (strengths, d + 1, K): that of the constant first; K = 1 of numbers and two classes
+    weights: Annotated[np.ndarray, "float64[3, d+1, outputs]"]
 
     @property
     def n_leaves(self) -> int:
@@ -76,28 +78,10 @@ class Linear(NamedTuple):
         write(*arguments)
         return np.empty((len(features), 0), np.int32), margins
 
-    def save_state(self) -> dict[str, np.ndarray]:
-        """Plain arrays from which :meth:`restored` makes the same models."""
-        return dict(self._asdict())
-
-    @classmethod
-    def restored(cls, arrays: dict[str, np.ndarray], n_columns: int) -> Linear:
-        """The linear models of a file.
-
-        Raises
-        ------
-        ModelError
-            If its arrays do not fit each other.
-        """
-        kinds = {"sources": ("lq", 1), "weights": ("d", 3)} | dict.fromkeys(("levels", "means", "scales"), ("d", 1))
-        model = cls(**arrays_of(arrays, kinds))
-        d, shape = len(model.sources), model.weights.shape
-        fits = all(len(part) == d for part in model[1:4]) and shape[:2] == (len(STRENGTHS), d + 1) and shape[2] > 0
-        is_finite = all(np.isfinite(part).all() for part in (model.means, model.scales, model.weights))
-        is_sound = fits and is_finite and (model.scales > 0.0).all()
-        if not (is_sound and ((model.sources >= 0) & (model.sources < n_columns)).all()):
+    def check(self, n_columns: int) -> None:
+        """Raise a ModelError if it has weights of other columns than so many."""
+        if (self.sources >= n_columns).any():
             raise ModelError("a linear generation in the file is damaged; train the model anew")
-        return model
 
 
 @kernel

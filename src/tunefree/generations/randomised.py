@@ -40,7 +40,9 @@ MOST_VALUES = 2**15  # leaves of a tree times outputs
 class Work(NamedTuple):
     """Arrays in which one tree after another is grown; what is said of the rows of a node lies behind each other."""
 
-    rows: Annotated[np.ndarray, "uint32[rows]"]
+    drawn: Annotated[np.ndarray, "uint32[rows]"]  # for the tree, and then the others
+    drawn_codes: Annotated[np.ndarray, "uint8[columns, rows]"]  # of these, so that they are near each other
+    rows: Annotated[np.ndarray, "uint32[rows]"]  # places among those drawn; in a leaf, numbers of rows
     packed: Annotated[np.ndarray, "int64[rows]"]  # see packed_rows
     spare_rows: Annotated[np.ndarray, "uint32[rows]"]
     spare_packed: Annotated[np.ndarray, "int64[rows]"]
@@ -51,9 +53,10 @@ class Work(NamedTuple):
     sums: Annotated[np.ndarray, "float64[leaves, sums]"]  # exact: K of the classes or targets by weight, and the weight
 
     @classmethod
-    def create(cls, n: int, n_leaves: int, n_outputs: int) -> Work:
-        """Room for trees of so many rows, leaves and outputs."""
-        of_rows = [np.empty(n, kind) for kind in (*(np.uint32, np.int64) * 2, np.uint8)]
+    def create(cls, n: int, n_columns: int, n_leaves: int, n_outputs: int) -> Work:
+        """Room for trees of so many rows, columns, leaves and outputs."""
+        drawn = np.empty(n, np.uint32), np.empty((n_columns, n), np.uint8)
+        of_rows = [*drawn, *(np.empty(n, kind) for kind in (*(np.uint32, np.int64) * 2, np.uint8))]
         of_nodes = [np.empty(2 * n_leaves - 1, np.int64) for _ in range(2)]
         totals, sums = np.empty((2 * n_leaves - 1, n_outputs), np.int64), np.empty((n_leaves, n_outputs + 1))
         return cls(*of_rows, *of_nodes, totals, sums)  # type: ignore[call-arg]
@@ -83,11 +86,22 @@ def packed_rows(targets: np.ndarray, weights: np.ndarray, has_classes: bool, ran
     )
 
 
+def draw(work, codes, share, start):
+    """Draw about a share of the rows, and lay their codes side by side; returns how many there are."""
+    n = np.int64(draw_rows(work.drawn, work.spare_rows, share, start))
+    for p in range(np.uint64(n)):
+        work.rows[p] = p
+    for j in range(len(codes)):
+        for p in range(np.uint64(n)):
+            work.drawn_codes[j, p] = codes[j, work.drawn[p]]
+    return n
+
+
 def differs(work, targets, node):
     """Whether the targets of a node differ."""
-    rows = work.rows[work.first[node] : work.last[node]]
-    p, target = 1, targets[rows[0]]
-    while p < len(rows) and targets[rows[p]] == target:
+    rows, drawn = work.rows[work.first[node] : work.last[node]], work.drawn
+    p, target = 1, targets[drawn[rows[0]]]
+    while p < len(rows) and targets[drawn[rows[p]]] == target:
         p += 1
     return p < len(rows)
 
@@ -132,7 +146,7 @@ def gain_of(total, sides, whole, part, low, high):
     return squares / np.float64(weight) + squares_of_rest / np.float64(rest)
 
 
-def draw_split(work, node, codes, tries, order, state, sides, best_left, low, high):
+def draw_split(work, node, tries, order, state, sides, best_left, low, high):
     """The best of the cuts of so many columns that vary in a node, each at the code of a random row; -1 for none."""
     first, last, total = work.first[node], work.last[node], work.totals[node]
     best, column, cut, tried, whole = -1.0, -1, 0, 0, np.int64(0)
@@ -143,7 +157,7 @@ def draw_split(work, node, codes, tries, order, state, sides, best_left, low, hi
             break
         z = q + int(next_random(state) * (len(order) - q))
         order[q], order[z] = order[z], order[q]
-        of_column = codes[order[q]]
+        of_column = work.drawn_codes[order[q]]
         one = int(of_column[work.rows[first + int(next_random(state) * (last - first))]])
         two = int(of_column[work.rows[first + int(next_random(state) * (last - first))]])
         lowest, highest = min(one, two), max(one, two)
@@ -191,11 +205,12 @@ def partition(work, node, of_column, cut):
 
 
 def sum_leaf(work, node, leaf, targets, weights):
-    """Write exact sums of the rows of a leaf."""
+    """Write exact sums of the rows of a leaf, which are numbered as before the draw."""
     sums, width = work.sums[leaf], work.sums.shape[1] - 1
     sums[:] = 0.0
     for p in range(work.first[node], work.last[node]):
-        r = work.rows[p]
+        r = work.drawn[work.rows[p]]
+        work.rows[p] = r
         sums[width] += weights[r]
         if width == 1:
             sums[0] += weights[r] * targets[r]
@@ -226,10 +241,10 @@ def grow_tree(
     next_random(state)
     has_classes, total = len(sides) > 1, work.totals[0]
     low, high = fields_of_rows(len(targets), has_classes)
-    n = np.int64(draw_rows(work.rows, work.spare_rows, share, state[0]))
+    n = draw(work, codes, share, state[0])
     total[:] = 0
     for p in range(np.uint64(n)):
-        both = packed[work.rows[p]]
+        both = packed[work.drawn[p]]
         work.packed[p] = both
         if has_classes:
             total[np.uint64(both) >> np.uint64(CLASS)] += both & ((1 << CLASS) - 1)
@@ -239,15 +254,15 @@ def grow_tree(
     while v < n_nodes:
         column, cut = -1, 0
         if work.last[v] - work.first[v] >= least and n_nodes + 2 <= len(nodes) and differs(work, targets, v):
-            column, cut = draw_split(work, v, codes, tries, order, state, sides, best_left, low, high)
+            column, cut = draw_split(work, v, tries, order, state, sides, best_left, low, high)
         if column < 0:
             sum_leaf(work, v, n_leaves, targets, weights)
             nodes[v, 0], nodes[v, 1] = LEAF, n_leaves
             n_leaves += 1
         else:
-            end, n_missing = partition(work, v, codes[column], cut)
+            end, n_missing = partition(work, v, work.drawn_codes[column], cut)
             before = np.uint64(work.first[v])
-            is_left = default_left(n_missing, end - before, np.uint64(work.last[v]) - end, work.rows[before])
+            is_left = default_left(n_missing, end - before, np.uint64(work.last[v]) - end, work.drawn[work.rows[before]])
             nodes[v, 0], nodes[v, 1] = column << COLUMN | cut << CODE | np.int64(is_left), n_nodes
             work.first[n_nodes], work.last[n_nodes] = work.first[v], end
             work.first[n_nodes + 1], work.last[n_nodes + 1] = end, work.last[v]
@@ -349,7 +364,7 @@ def grow_randomised(
     random, structures, values = np.random.default_rng([seed, 2]), [], []
     tries = n_tried(len(varying), problem.n_classes, settings.columns)
     work, sides = (
-        Work.create(n, room.leaves, n_outputs),
+        Work.create(n, len(codes), room.leaves, n_outputs),
         (np.empty((n_outputs, 2), np.int64), np.empty(n_outputs, np.int64)),
     )
     state, nodes = random.integers(1, 2**63, 1).astype(np.uint64), np.empty((2 * room.leaves - 1, 2), np.int32)

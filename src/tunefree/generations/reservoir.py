@@ -11,6 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.core.errors import ModelError
+from tunefree.core.part import LEARNED, Part, argument, array, number
+from tunefree.core.schema import COUNT, Number
+
 MOST_ROWS = 2**20  # kept, if they are not too wide; beyond, sums over the rows lack bits
 FEWEST_OF = 2**7  # one row of so many is kept, however wide they are
 ARRAYS = ("columns", "targets", "weights", "digests")
@@ -33,7 +37,7 @@ def hashed_values(features: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.where(known == 0.0, np.uint64(0), hashed(known.view(np.uint64) + keys))
 
 
-class Reservoir:
+class Reservoir(Part):
     """Some rows of a stream, with their targets, weights and digests.
 
     Parameters
@@ -56,6 +60,14 @@ class Reservoir:
     array([1., 2.])
     """
 
+    latest = argument()
+    most = number(LEARNED, Number(1, MOST_ROWS, whole=True))
+    rows = number(LEARNED, COUNT)
+    columns = array("float64|float32", ("n", None), LEARNED, may_be_infinite=True, may_be_missing=True)
+    targets = array("float64", ("n",), LEARNED)
+    weights = array("float64", ("n",), LEARNED)
+    digests = array("uint64", ("n",), LEARNED)
+
     def __init__(self, latest: int = 0, most: int = MOST_ROWS) -> None:
         self.latest, self.most, self.rows = latest, most, 0
         self.columns = np.empty((0, 0))  # (capacity, c), NaN where nothing is known
@@ -72,11 +84,6 @@ class Reservoir:
     def n_kept(self) -> int:
         """Rows that are kept."""
         return min(self.rows, self.capacity)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its arrays."""
-        return sum(getattr(self, name).nbytes for name in ARRAYS)
 
     def add(
         self, columns: np.ndarray, targets: np.ndarray, weights: np.ndarray, digests: np.ndarray, fills: list[float]
@@ -144,16 +151,12 @@ class Reservoir:
                 setattr(self, name, np.zeros((before + added, *array.shape[1:]), array.dtype))
                 getattr(self, name)[:before] = array
 
-    def save_state(self) -> dict[str, np.ndarray]:
-        """Arrays from which :meth:`restore` makes the same; columns in single precision where that has all digits."""
-        arrays = self.kept()
-        with np.errstate(over="ignore"):
-            singles = arrays["columns"].astype(np.float32)
-        is_exact = ((singles == arrays["columns"]) | np.isnan(singles)).all()
-        return arrays | ({"columns": singles} if is_exact else {})
-
-    def restore(self, arrays: dict[str, np.ndarray], rows: int) -> None:
-        """Take over what :meth:`save_state` gave after so many rows."""
-        self.rows = rows
+    def prepare(self) -> None:
+        """Have room for the rows that are kept, and no more."""
         for name in ARRAYS:
-            setattr(self, name, np.array(arrays[name], getattr(self, name).dtype))
+            setattr(self, name, getattr(self, name)[: self.n_kept])
+
+    def check(self) -> None:
+        """Raise a ModelError unless as many rows are kept as the header tells."""
+        if len(self.targets) != self.n_kept:
+            raise ModelError(f"there are {len(self.targets)} rows of a sample, where the header tells {self.n_kept}")

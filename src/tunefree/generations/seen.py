@@ -11,6 +11,7 @@ from typing import Annotated
 import numpy as np
 
 from tunefree.core.kernels import kernel
+from tunefree.core.part import LEARNED, Part, array
 
 PLACES = 2**18  # of digests; the place of one is its last bits
 
@@ -30,7 +31,7 @@ def _add(
             table[place] = digests[i]
 
 
-class Seen:
+class Seen(Part):
     """The latest observations that were learned.
 
     Attributes
@@ -44,6 +45,8 @@ class Seen:
     >>> seen.add(np.array([5, 6, 5], np.uint64), np.ones(3)), seen.knows(np.array([6, 7], np.uint64))
     (array([False, False,  True]), array([ True, False]))
     """
+
+    table = array("uint64", (None,), LEARNED, read=lambda seen: seen.digests, write=lambda seen, of: seen.put(of))
 
     def __init__(self) -> None:
         self.table = np.zeros(0, np.uint64)
@@ -63,16 +66,15 @@ class Seen:
         is_known: np.ndarray = self.table[_places(digests)] == digests
         return is_known
 
-    def save_state(self) -> dict[str, np.ndarray]:
-        """Arrays from which :meth:`restore` makes the same."""
-        return {"seen.digests": self.table[np.flatnonzero(self.table)]}
+    @property
+    def digests(self) -> np.ndarray:
+        """All observations in the table."""
+        return self.table[np.flatnonzero(self.table)]
 
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what :meth:`save_state` gave."""
-        digests = np.array(arrays["seen.digests"], np.uint64)
-        if len(digests):
-            self.table = np.zeros(PLACES, np.uint64)
-            self.table[_places(digests)] = digests
+    def put(self, digests: np.ndarray) -> None:
+        """Begin with a table of these."""
+        self.table = np.zeros(PLACES if len(digests) else 0, np.uint64)
+        self.table[_places(digests)] = digests
 
 
 def _places(digests: np.ndarray) -> np.ndarray:

@@ -9,7 +9,6 @@ import numpy as np
 from tunefree.core.errors import ModelError
 from tunefree.core.kernels import kernel
 from tunefree.core.programs import Call
-from tunefree.core.states import under
 from tunefree.generations.bins import Bins, codes_of
 
 LEAF = -1  # instead of a test
@@ -17,34 +16,22 @@ COLUMN, CODE, CODES = 9, 1, 255  # a test is column << COLUMN | code << CODE | (
 SET = CODES << CODE  # instead of a code: a set of codes goes right
 WORDS = 4  # of 64 bits, one for each code
 
-_OF_BINS = {"starts": ("lq", 1), "points": ("d", 1), "ranks": ("B", 1), "is_categorical": ("?", 1)}
-_OF_TREES = {
-    "roots": ("i", 1),
-    "nodes": ("i", 2),
-    "sets": ("QL", 2),
-    "values": ("fd", 2),
-    "start": ("d", 1),
-    "is_averaged": ("?", 0),
-    "n_classes": ("lq", 0),
-    "least": ("d", 0),
-}
-
 
 class Trees(NamedTuple):
     """The trees of one generation."""
 
     bins: Bins  # of the columns
-    roots: np.ndarray  # (trees,) int32: the first node of each tree
-    nodes: np.ndarray  # (nodes, 2) int32: test, and left child (the right one is next to it); LEAF, and number of leaf
-    sets: np.ndarray  # (sets, WORDS) uint64: bits of the codes that go right; of a node, at half its left child
-    values: np.ndarray  # (leaves, K) float32, of numbers float64: parts of the margins (boosted), or means (averaged)
-    start: np.ndarray  # (K,) float64: the margins to which values are added
-    is_averaged: np.ndarray  # () bool: predictions are means of values over trees
-    n_classes: np.ndarray  # () int64: 0 for numbers
-    least: (
-        np.ndarray
-    )  # () float64: what a share of a class is at least; of numbers 0, or what a mean is whose logarithm
-    #   is predicted
+    roots: Annotated[np.ndarray, "int32[trees]"]  # the first node of each tree
+    # Of each node a test, and its left child (the right one is next to it); or LEAF, and the number of the leaf.
+    nodes: Annotated[np.ndarray, "int32[nodes, 2]"]
+    sets: Annotated[np.ndarray, "uint64[sets, 4]"]  # bits of the codes that go right; of a node, at half its left child
+    # Parts of the margins (boosted), or means (averaged); of numbers in double precision.
+    values: Annotated[np.ndarray, "float32|float64[leaves, outputs]"]
+    start: Annotated[np.ndarray, "float64[outputs]"]  # the margins to which values are added
+    is_averaged: Annotated[np.ndarray, "bool[]"]  # predictions are means of values over trees
+    n_classes: Annotated[np.ndarray, "int64[]"]  # 0 for numbers
+    # What a share of a class is at least; of numbers 0, or what a mean is whose logarithm is predicted.
+    least: Annotated[np.ndarray, "float64[]"]
 
     @property
     def n_leaves(self) -> int:
@@ -87,22 +74,9 @@ class Trees(NamedTuple):
         means = sums / max(len(self.roots), 1)
         return leaves, (margins_of_means(self, means, self.least) if self.is_averaged else sums)[None]
 
-    def save_state(self) -> dict[str, np.ndarray]:
-        """Plain arrays from which :meth:`restored` makes the same trees."""
-        arrays = {name: np.asarray(array) for name, array in self._asdict().items() if name != "bins"}
-        return arrays | {f"bins.{name}": array for name, array in self.bins._asdict().items()}
-
-    @classmethod
-    def restored(cls, arrays: dict[str, np.ndarray], n_columns: int) -> Trees:
-        """The trees of a file.
-
-        Raises
-        ------
-        ModelError
-            If a walk could leave the arrays, or never end.
-        """
-        bins = Bins(**arrays_of(under("bins.", arrays), _OF_BINS))
-        trees = cls(bins, **arrays_of(arrays, _OF_TREES))
+    def check(self, n_columns: int) -> None:
+        """Raise a ModelError if a walk of rows with so many columns could leave the arrays, or never end."""
+        trees, bins = self, self.bins
         test, target, n_classes = trees.nodes[:, 0], trees.nodes[:, -1], int(trees.n_classes)
         inner = test >= 0
         has_set, starts = inner & (test & SET == SET), bins.starts
@@ -117,15 +91,12 @@ class Trees(NamedTuple):
             and ((target[~inner] >= 0) & (target[~inner] < len(trees.values))).all()
             and ((trees.roots >= 0) & (trees.roots < len(test))).all()
             and (target[has_set] >> 1 < len(trees.sets)).all()
-            and trees.nodes.shape[1] == 2
-            and trees.sets.shape[1] == WORDS
             and trees.values.shape[1] == len(trees.start) == (n_classes if n_classes > 2 else 1)
             and all(np.isfinite(part).all() for part in (bins.points, trees.values, trees.start, trees.least))
             and (trees.least > 0.0 or not (trees.is_averaged and n_classes))
         )
         if not is_sound:
             raise ModelError("the trees in the file are damaged; train the model anew")
-        return trees
 
 
 def is_in(sets, place, code):
@@ -282,23 +253,3 @@ def joined(
     of_trees = ends[:-1].astype(np.int32), nodes, sets if sets.any() else sets[:0], leaves
     scalars = np.array(is_averaged), np.array(n_classes, np.int64), np.array(least, np.float64)
     return Trees(bins, *of_trees, np.asarray(start, np.float64), *scalars)
-
-
-def arrays_of(arrays: dict[str, np.ndarray], kinds: dict[str, tuple[str, int]]) -> dict[str, np.ndarray]:
-    """The arrays of a file under some names; ModelError if one is missing, or of another kind.
-
-    ``kinds`` has the characters of the data types that an array may have, and its number of axes, under its name.
-
-    Examples
-    --------
-    >>> arrays_of({"roots": np.zeros(1, np.int32)}, {"roots": ("i", 1)})
-    {'roots': array([0], dtype=int32)}
-    """
-    sound = {}
-    for name, (characters, n_axes) in kinds.items():
-        array = np.asarray(arrays.get(name))
-        array = array.reshape(()) if n_axes == 0 and array.size == 1 else array
-        if array.dtype.char not in characters or array.ndim != n_axes:
-            raise ModelError(f"{name!r} of a generation in the file is damaged; train the model anew")
-        sound[name] = np.array(array, order="C")
-    return sound

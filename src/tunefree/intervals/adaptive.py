@@ -35,6 +35,7 @@ import numpy as np
 
 from tunefree.core.kernels import kernel
 from tunefree.core.numbers import clip
+from tunefree.core.schema import FROM_ZERO
 
 LATEST = 512  # scores
 FINEST, N_STEPS = 0.0125, 6  # the smallest step, and how many there are; each is twice the one before
@@ -46,11 +47,11 @@ class Adaptive(NamedTuple):
 
     targets: Annotated[np.ndarray, "float64[levels]"]  # tau, ascending
     levels: Annotated[np.ndarray, "float64[levels, steps]"]  # a_k of the experts
-    weights: Annotated[np.ndarray, "float64[levels, steps]"]  # w_k
+    weights: Annotated[np.ndarray, "float64[levels, steps]", FROM_ZERO]  # w_k
     below: Annotated[np.ndarray, "float64[levels]"]  # scores that were below the quantile
     latest: Annotated[np.ndarray, "float64[latest]"]  # scores; that of row t at place t mod LATEST
     ordered: Annotated[np.ndarray, "float64[latest]"]  # the same, ascending
-    rows: Annotated[np.ndarray, "float64[1]"]  # scores so far
+    rows: Annotated[np.ndarray, "float64[1]", FROM_ZERO]  # scores so far
 
     @classmethod
     def create(cls, targets: tuple[float, ...]) -> Self:

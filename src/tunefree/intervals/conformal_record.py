@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.numbers import CEILING, LOG_CEILING, within
-from tunefree.core.states import under
+from tunefree.core.part import FIXED, LEARNED, RECORD, Part, argument, child, number
+from tunefree.core.schema import COUNT, Number
 from tunefree.generations.reservoir import Reservoir
 from tunefree.intervals.adaptive import Adaptive, follow, most_missed
 from tunefree.intervals.conformal import check_enough, evidence_for, levels_around, quantile, recency
@@ -78,7 +79,7 @@ class Units(NamedTuple):
         return np.ones(len(predictions)) if self.widths is None else self.widths.of(matrix, within(predictions))
 
 
-class ConformalRecord:
+class ConformalRecord(Part):
     """Scores of the rows of a pass, and widths of residuals.
 
     Parameters
@@ -103,11 +104,19 @@ class ConformalRecord:
         Rows learned when widths are grown next.
     """
 
+    loss, power = argument(), argument()
+    rows = number(LEARNED, COUNT)
+    next = number(LEARNED, Number(1, 2**62, whole=True))
+    scores = child(Reservoir, LEARNED)
+    residuals = child(Reservoir, RECORD, blank=lambda record: Reservoir(most=MOST_RESIDUALS))
+    widths = child(Widths, FIXED, may_be_none=True)
+    adaptive = child(Adaptive, LEARNED)
+
     def __init__(self, loss: Any) -> None:
         self.loss, self.rows, self.next = loss, 0, FIRST
         self.power = loss.power if has_log_link(loss) else None
         self.scores, self.residuals = Reservoir(most=MOST_SCORES), Reservoir(most=MOST_RESIDUALS)
-        self.widths: Widths | None = None
+        self.widths = None
         self.adaptive = Adaptive.create(TAILS if self.is_of_numbers else COVERAGES)
 
     @property
@@ -175,10 +184,6 @@ class ConformalRecord:
         if self.widths is not None:
             self.widths = Widths(self.widths.mean, None, 0)
 
-    def reduce(self) -> None:
-        """Keep what predicts."""
-        self.residuals = Reservoir(most=MOST_RESIDUALS)
-
     def quantile(
         self, level: float, is_over: bool, asked: str, code: int | None = None, curve: LearningCurve | None = None
     ) -> float:
@@ -245,32 +250,3 @@ class ConformalRecord:
             missed = sum(most_missed(side, rows) for side in sides)
             covered[coverage] = (within_ends / max(rows, 1), max(1.0 - missed / max(rows, 1), 0.0))
         return covered
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its arrays."""
-        of_widths = 0 if self.widths is None else self.widths.nbytes
-        return self.scores.nbytes + self.residuals.nbytes + of_widths + sum(array.nbytes for array in self.adaptive)
-
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` makes the same."""
-        arrays = {f"adaptive.{name}": array for name, array in self.adaptive._asdict().items()}
-        header: dict[str, Any] = {"rows": self.rows, "next": self.next, "widths": None}
-        for name in ("scores", "residuals"):
-            kept = getattr(self, name)
-            arrays |= {f"{name}.{part}": array for part, array in kept.save_state().items()}
-            header[name] = kept.rows
-        if self.widths is not None:
-            of_widths, header["widths"] = self.widths.save_state()
-            arrays |= {f"widths.{name}": array for name, array in of_widths.items()}
-        return arrays, header
-
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save_state` gave."""
-        self.rows, self.next = header["rows"], header["next"]
-        for name in ("scores", "residuals"):
-            getattr(self, name).restore(under(f"{name}.", arrays), header[name])
-        if header["widths"] is not None:
-            self.widths = Widths.restored(under("widths.model.", arrays), header["widths"])
-        for name, array in self.adaptive._asdict().items():
-            array[...] = arrays[f"adaptive.{name}"]

@@ -8,11 +8,14 @@ of residuals, and roots are shrunk towards their mean; so residuals of heavy tai
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from tunefree.core.errors import ModelError
 from tunefree.core.numbers import CEILING, within
+from tunefree.core.part import FIXED, Part, child, number
+from tunefree.core.schema import Number
 from tunefree.generations.columns import is_categorical
 from tunefree.generations.problem import Problem, binned, relative
 from tunefree.generations.randomised import grow_randomised
@@ -26,7 +29,7 @@ SHRINKAGE = 0.5  # part of the mean root that is added to those of the trees
 LEAST = 1e-150  # of a width, so that scores are finite
 
 
-class Widths(NamedTuple):
+class Widths(Part):
     """Expected residuals of rows.
 
     Examples
@@ -35,9 +38,19 @@ class Widths(NamedTuple):
     array([9., 9.])
     """
 
-    mean: float  # root of a residual
-    trees: Trees | None  # of roots, on the prediction and the columns of rows
-    n_columns: int  # that the trees know, with the prediction
+    mean = number(FIXED, Number(0))  # root of a residual
+    trees = child(Trees, FIXED, may_be_none=True)  # of roots, on the prediction and the columns of rows
+    n_columns = number(FIXED, Number(0, 2**31 - 1, whole=True))  # that the trees know, with the prediction
+
+    def __init__(self, mean: float = 0.0, trees: Trees | None = None, n_columns: int = 0) -> None:
+        self.mean, self.trees, self.n_columns = mean, trees, n_columns
+
+    def check(self) -> None:
+        """Raise a ModelError unless the trees are sound, and those of a number."""
+        if self.trees is not None:
+            self.trees.check(self.n_columns)
+            if self.trees.n_outputs != 1:
+                raise ModelError("widths are not of a number")
 
     def of(self, matrix: np.ndarray, predictions: np.ndarray) -> np.ndarray:
         """The widths (n,) of rows, by their columns (n, c), of which later ones may be new, and their predictions."""
@@ -71,21 +84,3 @@ class Widths(NamedTuple):
         columns = np.ascontiguousarray(kept["columns"])
         problem = Problem(columns, is_code, roots, weights, 0, Square())
         return cls(mean, grow_randomised(binned(problem), rows, n_trees=N_TREES, fewest=FEWEST), n_columns)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its trees."""
-        return 0 if self.trees is None else sum(array.nbytes for array in self.trees.save_state().values())
-
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restored` makes the same."""
-        arrays = {} if self.trees is None else self.trees.save_state()
-        header = {"mean": self.mean, "n_columns": self.n_columns}
-        return {f"model.{name}": array for name, array in arrays.items()}, header
-
-    @classmethod
-    def restored(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Widths:
-        """What :meth:`save_state` wrote down; ``arrays`` are those of the trees, under their names."""
-        n_columns = header["n_columns"]
-        trees: Any = Trees.restored(arrays, n_columns) if n_columns else None
-        return cls(float(header["mean"]), trees, n_columns)

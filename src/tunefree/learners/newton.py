@@ -23,12 +23,13 @@ cost.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tunefree.core.fields import EVEN, ODD, OUTPUT, Field, per_coordinate, per_feature, setting, single
+from tunefree.core.fields import EVEN, FEATURE, ODD, OUTPUT, Field, per_coordinate, per_feature, setting, single
 from tunefree.core.numbers import LARGEST, bounded, unit_below
+from tunefree.core.schema import Limits
 from tunefree.learners.contract import Learner, Traits
 
 MOST_NUMBERS = 2**18  # of all matrices together
@@ -53,11 +54,12 @@ class Newton(Learner):
     corrections: Any = Field((OUTPUT, DEEP, SIDE), "C x of those that wait", parity=EVEN)
     ratios: Any = Field((OUTPUT, DEEP), "s / (1 + s x'C x) of those that wait", parity=EVEN)
     directions: Any = Field((SIDE,), "C x of the output at hand", is_saved=False)
-    waiting = single("corrections that wait")
-    used = single("features below it may have been seen")
+    waiting = single("corrections that wait", limits=Limits(0, DEPTH + 1))
+    used = single("features below it may have been seen", limits=Limits(0, "side+1"))
     is_off = single("1 once a row had a feature beyond the matrices")
     natural = single("natural loss of the latest round")
     variance = setting(1.0, "prior variance of a weight, in units of scale.margin and of the natural slope")
+    axes_of_files: ClassVar = {FEATURE: SIDE}  # it keeps as many features as its matrices have
     traits = Traits(can_be_averaged=False, second_order=True, can_replay=True)
 
     def __init__(self, n_features: int, n_outputs: int = 1, **settings: float) -> None:

@@ -15,6 +15,8 @@ import numpy as np
 
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import clip, finite
+from tunefree.core.part import LEARNED, Part, argument, number, scratch
+from tunefree.core.schema import Mapping, Number
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.labels import Binary, OneAgainstAll
 from tunefree.losses.multinomial import (
@@ -83,11 +85,26 @@ def arrays_of(objective: Any) -> Arrays:
     return Arrays(np.array([KINDS.index(type(objective)), code]), numbers)
 
 
-class HasObjective:
+def numbers_of(objective: Any) -> dict[str, float]:
+    """The numbers of an objective, without its loss."""
+    return {name: value for name, value in objective._asdict().items() if name != "loss"}
+
+
+def _take_over(part: Any, numbers: dict[str, float]) -> None:
+    part.objective = part.objective._replace(**numbers)
+
+
+def objective_numbers() -> Any:
+    """A field of a part: the numbers of its attribute ``objective``, which has its loss from elsewhere."""
+    return number(LEARNED, Mapping(Number()), lambda part: numbers_of(part.objective), _take_over)
+
+
+class HasObjective(Part):
     """What learns with an objective, which it keeps as arrays that loops over rows change."""
 
-    arrays: Arrays
-    _objective: Any  # whose numbers may have changed since
+    _objective = argument()  # whose numbers may have changed since
+    arrays: Any = scratch(lambda part: arrays_of(part._objective))
+    objective_numbers = objective_numbers()
 
     @property
     def objective(self) -> Any:
@@ -97,7 +114,7 @@ class HasObjective:
     @objective.setter
     def objective(self, objective: Any) -> None:
         arrays, self._objective = arrays_of(objective), objective
-        if hasattr(self, "arrays") and len(self.arrays.numbers) == len(arrays.numbers):
+        if "arrays" in vars(self) and len(self.arrays.numbers) == len(arrays.numbers):
             for before, array in zip(self.arrays, arrays, strict=True):
                 before[:] = array  # where they are, since programs have their addresses
         else:

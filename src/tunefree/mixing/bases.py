@@ -19,6 +19,8 @@ from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
+from tunefree.core.schema import FROM_ZERO, INFINITE
+
 FASTEST, SLOW, MOST_RATE = 4.0, 20.0, 0.9  # eta_t = min(FASTEST / sqrt(SLOW + t), MOST_RATE)
 HASTE = 3.0  # round t counts like t^(HASTE - 1) in means
 STEEPEST = 50.0  # most by which the logarithm of an exponential weight changes in a round, relative to the best
@@ -28,14 +30,16 @@ LEAST = 1e-300  # of a probability, where its logarithm is taken
 N_CANDIDATES = 3  # the base, and two corrections
 
 Single = Annotated[np.ndarray, "float64[1]"]
+Sum = Annotated[np.ndarray, "float64[1]", INFINITE]
+Rounds = Annotated[np.ndarray, "float64[1]", FROM_ZERO]
 
 
 class Weights(NamedTuple):
     """Weights of M members, which change in place."""
 
-    weights: Annotated[np.ndarray, "float64[members]"]  # before the next round, sum 1
-    means: Annotated[np.ndarray, "float64[members]"]  # over the rounds so far
-    rounds: Single  # learned
+    weights: Annotated[np.ndarray, "float64[members]", FROM_ZERO]  # before the next round, sum 1
+    means: Annotated[np.ndarray, "float64[members]", FROM_ZERO]  # over the rounds so far
+    rounds: Rounds  # learned
 
     @classmethod
     def create(cls, n_members: int) -> Self:
@@ -53,9 +57,9 @@ class Weights(NamedTuple):
 class CandidateWeights(NamedTuple):
     """Likewise of the candidates."""
 
-    weights: Annotated[np.ndarray, "float64[3]"]
-    means: Annotated[np.ndarray, "float64[3]"]
-    rounds: Single
+    weights: Annotated[np.ndarray, "float64[3]", FROM_ZERO]
+    means: Annotated[np.ndarray, "float64[3]", FROM_ZERO]
+    rounds: Rounds
 
     @classmethod
     def create(cls) -> Self:
@@ -151,12 +155,12 @@ class Account(NamedTuple):
     They are sums over the rounds learned, each of which counts as its relative weight, and change in place.
     """
 
-    weight: Single  # of the rounds
-    losses: Annotated[np.ndarray, "float64[2]"]  # of the base and of the mixture
-    start: Single  # number of the first round of the interval on which the theorem is used
-    skipped: Single  # loss of the mixture before it
-    units: Annotated[np.ndarray, "float64[3]"]  # of losses in its first round, sum of the rises since, latest
-    gap: Single  # by how much losses of the mixture exceeded mix losses in it
+    weight: Sum  # of the rounds
+    losses: Annotated[np.ndarray, "float64[2]", INFINITE]  # of the base and of the mixture
+    start: Sum  # number of the first round of the interval on which the theorem is used
+    skipped: Sum  # loss of the mixture before it
+    units: Annotated[np.ndarray, "float64[3]", INFINITE]  # of losses in its first round, sum of the rises since, latest
+    gap: Sum  # by how much losses of the mixture exceeded mix losses in it
 
     @classmethod
     def create(cls) -> Self:

@@ -17,7 +17,7 @@ against the base, on any stream.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -36,12 +36,19 @@ STATES: dict[str, type[Learner]] = {"first": ScInOL2, "second": Newton}
 LENGTHS = {"padded": 1}
 
 
-def created(n_features: int) -> list[Learner]:
-    """The corrections, which know nothing: one loses little, one learns fast."""
-    return [ScInOL2(n_features, epsilon=1.0), Newton(n_features, variance=1.6)]
+class Corrections(NamedTuple):
+    """Two corrections: one loses little, one learns fast."""
+
+    first: ScInOL2
+    second: Newton
+
+    @classmethod
+    def create(cls, n_features: int) -> Self:
+        """Corrections that know nothing."""
+        return cls(ScInOL2(n_features, epsilon=1.0), Newton(n_features, variance=1.6))
 
 
-def resized(state: Learner, n_features: int) -> Learner:
+def resized(state: Learner, n_features: int) -> Any:
     """A correction that knows the same of its first features, as many as there is room for."""
     other = state.grown(n_features, 1)
     if isinstance(other, Newton):  # its matrix is then that of the features that stay

@@ -6,24 +6,25 @@ that is bounded in :mod:`tunefree.theory.mixing`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from tunefree.core.errors import ModelError
+from tunefree.core.fields import OUTPUT
+from tunefree.core.part import LEARNED, Part, argument, child
 from tunefree.core.programs import Call
 from tunefree.losses.contract import has_log_link
 from tunefree.losses.kinds import arrays_of
 from tunefree.losses.places import LOSS
 from tunefree.losses.regression import regression
-from tunefree.mixing import classes, corrections, numbers, rates
+from tunefree.mixing import classes, numbers, rates
 from tunefree.mixing.bases import N_CANDIDATES, Account, CandidateWeights, Weights
+from tunefree.mixing.corrections import Corrections, Scratch, resized
 
 BASE_ONLY = CandidateWeights(np.eye(N_CANDIDATES)[0], np.eye(N_CANDIDATES)[0], np.zeros(1))
 
 
-class Mixture:
+class Mixture(Part):
     """A mixture of M members, any of which may sleep.
 
     Parameters
@@ -55,11 +56,18 @@ class Mixture:
     np.True_
     """
 
+    n_members, n_classes, loss = argument(), argument(), argument()
+    base = child(Weights, LEARNED)
+    top = child(CandidateWeights, LEARNED)
+    account = child(Account, LEARNED)
+    range = child(numbers.Range, LEARNED)
+    corrections = child(Corrections, LEARNED, axes={OUTPUT: 1})
+
     def __init__(self, n_members: int, n_classes: int, loss: Any = None) -> None:
         self.n_members, self.n_classes, self.loss = n_members, n_classes, loss
         self.base, self.top = Weights.create(n_members), CandidateWeights.create()
         self.account, self.range = Account.create(), numbers.Range.create()
-        self.corrections = corrections.created(self.n_features)
+        self.corrections = Corrections.create(self.n_features)
 
     @property
     def n_features(self) -> int:
@@ -120,7 +128,7 @@ class Mixture:
         """The kernel, and its arguments: members, targets, weights, whether all is over, and what is written."""
         rule = self.base, *self.corrections, self.top if top is None else top, self.account
         n_members, n_classes = rows[0].shape[1:]
-        scratch = corrections.Scratch.create(self.n_features)
+        scratch = Scratch.create(self.n_features)
         losses = np.empty(n_members + N_CANDIDATES + 1)  # of the members, the candidates and the mixture
         if self.n_classes == 0:
             features, candidates = np.empty(self.n_features), np.empty(N_CANDIDATES)
@@ -136,41 +144,4 @@ class Mixture:
         """Know one more class, of which corrections know nothing; where classes become many, they lose the biases."""
         self.n_classes += 1
         if self.n_classes <= classes.MOST_BIASED + 1:
-            self.corrections = [corrections.resized(state, self.n_features) for state in self.corrections]
-
-    def copied(self) -> Mixture:
-        """A mixture that knows the same, and learns apart from this."""
-        other = Mixture(self.n_members, self.n_classes, self.loss)
-        other.restore({name: np.array(array) for name, array in self.save_state().items()})
-        return other
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its arrays."""
-        of_records = sum(array.nbytes for array in self._of_records().values())
-        return of_records + sum(state.nbytes for state in self.corrections)
-
-    def save_state(self) -> dict[str, np.ndarray]:
-        """Arrays from which :meth:`restore` makes the same mixture."""
-        return self._of_records() | dict(self._of_corrections())
-
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what :meth:`save_state` gave, of a mixture of as many members and classes."""
-        for name, array in self.save_state().items():
-            if arrays[name].shape != array.shape:
-                raise ModelError(f"the mixture: {name} has the shape {arrays[name].shape}, not {array.shape}")
-        for name, array in self._of_records().items():
-            array[...] = arrays[name]
-        for number, state in enumerate(self.corrections):
-            state.restore({name: arrays[f"corrections.{number}.{name}"] for name in state.arrays()})
-
-    def _of_records(self) -> dict[str, np.ndarray]:
-        """The arrays of what is no learner, by the names under which they are saved."""
-        records: dict[str, Any] = {"base": self.base, "top": self.top, "account": self.account}
-        records |= {"range": self.range} if self.n_classes == 0 else {}
-        return {f"{name}.{field}": array for name, of in records.items() for field, array in of._asdict().items()}
-
-    def _of_corrections(self) -> Iterator[tuple[str, np.ndarray]]:
-        for number, state in enumerate(self.corrections):
-            for name, array in state.arrays().items():
-                yield f"corrections.{number}.{name}", array
+            self.corrections = Corrections(*(resized(state, self.n_features) for state in self.corrections))

@@ -17,13 +17,14 @@ import numpy as np
 from tunefree.core.kernels import Kernel
 from tunefree.core.numbers import bounded, clip
 from tunefree.core.running import approach, pace
+from tunefree.core.schema import INFINITE
 from tunefree.losses.kinds import Functions
 from tunefree.losses.loops import Loop
 from tunefree.losses.places import widest_of
 from tunefree.mixing.bases import (
     Account,
     CandidateWeights,
-    Single,
+    Sum,
     Weights,
     enter,
     is_awake,
@@ -51,12 +52,12 @@ LEAST_LOSS, MOST_LOSS = 1e-290, 1e300  # typical losses below the first are 0; l
 class Range(NamedTuple):
     """What is known of the targets so far, and of the losses of the base (0) and of the mixture (1); in place."""
 
-    lowest: Single  # least target
-    highest: Single  # greatest target
-    mean: Single  # running mean of the targets
-    residual: Single  # typical distance of a target from the base's prediction; or the root of the dispersion
-    typical: Annotated[np.ndarray, "float64[2]"]  # typical losses
-    steepest: Annotated[np.ndarray, "float64[2]"]  # largest scaled slope of each correction
+    lowest: Sum  # least target
+    highest: Sum  # greatest target
+    mean: Sum  # running mean of the targets
+    residual: Sum  # typical distance of a target from the base's prediction; or the root of the dispersion
+    typical: Annotated[np.ndarray, "float64[2]", INFINITE]  # typical losses
+    steepest: Annotated[np.ndarray, "float64[2]", INFINITE]  # largest scaled slope of each correction
 
     @classmethod
     def create(cls) -> Self:

@@ -6,11 +6,11 @@ A single learner predicts alone: it is the leader. Kernel learners of several wi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tunefree.core.states import filled, flatten, under
+from tunefree.core.part import FIXED, LEARNED, Part, array, child
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import measured
 from tunefree.mixing.mixture import Mixture
@@ -20,10 +20,9 @@ from tunefree.model.options import ModelOptions
 from tunefree.model.relative import RelativeWeights
 
 MOST_LOSS = 1e300  # what losses, and total losses, end at; sums of such have room above it
-State = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 
-class Leader:
+class Leader(Part):
     """The member with the least total loss so far predicts, the first of several.
 
     Parameters
@@ -39,7 +38,9 @@ class Leader:
     calibration : Calibration or None
     """
 
-    mixture: Mixture | None = None
+    mixture: ClassVar[Mixture | None] = None
+    losses = array("float64", ("N",), FIXED, low=0, may_be_infinite=True)
+    calibration: Calibration | None = child(Calibration, LEARNED, may_be_none=True)
 
     def __init__(self, n_members: int, n_classes: int | None) -> None:
         self.losses = np.zeros(n_members)
@@ -103,22 +104,8 @@ class Leader:
             rows = int(self.calibration.view.rounds[0])
             self.calibration = calibration.add_classes(self.calibration, n_classes, rows)
 
-    def save_state(self) -> State:
-        """Arrays and a header from which :meth:`restore` makes the same."""
-        arrays: dict[str, np.ndarray] = {"losses": self.losses}
-        if self.calibration is None:
-            return arrays, {"scalars": {}}
-        of_calibration, scalars = flatten("calibration", self.calibration, self.calibration.learner.n_features)
-        return arrays | of_calibration, {"scalars": scalars}
 
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save_state` wrote."""
-        self.losses = np.array(arrays["losses"])
-        if self.calibration is not None:
-            self.calibration = filled("calibration", self.calibration, arrays, header["scalars"])
-
-
-class Mixed:
+class Mixed(Part):
     """A mixture of members that predict log-odds of classes, or numbers.
 
     Parameters
@@ -129,6 +116,9 @@ class Mixed:
     loss : loss, optional
         Of numbers.
     """
+
+    mixture = child(Mixture, LEARNED)
+    relative = child(RelativeWeights, LEARNED)
 
     def __init__(self, n_members: int, n_classes: int, loss: Any = None) -> None:
         self.mixture = Mixture(n_members, n_classes, loss)
@@ -174,16 +164,6 @@ class Mixed:
         """Know one more class."""
         if n_classes > 2:
             self.mixture.add_class()
-
-    def save_state(self) -> State:
-        """Arrays and a header from which :meth:`restore` makes the same."""
-        arrays = {f"mixture.{name}": array for name, array in self.mixture.save_state().items()}
-        return arrays, {"relative": self.relative.saved()}
-
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save_state` wrote."""
-        self.mixture.restore(under("mixture.", arrays))
-        self.relative = RelativeWeights(**header["relative"])
 
 
 def aggregation_of(options: ModelOptions, n_members: int, n_classes: int) -> Leader | Mixed:

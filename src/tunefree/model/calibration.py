@@ -17,7 +17,7 @@ the log-loss.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Calibration(NamedTuple):
 
     view: Steady  # a column for each class
     learner: ScInOL2  # feature 2k + 1 is the margin of class k, and feature 2k + 2 its constant
-    offsets: np.ndarray  # (K,) added to b: what is known of classes that came late
+    offsets: Annotated[np.ndarray, "float64[classes]"]  # added to b: what is known of classes that came late
 
     @classmethod
     def create(cls, n_classes: int) -> Calibration:

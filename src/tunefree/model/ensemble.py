@@ -9,7 +9,6 @@ import numpy as np
 
 from tunefree.core import threads
 from tunefree.core.rows import n_rows
-from tunefree.core.states import under
 from tunefree.model.group import LabelledRows, WarmupPredictions
 from tunefree.model.linear_group import LinearGroup
 from tunefree.model.meetings import FirstMeetings
@@ -111,22 +110,6 @@ class Ensemble:
         self.linear.add_class(self.options.objective(n_outputs), n_outputs, n_classes)
         for bank in self.banks:
             bank.add_class(self.options.objective(n_outputs), n_outputs, n_classes)
-
-    def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` makes the same ensemble."""
-        arrays, header = self.linear.save_state(n_features)
-        header |= {"banks": [], "member_settings": [member.setting._asdict() for member in self.members]}
-        for number, bank in enumerate(self.banks):
-            of_bank, header_of_bank = bank.save_state(n_features)
-            arrays |= {f"bank{number}.{name}": array for name, array in of_bank.items()}
-            header["banks"].append(header_of_bank)
-        return arrays, header
-
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save_state` wrote."""
-        self.linear.restore(arrays, header)
-        for number, (bank, saved) in enumerate(zip(self.banks, header["banks"], strict=True)):
-            bank.restore(under(f"bank{number}.", arrays), saved)
 
 
 def _in_turn(arguments: list[tuple[Any, ...]], rows: int) -> list[tuple[list[tuple[Any, ...]], int]]:

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.states import under
+from tunefree.core.errors import ModelError
+from tunefree.core.part import FIXED, LEARNED, Part, argument, children, number
+from tunefree.core.schema import COUNT, Mapping, Number, Sequence
+from tunefree.losses.kinds import numbers_of
 from tunefree.model import views
-from tunefree.model.group import Read
-
-State = tuple[dict[str, np.ndarray], dict[str, Any]]
+from tunefree.model.group import Read, ReadWeights
 
 
-class FrozenGroup:
+class FrozenGroup(Part):
     """The members of a group with the weights, views and slots that they had; see ``LinearGroup.frozen``.
 
     It asks the group about features that occurred once, so it is right as long as the group keeps its members and
@@ -36,11 +37,36 @@ class FrozenGroup:
         Slots of features, and rows in which some features were met first.
     """
 
+    group = argument()
+    reads = children(ReadWeights, LEARNED)
+    views: dict[str, Any] = children(lambda _, __, place: views.ALL[place], FIXED)
+    objectives: list[Any] = argument()
+    numbers = number(
+        FIXED,
+        Sequence(Mapping(Number())),
+        lambda frozen: [numbers_of(objective) for objective in frozen.objectives],
+        lambda frozen, numbers: frozen._have_numbers(numbers),
+    )
+    counts: tuple[int, int] = number(FIXED, Sequence(COUNT, 2))
+
     def __init__(self, group: Any, reads: list[Read]) -> None:
-        self.group, self.reads = group, reads
+        self.group, self.reads = group, [ReadWeights(*read) for read in reads]
         self.views = copy.deepcopy(group.views)
         self.objectives = [member.objective for member in group.members]
-        self.counts: tuple[int, int] = group.counts
+        self.counts = group.counts
+
+    def _have_numbers(self, numbers: list[dict[str, float]]) -> None:
+        """Have these numbers in the objectives."""
+        pairs = zip(self.objectives, numbers, strict=True)
+        self.objectives = [objective._replace(**of_member) for objective, of_member in pairs]
+
+    def check(self) -> None:
+        """Raise a ModelError unless there are weights of all members, of as many outputs."""
+        members, n_outputs = self.group.members, self.group.n_outputs
+        if len(self.reads) != len(members) or len(self.counts) != 2:
+            raise ModelError("a copy has not the members")
+        if any(weights.shape[1] != n_outputs for weights, _ in self.reads):
+            raise ModelError("a copy has not the weights of its members")
 
     def predict(self, X: Any) -> np.ndarray:
         """What each member predicted of rows, (M, n, K)."""
@@ -50,32 +76,3 @@ class FrozenGroup:
         """Predict as if features had never been seen; see ``LinearGroup.forget``."""
         for weights, _ in self.reads:
             weights[features[features < len(weights)]] = 0.0
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the weights."""
-        return sum(array.nbytes for read in self.reads for array in read)
-
-    def save_state(self, n_features: int) -> State:
-        """Arrays and a header from which :meth:`restored` makes the same."""
-        arrays = {f"{m}.weights": weights for m, (weights, _) in enumerate(self.reads)}
-        arrays |= {f"{m}.units": units for m, (_, units) in enumerate(self.reads)}
-        for name, view in self.views.items():
-            arrays |= views.saved(f"views.{name}", view)
-        scalars = [
-            {name: value for name, value in objective._asdict().items() if name != "loss"}
-            for objective in self.objectives
-        ]
-        return arrays, {"views": sorted(self.views), "objectives": scalars, "counts": [*self.counts]}
-
-    @classmethod
-    def restored(cls, group: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> FrozenGroup:
-        """What :meth:`save_state` wrote; ``group`` is restored, and has the same members."""
-        members = [under(f"{m}.", arrays) for m in range(len(group.members))]
-        frozen = cls(group, [(of_member["weights"], of_member["units"]) for of_member in members])
-        frozen.views = {name: views.restored(name, f"views.{name}", arrays) for name in header["views"]}
-        objectives = zip(frozen.objectives, header["objectives"], strict=True)
-        frozen.objectives = [objective._replace(**scalars) for objective, scalars in objectives]
-        n_slots, n_first = header["counts"]
-        frozen.counts = n_slots, n_first
-        return frozen

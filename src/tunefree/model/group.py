@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.rows import part
+from tunefree.core.schema import FROM_ZERO
 
 Read = tuple[np.ndarray, np.ndarray]  # weights (d, K) of a member relative to the units (d,) of the features
+
+
+class ReadWeights(NamedTuple):
+    """Weights of a member relative to the units of the features; a unit is 0 where nothing is known."""
+
+    weights: Annotated[np.ndarray, "float64[d, outputs]"]
+    units: Annotated[np.ndarray, "float64[d]", FROM_ZERO]
 
 
 class LabelledRows(NamedTuple):

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 from tunefree.core import threads
+from tunefree.core.part import LEARNED, Part, argument, child, children, scratch
 from tunefree.core.rows import Rows, entries_of, n_rows
-from tunefree.core.states import under
 from tunefree.model import views
 from tunefree.model.frozen_group import FrozenGroup
 from tunefree.model.group import Further, LabelledRows, Read, WeightedRows
-from tunefree.model.meetings import MOST, FirstMeetings, Met, Past, with_room
+from tunefree.model.meetings import MOST, FirstMeetings, Met, Past, SavedMeetings
 from tunefree.model.members import Member, Setting
 from tunefree.model.views import create_view, transform
 
 AT_ONCE = 2**14  # features without a slot whose weights are computed at a time
 
 
-class LinearGroup:
+class LinearGroup(Part):
     """Linear learners, each on its view of the rows; members with the same view share it.
 
     Parameters
@@ -39,6 +39,21 @@ class LinearGroup:
 
     uses_threads = True
 
+    n_features_of_rows, n_features, n_outputs, n_changes = argument(), argument(), argument(), argument()
+    n_known: int | None = argument()  # features that files have; all without it
+    meetings: FirstMeetings | None = child(
+        SavedMeetings,
+        LEARNED,
+        may_be_none=True,
+        make=lambda *_: SavedMeetings.bare(),
+        read=lambda group: group.saved_meetings(),
+        write=lambda group, saved: group.have_met(saved),
+    )
+    members: list[Member] = children(Member, LEARNED)
+    views: dict[str, Any] = children(lambda _, __, place: views.ALL[place], LEARNED)
+    _latest: tuple[Rows | None, Met | None] = scratch(lambda _: (None, None))
+    _weights: list[tuple[np.ndarray, np.ndarray]] | None = scratch()
+
     def __init__(
         self,
         settings: list[Setting],
@@ -49,13 +64,13 @@ class LinearGroup:
         meetings: FirstMeetings | None = None,
     ) -> None:
         self.meetings = meetings
-        self._latest: tuple[Rows | None, Met | None] = None, None
-        self.n_features_of_rows = n_features  # known from the start
+        self._latest = None, None
+        self.n_features_of_rows, self.n_known = n_features, None  # known from the start
         self.n_features, self.n_outputs = self.n_slots(n_features), n_outputs
         of_members = average, self.n_features, n_outputs, objective
         self.members = [Member.create(setting, *of_members) for setting in settings]
-        self.views: dict[str, Any] = {}  # by name, from the first rows on; raw rows need none
-        self._weights: list[tuple[np.ndarray, np.ndarray]] | None = None  # until a member changes
+        self.views = {}  # by name, from the first rows on; raw rows need none
+        self._weights = None  # until a member changes
         self.n_changes = 0  # of the members so far
 
     def _have_changed(self) -> None:
@@ -103,12 +118,12 @@ class LinearGroup:
             member.state.forget(features[features < member.state.n_features])
 
     def reduce(self) -> None:
-        """Keep what predicts, and leave out all that learning needs.
+        """Keep what predicts.
 
         Features without a slot stay rows' slopes in the log: as weights they would take K numbers each.
         """
         for member in self.members:
-            member.reduce(self.n_features, self.n_outputs)
+            member.fix(self.n_features, self.n_outputs)
         self._have_changed()
 
     def taught(self) -> LinearGroup | None:
@@ -294,30 +309,24 @@ class LinearGroup:
             self.n_outputs = n_outputs
             self._have_changed()
 
-    def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        arrays: dict[str, np.ndarray] = {}
-        header: dict[str, Any] = {"members": [], "views": sorted(self.views)}
-        n_slots = self.n_slots(n_features)
-        if self.meetings is not None and self.meetings.is_needed:
-            of_meetings, header["meetings"] = self.meetings.save_state(n_features)
-            arrays |= {f"meetings.{name}": array for name, array in of_meetings.items()}
-        for name, view in self.views.items():
-            arrays |= views.saved(f"views.{name}", view)
-        for m, member in enumerate(self.members):
-            of_member, header_of_member = member.save_state(n_slots)
-            if "log" in of_member and self.meetings is not None:
-                of_member["log"] = with_room(of_member["log"], self.meetings.n_logged)[: self.meetings.n_logged]
-            arrays |= {f"{m}.{name}": array for name, array in of_member.items()}
-            header["members"].append(header_of_member)
-        return arrays, header
+    def prepare(self) -> None:
+        """Let files have no more of members than what is known, since capacity depends on how rows came in blocks."""
+        for member in self.members:
+            member.n_known = self.n_features if self.n_known is None else self.n_slots(self.n_known)
+            member.n_logged = None if self.meetings is None else self.meetings.n_logged
 
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        if "meetings" in header and self.meetings is not None:
-            self.meetings.restore(under("meetings.", arrays), header["meetings"])
-            n_features = max(self.n_features_of_rows, len(self.meetings.known.slot_of))
-            self.reserve_features(n_features)  # dense numbers have slots, however many there are
-        for m, (member, saved) in enumerate(zip(self.members, header["members"], strict=True)):
-            member.restore(under(f"{m}.", arrays), saved)
-        for name in header["views"]:
-            self.views[name] = views.restored(name, f"views.{name}", arrays)
+    def saved_meetings(self) -> SavedMeetings | None:
+        """What files have of first occurrences."""
+        if self.meetings is None or not self.meetings.is_needed:
+            return None
+        return SavedMeetings(self.meetings, self.n_known)
+
+    def have_met(self, saved: SavedMeetings | None) -> None:
+        """Have slots for features that were met; dense numbers have slots, however many there are."""
+        if saved is not None:
+            self.meetings = meetings = saved.meetings()
+            self.reserve_features(max(self.n_features_of_rows, len(meetings.known.slot_of)))
+
+    def complete(self) -> None:
+        """Compute weights anew."""
         self._have_changed()

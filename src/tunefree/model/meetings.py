@@ -19,12 +19,14 @@ FIRST features have slots from the start, which are their own numbers.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.part import FIXED, Part, array, children, number
 from tunefree.core.rows import Block, Rows, n_rows, reach, sparse
+from tunefree.core.schema import COUNT, Number, Sequence
 from tunefree.model.occurrences import (
     FEATURE,
     NO_SLOT,
@@ -133,13 +135,6 @@ class FirstMeetings:
         self.first, self.n_partial = 0, 0
         self.known, self.kept = Known.create(0), Kept.create(0)
         self.values: dict[str, np.ndarray] = {}
-
-    @classmethod
-    def restored(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> FirstMeetings:
-        """Made from what :meth:`save_state` wrote."""
-        meetings = cls()
-        meetings.restore(arrays, header)
-        return meetings
 
     def n_slots(self, n_features: int) -> int:
         """Slots that the first so many features can have by now."""
@@ -311,34 +306,6 @@ class FirstMeetings:
             ids = ids[(ids >= len(known)) | (known.take(ids, mode="clip") <= 0)]
         return ids[ids >= self.first]
 
-    def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` makes the same."""
-        n, n_kept = min(n_features, len(self.known.slot_of)), int(self.kept.counts[0])
-        # Of rows, whose order is that of what is kept.
-        features, serials = self.kept.links[:n_kept, FEATURE].copy(), self.kept.links[:n_kept, SERIAL]
-        lengths = np.bincount(serials).astype(np.int32)
-        arrays = {"slot_of": self.known.slot_of[:n], "kept.features": features, "kept.rows": lengths}
-        arrays |= {f"kept.values.{view}": values[:n_kept] for view, values in self.values.items()}
-        return arrays, {
-            "first": self.first,
-            "counts": self.known.counts.tolist(),
-            "kept": self.kept.counts.tolist(),
-            "n_partial": self.n_partial,
-            "views": sorted(self.values),
-        }
-
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save_state` wrote."""
-        slot_of, features, lengths = (np.array(arrays[name]) for name in ("slot_of", "kept.features", "kept.rows"))
-        if len(lengths) > header["counts"][1] or lengths.sum(dtype=np.int64) != len(features):
-            raise ModelError("model.meetings: the rows do not have the occurrences that are kept")
-        serials = np.repeat(np.arange(len(lengths)), lengths)
-        self.first, self.n_partial = header["first"], header["n_partial"]
-        self.known = Known.create(len(slot_of))._replace(slot_of=slot_of, counts=np.array(header["counts"], np.int64))
-        self.kept = Kept(links(features, serials, self.known.latest), np.array(header["kept"], np.int64))
-        self.known.serials[features[::-1]] = serials[::-1]  # of the first occurrences; nobody asks for others
-        self.values = {view: np.array(arrays[f"kept.values.{view}"], np.float64) for view in header["views"]}
-
     def _past(self, features: np.ndarray, begun: int = MOST, slots: np.ndarray | None = None) -> Past:
         """The occurrences of features in rows with a serial number below ``begun``."""
         slots = (self.known.slot_of[features] if slots is None else slots).astype(np.uint32)
@@ -378,3 +345,54 @@ def _taken_over(longer: np.ndarray, array: np.ndarray) -> np.ndarray:
     """A longer array that begins with the numbers of another."""
     longer[: len(array)] = array
     return longer
+
+
+class Values(NamedTuple):
+    """Values at the occurrences that are kept, in a view."""
+
+    values: Annotated[np.ndarray, "float64[O]"]
+
+
+class SavedMeetings(Part):
+    """What files have of first occurrences.
+
+    Parameters
+    ----------
+    meetings : FirstMeetings
+    n_features : int, optional
+        The first features, of which it is known; all without it.
+    """
+
+    first = number(FIXED, Number(0, 2**31 - 1, whole=True))
+    n_partial = number(FIXED, COUNT)
+    counts: list[int] = number(FIXED, Sequence(COUNT, 3))
+    kept: list[int] = number(FIXED, Sequence(COUNT, 2))
+    slot_of = array("int32", ("m",), FIXED, low=-1, below="S")
+    features = array("int32", ("O",), FIXED, low=0, below="D")
+    rows = array("int32", (None,), FIXED, low=0)  # occurrences in each row, in their order
+    values: dict[str, Values] = children(Values, FIXED)
+
+    def __init__(self, meetings: FirstMeetings, n_features: int | None) -> None:
+        self.first, self.n_partial = meetings.first, meetings.n_partial
+        self.counts, self.kept = meetings.known.counts.tolist(), meetings.kept.counts.tolist()
+        links = meetings.kept.links[: self.kept[0]]
+        self.slot_of, self.features = meetings.known.slot_of[:n_features], links[:, FEATURE].copy()
+        self.rows = np.bincount(links[:, SERIAL]).astype(np.int32)
+        self.values = {view: Values(values[: self.kept[0]]) for view, values in meetings.values.items()}
+
+    def check(self) -> None:
+        """Raise a ModelError unless the rows have as many occurrences as are kept."""
+        if len(self.rows) > self.counts[1] or self.rows.sum(dtype=np.int64) != len(self.features):
+            raise ModelError("model.meetings: the rows do not have the occurrences that are kept")
+
+    def meetings(self) -> FirstMeetings:
+        """The same as in memory."""
+        meetings, features = FirstMeetings(), self.features
+        meetings.first, meetings.n_partial = self.first, self.n_partial
+        counts = np.array(self.counts, np.int64)
+        meetings.known = Known.create(len(self.slot_of))._replace(slot_of=self.slot_of, counts=counts)
+        serials = np.repeat(np.arange(len(self.rows)), self.rows)
+        meetings.kept = Kept(links(features, serials, meetings.known.latest), np.array(self.kept, np.int64))
+        meetings.known.serials[features[::-1]] = serials[::-1]  # of the first occurrences; nobody asks for others
+        meetings.values = {view: of_view.values for view, of_view in self.values.items()}
+        return meetings

@@ -8,19 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.fields import FEATURE, OUTPUT
+from tunefree.core.part import FIXED, LEARNED, argument, array, child, number
 from tunefree.core.rows import Rows, dense, entries_of
-from tunefree.core.states import under
+from tunefree.core.schema import COUNT, SIZE, Flag, Text
 from tunefree.learners import ALL, Averaged, averaged
 from tunefree.learners.reading import read
 from tunefree.losses import loss_of
 from tunefree.losses.kinds import HasObjective
 from tunefree.losses.objectives import Binary, Multinomial, with_slopes_as_they_come
 from tunefree.model import meetings, passes
+from tunefree.model.group import Read
 from tunefree.model.meetings import Met, Past
 from tunefree.model.targets import MOST_SUMMED, running_sum
 
 MOST_ABSENT = 2**17  # rows that a class is said to have been absent from
-Read = tuple[np.ndarray, np.ndarray]  # weights (d, K) relative to the units (d,) of the features
 
 
 class Setting(NamedTuple):
@@ -29,6 +31,10 @@ class Setting(NamedTuple):
     learner: str  # a name in learners.ALL
     settings: dict[str, float]  # its parameters
     view: str  # "raw", or a name in views.ALL
+
+
+def _nothing(member: Any, value: Any) -> None:
+    """What was saved of the setting is only read to know the class of the learner."""
 
 
 class Member(HasObjective):
@@ -43,13 +49,35 @@ class Member(HasObjective):
         As :func:`tunefree.model.passes.learn` takes them.
     """
 
+    setting, average, room = argument(), argument(), argument()
+    n_known, n_logged = argument(), argument()  # features and rows in the log that files have; all without these
+    learner = number(FIXED, Text(), lambda member: member.setting.learner, _nothing)
+    is_averaged = number(FIXED, Flag(), lambda member: member.average, _nothing)
+    fixed_weights: np.ndarray | None = array("float64|float32", ("w", "K"), FIXED, may_be_none=True)
+    fixed_units: np.ndarray | None = array("float64", ("w",), FIXED, may_be_none=True, low=0)
+    state: Any = child(
+        lambda header, *_: averaged(ALL[header["learner"]]) if header["is_averaged"] else ALL[header["learner"]],
+        LEARNED,
+        may_be_none=True,
+        axes={FEATURE: "S", OUTPUT: "K"},
+        read=lambda member: None if member.fixed else member.state.arrays(member.n_known),
+        write=lambda member, state: setattr(member, "state", state or member.state.blank(2, member.state.n_outputs)),
+    )
+    rows = number(LEARNED, COUNT)
+    mass = number(LEARNED, SIZE)
+    log: np.ndarray | None = array(
+        "float64", ("L", "W"), LEARNED, may_be_none=True, read=lambda member: member.used_log()
+    )
+    offsets: np.ndarray | None = array("float64", ("K",), LEARNED, may_be_none=True)
+
     def __init__(self, setting: Setting, average: bool, state: Any, objective: Any, room: int) -> None:
         self.setting, self.average, self.state, self.objective = setting, average, state, objective
         self.room = room  # features there is capacity for; a learner may need less for all of them
-        self.log: np.ndarray | None = None  # of rows, for first occurrences that are replayed; none before the first
+        self.log = None  # of rows, for first occurrences that are replayed; none before the first
         self.rows, self.mass = 0, 0.0  # learned, and the weights of these
-        self.offsets: np.ndarray | None = None  # (K,) added to the weights of the constant, once a class came late
-        self.fixed: Read | None = None  # weights that predict, of a member that learns no more; its state knows nothing
+        self.offsets = None  # (K,) added to the weights of the constant, once a class came late
+        self.n_known = self.n_logged = None
+        self.fixed_weights = self.fixed_units = None  # of a member that learns no more; its state knows nothing
 
     @classmethod
     def create(cls, setting: Setting, average: bool, n_features: int, n_outputs: int, objective: Any) -> Member:
@@ -62,6 +90,19 @@ class Member(HasObjective):
             objective = with_slopes_as_they_come(objective)
         state = averaged(type(state)).of(state) if average else state
         return cls(setting, average, state, objective, n_features)
+
+    @property
+    def fixed(self) -> Read | None:
+        """Weights that predict, of a member that learns no more."""
+        if self.fixed_weights is None or self.fixed_units is None:
+            return None
+        return self.fixed_weights, self.fixed_units
+
+    def used_log(self) -> np.ndarray | None:
+        """The rows of the log that are in use."""
+        if self.log is None or self.n_logged is None:
+            return self.log
+        return meetings.with_room(self.log, self.n_logged)[: self.n_logged]
 
     @property
     def name(self) -> str:
@@ -168,15 +209,16 @@ class Member(HasObjective):
 
         The others of so many features, of which a learner keeps nothing, have none.
         """
-        if self.fixed is not None:
-            return self.fixed
+        fixed = self.fixed
+        if fixed is not None:
+            return fixed
         weights, units = read(self.state, min(n_features, self.state.n_features))
         return (weights, units) if self.offsets is None else with_offsets((weights, units), self.offsets)
 
-    def reduce(self, n_features: int, n_outputs: int) -> None:
+    def fix(self, n_features: int, n_outputs: int) -> None:
         """Keep what predicts, in single precision, and leave out all that learning needs."""
         weights, units = self.weights(n_features, n_outputs)
-        self.fixed = weights.astype(np.float32).astype(np.float64), units
+        self.fixed_weights, self.fixed_units = weights.astype(np.float32).astype(np.float64), units
         self.state, self.offsets = self.state.blank(2, n_outputs), None
 
     def past_weights(self, X: Rows, past: Past) -> tuple[np.ndarray, np.ndarray] | None:
@@ -207,28 +249,6 @@ class Member(HasObjective):
             margins += passes.score(further.read[0], further.read[1], further.X)
         predictions: np.ndarray = objective.predictions_of(margins)
         return predictions
-
-    def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` fills a member of the same setting."""
-        if self.fixed is None:
-            arrays = {f"learner.{name}": array for name, array in self.state.arrays(n_features).items()}
-        else:
-            arrays = {"weights": self.fixed[0].astype(np.float32), "units": self.fixed[1]}
-        objective = {name: value for name, value in self.objective._asdict().items() if name != "loss"}
-        optional = {"log": self.log, "offsets": self.offsets}
-        arrays |= {name: value for name, value in optional.items() if value is not None}
-        return arrays, {"objective": objective, "rows": self.rows, "mass": self.mass}
-
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save_state` wrote."""
-        if "weights" in arrays:
-            weights, units = arrays["weights"].astype(np.float64), np.array(arrays["units"])
-            self.state, self.fixed = self.state.blank(2, weights.shape[1]), (weights, units)
-        else:
-            self.state.restore(under("learner.", arrays))
-        self.objective = self.objective._replace(**header["objective"])
-        self.log, self.offsets = (np.array(arrays[name]) if name in arrays else None for name in ("log", "offsets"))
-        self.rows, self.mass = header["rows"], header["mass"]
 
 
 def late_margin(objective: Any, rows: int) -> float:

@@ -13,11 +13,12 @@ import copy
 from collections.abc import Callable
 from functools import wraps
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from tunefree.core.errors import ModelError, TunefreeError
+from tunefree.core.part import Part
 from tunefree.core.rows import n_rows, part, reach
 from tunefree.losses.objectives import chosen, measured
 from tunefree.model import saving
@@ -129,6 +130,10 @@ class Model(ScoredModel):
         self.record = FirstPassRecord(self.options, self.n_slots, self.n_outputs)
         self.ended_by: str | None = None
         self._late: LateLosses | None = None
+
+    def parts(self) -> dict[str, Part]:
+        """What was learned, by the names that files have for it."""
+        return {"linear": self.ensemble.linear, "aggregation": self.aggregation, "record": self.record}
 
     def check_whole(self) -> None:
         """Raise an error if the model was left in the middle of rows."""
@@ -378,9 +383,11 @@ class Model(ScoredModel):
         return saving.save_state(self)
 
     @classmethod
-    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Model:
+    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Self:
         """The model that :meth:`save_state` wrote down."""
-        return saving.restore(cls(**saving.constructor_arguments(header)), arrays, header)
+        model = cls(**saving.constructor_arguments(header))
+        saving.restore(model, arrays, header)
+        return model
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(zip(("arrays", "header"), self.save_state(), strict=True))

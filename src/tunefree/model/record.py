@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from tunefree.core.fields import FEATURE as FIELD_FEATURE
+from tunefree.core.fields import OUTPUT
+from tunefree.core.part import LEARNED, Part, argument, array, child, number, scratch
 from tunefree.core.rows import Rows, entries_together
-from tunefree.core.states import under
+from tunefree.core.schema import COUNT, FINITE, SIZE, Flag, Mapping, Number
 from tunefree.losses.objectives import Multinomial, chosen
 from tunefree.model.group import LabelledRows
 from tunefree.model.meetings import LOGGED, FirstMeetings, Met, Past, with_outputs, with_room
@@ -22,7 +25,7 @@ TOGETHER = 64  # rows that come one by one are recorded together
 MOST_NATS = 10.0  # log-losses are cut there where the risk of predictions is bounded
 
 
-class FirstPassRecord:
+class FirstPassRecord(Part):
     """Sums over the rows of the first pass, each predicted before it was learned.
 
     Parameters
@@ -41,14 +44,50 @@ class FirstPassRecord:
         Whether rows were learned again since: what learners know is then not of the rows recorded alone.
     """
 
+    n_known: int | None = argument()  # features that files have; all without it
+    _evidence = child(
+        Evidence,
+        LEARNED,
+        axes={FIELD_FEATURE: "E", OUTPUT: "K"},
+        read=lambda record: record.evidence.arrays(record.n_known),
+        write=lambda record, evidence: setattr(record, "_evidence", evidence),
+    )
+    log = array("float64", ("logged", "K"), LEARNED, read=lambda record: record.used_log())
+    steepest = number(LEARNED, SIZE)
+    _risks: dict[str, Progressive] = number(
+        LEARNED,
+        Mapping(
+            {"ceiling": Number(5e-324), "rows": COUNT, "unweighted": Flag(), **dict.fromkeys(("total", "spread"), SIZE)}
+        ),
+        lambda record: {name: asdict(risk) for name, risk in record.risks.items()},
+        lambda record, risks: record.risks.update({name: Progressive(**risk) for name, risk in risks.items()}),
+    )
+    targets = number(
+        LEARNED,
+        {"weight": SIZE, "total": FINITE},
+        lambda record: asdict(record.targets),
+        lambda record, targets: setattr(record, "targets", RunningMean(**targets)),
+    )
+    is_over = number(LEARNED, Flag())
+    _of_classes, _of_log_losses, _objective = argument(), argument(), argument()
+    _unrecorded: list[tuple[LabelledRows, np.ndarray, np.ndarray]] = scratch(lambda _: [])  # single rows
+
     def __init__(self, options: ModelOptions, n_features: int, n_outputs: int) -> None:
-        self._unrecorded: list[tuple[LabelledRows, np.ndarray, np.ndarray]] = []  # single rows
+        self._unrecorded, self.n_known, self._objective = [], None, None
         self.evidence = Evidence(n_features, n_outputs)
         self.log, self.steepest = np.zeros((0, n_outputs)), 0.0  # weighted slopes of rows with first occurrences
         self._risks = {"error": Progressive(), "log_loss": Progressive(MOST_NATS)}
         self.targets = RunningMean()
         self.is_over = False
         self._of_classes, self._of_log_losses = options.task == "classification", not options.is_calibrated
+
+    def prepare(self) -> None:
+        """Add the rows that came one by one."""
+        self._settle()
+
+    def used_log(self) -> np.ndarray:
+        """The rows of the log that are in use; its capacity depends on how rows came in blocks."""
+        return self.log[: int(np.flatnonzero(self.log.any(axis=1)).max(initial=-1)) + 1]
 
     @property
     def evidence(self) -> Evidence:
@@ -169,29 +208,6 @@ class FirstPassRecord:
         pulls[several] = certify(of_several, objective).pulls[1:]
         n_partial = meetings.n_without_slot - len(once) - len(several) + meetings.n_partial
         return replace(certificate, pulls=pulls, largest=largest, n_partial=n_partial, steepest=self.steepest)
-
-    def save_state(self, n_features: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` makes the same record."""
-        arrays = {f"evidence.{name}": array for name, array in self.evidence.arrays(n_features).items()}
-        n_logged = int(np.flatnonzero(self.log.any(axis=1)).max(initial=-1)) + 1  # room depends on how batches were cut
-        if n_logged:
-            arrays["log"] = self.log[:n_logged]
-        header: dict[str, Any] = {"risks": {name: asdict(risk) for name, risk in self.risks.items()}}
-        if self.steepest > 0.0:
-            header["steepest"] = self.steepest
-        if self.is_over:
-            header["over"] = True
-        return arrays, header if self._of_classes else header | {"targets": asdict(self.targets)}
-
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save_state` wrote."""
-        n_slots = max(len(arrays["evidence.inverse"]), self.evidence.n_features)
-        self.evidence = Evidence(n_slots, self.log.shape[1])
-        self.evidence.restore(under("evidence.", arrays))
-        self.log, self.steepest = np.array(arrays.get("log", self.log)), header.get("steepest", 0.0)
-        self.is_over = header.get("over", False)
-        self._risks = {name: Progressive(**risk) for name, risk in header["risks"].items()}
-        self.targets = RunningMean(**header.get("targets", {}))
 
 
 def _with_room(evidence: Evidence, n_features: int, n_outputs: int, objective: Any) -> Evidence:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tunefree.core.numbers import power_below
+from tunefree.core.part import LEARNED, Part, number
+from tunefree.core.schema import COUNT, Number
 
 MOST = 1e280  # times the first weight, so that sums do not overflow
 
 
-class RelativeWeights:
+class RelativeWeights(Part):
     """Divides weights by the mean of those before; each weight is in its mean.
 
     Attributes
@@ -26,6 +26,10 @@ class RelativeWeights:
     >>> RelativeWeights().of(np.array([7.0, 0.0, 21.0]))
     array([1. , 0. , 1.5])
     """
+
+    rows = number(LEARNED, COUNT)
+    unit = number(LEARNED, Number(0))
+    mass = number(LEARNED, Number(0))
 
     def __init__(self, rows: int = 0, unit: float = 0.0, mass: float = 0.0) -> None:
         self.rows, self.unit, self.mass = rows, unit, mass
@@ -54,7 +58,3 @@ class RelativeWeights:
     def total(self) -> float:
         """The sum of the weights."""
         return min(self.unit * self.mass, MOST)
-
-    def saved(self) -> dict[str, Any]:
-        """The arguments that make the same."""
-        return dict(vars(self))

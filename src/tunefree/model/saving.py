@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 
-from tunefree.core.states import under
+from tunefree.core.part import restored, under
 from tunefree.learners import family_of
 from tunefree.model.members import Setting
 
@@ -19,26 +20,32 @@ def save_state(model: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     header: dict[str, Any] = {name: getattr(model.options, name) for name in _OPTIONS}
     header |= {name: getattr(model, name) for name in _OF_MODEL}
     header |= {"config": None if model.options.config is None else model.options.config._asdict()}
-    of_aggregation, header["aggregation"] = model.aggregation.save_state()
-    arrays = {f"aggregation.{name}": array for name, array in of_aggregation.items()}
-    for part, n_features in ((model.record, model.n_slots), (model.ensemble, model.n_features)):
-        of_part, header_of_part = part.save_state(n_features)
-        arrays, header = arrays | of_part, header | header_of_part
+    header |= {"member_settings": [member.setting._asdict() for member in model.members], "banks": []}
+    model.ensemble.linear.n_known = model.n_features
+    model.record.n_known = 0 if model.only_predicts else model.n_slots
+    arrays: dict[str, np.ndarray] = {}
+    for name, part in model.parts().items():
+        of_part, header[name] = part.save_state()
+        arrays |= {f"{name}.{key}": array for key, array in of_part.items()}
+    for number, bank in enumerate(model.banks):
+        of_bank, header_of_bank = bank.save_state(model.n_features)
+        arrays |= {f"bank{number}.{name}": array for name, array in of_bank.items()}
+        header["banks"].append(header_of_bank)
     return arrays, header
 
 
 def constructor_arguments(header: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a model like the one saved that has seen no row."""
     family, config = family_of(header["learner"]), header["config"]
-    return {name: header[name] for name in (*_OPTIONS, *_OF_MODEL)} | {
+    return {name: copy.copy(header[name]) for name in (*_OPTIONS, *_OF_MODEL)} | {
         "member_settings": [Setting(**setting) for setting in header["member_settings"]],
         "config": None if family is None or config is None else family.restored_config(config),
     }
 
 
-def restore(model: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Any:
-    """The model that has seen no row, with all that was learned."""
-    model.aggregation.restore(under("aggregation.", arrays), header["aggregation"])
-    for part in (model.record, model.ensemble):
-        part.restore(arrays, header)
-    return model
+def restore(model: Any, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+    """Let a model that has seen no row have all that was learned."""
+    for name, part in model.parts().items():
+        restored(part, name, arrays, header[name])
+    for number, (bank, saved) in enumerate(zip(model.banks, header["banks"], strict=True)):
+        bank.restore(under(f"bank{number}.", arrays), saved)

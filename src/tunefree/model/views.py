@@ -213,25 +213,8 @@ def create_view(name: str, X: Block) -> Any:
 
 
 def saved(prefix: str, view: Any) -> dict[str, np.ndarray]:
-    """Arrays from which :func:`restored` makes the same view."""
+    """The arrays of a view by dotted names."""
     return {f"{prefix}.{field}": array for field, array in view._asdict().items()}
-
-
-def restored(name: str, prefix: str, arrays: dict[str, np.ndarray]) -> Any:
-    """The view of that name whose arrays were saved under a prefix.
-
-    Raises
-    ------
-    ModelError
-        If they are those of no view.
-    """
-    view = ALL[name].create(arrays[f"{prefix}.centres"].size)
-    for field, array in view._asdict().items():
-        source = arrays[f"{prefix}.{field}"]
-        if source.shape != array.shape:
-            raise ModelError(f"the view {name}: {field} has the shape {source.shape}, not {array.shape}")
-        array[...] = source
-    return view
 
 
 def transform(view: Any, X: Block, learns: np.ndarray) -> Block:

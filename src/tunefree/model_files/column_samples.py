@@ -176,7 +176,7 @@ class ColumnSamples:
         places = sorted(
             np.flatnonzero(is_known).tolist(), key=lambda c: keys[c]
         )  # others come again when they are named
-        header = {
+        header: dict[str, Any] = {
             "columns": [keys[c] for c in places],
             "fills": [None if fills[1 + c] == MISSING else 0.0 for c in places],
             "waiting": [{"row": one.row, "start": one.start, "stop": one.stop} for one in self.waiting],

@@ -15,8 +15,7 @@ from tunefree.pool.contexts import N_CONTEXTS
 from tunefree.pool.frozen import N_CHOICES
 from tunefree.pool.model import PoolModel
 from tunefree.pool.slots import LINEAR, TREES, WHOLE
-
-MOST_FAILURES = 62  # of trials, each twice as late as the one before
+from tunefree.pool.windows import LENGTHS
 
 
 def check(trained: Any) -> None:
@@ -98,17 +97,9 @@ def _check_pool(pool: Any) -> None:
     _fit(all(place < n_online for place in members.online_places), "a place of an online member is that of another")
     _fit(members.loss is not None or pool.unit == 1.0, "classes have no unit")
     copy = pool.copies.copy
-    _fit(copy is None or members.growth is not None, "there is a copy of trees that are not there")
-    if copy is not None:
-        n_linear, linear = len(members.ensemble.linear.members), copy.linear
-        _fit(len(linear.reads) == len(linear.objectives) == n_linear, "a copy has not the members")
-        for weights, units in linear.reads:
-            of_features = len(units), pool.members.ensemble.linear.n_outputs
-            _fit(weights.shape == of_features, "a copy has not the weights of its members")
     shape = len(members.names), max(n_classes, 1)
     _fit(all(of_row.shape == shape for of_row in pool.waiting.rows.values()), "rows that wait have other members")
     for rows in pool.copies.predicted:
-        _fit(len({len(part) for part in rows}) == 1, "rows that judge a copy lack parts")
         n_predicted = len(members.places_as_born) + 2
         _fit(rows.predicted.shape[1:] == (n_predicted, shape[1]), "a copy predicted for other members")
         _fit(int(rows.contexts.max(initial=0)) < len(pool.contexts), "rows that judge a copy are of no context")
@@ -122,7 +113,7 @@ def _check_pool(pool: Any) -> None:
 
 def _check_balance(balance: Any, model: Any) -> None:
     """Rows of the sample have weights, and columns and features that the model has."""
-    for X, weights in zip(balance.blocks, balance.weights, strict=True) if balance is not None else ():
+    for X, weights in balance.parts if balance is not None else ():
         _fit(n_rows(X) == len(weights) and len(weights), "rows of a sample have not a weight each")
         _fit(reach(X) <= model.n_features, "rows of a sample have features that the model does not have")
         views = model.ensemble.linear.views.values()
@@ -135,13 +126,10 @@ def _check_conformal(context: Any, pool: Any) -> None:
     n_columns = 0 if growth is None else len(growth.columns.keys)
     widths = conformal.widths
     _fit(widths is None or widths.n_columns <= n_columns + 1, "widths have other columns than the rows")
-    _fit(widths is None or widths.trees is None or widths.trees.n_outputs == 1, "widths are not of a number")
     _fit(conformal.residuals.columns.shape[1] <= n_columns + 1, "residuals kept have other columns")
     _fit(conformal.rows <= pool.rows, "there are scores of more rows than were learned")
     n_choices = frozen.scores.columns.shape[1]  # each with its drift, and with the opposite one
     _fit(n_choices == 2 * N_CHOICES or not len(frozen.scores.columns), "scores are not of all choices")
-    for kept in (conformal.scores, conformal.residuals, frozen.scores):
-        _check_kept(kept, "scores")
     adaptive = conformal.adaptive
     expected = type(conformal)(conformal.loss).adaptive.targets
     _fit(np.array_equal(adaptive.targets, expected), "levels are followed that are not those of the targets")
@@ -154,18 +142,9 @@ def _check_conformal(context: Any, pool: Any) -> None:
     _fit(np.array_equal(np.sort(adaptive.latest[:n]), adaptive.ordered[:n]), "the latest scores differ in two places")
 
 
-def _check_kept(kept: Any, what: str) -> None:
-    """A reservoir has all parts of as many rows as its header tells."""
-    _fit(len(kept.columns) == len(kept.targets) == len(kept.digests) == len(kept.weights), f"{what} lack parts")
-    _fit(len(kept.targets) == kept.n_kept, f"there are not as many {what} as the header tells")
-
-
 def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     keys = set(growth.columns.keys)
-    pending = [future.result() for birth in growth.pending for future in birth.grown.values()]
-    _fit(len(keys) == len(growth.columns.keys) == len(growth.columns.fills), "columns have not a key each")
-    limits = growth.columns.bundles.limits
-    _fit((limits > np.arange(len(limits))).all(), "a bundle ends before its first feature")
+    pending = [generation for birth in growth.pending for generation in birth.generations.values()]
     _fit(growth.kinds in (TREES, TREES[:1]), "trees of some kinds are grown that are not grown together")
     _fit(all(len(of_kind) <= growth.n_ages for of_kind in growth.awake.values()), "more generations than may be awake")
     kinds = {kind for _, kind in growth.awake} - {LINEAR}
@@ -173,12 +152,10 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
     _fit(kinds <= {*growth.kinds}, "a generation is of a kind that is not grown")
     _fit(lengths <= {window.length for window in growth.windows}, "a generation is of a window that is not there")
     for window in growth.windows:
-        times = window.is_awake, window.failures, window.birth
-        _fit([type(part) for part in times] == [bool, int, int], "a window has no times")
-        _fit(0 <= window.failures <= MOST_FAILURES, "a window has failed more often than it can")
+        _fit(window.length in LENGTHS, "a window is of a length that is not there")
     _fit(growth.event() > pool.rows or pool.only_predicts, "what is due lies behind the rows learned")
     awake = [generation for *_, generation in growth.generations()]
-    of_copy = [] if pool.copies.copy is None else [generation for *_, generation in pool.copies.copy.generations]
+    of_copy = [] if pool.copies.copy is None else pool.copies.copy.generations
     for generation in [*awake, *of_copy, *pending]:
         _fit(keys >= set(generation.keys.tolist()), "a generation has other columns than the rows")
         known, born = generation.n_classes, generation.n_classes - generation.n_late
@@ -188,7 +165,6 @@ def _check_growth(growth: Any, pool: Any, n_classes: int) -> None:
             is_whole = len(levels) in (0, generation.model.n_leaves)
             _fit(is_whole and levels.shape[1:] == (known if known > 2 else 1,), "leaves have not a weight each")
     for kept in (growth.whole, growth.recent):
-        _check_kept(kept, "rows kept")
         _fit(kept.columns.shape[1] <= len(keys), "rows kept have other columns")
         _fit(not n_classes or np.isin(kept.targets, np.arange(n_classes)).all(), "rows kept have classes that are none")
 

@@ -1,7 +1,6 @@
 """What model files hold: one declaration for each kind of file, see :mod:`tunefree.core.schema`.
 
-A part of a model that is new needs a line here if its header or arrays matter to memory or places in it; other arrays
-are finite floats.
+Parts of models declare what files have of them (:mod:`tunefree.core.part`). What is beside the model is declared here.
 """
 
 from __future__ import annotations
@@ -13,9 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
-from tunefree.core.fields import FEATURE, OUTPUT
+from tunefree.core.part import arrays_of, declared_arrays
 from tunefree.core.registry import Registry
+from tunefree.core.rows import Block
 from tunefree.core.schema import (
+    COUNT,
+    FINITE,
+    SIZE,
     Anything,
     Array,
     Flag,
@@ -27,44 +30,34 @@ from tunefree.core.schema import (
     check_arrays,
     check_header,
 )
-from tunefree.learners import ALL, averaged, family_of
+from tunefree.learners import family_of
+from tunefree.model.aggregation import Leader, Mixed
+from tunefree.model.linear_group import LinearGroup
 from tunefree.model.meetings import LOGGED
 from tunefree.model.passes import OF_ROW
 from tunefree.model.pool import POOL as POOLED
-from tunefree.model.views import ALL as VIEWS
+from tunefree.model.record import FirstPassRecord
 from tunefree.model_files.column_samples import MOST_COLUMNS
 from tunefree.model_files.schema_parts import (
     CLASSES,
     COLUMNS,
-    COUNT,
     ENCODERS,
-    FINITE,
     LATE,
-    LINEAR_MEMBER,
-    MEETINGS,
     METRICS,
     MOST_FEATURES,
-    MOST_MEMBERS,
     NAME,
     NAMES,
     PLAN,
-    POOL,
-    POOL_ARRAYS,
-    RELATIVE,
     SETTING,
-    SIZE,
     TASK,
-    of_mixture,
-    of_state,
 )
-from tunefree.pool.model import FEWEST_FEATURES
+from tunefree.pool.members import MOST_MEMBERS
+from tunefree.pool.pool import Pool
 from tunefree.stream.tally import MOST_REASONS
 from tunefree.theory.column_changes import MOST_CHANGES
-from tunefree.theory.evidence import Evidence
 from tunefree.theory.rises import BETS, CELLS, LATEST, MOST_KEPT
 
 MODEL = {
-    "pool": Optional(POOL),
     "task": TASK,
     "learner": Text(),
     "loss": NAME,
@@ -72,20 +65,13 @@ MODEL = {
     "view": Text(),
     "settings": Mapping(FINITE),
     "replays": Flag(),
-    "meetings": Optional(MEETINGS),
-    "steepest": Optional(SIZE),
-    "over": Optional(Flag()),
     "classes": CLASSES,
     "n_features": Number(2, MOST_FEATURES, whole=True),
     "config": Anything(),  # these two as families have them
     "banks": Sequence(Anything(), MOST_MEMBERS),
     "member_settings": Sequence(SETTING, MOST_MEMBERS),
-    # Of a leader what is no array of its calibration, of a mixture what weights are relative to.
-    "aggregation": {"scalars": Optional(Mapping(Number())), "relative": Optional(RELATIVE)},
-    "members": Sequence(LINEAR_MEMBER, MOST_MEMBERS),
-    "views": Sequence(Text(tuple(VIEWS))),
-    "risks": Mapping({"ceiling": Number(5e-324), "rows": COUNT, "total": SIZE, "spread": SIZE}),
-    "targets": Optional({"weight": SIZE, "total": FINITE}),
+    **dict.fromkeys(("linear", "aggregation", "record"), Anything()),  # as these parts declare them
+    "pool": Optional(Anything()),
 }
 
 REASON = {"problem": Text(), "column": Text(), "rows": COUNT, "file": Text(), "row": COUNT, "remedy": Text()}
@@ -187,22 +173,6 @@ LINEAR = FILE | {
     "held": Optional({"file": Text(), "position": Sequence(COUNT, 3)}),
 }
 
-WORDS = {
-    "pointers": Array("int64", ("n+1",), ascends_to="e"),
-    "features": Array("int32", ("e",), 0, "D"),
-    "values": Array("float64", ("e",)),
-}
-BLOCK = {
-    "numbers": Array("float64", ("n", "p")),
-    "columns": Array("int32", ("p",), 0, "D"),
-    "codes": Array("int32", ("n", "q"), 0, "D"),
-    "code_columns": Array("int32", ("q",), 0),
-    **WORDS,
-    "constant": Array("float64", ()),
-    "is_table": Array("bool", ()),
-    "late": Array("int32", (None,), 0, "D"),
-}
-
 ENCODED = {
     "encoder.keys": Array("uint64", (None,)),
     "encoder.names": Array("uint8", (None,)),
@@ -217,22 +187,8 @@ ENCODED = {
     "encoder.profile.values": Array("float32", (None, None), may_be_infinite=True),
 }
 
-_ANY = "float64|float32|int64|int32|bool"  # of the states of learners, which are numbers to all others
 MODEL_ARRAYS = {
-    **POOL_ARRAYS,
-    "model.#.weights": Array("float32", ("w", "K")),  # of a member that only predicts
-    "model.#.units": Array("float64", ("w",), 0),
-    "model.#.log": Array("float64", ("L", "W")),
-    "model.log": Array("float64", (None, "K")),
-    "model.meetings.slot_of": Array("int32", ("m",), -1, "S"),
-    "model.meetings.kept.features": Array("int32", ("O",), 0, "D"),
-    "model.meetings.kept.rows": Array("int32", (None,), 0),
-    "model.meetings.kept.values.*": Array("float64", ("O",)),
-    "model.*.learner.*": Array(_ANY, may_be_infinite=True),
-    **of_state("model.evidence", Evidence, {FEATURE: "E", OUTPUT: "K"}),
-    **of_mixture("model.aggregation.mixture"),
-    "model.aggregation.losses": Array("float64", ("N",), 0, may_be_infinite=True),
-    "model.aggregation.calibration.*": Array("float64"),
+    "model.bank#.#.calibration.*": Array("float64"),
     "model.*.waiting.y": Array("float64", ("n",)),
     "model.*.waiting.weight": Array("float64", ("n",), 0),
     "model.*.waiting.evaluation_weight": Array("float64", ("n",), 0),
@@ -254,7 +210,7 @@ MODEL_ARRAYS = {
     "samples.before.#": Array("int64", (None,), 0),
     "held.rows": Array("uint8", (None,)),
     "held.forgotten": Array("int64", (None,), 0, "D"),
-    **{f"held.X.{name}": array for name, array in BLOCK.items()},
+    **arrays_of("held.X", Block, {}),
 }
 
 
@@ -268,11 +224,18 @@ class Schema(NamedTuple):
 
 
 def _arrays_of_models(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
-    """Those of a model whose banks have the rows and points that its header, and the names of arrays, tell."""
-    declared = _arrays_of_banks(header["model"], arrays)
-    if "balance" in header["model"].get("pool", {}):
-        declared |= {f"model.pool.balance.X.{name}": array for name, array in BLOCK.items()}
-    return declared | _arrays_of_learners(header["model"]) | MODEL_ARRAYS | ENCODED
+    """Those that the parts of a model declare, and those of banks, whose rows and points names of arrays tell."""
+    model = header["model"]
+    parts: dict[str, Any] = {"linear": LinearGroup, "record": FirstPassRecord}
+    parts["aggregation"] = Mixed if "mixture" in model["aggregation"] else Leader
+    if model["learner"] == POOLED:
+        parts["pool"] = Pool
+    declared: dict[str, Array] = {}
+    for name, part in parts.items():
+        declared |= declared_arrays(part, model.get(name), f"model.{name}")
+    if missing := sorted(declared.keys() - arrays.keys()):
+        raise ModelError(f"{missing[0]} is missing")
+    return declared | _arrays_of_banks(model, arrays) | MODEL_ARRAYS | ENCODED
 
 
 def _arrays_of_banks(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Array]:
@@ -292,55 +255,41 @@ def _arrays_of_banks(model: dict[str, Any], arrays: dict[str, np.ndarray]) -> di
     return declared
 
 
-def _arrays_of_learners(model: dict[str, Any]) -> dict[str, Array]:
-    """The fields that linear learners declare."""
-    declared: dict[str, Array] = {}
-    for number, setting in enumerate(_linear(model)):
-        cls = averaged(ALL[setting["learner"]]) if model["average"] else ALL[setting["learner"]]
-        declared |= of_state(f"model.{number}.learner", cls, {FEATURE: "S", OUTPUT: "K"})
-    return declared
-
-
 def _linear(model: dict[str, Any]) -> list[dict[str, Any]]:
     """The settings of linear members."""
     return [setting for setting in model["member_settings"] if family_of(setting["learner"]) is None]
 
 
 def _lengths_of_models(header: dict[str, Any]) -> dict[str, int]:
+    """Features, outputs, what a row takes in a log, rows in logs, slots, those of evidence, occurrences and members."""
     model = header["model"]
-    lengths = {"D": model["n_features"]} | _lengths(model)
-    lengths["S"] += min(model["n_features"], model.get("meetings", {}).get("first", MOST_FEATURES))
-    only_predicts = model.get("pool", {}).get("only_predicts", False)
-    lengths["E"] = FEWEST_FEATURES if only_predicts else lengths["S"]
-    lengths["N"] = 0 if model["learner"] == POOLED else len(model["member_settings"])
-    return lengths
-
-
-def _lengths(saved: dict[str, Any]) -> dict[str, int]:
-    """Outputs, what a row takes in a log, rows in logs, slots beyond the first, occurrences."""
-    n_classes = len(saved["classes"]) if saved["task"] == "classification" else 0
+    n_classes = len(model["classes"]) if model["task"] == "classification" else 0
     n_outputs = n_classes if n_classes > 2 else 1
-    slots, rows, _ = saved.get("meetings", {}).get("counts", (0, 0, 0))
-    n_kept = saved.get("meetings", {}).get("kept", (0, 0))[0]
-    return {"K": n_outputs, "W": OF_ROW + n_outputs, "L": min(rows, LOGGED), "S": slots, "O": n_kept}
+    meetings = model["linear"]["meetings"] or {"counts": (0, 0, 0), "kept": (0, 0), "first": MOST_FEATURES}
+    n_slots = meetings["counts"][0] + min(model["n_features"], meetings["first"])
+    return {
+        "D": model["n_features"],
+        "K": n_outputs,
+        "W": OF_ROW + n_outputs,
+        "L": min(meetings["counts"][1], LOGGED),
+        "S": n_slots,
+        "E": 0 if model.get("pool", {}).get("only_predicts", False) else n_slots,
+        "O": meetings["kept"][0],
+        "N": 0 if model["learner"] == POOLED else len(model["member_settings"]),
+    }
 
 
 def _relate_members(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Each member that is to be made has arrays, so that no header asks for more memory than its file takes."""
     model = header["model"]
-    linear = _linear(model)
-    groups = [("model", model["members"])]
-    groups += [(f"model.bank{number}", bank["members"]) for number, bank in enumerate(model["banks"])]
-    for prefix, members in groups:
-        pattern = re.compile(rf"{re.escape(prefix)}\.(\d+)\.")
-        if len({place[1] for place in map(pattern.match, arrays) if place}) != len(members):
-            raise ModelError(f"{prefix} has not the members that the header tells")
-    if len(linear) != len(model["members"]) or sum(len(of_group) for _, of_group in groups) != len(
-        model["member_settings"]
-    ):
-        raise ModelError("model.member_settings and model.members differ in number")
-    if "model.evidence.inverse" not in arrays:
-        raise ModelError("model.evidence.inverse is missing")
+    for number, bank in enumerate(model["banks"]):
+        pattern = re.compile(rf"model\.bank{number}\.(\d+)\.")
+        if len({place[1] for place in map(pattern.match, arrays) if place}) != len(bank["members"]):
+            raise ModelError(f"model.bank{number} has not the members that the header tells")
+    n_linear = len(model["linear"]["members"])
+    n_members = n_linear + sum(len(bank["members"]) for bank in model["banks"])
+    if n_linear != len(_linear(model)) or n_members != len(model["member_settings"]):
+        raise ModelError("model.member_settings and model.linear.members differ in number")
 
 
 SCHEMAS = Registry("schema of models", {}, "tunefree.schemas")
@@ -369,5 +318,6 @@ def check(kind: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> N
     if header["source"] == "table":
         for number, column in enumerate(header["encoder"]["columns"]):
             check_header(column, COLUMNS[column["kind"]] | LATE, f"encoder.columns.{number}")
-    check_arrays(arrays, schema.arrays(header, arrays), schema.lengths(header))
+    declared = schema.arrays(header, arrays)
+    check_arrays(arrays, declared, schema.lengths(header))
     schema.relate(header, arrays)

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from tunefree.core.rows import Block, restored, rows_at, saved, together
-from tunefree.core.states import size_of, under
+from tunefree.core.part import FIXED, LEARNED, RECORD, Part, array, children, number
+from tunefree.core.rows import Block, rows_at, together
+from tunefree.core.schema import Number
 from tunefree.intervals.conformal import HASTE, SURE
 from tunefree.losses.rates import logarithm_of_few
 from tunefree.pool.members import Members
@@ -35,7 +36,14 @@ MOST_ROWS = 2**13  # of the sample; of rows of more than WIDE columns it has few
 MOST_TERM = 1e145  # of a sum, so that sums of squares are finite
 
 
-class Balance:
+class Sampled(NamedTuple):
+    """Rows of a sample, and their weights."""
+
+    X: Block
+    weights: Annotated[np.ndarray, "float64[n]"]
+
+
+class Balance(Part):
     """What decides by which constant the logarithms that a pool predicts are raised.
 
     Attributes
@@ -44,22 +52,26 @@ class Balance:
         The constant for rows of each context (:mod:`tunefree.pool.contexts`).
     step : int
         Rows whose number it divides are the sample; a power of two.
-    blocks, weights : list of block, list of (n,) array
+    parts : list of Sampled
         The sample.
     sums : (4,) array
         Of the targets, predictions and squared residuals of rows that are evidence, with weights w_t, and of the
         targets of all rows, with their own.
     """
 
+    shifts = array("float64", (2,), FIXED)
+    step = number(LEARNED, Number(1, 2**62, whole=True))
+    sums = array("float64", (4,), FIXED, low=0)
+    parts: list[Sampled] = children(Sampled, RECORD, blank=lambda _: [])
+
     def __init__(self) -> None:
         self.shifts, self.step, self.sums = np.zeros(2), 1, np.zeros(4)
-        self.blocks: list[Block] = []
-        self.weights: list[np.ndarray] = []
+        self.parts = []
 
     @property
     def n_sampled(self) -> int:
         """Rows in the sample."""
-        return sum(map(len, self.weights))
+        return sum(len(part.weights) for part in self.parts)
 
     def observe(self, X: Block, weight: np.ndarray, numbers: np.ndarray, n_columns: int) -> None:
         """Let rows of a weight above 0 be candidates for the sample.
@@ -74,18 +86,23 @@ class Balance:
         """
         rows = np.flatnonzero((weight > 0.0) & (numbers % self.step == 0))
         if len(rows):
-            self.blocks.append(together([rows_at(X, rows)]))
-            self.weights.append(weight[rows])
+            self.parts.append(Sampled(together([rows_at(X, rows)]), weight[rows]))
         most = MOST_ROWS * WIDE // max(n_columns, WIDE)
         while self.n_sampled > most:
             self.step *= 2
-            sample, weights = self.sample()
+            sample, weights = self.sample
             rows = np.arange(1, len(weights), 2)  # numbers of the sample are all multiples of the step before
-            self.blocks, self.weights = [rows_at(sample, rows)], [weights[rows]]
+            self.parts = [Sampled(rows_at(sample, rows), weights[rows])]
 
-    def sample(self) -> tuple[Block, np.ndarray]:
-        """The rows of the sample, and their weights."""
-        return together(self.blocks), np.concatenate(self.weights)
+    @property
+    def sample(self) -> Sampled:
+        """The rows of the sample, of which there are some."""
+        blocks, weights = zip(*self.parts, strict=True)
+        return Sampled(together([*blocks]), np.concatenate(weights))
+
+    def prepare(self) -> None:
+        """Bring the rows of the sample together."""
+        self.parts = [self.sample] if len(self.parts) > 1 else self.parts
 
     def judge(
         self, logarithms: np.ndarray, y: np.ndarray, weight: np.ndarray, evidence: np.ndarray, numbers: np.ndarray
@@ -116,36 +133,13 @@ class Balance:
     ) -> tuple[float, np.ndarray]:
         """Logarithms of the totals over the sample by the newest boosted trees, and by each context; 0 if unknown."""
         growth = members.growth
-        if growth is None or not growth.awake.get((WHOLE, TREES[0])) or not self.blocks:
+        if growth is None or not growth.awake.get((WHOLE, TREES[0])) or not self.parts:
             return 0.0, np.zeros(2)
-        X, weights = self.sample()
+        X, weights = self.sample
         predictions = members.predict(X, rows)
         of_trees = predictions[:, members.slots[Slot(WHOLE, TREES[0], 0, 0)], 0]
         totals = [_total(predict(number, predictions)[:, 0], weights) for number in range(2)]
         return _total(of_trees, weights), np.array(totals)
-
-    def forget(self) -> None:
-        """Keep what predicts."""
-        self.blocks, self.weights = [], []
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its arrays."""
-        return size_of([self.blocks, self.weights, self.sums])
-
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` makes the same."""
-        arrays, header = {"sums": self.sums}, {"step": self.step, "shifts": self.shifts.tolist()}
-        if self.blocks:
-            X, weights = self.sample()
-            arrays |= {"weights": weights} | {f"X.{name}": array for name, array in saved(X).items()}
-        return arrays, header
-
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save_state` gave."""
-        self.sums, self.step, self.shifts = np.array(arrays["sums"]), header["step"], np.array(header["shifts"])
-        if "weights" in arrays:
-            self.blocks, self.weights = [restored(under("X.", arrays))], [np.array(arrays["weights"])]
 
 
 def write_before_events(

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.states import under
+from tunefree.core.part import LEARNED, Part, child
 from tunefree.intervals.conformal_record import ConformalRecord
 from tunefree.mixing.bases import Account, CandidateWeights
 from tunefree.mixing.mixture import BASE_ONLY, Mixture
@@ -65,7 +65,7 @@ def predict_by(
     return by_context(contexts, of_rows)
 
 
-class Context:
+class Context(Part):
     """A mixture of the members for rows of one kind, and records of how these were predicted.
 
     Parameters
@@ -86,6 +86,12 @@ class Context:
         Of its rows, whose mean is 1.
     """
 
+    mixture = child(Mixture, LEARNED)
+    frozen = child(FrozenMixture, LEARNED)
+    record = child(WeightsRecord, LEARNED)
+    conformal = child(ConformalRecord, LEARNED)
+    relative = child(RelativeWeights, LEARNED)
+
     def __init__(self, members: Members) -> None:
         self.mixture = Mixture(len(members.names), members.width, members.loss)
         self.forget_trees(members)
@@ -104,7 +110,7 @@ class Context:
         other.mixture.account, other.mixture.top = Account.create(), CandidateWeights.create()
         for weights, base_alone in zip(other.mixture.top[:2], BASE_ONLY, strict=False):
             weights[:] = base_alone
-        other.frozen, other.conformal = copy.deepcopy((self.frozen, self.conformal))
+        other.frozen, other.conformal = self.frozen.copied(), self.conformal.copied()
         other.record, other.relative = WeightsRecord(self.mixture.n_members), RelativeWeights()
         return other
 
@@ -131,26 +137,3 @@ class Context:
         """Know one more class."""
         self.mixture.add_class()
         self.frozen.mixture.add_class()
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its arrays."""
-        return self.mixture.nbytes + self.frozen.nbytes + self.conformal.nbytes
-
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` makes the same."""
-        arrays = {f"mixture.{name}": array for name, array in self.mixture.save_state().items()}
-        arrays |= {f"record.{name}": array for name, array in self.record.save_state().items()}
-        header: dict[str, Any] = {"relative": self.relative.saved()}
-        for name, part in (("conformal", self.conformal), ("frozen", self.frozen)):
-            of_part, header[name] = part.save_state()
-            arrays |= {f"{name}.{key}": array for key, array in of_part.items()}
-        return arrays, header
-
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save_state` gave."""
-        self.mixture.restore(under("mixture.", arrays))
-        self.record.restore(under("record.", arrays))
-        self.conformal.restore(under("conformal.", arrays), header["conformal"])
-        self.frozen.restore(under("frozen.", arrays), header["frozen"])
-        self.relative = RelativeWeights(**header["relative"])

@@ -10,29 +10,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.errors import ModelError
+from tunefree.core.part import FIXED, LEARNED, RECORD, Part, argument, child, children, number, scratch
 from tunefree.core.rows import n_rows, rows_at, together
-from tunefree.core.states import under
+from tunefree.core.schema import COUNT, Number
 from tunefree.generations.clocks import FIRST
-from tunefree.generations.generation import Generation, restored_all, save_all
+from tunefree.generations.generation import Generation
 from tunefree.intervals.conformal_record import Units
 from tunefree.intervals.sets import draws_of
 from tunefree.mixing.mixture import Mixture
 from tunefree.model.frozen_group import FrozenGroup
-from tunefree.pool.contexts import Context, by_context, predict_by
+from tunefree.pool.contexts import N_CONTEXTS, Context, by_context, predict_by
 from tunefree.pool.frozen import JUDGED, Predicted
+from tunefree.pool.growth import with_ages
 from tunefree.pool.members import Members
 
 EARLIEST = 4 * FIRST  # rows of the first copy
 MOST_ROWS = 1024  # that a copy predicts, of those until the next, but
 MOST_ROWS_OF_TEXTS = 256  # where there are no columns for trees: the frozen mixture then has no members
 TOGETHER = 64  # rows that a copy predicts together at least, where they come one by one
-State = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 
 class _Waiting(NamedTuple):
     """Rows that a copy will predict."""
 
-    members: Members
     units: list[Units]  # of the scores of each context
     X: Any
     targets: np.ndarray  # (n,)
@@ -43,52 +44,60 @@ class _Waiting(NamedTuple):
     mixed: np.ndarray  # (n, K) predictions of the mixtures that followed the stream
 
 
-class Copy(NamedTuple):
-    """A pool as it was."""
+class Copy(Part):
+    """A pool as it was.
 
-    rows: int  # learned
-    linear: FrozenGroup
-    generations: list[tuple[int, str, int, Generation]]  # clock, kind, age, and generation
-    mixtures: list[Mixture]  # of the contexts
+    Parameters
+    ----------
+    members : Members
+    rows : int
+        Learned.
+    linear : FrozenGroup
+    generations : list of Generation
+        The newest of each clock and kind first.
+    mixtures : list of Mixture
+        Of the contexts.
+    """
 
-    def predict(self, members: Members, X: Any, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    members: Members = argument()
+    rows = number(FIXED, COUNT)
+    linear = child(FrozenGroup, FIXED, make=lambda copy, _: _blank_group(copy.members))
+    generations: list[Generation] = children(
+        Generation, FIXED, make=lambda copy, _: Generation.bare(loss=copy.members.loss)
+    )
+    mixtures: list[Mixture] = children(Mixture, FIXED, make=lambda copy, _: Context(copy.members).mixture)
+
+    def __init__(
+        self, members: Members, rows: int, linear: FrozenGroup, generations: list[Generation], mixtures: list[Mixture]
+    ) -> None:
+        self.members, self.rows, self.linear = members, rows, linear
+        self.generations, self.mixtures = generations, mixtures
+
+    def predict(self, X: Any, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The predictions of its members, which are those of the pool as they were, (n, M, K), and of its mixtures."""
+        members = self.members
         predictions, nothing = members.asleep(n_rows(X)), np.zeros(n_rows(X))
         members.place_online(predictions, self.linear.predict(X), self.rows)
         assert members.growth is not None
         matrix = members.growth.columns.matrix(X)
-        members.follow(self.generations, matrix, nothing, nothing, predictions)
+        members.follow(with_ages(self.generations), matrix, nothing, nothing, predictions)
         return predictions, predict_by(self.mixtures, predictions, contexts)
 
-    def save_state(self, n_features: int) -> State:
-        """Arrays and a header from which :meth:`restored` makes the same."""
-        arrays = {
-            f"mixture{number}.{name}": array
-            for number, mixture in enumerate(self.mixtures)
-            for name, array in mixture.save_state().items()
-        }
-        of_linear, header = self.linear.save_state(n_features)
-        arrays |= {f"linear.{name}": array for name, array in of_linear.items()}
-        generations = [(generation, {"clock": clock, "age": age}) for clock, _, age, generation in self.generations]
-        of_generations, headers = save_all("", generations)
-        of_copy = {"rows": self.rows, "linear": header, "generations": headers, "mixtures": len(self.mixtures)}
-        return arrays | of_generations, of_copy
-
-    @classmethod
-    def restored(cls, members: Members, blank: Mixture, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Copy:
-        """What :meth:`save_state` wrote down; ``blank`` is a mixture that knows nothing."""
-        mixtures = [blank.copied() for _ in range(header["mixtures"])]
-        for number, mixture in enumerate(mixtures):
-            mixture.restore(under(f"mixture{number}.", arrays))
-        linear = FrozenGroup.restored(members.ensemble.linear, under("linear.", arrays), header["linear"])
-        generations = [
-            (saved["clock"], generation.kind, saved["age"], generation)
-            for generation, saved in restored_all("", arrays, header["generations"], members.loss)
-        ]
-        return cls(header["rows"], linear, generations, mixtures)
+    def check(self) -> None:
+        """Raise a ModelError unless there are trees, and a mixture of each context."""
+        if self.members.growth is None:
+            raise ModelError("there is a copy of trees that are not there")
+        if not 0 < len(self.mixtures) <= N_CONTEXTS:
+            raise ModelError("a copy has not a mixture of each context")
 
 
-class Copies:
+def _blank_group(members: Members) -> FrozenGroup:
+    """The linear members, whose weights are to be taken over."""
+    group = members.ensemble.linear
+    return FrozenGroup.bare(group=group, objectives=[member.objective for member in group.members])
+
+
+class Copies(Part):
     """The latest copy of a pool, and the rows that it predicts.
 
     Attributes
@@ -98,15 +107,25 @@ class Copies:
         Rows learned from which on the next copy is taken.
     """
 
-    def __init__(self) -> None:
-        self.next = EARLIEST
+    members: Members = argument()
+    next = number(LEARNED, Number(1, 2**62, whole=True))
+    copy: Copy | None = child(
+        Copy, RECORD, blank=lambda _: None, may_be_none=True, make=lambda copies, _: Copy.bare(members=copies.members)
+    )
+    predicted: list[Predicted] = children(Predicted, RECORD, blank=lambda _: [])
+    waiting: list[_Waiting] = scratch(lambda _: [])  # rows that the copy will predict
+
+    def __init__(self, members: Members) -> None:
+        self.members, self.next = members, EARLIEST
         self.forget()
 
     def forget(self) -> None:
         """Have no copy."""
-        self.copy: Copy | None = None
-        self.waiting: list[_Waiting] = []  # rows that it will predict
-        self.predicted: list[Predicted] = []
+        self.copy, self.waiting, self.predicted = None, [], []
+
+    def reduce(self) -> None:
+        """Have no copy."""
+        self.forget()
 
     def forget_features(self, features: np.ndarray) -> None:
         """Let the copy predict as if features had never been seen."""
@@ -116,7 +135,6 @@ class Copies:
 
     def judge(
         self,
-        members: Members,
         X: Any,
         y: np.ndarray,
         weights: np.ndarray,
@@ -133,7 +151,7 @@ class Copies:
         """
         if self.copy is None:
             return
-        contexts, units = of_contexts
+        members, (contexts, units) = self.members, of_contexts
         has_trees = members.growth is not None and members.growth.columns.is_for_trees
         thinning = max(self.copy.rows // (MOST_ROWS if has_trees else MOST_ROWS_OF_TEXTS), 1)
         rows = np.flatnonzero((weights > 0.0) & (numbers % thinning == 0))
@@ -141,7 +159,7 @@ class Copies:
             if self.waiting and [one.widths for one in self.waiting[0].units] != [one.widths for one in units]:
                 self._predict_waiting()
             of_rows = rows_at(X, rows), y[rows], weights[rows], numbers[rows].astype(np.uint64), contexts[rows]
-            self.waiting.append(_Waiting(members, units, *of_rows, exposures[rows], mixed[rows]))
+            self.waiting.append(_Waiting(units, *of_rows, exposures[rows], mixed[rows]))
             logs_features = members.ensemble.linear.meetings is not None  # for some time, see FrozenGroup
             if logs_features or sum(len(of.targets) for of in self.waiting) >= TOGETHER:
                 self._predict_waiting()
@@ -150,10 +168,10 @@ class Copies:
         """Let the copy predict the rows that wait."""
         if not self.waiting or self.copy is None:
             return
-        (members, *_), (units, *_), X, *arrays = zip(*self.waiting, strict=True)
+        members, ((units, *_), X, *arrays) = self.members, zip(*self.waiting, strict=True)
         rows = X[0] if len(X) == 1 else together([*X])
         targets, weights, numbers, contexts, exposures, mixed = map(np.concatenate, arrays)
-        predictions, following = self.copy.predict(members, rows, contexts)
+        predictions, following = self.copy.predict(rows, contexts)
         of_born = predictions[:, members.places_as_born]
         predicted = np.concatenate([of_born, following[:, None], mixed[:, None]], axis=1)
         matrix = members.matrix(rows)
@@ -164,46 +182,27 @@ class Copies:
         self.predicted.append(Predicted(predicted, *judged))
         self.waiting = []
 
-    def learn(self, members: Members, contexts: list[Context]) -> None:
+    def learn(self, contexts: list[Context]) -> None:
         """Let the rows that the copy predicted judge the frozen mixtures, which then learn them in their order."""
         self._predict_waiting()
         if self.predicted and self.copy is not None:
             rows = Predicted.joined(self.predicted)
             for number, context in enumerate(contexts):
-                context.frozen.learn(members, rows.of_context(number), self.copy.rows >= JUDGED)
+                context.frozen.learn(self.members, rows.of_context(number), self.copy.rows >= JUDGED)
         self.forget()
 
-    def take(self, members: Members, contexts: list[Context], rows: int) -> None:
+    def take(self, contexts: list[Context], rows: int) -> None:
         """Take a copy of a pool that has learned so many rows."""
-        self.learn(members, contexts)
+        self.learn(contexts)
+        members = self.members
         assert members.growth is not None
         linear = members.ensemble.linear.frozen()
-        generations = [(clock, kind, age, one.frozen()) for clock, kind, age, one in members.growth.generations()]
-        self.copy = Copy(rows, linear, generations, [context.mixture.copied() for context in contexts])
+        generations = [generation.frozen() for *_, generation in members.growth.generations()]
+        self.copy = Copy(members, rows, linear, generations, [context.mixture.copied() for context in contexts])
         while self.next <= rows:
             self.next *= 2
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the generations of the copy."""
-        return 0 if self.copy is None else sum(generation.nbytes for *_, generation in self.copy.generations)
-
-    def save_state(self, n_features: int) -> State:
-        """Arrays and a header from which :meth:`restore` makes the same."""
+    def prepare(self) -> None:
+        """Let the copy predict the rows that wait, and bring those that were predicted together."""
         self._predict_waiting()
-        arrays: dict[str, np.ndarray] = {}
-        header: dict[str, Any] = {"next": self.next, "copy": None}
-        if self.predicted:
-            arrays |= Predicted.joined(self.predicted)._asdict()
-        if self.copy is not None:
-            of_copy, header["copy"] = self.copy.save_state(n_features)
-            arrays |= {f"copy.{name}": array for name, array in of_copy.items()}
-        return arrays, header
-
-    def restore(self, members: Members, blank: Mixture, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save_state` gave; ``blank`` is a mixture of these members that knows nothing."""
-        self.next = header["next"]
-        if "predicted" in arrays:
-            self.predicted = [Predicted(*(np.array(arrays[name]) for name in Predicted._fields))]
-        if header["copy"] is not None:
-            self.copy = Copy.restored(members, blank, under("copy.", arrays), header["copy"])
+        self.predicted = [Predicted.joined(self.predicted)] if len(self.predicted) > 1 else self.predicted

@@ -14,11 +14,12 @@ scores, its own and the one with the opposite drift, and each counts half.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from tunefree.core.states import under
+from tunefree.core.part import FIXED, LEARNED, Part, argument, array, child
+from tunefree.core.schema import ANY, Limits
 from tunefree.generations.reservoir import Reservoir
 from tunefree.intervals.conformal import SURE as SURE_OF_SCORES
 from tunefree.intervals.conformal import SURE_BY_CURVE, quantile, recency, wider
@@ -37,13 +38,14 @@ RUN = 64  # rows whose mean difference from the scores of the stream is the drif
 class Predicted(NamedTuple):
     """Rows that a copy has predicted."""
 
-    predicted: np.ndarray  # (n, M + 2, K) by the generations and the mixture of the copy, and by the stream's mixture
-    targets: np.ndarray  # (n,)
-    weights: np.ndarray  # (n,)
-    numbers: np.ndarray  # (n,) uint64
-    contexts: np.ndarray  # (n,) uint8
-    units: np.ndarray  # (n,)
-    draws: np.ndarray  # (n,)
+    # Of the M generations and of the mixture of the copy, and of the mixture of the stream.
+    predicted: Annotated[np.ndarray, "float64[n, members, outputs]", ANY]
+    targets: Annotated[np.ndarray, "float64[n]"]
+    weights: Annotated[np.ndarray, "float64[n]"]
+    numbers: Annotated[np.ndarray, "uint64[n]"]
+    contexts: Annotated[np.ndarray, "uint8[n]", Limits(below=2)]  # see tunefree.pool.contexts
+    units: Annotated[np.ndarray, "float64[n]"]
+    draws: Annotated[np.ndarray, "float64[n]"]
 
     @classmethod
     def joined(cls, parts: list[Predicted]) -> Predicted:
@@ -70,7 +72,7 @@ def with_opposite_drift(scores: np.ndarray, of_stream: np.ndarray) -> np.ndarray
     return np.concatenate([scores, scores - 2.0 * np.repeat(drifts, sizes, axis=0)], axis=1)
 
 
-class FrozenMixture:
+class FrozenMixture(Part):
     """A mixture of generations as they were born, and the losses by which it is chosen.
 
     Parameters
@@ -93,6 +95,12 @@ class FrozenMixture:
         Of rows that copies predicted, a column for each of the three: how far off they are (:mod:`tunefree.intervals`).
         Three more columns are with the opposite drift. Numbers of rows are its digests.
     """
+
+    places = argument()
+    mixture = child(Mixture, LEARNED)
+    losses = array("float64", (3,), FIXED, low=0)
+    squares = array("float64", (2,), FIXED, low=0)
+    scores = child(Reservoir, LEARNED)
 
     def __init__(self, places: list[int], n_classes: int, loss: Any) -> None:
         self.places = places
@@ -150,21 +158,3 @@ class FrozenMixture:
             counted = np.ones(len(y)) if members.predicts_logarithms else weights  # which have exposures in them
             self.scores.add(with_opposite_drift(scores, at_once), y, counted, numbers, [0.0] * 2 * N_CHOICES)
         self.mixture.learn(of_born, y, weights)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the mixture and of the scores."""
-        return self.mixture.nbytes + self.scores.nbytes
-
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` makes the same."""
-        arrays = {f"mixture.{name}": array for name, array in self.mixture.save_state().items()}
-        arrays |= {"losses": self.losses, "squares": self.squares}
-        arrays |= {f"scores.{name}": array for name, array in self.scores.save_state().items()}
-        return arrays, {"scores": self.scores.rows}
-
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save_state` gave."""
-        self.mixture.restore(under("mixture.", arrays))
-        self.losses, self.squares = np.array(arrays["losses"]), np.array(arrays["squares"])
-        self.scores.restore(under("scores.", arrays), header["scores"])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core import threads
+from tunefree.core.part import FIXED, LEARNED, RECORD, Part, argument, child, children, number, size_of
+from tunefree.core.schema import COUNT, Number, Sequence, Text
 from tunefree.generations import clocks
 from tunefree.generations.clocks import AGES, Event
 from tunefree.generations.columns import NOTHING, Columns, digests_of, digests_of_words
@@ -28,13 +30,49 @@ NEVER = 2**62  # rows, at which nothing happens
 MOST_CLASSES = 1000  # with more, trees, one for each class, take longer than all other members together
 
 
-class Pending(NamedTuple):
-    """Generations that are being grown, and from which row they predict."""
+class Pending(Part):
+    """Generations that are being grown, and from which row they predict.
 
-    rows: int  # at its birth
-    takeover: int
-    clock: int
-    grown: dict[str, Future[Generation | None]]  # by kind
+    Parameters
+    ----------
+    rows, takeover, clock : int
+        Of the birth.
+    grown : dict of str to Future
+        By kind.
+    """
+
+    loss = argument()
+    rows, takeover, clock = number(FIXED, COUNT), number(FIXED, Number(1, 2**62, whole=True)), number(FIXED, COUNT)
+    grown: dict[str, Future[Generation | None]] = argument()
+    _generations = children(
+        Generation,
+        LEARNED,
+        make=lambda pending, _: Generation.bare(loss=pending.loss),
+        read=lambda pending: pending.generations,
+        write=lambda pending, grown: setattr(pending, "grown", {kind: _now(one) for kind, one in grown.items()}),
+    )
+
+    def __init__(self, rows: int, takeover: int, clock: int, loss: Any, grown: dict[str, Any]) -> None:
+        self.rows, self.takeover, self.clock, self.loss, self.grown = rows, takeover, clock, loss, grown
+
+    @property
+    def generations(self) -> dict[str, Generation]:
+        """Those that came to something, which are waited for."""
+        results = {kind: future.result() for kind, future in self.grown.items()}
+        return {kind: generation for kind, generation in results.items() if generation is not None}
+
+
+def _now(generation: Generation) -> Future[Generation | None]:
+    return threads.now(lambda: generation)
+
+
+def with_ages(generations: Iterable[Generation]) -> Iterator[tuple[int, str, int, Generation]]:
+    """Clock, kind and age of generations, the newest of each clock and kind first."""
+    counts: dict[tuple[int, str], int] = {}
+    for generation in generations:
+        key = generation.clock, generation.kind
+        counts[key] = counts.get(key, -1) + 1
+        yield *key, counts[key], generation
 
 
 class Observed(NamedTuple):
@@ -44,7 +82,7 @@ class Observed(NamedTuple):
     digests: np.ndarray  # (n,) uint64 of the observations, or of the groups
 
 
-class Growth:
+class Growth(Part):
     """The generations of all clocks, and the rows that they are grown on.
 
     Parameters
@@ -73,18 +111,48 @@ class Growth:
         Whether the latest birth found that rows are those of texts, which trees do not see.
     """
 
+    n_classes, loss, seen, clocks_of_places = argument(), argument(), argument(), argument()
+    keeps_rows, has_texts = argument(), argument()
+    next: Event = number(
+        LEARNED, Sequence(COUNT, 2), write=lambda growth, event: setattr(growth, "next", Event(*event))
+    )
+    columns = child(Columns, LEARNED)
+    whole = child(Reservoir, RECORD, blank=lambda _: Reservoir())
+    recent = child(Reservoir, RECORD, blank=lambda _: Reservoir(max(LENGTHS)))
+    windows = children(Window, LEARNED, make=lambda growth, header: growth.window(header["length"]))
+    awake: dict[tuple[int, str], list[Generation]] = children(
+        Generation,
+        LEARNED,
+        make=lambda growth, _: Generation.bare(loss=growth.loss),
+        read=lambda growth: [generation for *_, generation in growth.generations()],
+        write=lambda growth, generations: growth.wake(generations),
+    )
+    pending: list[Pending] = children(
+        Pending, RECORD, blank=lambda _: [], make=lambda growth, _: Pending.bare(loss=growth.loss)
+    )
+    kinds: tuple[str, ...] = number(LEARNED, Sequence(Text(TREES), len(TREES)))
+    n_ages = number(LEARNED, Number(1, len(AGES), whole=True))
+
     def __init__(self, n_classes: int, loss: Any, slots: dict[Slot, int], seen: Seen) -> None:
         self.n_classes, self.loss, self.seen = n_classes, loss, seen
         self.columns, self.whole, self.recent = Columns(), Reservoir(), Reservoir(max(LENGTHS))
-        clocks_of_places = np.full(max(slots.values()) + 1, WHOLE)
+        self.clocks_of_places = np.full(max(slots.values()) + 1, WHOLE)
         for slot, place in slots.items():
-            clocks_of_places[place] = slot.clock
-        self.windows = [Window(length, clocks_of_places == length) for length in LENGTHS]
-        self.awake: dict[tuple[int, str], list[Generation]] = {}
-        self.pending: list[Pending] = []
-        self.kinds: tuple[str, ...] = TREES
+            self.clocks_of_places[place] = slot.clock
+        self.windows = [self.window(length) for length in LENGTHS]
+        self.awake, self.pending, self.kinds = {}, [], TREES
         self.n_ages, self.keeps_rows, self.has_texts = len(AGES), True, False
         self.next = clocks.births(0)
+
+    def window(self, length: int) -> Window:
+        """The window of so many rows, which has seen none."""
+        return Window(length, self.clocks_of_places == length)
+
+    def wake(self, generations: list[Generation]) -> None:
+        """Let these be awake, the newest of each clock and kind first."""
+        self.awake = {}
+        for generation in generations:
+            self.awake.setdefault((generation.clock, generation.kind), []).append(generation)
 
     def observe(self, X: Any, learned: np.ndarray | None = None) -> Observed:
         """Rows of a block as generations see them, of which some (n,) are learned, or none."""
@@ -105,9 +173,7 @@ class Growth:
 
     def generations(self) -> Iterator[tuple[int, str, int, Generation]]:
         """Those awake: clock, kind, age, and generation."""
-        for (clock, kind), of_kind in self.awake.items():
-            for age, generation in enumerate(of_kind):
-                yield clock, kind, age, generation
+        return with_ages(generation for of_kind in self.awake.values() for generation in of_kind)
 
     def settings(self) -> dict[str, Settings]:
         """Those that the newest trees of all rows were grown with, by their kind."""
@@ -188,7 +254,8 @@ class Growth:
         is_sample = self.whole.rows > self.whole.capacity and newest >= self.whole.capacity
         is_balanced = has_log_link(self.loss)  # whose predictions of all rows have their total
         if newest >= (RECENT_OF_SAMPLE if is_sample else 1.0 if is_balanced else RECENT) * rows:
-            self.pending = [pending._replace(takeover=rows) for pending in self.pending]
+            for pending in self.pending:
+                pending.takeover = rows
         else:
             if rows >= clocks.FIRST:
                 self._give_birth(WHOLE, Event(rows, rows), at_last=True)
@@ -198,7 +265,7 @@ class Growth:
     def reduce(self) -> None:
         """Keep what predicts: generations that learn no more, and digests of the rows that are known."""
         observations = [generation.observations for *_, generation in self.generations()]
-        self.pending, self.whole, self.recent = [], Reservoir(), Reservoir(max(LENGTHS))
+        super().reduce()
         self.awake = {key: [generation.frozen() for generation in of_kind] for key, of_kind in self.awake.items()}
         if observations:
             next(self.generations())[3].observations = np.unique(np.concatenate(observations))
@@ -225,10 +292,10 @@ class Growth:
         before = {kind: self.inherited(clock, kind) for kind in kinds}
         # Of a few latest rows the next ones judge too well; and where memory is short, trees must not become larger.
         has_trials = clock == WHOLE and not at_last and bool(self.windows)
-        birth = Birth(event.birth, keys, *of_rows, self.n_classes, self.loss)
+        birth = Birth(event.birth, clock, keys, *of_rows, self.n_classes, self.loss)
         begin = threads.beside if at_last or event.takeover > event.birth else threads.now
         grown = {kind: begin(Generation.grown, birth, kind, before[kind], has_trials) for kind in kinds}
-        self.pending.append(Pending(*event, clock, grown))
+        self.pending.append(Pending(*event, clock, self.loss, grown))
 
     def _take_over(self, rows: int) -> None:
         """Let those predict from now on whose row has come."""
@@ -263,6 +330,6 @@ class Growth:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the generations and of the rows kept, twice, since those being grown have a copy."""
-        of_rows = 2 * self.whole.nbytes + self.recent.nbytes
-        return sum(generation.nbytes for *_, generation in self.generations()) + of_rows
+        """Bytes of its parts, and of a copy of the rows kept, which generations are grown on; not of those."""
+        arrays = [self.columns, self.whole, self.recent, *(generation for *_, generation in self.generations())]
+        return size_of(arrays) + self.whole.nbytes

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core import threads
+from tunefree.core.part import LEARNED, Part, argument, child, number
 from tunefree.core.rows import Block, n_rows
+from tunefree.core.schema import COUNT, Flag, Sequence
 from tunefree.generations.generation import Generation
 from tunefree.generations.leaves import log_probabilities
 from tunefree.generations.seen import Seen
@@ -24,6 +26,7 @@ from tunefree.pool.slots import WHOLE, Slot, slots_of
 from tunefree.pool.windows import LENGTHS
 
 LARGEST_LOSS = 1e300
+MOST_MEMBERS = 1000
 
 
 class Ahead(NamedTuple):
@@ -39,7 +42,7 @@ class Ahead(NamedTuple):
         return Ahead(self.predictions[start:stop], self.is_known[start:stop], self.groups[start:stop], self.rows)
 
 
-class Members:
+class Members(Part):
     """Online learners and generations.
 
     Parameters
@@ -64,6 +67,12 @@ class Members:
     has_groups : bool
     """
 
+    ensemble, n_classes, loss, slots, names = argument(), argument(), argument(), argument(), argument()
+    online_places: list[int] = number(LEARNED, Sequence(COUNT, MOST_MEMBERS))
+    has_groups = number(LEARNED, Flag())
+    seen = child(Seen, LEARNED)
+    growth: Growth | None = child(Growth, LEARNED, may_be_none=True)
+
     def __init__(self, ensemble: Ensemble, n_classes: int, loss: Any) -> None:
         self.ensemble, self.n_classes, self.loss = ensemble, n_classes, loss
         options = ensemble.options
@@ -72,7 +81,7 @@ class Members:
         self.names = [*(name_of(setting) for setting in settings), *(slot.name for slot in self.slots)]
         self.online_places = [settings.index(member.setting) for member in ensemble.members]
         self.seen, self.has_groups = Seen(), False
-        self.growth: Growth | None = Growth(self.width, loss, self.slots, self.seen)
+        self.growth = Growth(self.width, loss, self.slots, self.seen)
 
     @property
     def width(self) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.part import Part
 from tunefree.core.rows import n_rows, reach
-from tunefree.core.states import under
 from tunefree.intervals.sets import class_scores, draws_of
 from tunefree.losses import loss_of
 from tunefree.losses.objectives import measured
@@ -19,7 +19,6 @@ from tunefree.model.model import Model, whole
 from tunefree.model.pool import POOL
 from tunefree.model.record import FirstPassRecord
 from tunefree.model.targets import join_margins
-from tunefree.pool import saving
 from tunefree.pool.contexts import by_context
 from tunefree.pool.estimated_loss import EstimatedLoss, estimated_loss
 from tunefree.pool.members import Members
@@ -300,17 +299,8 @@ class PoolModel(Model):
         self.pool.members.keep([m for m in range(len(self.members)) if m != least])
         return name
 
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        arrays, header = super().save_state()
-        of_pool, header["pool"] = saving.save_state(self.pool, self.n_features)
-        return arrays | {f"pool.{name}": array for name, array in of_pool.items()}, header
-
-    @classmethod
-    def restore(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> PoolModel:
-        model = super().restore(arrays, header)
-        assert isinstance(model, PoolModel)
-        saving.restore(model.pool, under("pool.", arrays), header["pool"])
-        return model
+    def parts(self) -> dict[str, Part]:
+        return super().parts() | {"pool": self.pool}
 
 
 def class_of(learner: str) -> type[Model]:

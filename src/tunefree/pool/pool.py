@@ -15,7 +15,9 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import power_below, scaled
+from tunefree.core.part import LEARNED, RECORD, Part, argument, array, child, children, number, scratch, size_of
 from tunefree.core.rows import copied, n_rows, part, together
+from tunefree.core.schema import COUNT, Flag, Number
 from tunefree.intervals.conformal_record import Judged
 from tunefree.intervals.sets import draws_of
 from tunefree.losses.rates import logarithm_of_few
@@ -62,7 +64,7 @@ class LearnedRows(NamedTuple):
         return cls(together(list(X)), of_parts, *map(np.concatenate, arrays))
 
 
-class Pool:
+class Pool(Part):
     """Online learners and generations, mixed.
 
     Parameters
@@ -91,16 +93,33 @@ class Pool:
         Whether the mixture predicts with the weights that it has, and nothing is recorded of the members.
     """
 
+    only_members_learn = argument()
+    members = child(Members, LEARNED)
+    unit = number(LEARNED, Number(1))
+    relative = child(RelativeWeights, LEARNED)
+    n_known = number(LEARNED, COUNT)
+    has_finished = number(LEARNED, Flag())
+    only_predicts = number(LEARNED, Flag())
+    contexts: list[Context] = children(Context, LEARNED, make=lambda pool, _: Context(pool.members))
+    latest = array("int64", (2, 2), LEARNED, low=0)
+    block = array("float64", (2,), LEARNED)
+    rises = child(Rises, LEARNED)
+    waiting = child(Waiting, RECORD, blank=lambda _: Waiting())
+    balance: Balance | None = child(Balance, LEARNED, may_be_none=True)
+    copies = child(Copies, RECORD, blank=lambda pool: Copies(pool.members))
+    single_rows = scratch(lambda _: SingleRows())
+    unrecorded: list[LearnedRows] = scratch(lambda _: [])  # single rows
+
     def __init__(self, members: Members) -> None:
         self.members = members
         self.unit, self.only_members_learn = 1.0, False
         self.relative, self.n_known, self.has_finished, self.only_predicts = RelativeWeights(), 0, False, False
-        self.contexts, self.copies = [Context(members)], Copies()
+        self.contexts, self.copies = [Context(members)], Copies(members)
         self.latest = np.zeros((2, 2), np.int64)
         self.waiting, self.single_rows = Waiting(), SingleRows()
         self.balance = Balance() if members.predicts_logarithms else None
         self.rises, self.block = Rises(), np.zeros(2)  # loss of the mixture and rows in the present block
-        self.unrecorded: list[LearnedRows] = []  # single rows
+        self.unrecorded = []
 
     @property
     def rows(self) -> int:
@@ -121,9 +140,9 @@ class Pool:
     def give_up_trees(self) -> None:
         """Go on without generations, and without what is known of them; online members predict from here on."""
         self.settle()
-        self.members.growth, self.copies = None, Copies()
+        self.members.growth, self.copies = None, Copies(self.members)
         if self.balance is not None:
-            self.balance.forget()
+            self.balance.reduce()
         for context in self.contexts:
             context.forget_trees(self.members)
             context.conformal.give_up_trees()
@@ -261,7 +280,7 @@ class Pool:
     def finish(self) -> None:
         """End a pass: the last generation is grown on all rows kept, and predicts from here on."""
         self.has_finished, self.waiting = True, Waiting()
-        self.copies.learn(self.members, self.contexts)
+        self.copies.learn(self.contexts)
         if self.members.growth is not None and not self.only_predicts:
             self.members.growth.finish(self.rows)
             if self.members.growth.has_texts:
@@ -308,14 +327,8 @@ class Pool:
 
     def reduce(self) -> None:
         """Keep what predicts, and leave out all that learning needs."""
-        self.only_predicts, self.waiting = True, Waiting()
-        self.copies.forget()
-        for context in self.contexts:
-            context.conformal.reduce()
-        if self.balance is not None:
-            self.balance.forget()
-        if self.members.growth is not None:
-            self.members.growth.reduce()
+        self.only_predicts = True
+        super().reduce()
 
     def _pieces(self, X: Any, weight: np.ndarray) -> Iterator[tuple[int, int]]:
         """Cut rows at events, and into pieces; an event is over when the next piece is asked for."""
@@ -455,6 +468,10 @@ class Pool:
         if len(self.unrecorded) >= TOGETHER:
             self.settle()
 
+    def prepare(self) -> None:
+        """Record the rows that were learned."""
+        self.settle()
+
     def settle(self) -> None:
         """Record the rows that were learned."""
         rows, self.unrecorded = self.unrecorded, []
@@ -473,11 +490,11 @@ class Pool:
             if growth is not None:
                 self.balance.observe(X, weight, numbers, len(growth.columns.keys))
         units = [context.conformal.units for context in self.contexts]  # later other widths may be grown
-        for number, context in enumerate(self.contexts):
-            weights = np.where(contexts == number, judging, 0.0) if len(self.contexts) > 1 else judging
+        for place, context in enumerate(self.contexts):
+            weights = np.where(contexts == place, judging, 0.0) if len(self.contexts) > 1 else judging
             context.conformal.observe(Judged(observed.matrix, mixed, y, weights, numbers, draws, weight), *columns)
         if growth is not None:
-            self.copies.judge(self.members, X, y, judging, numbers, weight, mixed, (contexts, units))
+            self.copies.judge(X, y, judging, numbers, weight, mixed, (contexts, units))
             self._judge(rows, groups)
 
     def _let_happen(self, predictions: np.ndarray) -> None:
@@ -500,7 +517,7 @@ class Pool:
         if growth.has_texts:
             self.give_up_trees()
         elif took_over and self.rows >= self.copies.next:
-            self.copies.take(self.members, self.contexts, self.rows)
+            self.copies.take(self.contexts, self.rows)
         if self.rows % BLOCK == 0:
             self.latest = np.stack([self.latest[1], np.zeros(2, np.int64)])
 
@@ -512,17 +529,15 @@ class Pool:
         y, mixed = rows.y[judged], rows.mixed[judged]
         of_mixture = self.members.losses(mixed[:, None], y)
         losses = np.column_stack([self.members.losses(rows.predictions[judged], y), of_mixture])
-        for number, context in enumerate(self.contexts):
-            some = rows.contexts[judged] == number
+        for place, context in enumerate(self.contexts):
+            some = rows.contexts[judged] == place
             starts = None if groups is None else starts_of_runs(groups[judged][some])
             context.record.observe(losses[some], rows.relative[judged][some], starts)
         self.block = running(self.block, np.column_stack([of_mixture, np.ones(len(y))]))
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all but the online members."""
-        growth = self.members.growth
-        of_growth = growth.nbytes if growth is not None else 0
-        of_balance = 0 if self.balance is None else self.balance.nbytes
-        parts: list[Any] = [self.copies, self.waiting, *self.contexts]
-        return of_growth + of_balance + sum(part.nbytes for part in parts)
+        """Bytes of generations, mixtures, and the rows and scores that are kept, on which a limit of memory is."""
+        of_contexts = [[context.mixture, context.frozen, context.conformal] for context in self.contexts]
+        of_copy = [] if self.copies.copy is None else self.copies.copy.generations
+        return size_of([self.members.growth, self.balance, self.waiting, of_copy, *of_contexts])

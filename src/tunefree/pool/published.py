@@ -8,14 +8,14 @@ grown is not waited for.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tunefree.core.part import FIXED, RECORD
 from tunefree.model.model import Model
+from tunefree.pool.copies import Copies
 from tunefree.pool.model import PoolModel
-from tunefree.pool.pool import Pool
 from tunefree.pool.waiting import Waiting
 
 
@@ -51,22 +51,11 @@ def published(model: Model) -> Model:
     other = object.__new__(type(model))  # copy.copy would write the model down, and wait for what is being grown
     other.__dict__.update(model.__dict__)
     other.classes = list(model.classes)
-    other._pool = copy.deepcopy(model.pool, {id(part): part for part in _shared(model.pool)})
-    other.pool.waiting = Waiting()
-    other.pool.copies.forget()  # which judge rows that are learned
-    other.ensemble = other.pool.members.ensemble
+    memo: dict[int, Any] = {id(model.options): model.options}
+    other.ensemble = copy.deepcopy(model.ensemble, memo)
+    other._pool = model.pool.copied((FIXED, RECORD), memo)
+    other._pool.waiting, other._pool.copies = Waiting(), Copies(other._pool.members)
     return other
-
-
-def _shared(pool: Pool) -> Iterator[Any]:
-    """The parts of a pool that are not copied."""
-    yield from (pool.members.ensemble.options, pool.waiting, *(context.record for context in pool.contexts))
-    yield from (pool.copies.copy, pool.copies.waiting, pool.copies.predicted)
-    growth = pool.members.growth
-    if growth is not None:
-        yield from (growth.whole, growth.recent, growth.pending)
-        for *_, generation in growth.generations():
-            yield from (generation.model, generation.observations, generation.keys)
 
 
 def remembered(model: Model, X: Any) -> list[Remembered | None]:

@@ -7,14 +7,28 @@ that was predicted before it is learned is evidence as it was predicted then.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated, NamedTuple
 
 import numpy as np
+
+from tunefree.core.part import RECORD, Part, argument, child
+from tunefree.core.schema import ANY
 
 MOST_ROWS = 4096  # that wait; the earliest predicted are forgotten,
 MOST_BYTES = 2**26  # of what was predicted of them likewise
 
 
-class Waiting:
+class _Rows(NamedTuple):
+    digests: Annotated[np.ndarray, "uint64[n]"]
+    predictions: Annotated[np.ndarray, "float64[n, members, outputs]", ANY]
+
+
+def _put(waiting: Waiting, rows: _Rows) -> None:
+    waiting.rows = dict(zip(rows.digests.tolist(), rows.predictions, strict=True))
+    waiting.row_bytes = rows.predictions[:1].nbytes
+
+
+class Waiting(Part):
     """What members predicted of the latest rows, by the digest of their observation.
 
     Examples
@@ -27,8 +41,13 @@ class Waiting:
     array([0.5 , 0.25])
     """
 
+    rows: dict[int, np.ndarray] = child(  # (M, K) of each
+        _Rows, RECORD, blank=lambda _: {}, make=lambda *_: _Rows, read=lambda waiting: waiting._listed(), write=_put
+    )
+    row_bytes = argument()
+
     def __init__(self) -> None:
-        self.rows: dict[int, np.ndarray] = {}  # (M, K) of each
+        self.rows = {}
         self.row_bytes = 0  # of the latest
 
     def keep(self, digests: np.ndarray, predictions: np.ndarray) -> None:
@@ -44,9 +63,9 @@ class Waiting:
 
     def put_back(self, digests: np.ndarray, predictions: np.ndarray) -> None:
         """Write the predictions that were kept of rows over those (n, M, K) of now; these rows no longer wait."""
-        for number, of_row in enumerate(self.taken(digests) if self.rows else ()):
+        for place, of_row in enumerate(self.taken(digests) if self.rows else ()):
             if of_row is not None:
-                predictions[number] = of_row
+                predictions[place] = of_row
 
     def taken(self, digests: np.ndarray) -> Iterator[np.ndarray | None]:
         """The predictions (M, K) that were kept of each row, if there are any; it no longer waits."""
@@ -57,13 +76,7 @@ class Waiting:
         """Bytes of the predictions."""
         return self.row_bytes * len(self.rows)
 
-    def save_state(self) -> dict[str, np.ndarray]:
-        """Arrays from which :meth:`restore` makes the same; none where no row waits."""
-        if not self.rows:
-            return {}
-        return {"digests": np.array(list(self.rows), np.uint64), "predictions": np.stack(list(self.rows.values()))}
-
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what :meth:`save_state` gave."""
-        if arrays:
-            self.keep(np.array(arrays["digests"]), np.array(arrays["predictions"]))
+    def _listed(self) -> _Rows:
+        """The digests and predictions of all rows."""
+        predictions = np.stack([*self.rows.values()]) if self.rows else np.empty((0, 0, 0))
+        return _Rows(np.array([*self.rows], np.uint64), predictions)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunefree.core.errors import ModelError
+from tunefree.core.part import FIXED, Part, argument, array
 
 MOST = 256  # points that are kept
 N_SUMS = 5
@@ -29,7 +29,7 @@ class Selection(NamedTuple):
     weights_at: np.ndarray  # (T, M) weights in the base of the mixture that follows the stream, after so many rows
 
 
-class WeightsRecord:
+class WeightsRecord(Part):
     """Weights of M members after some of the rows, and losses between these.
 
     Where there are more than MOST points, one is dropped, and its losses are added to those of the next. Points are so
@@ -69,9 +69,21 @@ class WeightsRecord:
     (array([0.65, 0.2 , 0.5 ]), array([200, 100, 200]))
     """
 
+    n_members = argument()
+    rows = array("float64", ("points",), FIXED)
+    weights = array("float64", ("points", "n_members"), FIXED)
+    losses = array("float64", ("points", N_SUMS, "n_judged"), FIXED, may_be_infinite=True)
+    since = array("float64", (N_SUMS, "n_judged"), FIXED, may_be_infinite=True)
+
     def __init__(self, n_members: int) -> None:
+        self.n_members = n_members
         self.rows, self.weights = np.empty(0), np.empty((0, n_members))
         self.losses, self.since = np.empty((0, N_SUMS, n_members + 1)), np.zeros((N_SUMS, n_members + 1))
+
+    @property
+    def n_judged(self) -> int:
+        """The members and the mixture."""
+        return self.n_members + 1
 
     def observe(self, losses: np.ndarray, weights: np.ndarray, starts: np.ndarray | None = None) -> None:
         """Take note of the losses (n, M + 1) of the members and of the mixture on rows; NaN of those asleep.
@@ -117,19 +129,6 @@ class WeightsRecord:
             units, np.maximum(units - 1.0, 1.0)
         )
         return ratio(losses, weights), ratio(np.sqrt(spread), weights), rows.astype(np.int64)
-
-    def save_state(self) -> dict[str, np.ndarray]:
-        """Arrays from which :meth:`restore` makes the same record."""
-        return dict(vars(self))
-
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what :meth:`save_state` gave, of as many members."""
-        points = len(arrays["rows"])
-        for name, array in vars(self).items():
-            shape = array.shape if name == "since" else (points, *array.shape[1:])
-            if arrays[name].shape != shape:
-                raise ModelError(f"the record of weights: {name} has the shape {arrays[name].shape}, not {shape}")
-        vars(self).update({name: np.array(array) for name, array in arrays.items()})
 
 
 def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:

@@ -15,6 +15,8 @@ import math
 
 import numpy as np
 
+from tunefree.core.part import FIXED, LEARNED, Part, argument, number
+from tunefree.core.schema import COUNT, Flag, Number
 from tunefree.generations.clocks import LATE, Event
 
 LENGTHS = (2048, 16384)
@@ -22,9 +24,10 @@ BLOCK = 1024  # rows whose mean loss is compared with that of the blocks before
 FEWEST_BLOCKS = 8  # before a rise can be told
 RISE = 4.0  # standard deviations
 KEPT = 0.7
+MOST_FAILURES = 62  # of trials, each twice as late as the one before
 
 
-class Window:
+class Window(Part):
     """The clock of one window.
 
     Parameters
@@ -55,6 +58,12 @@ class Window:
     (None, False, 12288)
     """
 
+    places = argument()
+    length = number(FIXED, COUNT)
+    is_awake = number(LEARNED, Flag())
+    failures = number(LEARNED, Number(0, MOST_FAILURES, whole=True))
+    birth = number(LEARNED, COUNT)
+
     def __init__(self, length: int, places: np.ndarray) -> None:
         self.length, self.places = length, places
         self.is_awake, self.failures, self.birth = False, 0, 2 * length
@@ -80,7 +89,7 @@ class Window:
             self.birth = min(self.birth, rows + self.length // 2)
 
 
-class Rises:
+class Rises(Part):
     """Tells where the loss of a stream rises.
 
     Examples
@@ -90,6 +99,9 @@ class Rises:
     >>> any(steady), rises.add(0.9)
     (False, True)
     """
+
+    blocks = number(LEARNED, COUNT)
+    mean, squares = number(LEARNED), number(LEARNED)
 
     def __init__(self) -> None:
         self.blocks, self.mean, self.squares = 0, 0.0, 0.0  # of the blocks since the last rise

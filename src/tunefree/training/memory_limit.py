@@ -20,7 +20,7 @@ import numpy as np
 
 from tunefree.core import machine
 from tunefree.core.errors import ModelError
-from tunefree.core.states import size_of
+from tunefree.core.part import size_of
 from tunefree.model.meetings import FIRST
 from tunefree.model.members import Setting
 from tunefree.model.model import Model

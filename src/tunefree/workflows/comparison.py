@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.part import size_of
 from tunefree.core.registry import names_in
 from tunefree.core.rows import part
-from tunefree.core.states import size_of
 from tunefree.learners import ALL
 from tunefree.learners.contract import traits_of
 from tunefree.losses import loss_of

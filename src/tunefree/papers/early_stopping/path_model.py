@@ -12,13 +12,13 @@ import numpy as np
 from scipy import sparse
 
 from tunefree.core.errors import ModelError
-from tunefree.core.schema import FLOATS, Array, Flag, Mapping, Number
-from tunefree.core.states import under
+from tunefree.core.part import under
+from tunefree.core.schema import FINITE, FLOATS, SIZE, Array, Flag, Mapping, Number
 from tunefree.estimators import model_file, validation
 from tunefree.explanation.weights import Weights
 from tunefree.losses import loss_of, objectives
 from tunefree.model.targets import ScoredModel
-from tunefree.model_files.schema_parts import CLASSES, FINITE, SIZE, TASK
+from tunefree.model_files.schema_parts import CLASSES, TASK
 from tunefree.model_files.schemas import ENCODED, ESTIMATOR, FILE, Schema
 from tunefree.papers.early_stopping.gram import Gram
 from tunefree.papers.early_stopping.preparation import LARGEST, Standards, matrix

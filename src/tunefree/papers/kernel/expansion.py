@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tunefree.core.states import under
+from tunefree.core.part import under
 from tunefree.papers.kernel.points import BLOCK, ROOM, Points, sums_at, values_within
 
 Coefficients = tuple[np.ndarray, np.ndarray]  # (M, K, n) of the support, and (M, K, BLOCK) of the open block

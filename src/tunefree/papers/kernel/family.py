@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from tunefree.core.fields import FEATURE, OUTPUT
-from tunefree.core.schema import Array, Flag, Mapping, Number, Optional, Sequence, Text
+from tunefree.core.part import arrays_of
+from tunefree.core.rows import Block
+from tunefree.core.schema import FINITE, SIZE, Array, Flag, Mapping, Number, Optional, Sequence, Text
 from tunefree.learners import ALL
 from tunefree.model.group import Family
 from tunefree.model.members import Setting
 from tunefree.model.options import ModelOptions
-from tunefree.model_files.schema_parts import FINITE, MOST_FEATURES, MOST_MEMBERS, SIZE, of_state
-from tunefree.model_files.schemas import BLOCK, WORDS
+from tunefree.model_files.schema_parts import MOST_FEATURES
 from tunefree.papers.kernel.kernel_bank import KernelBank, KernelConfig
 from tunefree.papers.kernel.kernels import check_kernel, kernel_of
+from tunefree.pool.members import MOST_MEMBERS
 from tunefree.theory.evidence import Evidence
 
 WIDTHS = tuple(2.0**exponent for exponent in range(-2, 7))  # times the median rule's gamma
@@ -28,8 +30,15 @@ BANK = {
     "gamma": SIZE,
     "frozen": Flag(),
     "n_columns": Number(0, MOST_FEATURES, whole=True, may_be_none=True),
-    "members": Sequence({"objective": Mapping(Number())}, MOST_MEMBERS),
+    "members": Sequence({"objective_numbers": Mapping(Number())}, MOST_MEMBERS),
     "waiting": Optional(Flag()),
+}
+
+POINTS = {
+    "pointers": Array("int64", ("n+1",), ascends_to="e"),
+    "features": Array("int32", ("e",), 0, "D"),
+    "values": Array("float64", ("e",)),
+    "norms": Array("float64", ("n",)),
 }
 
 
@@ -69,12 +78,12 @@ def bank_arrays(prefix: str, bank: dict[str, Any], learners: set[str], arrays: A
     """The arrays of a bank of these learners, whose rows and points its header, and the names of arrays, tell."""
     declared: dict[str, Array] = {}
     if "waiting" in bank:
-        declared |= {f"{prefix}.waiting.X.{name}": array for name, array in BLOCK.items()}
+        declared |= arrays_of(f"{prefix}.waiting.X", Block, {})
     for points in (f"{prefix}.expansion.support", f"{prefix}.expansion.open"):
-        declared |= {f"{points}.{name}": array for name, array in (WORDS | {"norms": Array("float64", ("n",))}).items()}
+        declared |= {f"{points}.{name}": array for name, array in POINTS.items()}
     for learner in learners:
-        declared |= of_state(f"{prefix}.#.state", ALL[learner], {OUTPUT: "K"})
-    declared |= of_state(f"{prefix}.#.evidence", Evidence, {FEATURE: 1, OUTPUT: "K"})
+        declared |= arrays_of(f"{prefix}.#.state", ALL[learner], {OUTPUT: "K"})
+    declared |= arrays_of(f"{prefix}.#.evidence", Evidence, {FEATURE: 1, OUTPUT: "K"})
     return declared
 
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from tunefree.core.errors import ModelError
 from tunefree.core.numbers import CEILING
+from tunefree.core.part import restored, size_of, under
 from tunefree.core.rows import Block, n_rows, reach, together
 from tunefree.core.rows import restored as restored_block
 from tunefree.core.rows import saved as saved_block
-from tunefree.core.states import size_of, under
 from tunefree.losses.objectives import OneAgainstAll
 from tunefree.model import views
 from tunefree.model.group import LabelledRows, WarmupPredictions
@@ -337,11 +337,11 @@ class KernelBank:
             others = (arrays[f"waiting.{name}"] for name in ("y", "weight", "evaluation_weight"))
             self.waiting = [LabelledRows(restored_block(under("waiting.X.", arrays)), *others)]
         for m, (member, saved) in enumerate(zip(self.members, header["members"], strict=True)):
-            member.restore(under(f"{m}.", arrays), saved)
+            member.take_over(under(f"{m}.", arrays), saved)
         if header["frozen"]:
             self.expansion = Expansion.restore(*self._kernel_and_steps(), under("expansion.", arrays))
             if self.view_name != "raw":
-                self.view = views.restored(self.view_name, "view", arrays)
+                self.view = restored(views.ALL[self.view_name], "view", arrays, {})
 
 
 def _fit(holds: Any, problem: str) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from tunefree.core.errors import ModelError
+from tunefree.core.fields import FEATURE, OUTPUT
+from tunefree.core.part import LEARNED, argument, child
 from tunefree.core.rows import Rows
-from tunefree.core.states import filled, flatten, under
 from tunefree.losses.kinds import HasObjective
 from tunefree.losses.objectives import measured
 from tunefree.model import calibration
@@ -31,6 +32,11 @@ class KernelMember(HasObjective):
         None where margins are predicted as they are.
     """
 
+    setting = argument()
+    state = child(KernelPiSTOL, LEARNED)
+    calibration: calibration.Calibration | None = child(calibration.Calibration, LEARNED, may_be_none=True)
+    evidence: Any = child(Evidence, LEARNED, may_be_none=True, axes={FEATURE: 1, OUTPUT: "K"})
+
     def __init__(self, setting: Setting, n_outputs: int, objective: Any, n_classes: int | None) -> None:
         self.setting = setting
         settings = {name: value for name, value in setting.settings.items() if name != "width"}
@@ -40,7 +46,7 @@ class KernelMember(HasObjective):
             raise ModelError(f"{setting.learner} has no setting among {', '.join(settings)}") from None
         self.calibration = None if n_classes is None else calibration.Calibration.create(n_classes)
         self.objective = objective
-        self.evidence: Any = Evidence(1, n_outputs) if objective.task == "classification" else None
+        self.evidence = Evidence(1, n_outputs) if objective.task == "classification" else None
 
     @property
     def name(self) -> str:
@@ -93,24 +99,6 @@ class KernelMember(HasObjective):
         self.objective = self.objective._replace(steepest=max(self.objective.steepest, steepest))
         if self.calibration is not None:
             self.calibration = calibration.add_classes(self.calibration, n_classes, int(rows))
-
-    def save_state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Arrays and a header from which :meth:`restore` fills a member of the same setting."""
-        arrays, _ = flatten("state", self.state)
-        if self.evidence is not None:
-            arrays |= flatten("evidence", self.evidence)[0]
-        if self.calibration is not None:
-            arrays |= flatten("calibration", self.calibration)[0]
-        return arrays, {"objective": {name: v for name, v in self.objective._asdict().items() if name != "loss"}}
-
-    def restore(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what :meth:`save_state` wrote."""
-        self.state.restore(under("state.", arrays))
-        if self.evidence is not None:
-            self.evidence.restore(under("evidence.", arrays))
-        if self.calibration is not None:
-            self.calibration = filled("calibration", self.calibration, arrays, {})
-        self.objective = self.objective._replace(**header["objective"])
 
 
 def like_margins(log_odds: np.ndarray, n_outputs: int) -> np.ndarray:

@@ -1,0 +1,538 @@
+"""Parts of a model: state that is declared once, for everything that is done with it.
+
+A class of :class:`Part` declares its state: arrays, numbers, other parts, and lists or mappings of these. Each has a
+role:
+
+    learned   changes as rows are learned, in place or not; copies have their own
+    fixed     is never changed in place; copies share it
+    record    is needed to learn or to judge, not to predict; left out of a model that only predicts
+    scratch   is computed anew; in no file
+
+From the declaration follow what a file holds and how it is checked, copies, bytes, and the model that only predicts. A
+part may hold learners (:class:`tunefree.core.fields.State`) and NamedTuples of arrays, whose fields declare dtype and
+axes themselves.
+
+In a file arrays have dotted names, ``growth.awake.0.model.nodes``, and the header has a mapping for each part. A file
+is checked against the declarations of the class (:func:`declared_arrays`) before anything is made of it. What was made
+is checked by :meth:`Part.check`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from functools import cache, partial
+from inspect import get_annotations
+from typing import Any, ClassVar, Self, get_type_hints
+
+import numpy as np
+
+from tunefree.core.errors import ModelError
+from tunefree.core.fields import State
+from tunefree.core.schema import Array, Flag, Limits, Mapping, Number, Sequence, check_header
+
+LEARNED, FIXED, RECORD, SCRATCH = ROLES = ("learned", "fixed", "record", "scratch")
+MOST_CHILDREN = 2**16
+Saved = tuple[dict[str, np.ndarray], dict[str, Any]]  # arrays by dotted names, and a header
+
+
+class Declared:
+    """A field of a part.
+
+    Parameters
+    ----------
+    role : {LEARNED, FIXED, RECORD, SCRATCH}
+    blank : callable, optional
+        From the part to the value before the first row; of a record the value in a model that only predicts.
+    read, write : callable, optional
+        From the part to the value that is saved, and from the part and that value to nothing, where that is not the
+        attribute itself.
+    """
+
+    is_saved = False
+
+    def __init__(self, role: str, blank: Any = None, read: Any = None, write: Any = None) -> None:
+        if role not in ROLES:
+            raise TypeError(f"the role {role!r} of a field is none of {', '.join(ROLES)}")
+        self.role, self.blank, self._read, self._write = role, blank, read, write
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name, self.key = name, name.lstrip("_")  # of the attribute, and in files
+
+    def __get__(self, part: Any, owner: type) -> Any:
+        if part is None:
+            return self
+        raise AttributeError(f"{type(part).__name__}.{self.name} has no value yet")
+
+    def read(self, part: Any) -> Any:
+        """The value that is saved."""
+        return getattr(part, self.name) if self._read is None else self._read(part)
+
+    def write(self, part: Any, value: Any) -> None:
+        """Take over a value that was saved."""
+        if self._write is None:
+            setattr(part, self.name, value)
+        else:
+            self._write(part, value)
+
+    def save(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Add what a file has of it to arrays, under a key, and to the header of the part."""
+
+    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array]) -> None:
+        """Check the header of a part, and add what arrays a file has then."""
+
+    def restore(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Take over what :meth:`save` added."""
+
+
+class _Array(Declared):
+    """A field that is an array.
+
+    Parameters
+    ----------
+    dtype : str
+        In memory; behind bars others that a file may have, where they have all digits.
+    axes : tuple
+        A length, None for any, or a name: those of one name have one length in a part, that of the attribute of this
+        name if there is one.
+    role, may_be_none, **properties
+        Those of :class:`Declared`, and limits of the numbers, see :class:`tunefree.core.schema.Limits`.
+    """
+
+    is_saved = True
+
+    def __init__(
+        self, dtype: str, axes: tuple[int | str | None, ...], role: str, *, may_be_none: bool = False, **properties: Any
+    ) -> None:
+        limits = {name: properties.pop(name) for name in Limits._fields if name in properties}
+        super().__init__(role, **properties)
+        self.dtypes, self.kind, self.may_be_none = dtype.split("|"), Array(dtype, axes, **limits), may_be_none
+
+    def save(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        value = self.read(part)
+        if self.may_be_none:
+            header[self.key] = value is not None
+        if value is not None:
+            arrays[key] = _packed(value, self.dtypes[1:])
+
+    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array]) -> None:
+        if self.may_be_none:
+            check_header(header, {self.key: Flag()}, key.rpartition(".")[0])
+        if not self.may_be_none or header[self.key]:
+            declared[key] = self.kind
+
+    def restore(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        if self.may_be_none and not header[self.key]:
+            self.write(part, None)
+            return
+        for axis, length in zip(self.kind.shape or (), arrays[key].shape, strict=False):
+            expected = getattr(part, axis, length) if isinstance(axis, str) else length
+            if length != expected:
+                raise ModelError(f"{key} has the shape {arrays[key].shape}, where {axis} is {expected}")
+        self.write(part, np.array(arrays[key], self.dtypes[0]))
+
+
+class _Number(Declared):
+    """A field that a header holds; ``kind`` is one of :mod:`tunefree.core.schema`."""
+
+    is_saved = True
+
+    def __init__(self, role: str, kind: Any = Number(), read: Any = None, write: Any = None) -> None:  # noqa: B008
+        super().__init__(role, None, read, write)
+        self.kind = kind
+
+    def save(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        header[self.key] = _plain(self.read(part))
+
+    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array]) -> None:
+        check_header(header, {self.key: self.kind}, key.rpartition(".")[0])
+
+    def restore(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        value, before = _plain(header[self.key]), vars(part).get(self.name)
+        self.write(part, type(before)(value) if type(before) in (tuple, float) else value)
+
+
+class _Child(Declared):
+    """A field that is a part, a learner, or a NamedTuple of arrays; or a list, or a mapping by strings, of these.
+
+    Parameters
+    ----------
+    kind : class, or callable
+        From the headers of the owner and of the child, and its place among others, to its class.
+    make : callable, optional
+        From the owner and the header of the child to a blank one, which what was saved is written into. Without it,
+        that of the owner's constructor, or one of the class.
+    axes : dict, optional
+        Names or lengths of axes of learners and NamedTuples, see :class:`tunefree.core.schema.Array`.
+    role, is_many, may_be_none, **properties
+        Those of :class:`Declared`.
+    """
+
+    is_saved = True
+
+    def __init__(
+        self,
+        kind: Any,
+        role: str,
+        *,
+        make: Any = None,
+        axes: dict[str, Any] | None = None,
+        is_many: bool = False,
+        may_be_none: bool = False,
+        **properties: Any,
+    ) -> None:
+        super().__init__(role, **properties)
+        self.kind, self.make, self.axes = kind, make, axes or {}
+        self.is_many, self.may_be_none = is_many, may_be_none
+
+    def save(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        header[self.key] = _saved(self.read(part), key, arrays)
+
+    def declare(self, header: dict[str, Any], key: str, declared: dict[str, Array]) -> None:
+        value = header.get(self.key) if isinstance(header, dict) else None
+        if value is None and self.may_be_none:
+            return
+        kind = Sequence({}, MOST_CHILDREN) if isinstance(value, list) else Mapping({})
+        check_header(header, {self.key: kind if self.is_many else {}}, key.rpartition(".")[0])
+        for place, of_child in _children_of(value, self.is_many):
+            within = _under(key, place)
+            declared |= arrays_of(within, self._kind_of(header, of_child, place), self.axes, of_child)
+
+    def restore(self, part: Any, key: str, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        value: Any = header[self.key]
+        if value is None:
+            self.write(part, None)
+            return
+        children = {
+            place: restored(self._blank_of(part, header, of_child, place), _under(key, place), arrays, of_child)
+            for place, of_child in _children_of(value, self.is_many)
+        }
+        of_many = list(children.values()) if isinstance(value, list) else children
+        self.write(part, of_many if self.is_many else children[""])
+
+    def _kind_of(self, header: dict[str, Any], of_child: Any, place: str) -> Any:
+        return self.kind if isinstance(self.kind, type) else self.kind(header, of_child, place)
+
+    def _blank_of(self, part: Any, header: dict[str, Any], of_child: Any, place: str) -> Any:
+        """What is written into; a class of NamedTuples is made."""
+        if self.make is not None:
+            return self.make(part, of_child)
+        before = vars(part).get(self.name)
+        if self.is_many:
+            before = before[int(place)] if isinstance(before, list) and int(place) < len(before) else None
+        kind = self._kind_of(header, of_child, place)
+        return before if before is not None else kind if hasattr(kind, "_fields") else kind()
+
+
+array: Any = _Array
+number: Any = _Number
+child: Any = _Child
+children: Any = partial(_Child, is_many=True)
+argument: Any = partial(Declared, FIXED)  # who makes the part hands it in, and saves it elsewhere: copies share it
+scratch: Any = partial(Declared, SCRATCH)  # computed anew, from a blank
+
+
+class Part:
+    """State that is declared, see :mod:`tunefree.core.part`.
+
+    Raises
+    ------
+    TypeError
+        As a class is made that has an annotation without a declaration, or a record without a blank.
+
+    Examples
+    --------
+    >>> class Mean(Part):
+    ...     total = array("float64", ("k",), LEARNED)
+    ...     rows = number(LEARNED, Number(0, whole=True))
+    ...     def __init__(self, k):
+    ...         self.total, self.rows = np.zeros(k), 0
+    >>> mean = Mean(2)
+    >>> mean.total += 1.5
+    >>> arrays, header = mean.save_state()
+    >>> other = Mean(2)
+    >>> other.take_over(arrays, header)
+    >>> other.total, header, declared_arrays(Mean, {"rows": -1})
+    Traceback (most recent call last):
+    tunefree.core.errors.ModelError: rows is -1, not a whole number from 0
+    """
+
+    fields_of_part: ClassVar[dict[str, Declared]] = {}
+
+    def __init_subclass__(cls, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        declared: dict[str, Declared] = {}
+        for base in reversed(cls.__mro__):
+            declared |= {name: value for name, value in vars(base).items() if isinstance(value, Declared)}
+            annotated = {name for name, kind in get_annotations(base).items() if "ClassVar" not in str(kind)}
+            if base is not Part and (bare := sorted(annotated - declared.keys())):
+                raise TypeError(f"{cls.__name__}.{bare[0]} has no role: declare it by tunefree.core.part")
+        if bare := [name for name, one in declared.items() if _lacks_blank(one)]:
+            raise TypeError(f"{cls.__name__}.{bare[0]} is a record without a blank")
+        cls.fields_of_part = declared
+
+    @classmethod
+    def bare(cls, **arguments: Any) -> Self:
+        """One without state, with the arguments that are handed in; what was saved is written into it."""
+        part = object.__new__(cls)
+        vars(part).update(arguments)
+        for name, declared in cls.fields_of_part.items():
+            if declared.role == SCRATCH:
+                setattr(part, name, declared.blank and declared.blank(part))
+        return part
+
+    @classmethod
+    def saved_fields(cls) -> list[Declared]:
+        """The fields that files have."""
+        return [declared for declared in cls.fields_of_part.values() if declared.is_saved]
+
+    def prepare(self) -> None:
+        """Bring what waits into the fields, before they are saved or copied."""
+
+    def save_state(self) -> Saved:
+        """Arrays and a header from which :meth:`take_over` makes the same."""
+        arrays: dict[str, np.ndarray] = {}
+        return arrays, _saved(self, "", arrays)
+
+    def take_over(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Have what :meth:`save_state` gave."""
+        restored(self, "", arrays, header)
+
+    def complete(self) -> None:
+        """Compute what no file has, and copies do not take over."""
+
+    def check(self) -> None:
+        """Raise a ModelError unless what was restored fits together."""
+
+    def copied(self, shared: tuple[str, ...] = (FIXED,), memo: dict[int, Any] | None = None) -> Self:
+        """A part that knows the same, and learns apart from this one.
+
+        Parameters
+        ----------
+        shared : tuple of str
+            The roles of what both have.
+        memo : dict, optional
+            Copies that were made before, by the id of the original.
+        """
+        self.prepare()
+        self.check_declared()
+        memo, other = {} if memo is None else memo, object.__new__(type(self))
+        memo[id(self)] = other
+        for name, declared in self.fields_of_part.items():
+            if declared.role == SCRATCH:
+                setattr(other, name, declared.blank and declared.blank(other))
+                continue
+            is_attribute = name in vars(self)
+            value = vars(self)[name] if is_attribute else declared.read(self)
+            value = memo.get(id(value), value) if declared.role in shared else _copied(value, shared, memo)
+            (partial(setattr, other, name) if is_attribute else partial(declared.write, other))(value)
+        other.complete()
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copied(memo=memo)
+
+    def reduce(self) -> None:
+        """Keep what predicts, and leave out all that learning needs."""
+        for name, declared in self.fields_of_part.items():
+            if declared.role == RECORD and declared.blank is not None:
+                setattr(self, name, declared.blank(self))
+            elif isinstance(declared, _Child):
+                for part in _parts_in(getattr(self, name)):
+                    part.reduce()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays, and of those of its parts."""
+        return sum(size_of(declared.read(self)) for declared in self.saved_fields())
+
+    def check_declared(self) -> None:
+        """Raise a TypeError if it has an attribute without a role."""
+        if unknown := vars(self).keys() - self.fields_of_part.keys():
+            raise TypeError(f"{type(self).__name__}.{min(unknown)} has no role: declare it by tunefree.core.part")
+
+
+def _lacks_blank(declared: Declared) -> bool:
+    return declared.role == RECORD and declared.blank is None and not isinstance(declared, _Number)
+
+
+def _parts_in(value: Any) -> Iterator[Part]:
+    """The parts among a value, the values of a mapping, or those of lists."""
+    if isinstance(value, Part):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _parts_in(one)
+
+
+def _children_of(header: Any, is_many: bool) -> list[tuple[str, Any]]:
+    """The headers of children, by their places; the only one has none."""
+    if not is_many:
+        return [("", header)]
+    pairs = header.items() if isinstance(header, dict) else enumerate(header)
+    return [(str(place), of_child) for place, of_child in pairs]
+
+
+def _under(key: str, name: str) -> str:
+    return f"{key}.{name}" if key and name else key or name
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON holds it."""
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _packed(value: np.ndarray, dtypes: list[str]) -> np.ndarray:
+    """An array in the last of these dtypes that has all digits, else as it is."""
+    for dtype in reversed(dtypes):
+        with np.errstate(over="ignore"):
+            packed = value.astype(dtype)
+        if ((packed == value) | np.isnan(value)).all():
+            return packed
+    return value
+
+
+def _saved(value: Any, key: str, arrays: dict[str, np.ndarray]) -> Any:
+    """The header of a value; its arrays are added to others."""
+    if isinstance(value, list):
+        return [_saved(one, _under(key, str(place)), arrays) for place, one in enumerate(value)]
+    header: dict[str, Any] = {}
+    if isinstance(value, Part):
+        value.prepare()
+        value.check_declared()
+        for declared in value.saved_fields():
+            declared.save(value, _under(key, declared.key), arrays, header)
+    elif isinstance(value, State):
+        arrays |= {_under(key, name): array for name, array in value.arrays().items()}
+    elif isinstance(value, dict):
+        saved = {name: _saved(one, _under(key, name), arrays) for name, one in value.items()}
+        header = {name: saved[name] for name, one in value.items() if not isinstance(one, np.ndarray)}
+    elif hasattr(value, "_asdict"):
+        for name, one in value._asdict().items():
+            _saved(one, _under(key, name), arrays)
+    elif value is not None:
+        arrays[key] = np.asarray(value)
+    return None if value is None else header
+
+
+def restored(blank: Any, key: str, arrays: dict[str, np.ndarray], header: Any) -> Any:
+    """A value with what was saved of it; ``blank`` is one that was made for it, or a class of NamedTuples.
+
+    Raises
+    ------
+    ModelError
+        If arrays have other shapes than those of the blank one.
+    """
+    if isinstance(blank, Part):
+        for declared in blank.saved_fields():
+            declared.restore(blank, _under(key, declared.key), arrays, header)
+        blank.check()
+        blank.complete()
+        return blank
+    if isinstance(blank, State):
+        return blank.restored({field.name: arrays[_under(key, field.name)] for field in blank.fields if field.is_saved})
+    is_class, values = isinstance(blank, type), {}
+    of_tuple: Any = blank if is_class else type(blank)
+    for name, (kind, hint, _) in _hints(of_tuple).items():
+        within, before = _under(key, name), None if is_class else getattr(blank, name)
+        if not isinstance(hint, str):
+            values[name] = restored(kind if before is None else before, within, arrays, {})
+            continue
+        values[name] = np.array(arrays[within]) if kind is np.ndarray else arrays[within].item()
+        if before is not None and np.shape(before) != arrays[within].shape:
+            raise ModelError(f"{within} has the shape {arrays[within].shape}, not {before.shape}")
+    return of_tuple(**values)
+
+
+def _copied(value: Any, shared: tuple[str, ...], memo: dict[int, Any]) -> Any:
+    if id(value) in memo:
+        return memo[id(value)]
+    if isinstance(value, Part):
+        return value.copied(shared, memo)
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, list):
+        return [_copied(one, shared, memo) for one in value]
+    if isinstance(value, dict):
+        return {name: _copied(one, shared, memo) for name, one in value.items()}
+    if hasattr(value, "_asdict"):
+        return type(value)(*(_copied(one, shared, memo) for one in value))
+    return copy.deepcopy(value, memo)
+
+
+def declared_arrays(kind: type[Part], header: Any, key: str = "") -> dict[str, Array]:
+    """The arrays that a file has of a part with this header, by their names.
+
+    Raises
+    ------
+    ModelError
+        If the header is not as the class declares it.
+    """
+    check_header(header, {}, key)
+    declared: dict[str, Array] = {}
+    for field in kind.saved_fields():
+        field.declare(header, _under(key, field.key), declared)
+    return declared
+
+
+def arrays_of(key: str, kind: Any, axes: dict[str, Any], header: Any = None) -> dict[str, Array]:
+    """The arrays of a part, a learner or a NamedTuple; ``axes`` are names or lengths for those of the latter two."""
+    if issubclass(kind, Part):
+        return declared_arrays(kind, header, key)
+    arrays: dict[str, Array] = {}
+    if issubclass(kind, State):
+        axes = axes | kind.axes_of_files
+        for field in [field for field in kind.fields if field.is_saved]:
+            shape = tuple(axes.get(axis, axis) for axis in field.axes) or (1,)
+            arrays[_under(key, field.name)] = Array("float64", shape, *field.limits)
+        return arrays
+    for name, (of_field, hint, limits) in _hints(kind).items():
+        if not isinstance(hint, str):
+            arrays |= arrays_of(_under(key, name), of_field, axes)
+            continue
+        dtype, _, lengths = hint.removesuffix("]").partition("[")
+        names = [axis.strip() for axis in lengths.split(",") if axis.strip()]
+        shape = tuple(int(axis) if axis.isdigit() else axes.get(axis, axis) for axis in names)
+        arrays[_under(key, name)] = Array(dtype, shape, *limits)
+    return arrays
+
+
+@cache
+def _hints(kind: Any) -> dict[str, tuple[Any, Any, Limits]]:
+    """For each field of a NamedTuple its class, its dtype and axes if it is an array, and the limits of its numbers."""
+    hints = get_type_hints(kind, include_extras=True)
+    described = {}
+    for name in kind._fields:
+        hint, *limits = getattr(hints[name], "__metadata__", (None,))
+        described[name] = getattr(hints[name], "__origin__", hints[name]), hint, limits[0] if limits else Limits()
+    return described
+
+
+def under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def size_of(part: Any, length: int = 0) -> int:
+    """Bytes of the arrays in nested tuples, lists, dicts, learners and parts.
+
+    Only arrays count that have ``length`` numbers or more along one of their axes.
+
+    Examples
+    --------
+    >>> size_of({"a": (np.zeros(3), [np.zeros(2, np.int32)]), "b": 5}), size_of([np.zeros((9, 2)), np.zeros(5)], 8)
+    (32, 144)
+    """
+    if isinstance(part, np.ndarray):
+        return part.nbytes if max(part.shape, default=0) >= length else 0
+    if isinstance(part, Part):
+        return part.nbytes
+    if isinstance(part, State):
+        return size_of(part.blocks, length)
+    if isinstance(part, dict):
+        return sum(size_of(value, length) for value in part.values())
+    return sum(size_of(value, length) for value in part) if isinstance(part, tuple | list) else 0
