@@ -37,10 +37,10 @@ check: $(DEV_STAMP)  ## lint, format, types, tests
 	$(VENV)/bin/mypy
 	$(MAKE) test
 
-kernels: $(DEV_STAMP)  ## the LLVM text of all compiled functions, by the oldest Numba supported: newer LLVM reads older text
+kernels: $(DEV_STAMP)  ## the bitcode of all compiled functions, by the oldest Numba supported: newer LLVM reads older bitcode
 	test -x $(VENV)/oldest/bin/python || $(RUN) -m venv $(VENV)/oldest
 	$(VENV)/oldest/bin/python -m pip install --quiet --editable . 'numba==0.67.*'
-	$(VENV)/oldest/bin/python -m tunefree.cli.kernel_texts
+	$(VENV)/oldest/bin/python -m tunefree.core.packaging
 
 bench: $(DEV_STAMP)  ## the figures of the README and of the documents
 	$(RUN) -m pip install --quiet --constraint requirements.lock --editable '.[bench]'

@@ -1,8 +1,9 @@
-"""Kernels: declared arguments, the same bits compiled and uncompiled, texts and machine code that are not trusted."""
+"""Kernels: declared arguments, the same bits compiled and uncompiled, bitcode and machine code that do not fit."""
 
 from __future__ import annotations
 
 import copy
+import lzma
 import math
 import os
 import pickle
@@ -12,11 +13,13 @@ import sys
 from functools import cache
 from typing import Annotated, Any, NamedTuple
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from tunefree.core import loading
-from tunefree.core.exporting import check_symbols, text_of
+from tunefree.core import compilation, exporting, loading, packaging
+from tunefree.core.declarations import globals_of
+from tunefree.core.exporting import bitcode_of, text_of
 from tunefree.core.fields import State, per_coordinate, per_feature, setting
 from tunefree.core.kernels import IS_COMPILED, Kernel, kernel
 from tunefree.core.prefetching import fetch_line, prefetch
@@ -140,55 +143,86 @@ def test_no_array_of_a_state_is_replaced_and_copies_have_their_own(folder):
 
 
 @cache
-def text_of_add() -> str:
-    """The text that would be in the package."""
-    return text_of(ADD)
+def bitcode_of_add() -> packaging.Bitcode:
+    """The bitcode that would be in the package."""
+    return packaging.Bitcode(ADD.fingerprint, ADD.digest, bitcode_of(ADD))
 
 
-def change(folder, monkeypatch, changed) -> None:
-    """A package whose text of a kernel is changed."""
-    text = text_of_add()
-    path = folder / "texts.xz"
-    path.write_bytes(loading.packed({ADD.name: changed(loading.first_line(ADD, text) + "\n" + text)}))
-    monkeypatch.setattr(loading, "TEXTS", path)
+def write_package(folder, monkeypatch, changed=lambda content: content, **fields) -> None:
+    """A package of one kernel, whose bitcode and file are changed."""
+    path = folder / "bitcode.xz"
+    path.write_bytes(changed(packaging.packed({ADD.name: bitcode_of_add()._replace(**fields)})))
+    packaging.unpacked.cache_clear()
+    monkeypatch.setattr(packaging, "FILE", path)
 
 
-def for_arm(text: str) -> str:
-    """Text with the right checksums, for another processor."""
-    body = 'target triple = "aarch64-unknown-linux-gnu"\n' + text.partition("\n")[2]
-    return loading.first_line(ADD, body) + "\n" + body
+@pytest.fixture
+def told(monkeypatch) -> list[str]:
+    """What is told of compilation in a test."""
+    lines: list[str] = []
+    monkeypatch.setattr(compilation, "_reasons", set())
+    monkeypatch.setattr(compilation, "listeners", [lines.append])
+    return lines
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        lambda text: re.sub("[0-9a-f]{64}", 64 * "0", text, count=2),
-        lambda text: text.replace("fmul", "fadd", 1),
-        lambda text: text[: len(text) // 2],
-        for_arm,
-        lambda text: "",
-    ],
-    ids=["stale", "damaged", "cut", "another processor", "empty"],
-)
-def test_text_that_does_not_fit_is_compiled_anew(changed, folder, monkeypatch):
-    change(folder, monkeypatch, changed)
+def of_later_llvm(content: bytes) -> bytes:
+    return lzma.compress(re.sub(rb'"llvm": \d+', b'"llvm": 999', lzma.decompress(content)))
+
+
+STALE = {"fingerprint": "", "digest": ""}
+MISFITS: dict[str, Any] = {
+    "its source is not the one": STALE,
+    "is damaged": {"changed": lambda content: content[:500] + bytes([content[500] ^ 1]) + content[501:]},
+    "xz of the package is damaged": {"changed": lambda content: content[: len(content) // 2]},
+    "is for LLVM 999 or later, and this llvmlite has LLVM": {"changed": of_later_llvm},
+    "file doesn't start with bitcode header": {"code": b"BC no bitcode at all"},
+}
+
+
+@pytest.mark.parametrize("reason", MISFITS)
+def test_bitcode_that_does_not_fit_is_told_with_the_reason_and_compiled_anew(reason, folder, monkeypatch, told):
+    write_package(folder, monkeypatch, **MISFITS[reason])
+    monkeypatch.setattr(exporting, "bitcode_of", lambda kernel: bitcode_of_add().code)
     state, plain, block, mask = Sums(4, 3), Sums(4, 3), rows(), np.ones(50, bool)
-    notices: list[str] = []
-    monkeypatch.setattr(loading.compilation, "begins", lambda: notices.append("compiled"))
-    monkeypatch.setattr(loading, "text_of", lambda kernel: text_of_add())
-    Kernel(add, states={"state": Sums})(state, block, True, mask)
+    for _ in range(2):
+        Kernel(add, states={"state": Sums})(state, block, True, mask)
+        add(plain, block, True, mask)
+    assert state.totals.tobytes() == plain.totals.tobytes()
+    (line,) = told
+    assert line.startswith(f"compiling {ADD.name}, ")
+    assert reason in line and "\n" not in line
+
+
+def test_without_numba_a_kernel_that_does_not_fit_runs_as_python_and_a_warning_tells_why(folder, monkeypatch, told):
+    write_package(folder, monkeypatch, **STALE)
+    monkeypatch.setattr(compilation, "listeners", [])
+    monkeypatch.setitem(sys.modules, "numba", None)  # importing it raises ImportError
+    exporting.obstacle.cache_clear()
+    state, plain, block, mask = Sums(4, 3), Sums(4, 3), rows(), np.ones(50, bool)
+    with pytest.warns(RuntimeWarning, match=r"add runs as Python.*its source is not.*pip install 'tunefree\[numba\]'"):
+        Kernel(add, states={"state": Sums})(state, block, True, mask)
     add(plain, block, True, mask)
-    assert state.totals.tobytes() == plain.totals.tobytes() and notices == ["compiled"]
+    assert state.totals.tobytes() == plain.totals.tobytes() and not list(folder.glob("*.code"))
+    exporting.obstacle.cache_clear()
 
 
-@pytest.mark.parametrize("count", [0, 1], ids=["as exported", "after a change of comments"])
-def test_text_that_fits_is_not_compiled_anew(count, folder, monkeypatch):
-    def touched(text):
-        return re.sub("files [0-9a-f]{64}", "files " + 64 * "0", text, count=count) if count else text
+def test_an_earlier_numba_compiles_nothing(monkeypatch):
+    monkeypatch.setattr("numba.__version__", "0.66.1")
+    exporting.obstacle.cache_clear()
+    assert exporting.obstacle().startswith("Numba 0.66.1 compiles some wrongly")
+    exporting.obstacle.cache_clear()
 
-    change(folder, monkeypatch, touched)
-    monkeypatch.setattr(loading.compilation, "begins", lambda: pytest.fail("compiled"))
+
+@pytest.mark.parametrize("fields", [{}, {"fingerprint": ""}], ids=["as exported", "after a change of comments"])
+def test_bitcode_that_fits_is_not_compiled_anew(fields, folder, monkeypatch, told):
+    write_package(folder, monkeypatch, **fields)
     Kernel(add, states={"state": Sums})(Sums(4, 3), rows(), True, np.ones(50, bool))
+    assert not told
+
+
+def test_bitcode_is_the_same_each_time_and_has_no_names_of_values():
+    assert bitcode_of(ADD) == bitcode_of_add().code
+    assert "%state" not in str(llvm.parse_bitcode(bitcode_of_add().code))
 
 
 def test_what_is_compiled_anew_has_vectors_and_leaves_no_setting_of_numba_changed():
@@ -210,7 +244,7 @@ def test_fetching_memory_ahead_is_a_hint_that_changes_nothing_even_where_there_i
 
 
 def test_damaged_machine_code_is_replaced(folder, monkeypatch):
-    change(folder, monkeypatch, lambda text: text)
+    write_package(folder, monkeypatch)
     loading.load(ADD)
     (path,) = folder.glob("*.code")
     whole = path.read_bytes()
@@ -221,14 +255,14 @@ def test_damaged_machine_code_is_replaced(folder, monkeypatch):
 
 
 def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
-    change(tmp_path, monkeypatch, lambda text: text)
+    write_package(tmp_path, monkeypatch)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TUNEFREE_CACHE", str(tmp_path / "file" / "folder"))
     loading.load(ADD)
 
 
 def test_a_user_without_a_home_compiles_in_each_process(tmp_path, monkeypatch):
-    change(tmp_path, monkeypatch, lambda text: text)
+    write_package(tmp_path, monkeypatch)
     for name in ("TUNEFREE_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
 
@@ -240,23 +274,23 @@ def test_a_user_without_a_home_compiles_in_each_process(tmp_path, monkeypatch):
 
 
 def test_a_full_disk_leaves_no_part_of_a_file(folder, monkeypatch):
-    change(folder, monkeypatch, lambda text: text)
+    write_package(folder, monkeypatch)
 
     def is_full(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", is_full)
     loading.load(ADD)
-    assert [path.name for path in folder.iterdir()] == ["texts.xz"]
+    assert [path.name for path in folder.iterdir()] == ["bitcode.xz"]
 
 
 def test_machine_code_that_was_not_used_for_long_is_removed(folder, monkeypatch):
-    change(folder, monkeypatch, lambda text: text)
+    write_package(folder, monkeypatch)
     for name in ("old-1.code", "left.part", "other.txt"):
         (folder / name).write_bytes(b"")
         os.utime(folder / name, (0, 0))
     loading.load(ADD)
-    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".code") == ["other.txt", "texts.xz"]
+    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".code") == ["bitcode.xz", "other.txt"]
     assert len(list(folder.glob("*.code"))) == 1
 
 
@@ -277,8 +311,7 @@ def test_code_that_calls_what_is_not_in_the_library_is_refused():
     call = "%y = call double @system(double %x)\nret double %y"
     text = f"declare double @system(double)\ndefine double @f(double %x) {{\n{call}\n}}"
     with pytest.raises(ValueError, match="system"):
-        loading.machine_code(text, loading.host())
-    assert check_symbols is not None
+        loading.machine_code(text)
 
 
 @kernel
@@ -304,6 +337,29 @@ def test_a_record_may_have_no_fields(folder):
 def test_a_kernel_may_return_a_number(folder):
     numbers = np.linspace(-3.0, 4.0, 11)
     assert apart(numbers) == apart.function(numbers)
+
+
+def test_an_error_names_the_number_that_is_none_and_how_many_arguments_there_are():
+    numbers = np.zeros(3)
+    with pytest.raises(TypeError, match="number must be float64, not '1'"):
+        Kernel(halve, "test.halve")("1", numbers)
+    with pytest.raises(TypeError, match=r"test\.halve takes 2 arguments, not 3"):
+        Kernel(halve, "test.halve")(1.0, numbers, 3)
+
+
+def test_arrays_that_are_read_only_are_taken():
+    numbers = np.linspace(-3.0, 4.0, 11)
+    numbers.flags.writeable = False
+    assert apart(numbers) == apart.function(numbers)
+    with pytest.raises(TypeError, match="numbers must be a contiguous array"):
+        apart(numbers[::2])
+
+
+def test_digest_does_not_depend_on_how_python_compiles_comprehensions():
+    def total(n: int) -> float:
+        return sum([SHRINK for _ in range(n)])
+
+    assert "SHRINK" in globals_of(total)
 
 
 def test_digest_follows_functions_and_constants_and_no_comments(monkeypatch):

@@ -130,8 +130,8 @@ def worded(message: str, words: list[str]) -> str:
     return as_options(message, written)
 
 
-def _tell_of_compilation() -> None:
-    typer.echo(f"tunefree: {compilation.NOTICE}", err=True)
+def _tell_of_compilation(line: str) -> None:
+    typer.echo(f"tunefree: {line}", err=True)
 
 
 def main() -> None:
@@ -141,12 +141,13 @@ def main() -> None:
     even where a training was saved: there is no model yet, and what would use one must not go on.
     """
     if not {"-q", "--quiet"} & set(sys.argv[1:]):
-        compilation.announce(_tell_of_compilation)
+        compilation.listeners.append(_tell_of_compilation)
     try:
         try:
             app()
         finally:
-            compilation.forget(_tell_of_compilation)
+            if _tell_of_compilation in compilation.listeners:
+                compilation.listeners.remove(_tell_of_compilation)
             sys.stdout.flush()  # a device that is full shows here, and not after the end
     except (TunefreeError, MemoryError) as error:
         message = str(error) if isinstance(error, TunefreeError) else NO_MEMORY

@@ -1,41 +1,32 @@
-"""Whoever wants to know that code is about to be compiled, which takes seconds, is told once.
+"""Whoever wants to know that code is about to be compiled, which takes seconds, is told once for each reason.
 
 It stands apart from the compiler, so that the command line can ask to be told without loading it.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
-_waiting: list[Callable[[], None]] = []
+listeners: list[Callable[[str], None]] = []
+_reasons: set[str] = set()  # that were told
 
-NOTICE = "compiling code for this processor; it is kept on disk, and later runs load it"
 
-
-def announce(tell: Callable[[], None]) -> None:
-    """Call a function when code is first compiled that was not on disk; never if all of it is.
-
-    Parameters
-    ----------
-    tell : function
+def begins(line: str, reason: str, is_usual: bool = False) -> None:
+    """Tell those that listen that code is compiled, or is not; where nobody does, a warning tells what is unusual.
 
     Examples
     --------
-    >>> announce(lambda: print("it begins"))
-    >>> begins()
-    it begins
-    >>> begins()
+    >>> listeners.append(print)
+    >>> begins("compiling code", "it is new")
+    compiling code, since it is new
+    >>> begins("compiling more code", "it is new")
+    >>> listeners.remove(print)
     """
-    _waiting.append(tell)
-
-
-def forget(tell: Callable[[], None]) -> None:
-    """No longer call a function, if it was not called yet."""
-    if tell in _waiting:
-        _waiting.remove(tell)
-
-
-def begins() -> None:
-    """Code is compiled: tell those that wait for it."""
-    while _waiting:
-        _waiting.pop(0)()
+    if reason in _reasons:
+        return
+    _reasons.add(reason)
+    for tell in listeners:
+        tell(f"{line}, since {reason}")
+    if not listeners and not is_usual:
+        warnings.warn(f"{line}, since {reason}", RuntimeWarning, stacklevel=2)

@@ -19,14 +19,14 @@ import textwrap
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tunefree.core.fields import BLOCKS, FEATURE, LANES, OUTPUT, State, fields_in, names_of_arrays
 
-EDITION = "2"  # to be raised with each change of exporter or loader that changes the code of kernels
+EDITION = "3"  # to be raised with each change of exporter or loader that changes the code of kernels
 _NUMBERS = {int: "int64", float: "float64", bool: "bool"}
 
 
@@ -44,6 +44,11 @@ class Parameter(NamedTuple):
     name: str
     kind: Any  # the class of a state or a record; None of an array or a number
     arguments: tuple[Argument, ...]
+
+    @property
+    def is_state(self) -> bool:
+        """Whether it is a state, whose arguments are its blocks."""
+        return isinstance(self.kind, type) and issubclass(self.kind, State)
 
 
 class Declaration:
@@ -81,12 +86,10 @@ class Declaration:
         """What the function takes."""
         hints = typing.get_type_hints(self.function, include_extras=True)
         hints.pop("return", None)
-        return [_parameter(name, self.states.get(name, hints.get(name))) for name in self._names()]
+        names = inspect.signature(self.function).parameters
+        return [_parameter(name, self.states.get(name, hints.get(name))) for name in names]
 
-    def _names(self) -> list[str]:
-        return list(inspect.signature(self.function).parameters)
-
-    @property
+    @functools.cached_property
     def result(self) -> str:
         """The type of what the function returns, or nothing."""
         hint = typing.get_type_hints(self.function).get("return", type(None))
@@ -94,12 +97,25 @@ class Declaration:
 
     @property
     def arguments(self) -> list[Argument]:
-        """What compiled code takes, before the lengths of axes."""
+        """The arrays and numbers that its parameters become."""
         return [argument for parameter in self.parameters for argument in parameter.arguments]
 
     @property
+    def arrays(self) -> list[Argument]:
+        """The arguments that are arrays, those of states first."""
+        parameters = sorted(self.parameters, key=lambda parameter: not parameter.is_state)
+        return [argument for p in parameters for argument in p.arguments if argument.axes is not None]
+
+    @property
+    def words(self) -> list[Argument]:
+        """The numbers that compiled code takes: addresses, which have no type, lengths of axes, and numbers."""
+        addresses = [Argument(array.name, "", None) for array in self.arrays]
+        lengths = [Argument(f"length_{axis}", "int64", None) for axis in self.axes]
+        return [*addresses, *lengths, *[argument for argument in self.arguments if argument.axes is None]]
+
+    @property
     def axes(self) -> list[str]:
-        """The axes whose lengths are the last arguments of compiled code."""
+        """The axes whose lengths compiled code takes."""
         axes = dict.fromkeys(axis for argument in self.arguments for axis in argument.axes or ())
         return [axis for axis in axes if not axis.isdecimal() and axis not in self.lengths]
 
@@ -111,7 +127,7 @@ class Declaration:
 
     @functools.cached_property
     def digest(self) -> str:
-        """What tells whether text was exported from the kernel as it stands."""
+        """What tells whether bitcode was made of the kernel as it stands; the same with any version of Python."""
         return self._digest_with(sources_of)
 
     @functools.cached_property
@@ -168,9 +184,15 @@ def _arguments_of_state(name: str, cls: type[State]) -> list[Argument]:
 def globals_of(function: Callable[..., Any]) -> dict[str, Any]:
     """What a function refers to by name: the functions that it calls, and constants."""
     code, scope = function.__code__, function.__globals__
-    variables = {name: scope[name] for name in code.co_names if name in scope}
+    variables = {name: scope[name] for name in names_in(code) if name in scope}
     cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
     return dict(sorted((variables | {name: cell.cell_contents for name, cell in cells}).items()))
+
+
+def names_in(code: CodeType) -> set[str]:
+    """The names in a function and in its comprehensions, which are functions of their own before Python 3.12."""
+    inner = [names_in(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*inner)
 
 
 @functools.cache
@@ -190,8 +212,8 @@ def functions_of(
 def sources_of(function: Callable[..., Any]) -> tuple[str, ...]:
     """The code of a function without comments, docstrings and annotations.
 
-    It is written as Python writes it: the same from any version, where the names of nodes differ from one version to
-    the next.
+    It is written as Python writes it: the same from any version but for f-strings, which no kernel has, where the names
+    of nodes, and bytecode, differ from one version to the next.
     """
     return (ast.unparse(_bare(ast.parse(textwrap.dedent(inspect.getsource(function))))),)
 

@@ -1,7 +1,7 @@
-"""Kernels as LLVM text, by Numba's public interface: ``njit``, ``cfunc``, ``carray`` and ``inspect_llvm``.
+"""Kernels as LLVM bitcode, by Numba's public interface: ``njit``, ``cfunc``, ``carray`` and ``inspect_llvm``.
 
-The text is for any processor, and what takes LLVM long is done here: what is loaded needs only machine code made of it.
-Its vectors have LANES numbers; where a processor has shorter ones, LLVM makes several of one.
+The bitcode is for any processor, and what takes LLVM long is done here: what is loaded needs only machine code made of
+it. Its vectors have LANES numbers; where a processor has shorter ones, LLVM makes several of one.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from types import CellType, FunctionType
 from typing import Any
 
 import llvmlite.binding as llvm
+from llvmlite import ir
 
 from tunefree.core.declarations import Declaration, Parameter, globals_of, is_plain, plain
-from tunefree.core.fields import LANES, State, views_source, views_type
+from tunefree.core.fields import LANES, views_source, views_type
 from tunefree.core.prefetching import instruction, prefetch
 
 # No fast-math: sums keep the order of the paper, so that the same rows give the same bits on any processor.
@@ -38,7 +39,20 @@ LIBRARY_FUNCTIONS = {  # that kernels may call; those that end with f are of sin
 }
 
 
-_exporting = threading.Lock()  # one text at a time: the setting is that of all threads
+OLDEST = (0, 67)  # of Numba: earlier versions lose stores (docs/decisions.md)
+_exporting = threading.Lock()  # one kernel at a time: the setting is that of all threads
+
+
+@functools.cache
+def obstacle() -> str:
+    """Why Numba cannot compile kernels here, or nothing; a package that differs from it in llvmlite is one reason."""
+    try:
+        import numba
+    except ImportError as error:
+        return f"Numba cannot be imported ({error}): pip install 'tunefree[numba]'"
+    if tuple(map(int, re.findall(r"\d+", numba.__version__)[:2])) < OLDEST:
+        return f"Numba {numba.__version__} compiles some wrongly: pip install 'tunefree[numba]'"
+    return ""
 
 
 @contextlib.contextmanager
@@ -88,15 +102,14 @@ def call_of(kernel: Declaration) -> Any:
     """A function, compiled by Numba, that calls the machine code of a kernel of contiguous arrays and numbers."""
     import numba
 
-    places: dict[str, str] = {}
-    values, types = [], []
+    values, types = {}, []
     for name, dtype, axes in kernel.arguments:
-        values.append(name if axes is None else f"{name}.ctypes")
-        places |= {axis: f"{name}.shape[{place}]" for place, axis in enumerate(axes or ())}
+        values[name] = name if axes is None else f"{name}.ctypes"
+        values |= {f"length_{axis}": f"{name}.shape[{place}]" for place, axis in enumerate(axes or ())}
         number = number_type(dtype)
         types.append(number if axes is None else numba.types.Array(number, len(axes), "C"))
     names = ", ".join(argument.name for argument in kernel.arguments)
-    source = f"def call({names}):\n    return code({', '.join([*values, *[places[axis] for axis in kernel.axes]])})\n"
+    source = f"def call({names}):\n    return code({', '.join(values[word.name] for word in kernel.words)})\n"
     scope = {"code": numba.types.ExternalFunction(symbol_of(kernel), signature_of(kernel))}
     exec(source, scope)
     # Numba links what it compiles, and ends the process where a name means nothing; this code never runs.
@@ -107,13 +120,12 @@ def call_of(kernel: Declaration) -> Any:
 
 def entry_source(kernel: Declaration) -> str:
     """The source of the function that C calls: it turns pointers into arrays, states and records."""
-    parameters = [argument.name for argument in kernel.arguments] + [f"length_{axis}" for axis in kernel.axes]
     lengths = {axis: f"length_{axis}" for axis in kernel.axes} | {axis: str(n) for axis, n in kernel.lengths.items()}
     if "padded" in kernel.axes:  # so that the compiler knows that there are whole vectors
         lengths["padded"] = f"max(length_padded // {LANES}, 1) * {LANES}"
     for axis in [axis for axis in kernel.axes if axis.endswith("_features")]:
         lengths[axis] = f"max(length_{axis}, 1)"  # and that views are not clipped
-    lines = [f"def entry({', '.join(parameters)}):"]
+    lines = [f"def entry({', '.join(word.name for word in kernel.words)}):"]
     for argument in kernel.arguments:
         if argument.axes is not None:
             shape = "".join(f"{lengths.get(axis, axis)}, " for axis in argument.axes)
@@ -127,7 +139,7 @@ def entry_source(kernel: Declaration) -> str:
 def _value_source(parameter: Parameter) -> str:
     if parameter.kind is None:
         return parameter.name
-    if issubclass(parameter.kind, State):
+    if parameter.is_state:
         return f"{parameter.name}_views({', '.join(views_source(parameter.kind, parameter.name + '_'))})"
     return f"{parameter.name}_record({', '.join(argument.name for argument in parameter.arguments)})"
 
@@ -139,9 +151,8 @@ def entry_of(kernel: Declaration) -> Any:
     scope: dict[str, Any] = {"carray": numba.carray, "kernel": jitted(kernel.function, kernel.parts)}
     for parameter in kernel.parameters:
         if parameter.kind is not None:
-            is_state = issubclass(parameter.kind, State)
-            kind = views_type(parameter.kind) if is_state else parameter.kind
-            scope[f"{parameter.name}_{'views' if is_state else 'record'}"] = kind
+            kind = views_type(parameter.kind) if parameter.is_state else parameter.kind
+            scope[f"{parameter.name}_{'views' if parameter.is_state else 'record'}"] = kind
     exec(entry_source(kernel), scope)
     return numba.cfunc(signature_of(kernel), **OPTIONS)(scope["entry"])
 
@@ -150,24 +161,31 @@ def signature_of(kernel: Declaration) -> Any:
     """The types of a kernel's machine code, as Numba names them."""
     import numba
 
-    types = []
-    for argument in kernel.arguments:
-        is_flag = argument.axes is None and argument.dtype == "bool"
-        number = number_type(argument.dtype)
-        types.append(numba.int64 if is_flag else number if argument.axes is None else numba.types.CPointer(number))
-    result = numba.int64 if kernel.result == "bool" else number_type(kernel.result)
-    return result(*types, *[numba.int64] * len(kernel.axes))
+    types = {argument.name: numba.types.CPointer(number_type(argument.dtype)) for argument in kernel.arrays}
+    numbers = {"int64": numba.int64, "float64": numba.float64, "bool": numba.int64, "": numba.void}
+    return numbers[kernel.result](*[types.get(word.name) or numbers[word.dtype] for word in kernel.words])
 
 
 def number_type(dtype: str) -> Any:
-    """The type of a number, or of nothing, as Numba names it."""
+    """The type of a number in an array, as Numba names it."""
     import numba
 
-    return {"bool": numba.boolean, "": numba.void}.get(dtype) or getattr(numba.types, dtype)
+    return numba.boolean if dtype == "bool" else getattr(numba.types, dtype)
+
+
+def bitcode_of(kernel: Declaration) -> bytes:
+    """The bitcode of a kernel: its function for other kernels, and one for Python, which takes a table of words."""
+    module = llvm.parse_assembly(text_of(kernel))
+    module.link_in(llvm.parse_assembly(str(packed(kernel))))
+    names = llvm.create_new_module_pass_manager()
+    names.add_strip_symbols_pass()
+    names.run(module, llvm.create_pass_builder(target(), llvm.create_pipeline_tuning_options()))
+    code: bytes = module.as_bitcode()
+    return code
 
 
 def text_of(kernel: Declaration) -> str:
-    """The LLVM text of a kernel, in which only its entry can be called."""
+    """The LLVM text of a kernel's function, for any processor and system."""
     with without_passes():
         entry = entry_of(kernel)
     module = llvm.parse_assembly(as_one_function(entry.inspect_llvm(), entry.native_name))
@@ -188,6 +206,30 @@ def text_of(kernel: Declaration) -> str:
     if re.search(r"store (\w+|<[^>]*>) (poison|undef)", text):  # as with Numba before 0.67 (docs/decisions.md)
         raise ValueError(f"this version of Numba compiles {kernel.name} wrongly")
     return text
+
+
+def packed(kernel: Declaration) -> ir.Module:
+    """A function of no result that loads words from a table, each of its type, and calls a kernel with them.
+
+    A number that the kernel returns is stored at the address in the word after the last one.
+    """
+    pointer, number, fraction = ir.PointerType(), ir.IntType(64), ir.DoubleType()
+    types = {"": pointer, "int64": number, "bool": number, "float64": fraction}
+    result = types[kernel.result] if kernel.result else ir.VoidType()
+    words = [types[word.dtype] for word in kernel.words]
+    module = ir.Module()
+    function = ir.Function(module, ir.FunctionType(result, words), symbol_of(kernel))
+    entry = ir.Function(module, ir.FunctionType(ir.VoidType(), [pointer]), packed_symbol_of(kernel))
+    builder = ir.IRBuilder(entry.append_basic_block())
+
+    def word(place: int, kind: ir.Type) -> Any:
+        return builder.load(builder.gep(entry.args[0], [number(place)], source_etype=number), typ=kind)
+
+    value = builder.call(function, [word(place, kind) for place, kind in enumerate(words)])
+    if kernel.result:
+        builder.store(value, word(len(words), pointer))
+    builder.ret_void()
+    return module
 
 
 def as_one_function(text: str, name: str) -> str:
@@ -212,8 +254,13 @@ def as_one_function(text: str, name: str) -> str:
 
 
 def symbol_of(kernel: Declaration) -> str:
-    """The name of a kernel's entry in its text."""
+    """The name of a kernel's function in its bitcode."""
     return re.sub(r"\W", "_", kernel.name)
+
+
+def packed_symbol_of(kernel: Declaration) -> str:
+    """The name of the function that takes a table of words."""
+    return f"{symbol_of(kernel)}.packed"
 
 
 def check_symbols(module: Any, parts: Iterable[Declaration] = ()) -> None:
@@ -226,16 +273,20 @@ def check_symbols(module: Any, parts: Iterable[Declaration] = ()) -> None:
         raise ValueError(f"a kernel refers to {', '.join(sorted(foreign))}")
 
 
-def optimise(module: Any, has_vectors: bool) -> None:
-    """Bring all into one function, and simplify it for any processor; at last loops become vectors."""
+def target() -> Any:
+    """Any processor of this kind."""
     llvm.initialize_native_target()
     triple = llvm.get_process_triple()
     features = "+avx2" if triple.startswith("x86_64") else ""  # of LANES numbers; by default there are fewer
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu="generic", features=features)
+    return llvm.Target.from_triple(triple).create_target_machine(cpu="generic", features=features)
+
+
+def optimise(module: Any, has_vectors: bool) -> None:
+    """Bring all into one function, and simplify it for any processor; at last loops become vectors."""
     options = llvm.create_pipeline_tuning_options(speed_level=3 if has_vectors else 2)
     options.loop_vectorization = has_vectors
     options.loop_interleaving = options.slp_vectorization = options.loop_unrolling = False  # more code, no gain
-    builder = llvm.create_pass_builder(machine, options)
+    builder = llvm.create_pass_builder(target(), options)
     builder.getModulePassManager().run(module, builder)
     references = llvm.create_new_module_pass_manager()
     references.add_refprune_pass()

@@ -147,7 +147,7 @@ class State:
 
     fields: ClassVar[tuple[Field, ...]] = ()
     axes_of_files: ClassVar[dict[str, str]] = {}  # other names for axes there
-    addresses: list[int] | None = None  # of the blocks, once a kernel has asked for them
+    memory: tuple[list[int], list[int]] | None = None  # addresses and lengths of the blocks, once a kernel has asked
 
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)

@@ -1,6 +1,6 @@
 """Kernels: plain functions over arrays with declared axes, which run as machine code or as they stand.
 
-Called, a kernel checks its arguments in Python (:mod:`tunefree.core.callers`): compiled code never sees an array of
+Called, a kernel checks its arguments in Python (:mod:`tunefree.core.arguments`): compiled code never sees an array of
 another type, layout or length than declared (:mod:`tunefree.core.declarations`). It is compiled the first time that it
 is called (:mod:`tunefree.core.loading`).
 """
@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from tunefree.core.declarations import Declaration
 
@@ -54,11 +56,17 @@ class Kernel(Declaration):
         if not IS_COMPILED:
             return self.function(*values)
         if self._compiled is None:
-            from tunefree.core import callers, loading
-
-            code = self.code
-            self._compiled = loading.with_checked_bounds(self) if code is None else callers.caller(self, code)
+            self._compiled = self._loaded()
         return self._compiled(*values)
+
+    def _loaded(self) -> Callable[..., Any]:
+        from tunefree.core import arguments, loading
+
+        if CHECKS_BOUNDS:
+            return loading.with_checked_bounds(self)
+        if self.code is None:  # numbers overflow as in compiled code
+            return np.errstate(all="ignore")(self.function)
+        return arguments.caller(self, self.code)
 
     @cached_property
     def code(self) -> Any:

@@ -1,7 +1,8 @@
-"""Kernels as machine code: kept on disk, or made from the LLVM text in the package, or compiled anew by Numba.
+"""Kernels as machine code: kept on disk, or made of the bitcode in the package, or compiled anew by Numba.
 
-Only the last of the three imports Numba. A digest tells from which sources text was exported; the name of a file of
-machine code tells the fingerprint of the sources, the processor and the compiler. What does not match is not used.
+Only the last of the three imports Numba. Where it is needed and not there, kernels run as Python, and a line tells so.
+A digest tells from which sources bitcode was made; the name of a file of machine code tells the fingerprint of the
+sources, the processor and the compiler. What does not match is not used.
 """
 
 from __future__ import annotations
@@ -9,11 +10,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import lzma
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,15 +21,17 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from tunefree.core import compilation
+from tunefree.core import compilation, exporting, packaging
 from tunefree.core.declarations import Declaration
 from tunefree.core.errors import ModelError
-from tunefree.core.exporting import check_symbols, jitted, symbol_of, text_of
 from tunefree.core.fields import State, views_type
 from tunefree.core.storage import whole_file
 
-TEXTS = Path(__file__).with_name("kernel_texts.xz")  # one after the other: they have much in common
 MOST_AGE = 90 * 24 * 3600.0  # seconds that a file of machine code is kept without being used
+
+
+class NotCompiledError(Exception):
+    """Machine code that cannot be made here."""
 
 
 class Code(NamedTuple):
@@ -53,63 +55,34 @@ def host() -> Any:
     return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=3, jit=True)
 
 
-def machine_code(text: str, machine: Any, parts: Iterable[Declaration] = ()) -> bytes:
-    """Machine code of LLVM text, which names no system or the one of the machine, and calls these kernels."""
-    module = llvm.parse_assembly(text)
-    if module.triple not in ("", machine.triple):
-        raise ValueError(f"text for {module.triple}, not {machine.triple}")
+def machine_code(code: bytes | str, parts: Iterable[Declaration] = ()) -> bytes:
+    """Machine code of bitcode, or of LLVM text, that names no system and calls these kernels."""
+    module, machine = llvm.parse_bitcode(code) if isinstance(code, bytes) else llvm.parse_assembly(code), host()
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    check_symbols(module, parts)
-    code: bytes = machine.emit_object(module)
-    return code
-
-
-def packaged_text(kernel: Declaration) -> str:
-    """The text in the package, if it was exported from these sources and is whole."""
-    first, _, text = unpacked(TEXTS)[kernel.name].partition("\n")
-    fingerprint, digest, checksum = re.findall("[0-9a-f]{64}", first)
-    if checksum != hashlib.sha256(text.encode()).hexdigest():
-        raise ValueError("the text is damaged")
-    if fingerprint != kernel.fingerprint and digest != kernel.digest:
-        raise ValueError("the text was exported from other sources")
-    return text
-
-
-def packed(texts: dict[str, str]) -> bytes:
-    """Texts by name as the content of a file, the same for the same texts.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "texts"
-    >>> _ = path.write_bytes(packed({"b": "two", "a": "one"}))
-    >>> unpacked(path)
-    {'a': 'one', 'b': 'two'}
-    """
-    return lzma.compress("\f".join(f"{name}\n{texts[name]}" for name in sorted(texts)).encode(), preset=9)
-
-
-@functools.cache
-def unpacked(path: Path) -> dict[str, str]:
-    """The texts in a file, by name."""
-    texts = lzma.decompress(path.read_bytes()).decode().split("\f")
-    return {name: text for name, _, text in (text.partition("\n") for text in texts)}
-
-
-def first_line(kernel: Declaration, text: str) -> str:
-    """What stands before the text of a kernel in its file."""
-    checksum = hashlib.sha256(text.encode()).hexdigest()
-    return f"; files {kernel.fingerprint}, sources {kernel.digest}, text {checksum}"
+    exporting.check_symbols(module, parts)
+    result: bytes = machine.emit_object(module)
+    return result
 
 
 def new_code(kernel: Declaration) -> bytes:
-    """Machine code of the text in the package, or else of the text that Numba writes now."""
-    machine = host()
-    with contextlib.suppress(OSError, KeyError, ValueError, RuntimeError, lzma.LZMAError, EOFError):
-        return machine_code(packaged_text(kernel), machine, kernel.parts)
-    # a kernel from outside, or text that is stale, damaged, or of a later LLVM, which cannot be read
-    compilation.begins()
-    return machine_code(text_of(kernel), machine, kernel.parts)
+    """Machine code of the bitcode in the package, or else of that which Numba makes now.
+
+    Raises
+    ------
+    NotCompiledError
+        If there is neither.
+    """
+    try:
+        return machine_code(packaging.packaged(kernel), kernel.parts)
+    except (ValueError, RuntimeError) as error:  # the second one of LLVM
+        reason = " ".join(str(error).split())  # in one line
+    if obstacle := exporting.obstacle():
+        reason = f"{reason}, and {obstacle}"
+        compilation.begins(f"{kernel.name} runs as Python, which is slow, and so may others", reason)
+        raise NotCompiledError(reason)
+    line = f"compiling {kernel.name}, and others that need it, some seconds each; they are kept on disk"
+    compilation.begins(line, reason, is_usual=reason == packaging.ABSENT)
+    return machine_code(exporting.bitcode_of(kernel), kernel.parts)
 
 
 def cache_folder() -> Path | None:
@@ -173,19 +146,29 @@ def machine_code_of(kernel: Declaration) -> bytes:
 machine_code_of_part = functools.cache(machine_code_of)  # several kernels call it
 
 
-def load(kernel: Declaration) -> Code:
-    """A kernel in machine code, with that of the kernels which it calls."""
-    codes = machine_code_of(kernel), *map(machine_code_of_part, kernel.parts)
+def load(kernel: Declaration) -> Code | None:
+    """A kernel in machine code, with that of the kernels which it calls; None where it cannot be compiled."""
+    try:
+        codes = machine_code_of(kernel), *map(machine_code_of_part, kernel.parts)
+    except NotCompiledError:
+        return None
+    return linked(codes, exporting.packed_symbol_of(kernel))
+
+
+def linked(codes: Sequence[bytes], symbol: str) -> Code:
+    """Machine code in memory, and the address of one of its functions."""
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), host())  # one that compiled would keep what it needed
     for code in codes:
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    return Code(engine.get_function_address(symbol_of(kernel)), engine)
+    return Code(engine.get_function_address(symbol), engine)
 
 
-def with_checked_bounds(kernel: Declaration) -> Any:
+def with_checked_bounds(kernel: Declaration) -> Callable[..., Any]:
     """A kernel that Numba compiles with checks of bounds, over the same arrays; it may not write where two overlap."""
-    compiled = jitted(kernel.function, is_entry=True, boundscheck=True)
+    if obstacle := exporting.obstacle():
+        raise NotCompiledError(f"no bounds can be checked: {obstacle}")
+    compiled = exporting.jitted(kernel.function, is_entry=True, boundscheck=True)
 
     def views(value: Any) -> Any:
         kind = type(value)
@@ -211,14 +194,7 @@ def arrays_of(value: Any) -> list[np.ndarray]:
 
 
 def overlaps_of(arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """The arrays that share memory with another one.
-
-    Examples
-    --------
-    >>> numbers = np.arange(4.0)
-    >>> overlaps_of([numbers[:2], numbers[1:], numbers.copy(), numbers[:0]])
-    [array([0., 1.]), array([1., 2., 3.])]
-    """
+    """The arrays that share memory with another one."""
     return [
         array
         for place, array in enumerate(arrays)

@@ -28,19 +28,16 @@ class FitDisplay:
 
     def __enter__(self) -> FitDisplay:
         if self._progress is not None:
-            compilation.announce(self._compiles)
+            compilation.listeners.append(self.say)
             description = f"a pass over {self.rows:,} rows"
             self._progress.bar.update(self._progress.task, description=description, total=self.rows)
             self._progress.bar.start()
         return self
 
     def __exit__(self, *error: type[BaseException] | BaseException | TracebackType | None) -> None:
-        compilation.forget(self._compiles)
         if self._progress is not None:
+            compilation.listeners.remove(self.say)
             self._progress.close()
-
-    def _compiles(self) -> None:
-        self.say(compilation.NOTICE)
 
     def say(self, text: str) -> None:
         """Print a line."""

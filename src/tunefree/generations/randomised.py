@@ -56,7 +56,7 @@ class Work(NamedTuple):
     def create(cls, n: int, n_columns: int, n_leaves: int, n_outputs: int) -> Work:
         """Room for trees of so many rows, columns, leaves and outputs."""
         drawn = np.empty(n, np.uint32), np.empty((n_columns, n), np.uint8)
-        of_rows = [*drawn, *(np.empty(n, kind) for kind in (*(np.uint32, np.int64) * 2, np.uint8))]
+        of_rows: list[np.ndarray] = [*drawn, *(np.empty(n, kind) for kind in (*(np.uint32, np.int64) * 2, np.uint8))]
         of_nodes = [np.empty(2 * n_leaves - 1, np.int64) for _ in range(2)]
         totals, sums = np.empty((2 * n_leaves - 1, n_outputs), np.int64), np.empty((n_leaves, n_outputs + 1))
         return cls(*of_rows, *of_nodes, totals, sums)  # type: ignore[call-arg]
@@ -262,7 +262,8 @@ def grow_tree(
         else:
             end, n_missing = partition(work, v, work.drawn_codes[column], cut)
             before = np.uint64(work.first[v])
-            is_left = default_left(n_missing, end - before, np.uint64(work.last[v]) - end, work.drawn[work.rows[before]])
+            first = work.drawn[work.rows[before]]
+            is_left = default_left(n_missing, end - before, np.uint64(work.last[v]) - end, first)
             nodes[v, 0], nodes[v, 1] = column << COLUMN | cut << CODE | np.int64(is_left), n_nodes
             work.first[n_nodes], work.last[n_nodes] = work.first[v], end
             work.first[n_nodes + 1], work.last[n_nodes + 1] = end, work.last[v]

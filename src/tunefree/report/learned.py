@@ -27,7 +27,7 @@ from tunefree.training.rises import changed_most, drifts_of
 from tunefree.workflows.comparison import in_figures
 
 MOST = 400  # columns that are listed
-PACKAGES = ("tunefree", "numpy", "numba", "pyarrow")
+PACKAGES = ("tunefree", "numpy", "llvmlite", "pyarrow")
 MOST_RISES = 20  # rises that people see
 OF_RISES = (
     f"A sequential test of level {LEVEL:g} for the whole stream, and anew after each rise, for independent rows. It"

@@ -1,0 +1,139 @@
+"""The bitcode of all kernels in the package, one file beside this one: ``python -m tunefree.core.packaging``.
+
+Numba reads its settings when it is imported, so bitcode is made by further processes, which have those of
+:data:`tunefree.core.exporting.NEUTRAL`. LLVM reads bitcode of earlier versions, and not of later ones: `make kernels`
+therefore runs this with the oldest version of Numba that is supported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import lzma
+import os
+import pkgutil
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
+from multiprocessing import get_context
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import llvmlite.binding as llvm
+
+import tunefree
+from tunefree.core.declarations import Declaration
+from tunefree.core.exporting import NEUTRAL, bitcode_of
+from tunefree.core.storage import whole_file
+
+FILE = Path(__file__).with_name("bitcode.xz")  # all in one: they have much in common
+ABSENT = "the package has no bitcode of it"
+
+
+class Bitcode(NamedTuple):
+    """The bitcode of a kernel, with two digests of what it was made of, either of which tells that it fits."""
+
+    fingerprint: str
+    digest: str
+    code: bytes
+
+
+def packaged(kernel: Declaration) -> bytes:
+    """The bitcode of a kernel in the package.
+
+    Raises
+    ------
+    ValueError
+        If it is not there, or does not fit, with the reason.
+    """
+    problem, bitcodes = unpacked(FILE)
+    if problem or kernel.name not in bitcodes:
+        raise ValueError(problem or ABSENT)
+    bitcode = bitcodes[kernel.name]
+    if bitcode.fingerprint != kernel.fingerprint and bitcode.digest != kernel.digest:
+        raise ValueError("its source is not the one that the bitcode in the package was made of")
+    return bitcode.code
+
+
+def packed(bitcodes: dict[str, Bitcode]) -> bytes:
+    """Bitcode by name as the content of a file, the same for the same bitcode.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "bitcode"
+    >>> _ = path.write_bytes(packed({"b": Bitcode("", "", b"two"), "a": Bitcode("f", "d", b"one")}))
+    >>> unpacked(path)
+    ('', {'a': Bitcode(fingerprint='f', digest='d', code=b'one'), 'b': Bitcode(fingerprint='', digest='', code=b'two')})
+    """
+    named = sorted(bitcodes.items())
+    sizes = [[name, bitcode.fingerprint, bitcode.digest, len(bitcode.code)] for name, bitcode in named]
+    header = json.dumps({"llvm": llvm.llvm_version_info[0], "kernels": sizes}).encode()
+    return lzma.compress(b"\n".join([header, b"".join(bitcode.code for _, bitcode in named)]), preset=9)
+
+
+@functools.cache
+def unpacked(path: Path) -> tuple[str, dict[str, Bitcode]]:
+    """Why a file cannot be used, or nothing; and the bitcode in it, by name."""
+    try:
+        header, _, codes = lzma.decompress(path.read_bytes()).partition(b"\n")
+        known: dict[str, Any] = json.loads(header)
+    except OSError as error:
+        return f"{path.name} of the package cannot be read ({error.strerror})", {}
+    except (lzma.LZMAError, EOFError, ValueError):
+        return f"{path.name} of the package is damaged; install it anew", {}
+    here, written = llvm.llvm_version_info[0], known["llvm"]
+    if here < written:
+        return f"{path.name} is for LLVM {written} or later, and this llvmlite has LLVM {here}; upgrade llvmlite", {}
+    bitcodes, start = {}, 0
+    for name, fingerprint, digest, size in known["kernels"]:
+        bitcodes[name] = Bitcode(fingerprint, digest, codes[start : start + size])
+        start += size
+    return "", bitcodes
+
+
+@functools.cache
+def all_kernels() -> list[Declaration]:
+    """The kernels of the package: those that its modules declare, and those that a module's ``all_kernels`` lists.
+
+    >>> "generations.trees.walk" in [kernel.name for kernel in all_kernels()]
+    True
+    """
+    kernels: dict[str, Declaration] = {}
+    for module in _modules():
+        listed = module.all_kernels() if hasattr(module, "all_kernels") else []
+        for kernel in [*listed, *[value for value in vars(module).values() if isinstance(value, Declaration)]]:
+            if kernels.setdefault(kernel.name, kernel).function is not kernel.function:
+                raise ValueError(f"two kernels have the name {kernel.name}")
+    return [kernels[name] for name in sorted(kernels)]
+
+
+def _modules() -> Iterator[ModuleType]:
+    for module in pkgutil.walk_packages(tunefree.__path__, "tunefree."):
+        if not module.name.endswith(("__main__", ".packaging")):
+            with contextlib.suppress(ModuleNotFoundError):  # of an extra that is not installed, such as torch
+                yield import_module(module.name)
+
+
+def bitcode_named(name: str) -> Bitcode:
+    """The bitcode of the kernel of this name, made now."""
+    kernel = next(kernel for kernel in all_kernels() if kernel.name == name)
+    return Bitcode(kernel.fingerprint, kernel.digest, bitcode_of(kernel))
+
+
+def write(path: Path, processes: int = 2) -> list[str]:
+    """Write the bitcode of all kernels to a file."""
+    os.environ.update(NEUTRAL)
+    names = [kernel.name for kernel in all_kernels()]
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        bitcodes = dict(zip(names, pool.map(bitcode_named, names), strict=True))
+    with whole_file(path) as file:
+        file.write(packed(bitcodes))
+    return names
+
+
+if __name__ == "__main__":
+    names = write(FILE)
+    print(f"{len(names)} kernels, {FILE.stat().st_size / 1024:.0f} KiB: {FILE}")

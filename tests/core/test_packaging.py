@@ -1,0 +1,78 @@
+"""The bitcode in the package: made of the sources as they stand, of all of them, and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import subprocess
+import sys
+import textwrap
+
+import llvmlite.binding as llvm
+import pytest
+
+from tunefree.core.declarations import functions_of
+from tunefree.core.packaging import FILE, all_kernels, unpacked
+
+KERNELS = {kernel.name: kernel for kernel in all_kernels()}
+PROBLEM, BITCODES = unpacked(FILE)
+
+
+def test_each_kernel_has_bitcode_and_each_bitcode_a_kernel():
+    assert not PROBLEM and sorted(BITCODES) == sorted(KERNELS), "run make kernels"
+
+
+def test_bitcode_is_of_the_sources_as_they_stand():
+    stale = [
+        name for name, bitcode in BITCODES.items() if name not in KERNELS or bitcode.digest != KERNELS[name].digest
+    ]
+    assert not stale, "run make kernels"
+
+
+def test_bitcode_names_no_system_and_makes_no_pointers_of_numbers():
+    """Of which LLVM may take the wrong one for the pointer (docs/decisions.md)."""
+    for name, bitcode in BITCODES.items():
+        module = llvm.parse_bitcode(bitcode.code)
+        assert module.triple == module.data_layout == "" and "inttoptr" not in str(module), name
+
+
+def test_no_function_has_what_versions_of_python_write_differently():
+    for function in {function for kernel in KERNELS.values() for function in functions_of(kernel.function)}:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        assert not any(isinstance(node, ast.JoinedStr) for node in ast.walk(tree)), function
+
+
+FIT = """
+import sys, warnings
+warnings.filterwarnings("error", "compiling |.* runs as Python")
+{before}
+import numpy as np
+from tunefree import TuneFreeClassifier
+X = np.random.default_rng(0).normal(size=(200, 3))
+print(TuneFreeClassifier().fit(X, X[:, 0] > 0).predict_proba(X).tobytes().hex())
+print(getattr(sys.modules.get("numba"), "__version__", None))
+"""
+
+
+@pytest.mark.parametrize("version", [None, "0.55.0"], ids=["no Numba", "an old Numba"])
+def test_what_the_package_has_needs_no_numba(version, tmp_path):
+    """Nothing is told, since all that is needed is there; an old Numba is not even imported."""
+    before = 'sys.modules["numba"] = None'
+    if version:
+        (tmp_path / "numba.py").write_text(f"raise RuntimeError('Numba {version} was imported')")
+        before = f"sys.path.insert(0, {str(tmp_path)!r})"
+    run = {"capture_output": True, "text": True, "check": True}
+    command = [sys.executable, "-c", FIT.format(before=before)]
+    cold = subprocess.run(command, env=os.environ | {"TUNEFREE_CACHE": str(tmp_path / "cache")}, **run)
+    assert cold.stdout.splitlines()[1] == "None" and not cold.stderr
+
+
+@pytest.mark.slow
+def test_the_bits_are_those_of_python():
+    command = [sys.executable, "-c", FIT.format(before="")]
+    compiled, plain = (
+        subprocess.run(command, env=os.environ | {"NUMBA_DISABLE_JIT": off}, stdout=subprocess.PIPE, check=True)
+        for off in ("0", "1")
+    )
+    assert compiled.stdout == plain.stdout
